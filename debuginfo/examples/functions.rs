@@ -1,4 +1,5 @@
-//! Prints what is known of a module's functions: `cargo run --release -p debuginfo --example functions FILE [NAME]`.
+//! Prints what the library knows about a module's functions: `cargo run --release -p debuginfo --example functions FILE
+//! [NAME]`.
 
 use std::time::Instant;
 

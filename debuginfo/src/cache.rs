@@ -1,4 +1,4 @@
-//! A bounded map from keys to answers that threads share.
+//! A bounded map from keys to answers, shared by threads.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -7,17 +7,17 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-/// At most `LIMIT` answers; beyond it all are forgotten and worked out again.
+/// Holds at most `LIMIT` answers. When it is full, all are dropped and computed again on demand.
 pub(crate) struct Cache<K, V, const LIMIT: usize>(Mutex<FxHashMap<K, V>>);
 
 impl<K: Hash + Eq, V: Clone, const LIMIT: usize> Cache<K, V, LIMIT> {
-    /// The answer for `key`, by `read` if it is not there.
+    /// Returns the answer for `key`, computed by `read` if the cache lacks it.
     pub(crate) fn get<Q>(&self, key: &Q, read: impl FnOnce() -> V) -> V
     where
         K: Borrow<Q>,
         Q: ToOwned<Owned = K> + Hash + Eq + ?Sized,
     {
-        // The lock is not held while reading; of two that read the same, the first answer is kept.
+        // The lock is not held during `read`. If two threads compute the same answer, the first one is kept.
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = lock().get(key) {
             return found.clone();

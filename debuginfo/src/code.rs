@@ -1,4 +1,4 @@
-//! A module's code by address: its symbols and stubs, where it begins, its bytes.
+//! A module's code by address: symbols, stubs, function starts and bytes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,10 +10,10 @@ use crate::module::Module;
 use crate::plt;
 use crate::symbols::{DataSymbols, SymbolIndex};
 
-/// Symbols at one address that are looked at; a damaged file may have all of its there.
+/// Symbols examined at one address. A damaged file may place all its symbols there.
 const MAX_SYMBOLS: usize = 64;
 
-/// Answers questions about addresses and symbols of the module; what they need is read when first asked for.
+/// Answers questions about addresses and symbols of the module. Reads its tables on first use.
 #[derive(Debug)]
 pub(crate) struct Code {
     files: Arc<Files>,
@@ -40,13 +40,13 @@ impl Code {
         self.index.get_or_init(|| SymbolIndex::read(&self.files))
     }
 
-    /// The code symbols by address, with readable names: who looks for one name will look for the next.
+    /// The code symbols by address, with readable names. They are cached because lookups by name come in series.
     pub(crate) fn symbols(&self) -> &[Symbol] {
         let read = || self.index().symbols(&self.files);
         self.readable.get_or_init(read)
     }
 
-    /// The variables that symbols name.
+    /// The variables named by symbols.
     pub(crate) fn data(&self) -> &DataSymbols {
         self.data.get_or_init(|| DataSymbols::read(&self.files))
     }
@@ -56,7 +56,7 @@ impl Code {
         self.stubs.get_or_init(find)
     }
 
-    /// Where code begins, given what the unwind tables describe.
+    /// Returns the addresses where code begins, given the ranges that the unwind tables describe.
     fn starts(&self, frames: &[CodeRange]) -> &[u64] {
         self.starts.get_or_init(|| {
             let frames = frames.iter().map(|f| f.start.0);
@@ -72,23 +72,22 @@ impl Code {
         self.files.main.is_code(svma)
     }
 
-    /// At most `len` bytes of code at `svma`.
+    /// Returns at most `len` bytes of code at `svma`.
     pub(crate) fn bytes(&self, svma: u64, len: usize) -> &[u8] {
         let bytes = self.files.main.from(svma).unwrap_or_default();
         &bytes[..bytes.len().min(len)]
     }
 
-    /// Linker names and kinds of the symbols exactly at `svma`.
+    /// Returns linker names and kinds of the symbols exactly at `svma`.
     fn at(&self, svma: u64) -> impl Iterator<Item = (&str, SymbolKind)> {
         self.index().at(&self.files, svma).take(MAX_SYMBOLS)
     }
 
-    /// Linker names at `svma`.
     pub(crate) fn names(&self, svma: u64) -> impl Iterator<Item = &str> {
         self.at(svma).map(|(name, _)| name)
     }
 
-    /// Tells whether all symbols at `svma` say that code split off a function begins there.
+    /// Returns whether all symbols at `svma` mark the start of code split off a function.
     pub(crate) fn is_cold(&self, svma: u64) -> bool {
         let mut kinds = self.at(svma).map(|(_, kind)| kind);
         match kinds.next() {
@@ -99,18 +98,18 @@ impl Code {
 }
 
 impl Module {
-    /// Returns the linker's name of the code that begins at `svma`, if it has one.
+    /// Returns the linker name of the code that begins at `svma`, if it has one.
     pub fn linker_name_at(&self, svma: Svma) -> Option<String> {
         self.code.names(svma.0).next().map(str::to_owned)
     }
 
-    /// Returns the linker's names of the code that begins at `svma`: there are several for one function, at most 64 are told.
+    /// Returns the linker names of the code that begins at `svma`: one function may have several. Returns at most 64.
     #[must_use]
     pub fn linker_names_at(&self, svma: Svma) -> Vec<&str> {
         self.code.names(svma.0).collect()
     }
 
-    /// Returns the code symbols of `.symtab` and `.dynsym`, by address; several may share one.
+    /// Returns the code symbols of `.symtab` and `.dynsym`, by address. Several may share an address.
     #[must_use]
     pub fn symbols(&self) -> Vec<Symbol> {
         self.code.index().symbols(&self.files)
@@ -128,33 +127,33 @@ impl Module {
         self.unwind().frames()
     }
 
-    /// Returns the range of the unwind tables that holds `svma`. Its end is where the code really ends; what follows
-    /// up to [`Module::next_function_start`] is padding.
+    /// Returns the range of the unwind tables that contains `svma`. It ends where the code ends; what follows, up to
+    /// [`Module::next_function_start`], is padding.
     #[must_use]
     pub fn frame_at(&self, svma: Svma) -> Option<CodeRange> {
         frames::find(self.frames(), svma)
     }
 
-    /// Returns what the unwind tables say of the stack where control comes to `svma`.
+    /// Returns what the unwind tables state about the stack when control reaches `svma`.
     #[must_use]
     pub fn entry_frame(&self, svma: Svma) -> EntryFrame {
         self.unwind().tables().entry_frame(svma.0)
     }
 
-    /// Returns every address at which code is known to begin, lowest first: symbols, ranges of the unwind tables, stubs.
+    /// Returns every known start of code, lowest first: symbols, ranges of the unwind tables, stubs.
     #[must_use]
     pub fn code_starts(&self) -> &[u64] {
         self.code.starts(self.frames())
     }
 
-    /// Returns where the parts begin that GCC made of functions to inline the rest of them (`NAME.part.0`), lowest first.
+    /// Returns the starts of the parts (`NAME.part.0`) that GCC splits off functions so that it can inline the rest,
+    /// lowest first.
     #[must_use]
     pub fn starts_of_parts(&self) -> Vec<u64> {
         self.code.index().starts_of_parts(&self.files)
     }
 
-    /// Returns the lowest address above `svma` at which other code is known to begin: a symbol, a range of the
-    /// unwind tables or a stub.
+    /// Returns the lowest known start of other code above `svma`: a symbol, a range of the unwind tables or a stub.
     #[must_use]
     pub fn next_function_start(&self, svma: Svma) -> Option<Svma> {
         let starts = self.code_starts();
@@ -162,9 +161,8 @@ impl Module {
         starts.get(after).map(|s| Svma(*s))
     }
 
-    /// Returns the first address that does not belong to the function at `svma` any more, when nothing states its
-    /// size: the end of its range in the unwind tables, or else the next start or the end of its section. `None` if
-    /// `svma` is not code.
+    /// Returns the first address past the function at `svma` when nothing states its size: the end of its range in the
+    /// unwind tables, or else the next start or the end of its section. Returns `None` if `svma` is not code.
     #[must_use]
     pub fn function_end(&self, svma: Svma) -> Option<Svma> {
         let section_end = self.files.main.code_section_end(svma.0)?;
@@ -174,7 +172,7 @@ impl Module {
         Some(Svma(section_end.min(next).min(frame_end)))
     }
 
-    /// Returns the readable name and the address of the symbol or stub (`NAME@plt`) whose code holds `svma`.
+    /// Returns the readable name and the address of the symbol or stub (`NAME@plt`) whose code contains `svma`.
     #[must_use]
     pub fn symbol_at(&self, svma: Svma) -> Option<(String, Svma)> {
         let stubs = self.plt_entries();

@@ -1,15 +1,14 @@
-//! Turns linker names into readable ones: C++ without the parameter list, Rust without the hash.
+//! Turns linker names into readable ones: C++ names without the parameter list, Rust names without the hash.
 
 use std::fmt;
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
-/// Longest linker name that is tried; longer ones stay as they are.
+/// Longest linker name that is demangled. Longer ones stay as they are.
 const MAX_MANGLED_BYTES: usize = 64 << 10;
-/// Longest readable name; hostile substitutions could grow without bound.
+/// Longest readable name. Hostile substitutions could grow without bound.
 const MAX_READABLE_BYTES: usize = 64 << 10;
 
-/// Which language a linker name was made by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mangling {
     Cpp,
@@ -31,7 +30,7 @@ pub fn function_name(linkage: &str) -> Option<String> {
     readable(linkage).map(|(name, _)| name)
 }
 
-/// Returns the readable form of the name in a C++ `std::type_info`; as it is, if it is none.
+/// Returns the readable form of the name in a C++ `std::type_info`, or the name itself if it is not mangled.
 #[must_use]
 pub fn type_name(mangled: &str) -> String {
     const PREFIX: &str = "typeinfo for ";
@@ -51,7 +50,7 @@ fn rust(linkage: &str) -> Option<(String, Mangling)> {
     Some((out.0, Mangling::RustLegacy))
 }
 
-/// `f::<T>` as `f<T>`, the way the older mangling, debug information and other debuggers write it.
+/// Writes `f::<T>` as `f<T>`, like the legacy mangling, the debug information and other debuggers.
 fn without_turbofish(name: &str) -> String {
     name.replace("::<", "<")
 }
@@ -77,8 +76,8 @@ fn demangled(linkage: &str, options: DemangleOptions) -> Option<String> {
     Some(out.0)
 }
 
-/// Returns the types of the parameters of a C++ function, separated by commas, and what follows them: which objects a member
-/// function is for; `None` if its linker name does not tell.
+/// Returns the comma-separated parameter types of a C++ function, and the qualifiers after them that select the objects
+/// of a member function. Returns `None` if the linker name does not include them.
 pub(crate) fn parameters(linkage: &str) -> Option<(String, String)> {
     if linkage.len() > MAX_MANGLED_BYTES || rust(linkage).is_some() {
         return None;
@@ -90,7 +89,7 @@ pub(crate) fn parameters(linkage: &str) -> Option<(String, String)> {
     Some((list.to_owned(), qualifiers.trim_start().to_owned()))
 }
 
-/// Empty argument packs leave a comma behind: `f<int, >` is `f<int>`.
+/// Empty argument packs leave a stray comma: `f<int, >` is `f<int>`.
 fn without_empty_packs(mut name: String) -> String {
     for (empty, plain) in [(", , ", ", "), (", >", ">"), ("<, ", "<")] {
         while name.contains(empty) {
@@ -100,7 +99,7 @@ fn without_empty_packs(mut name: String) -> String {
     name
 }
 
-/// Template arguments like `(unsigned long)3` as `3ul`, the way debuggers and binutils write them.
+/// Writes template arguments like `(unsigned long)3` as `3ul`, like debuggers and binutils.
 fn with_suffixed_literals(name: &str) -> String {
     const SUFFIXES: [(&str, &str); 5] = [
         ("(unsigned int)", "u"),
@@ -140,9 +139,9 @@ fn with_suffixed_literals(name: &str) -> String {
     out
 }
 
-/// A member function's name without what stands behind its parameters: `f const` and `f &` are both `f`.
+/// Strips the qualifiers after the parameters of a member function: `f const` and `f &` both become `f`.
 fn without_qualifiers(name: &str) -> &str {
-    // The type that `operator T` converts to may end in the same words.
+    // The target type of `operator T` may end in the same words.
     if name.contains("operator ") {
         return name;
     }
@@ -220,7 +219,7 @@ mod tests {
 
     #[test]
     fn names_that_would_grow_without_end_stay() {
-        // Each substitution doubles what the one before stands for.
+        // Each substitution doubles what the previous one stands for.
         let doubled = |levels: &str| {
             format!(
                 "_Z1fI{}E",

@@ -1,18 +1,18 @@
-//! What is wrong and what to do about it: two texts that stay two until they are shown.
+//! A problem and its remedy, kept as two texts until they are shown.
 
 use std::fmt;
 
-/// A message and the next step. It is displayed without the next step; [`one_line`](Self::one_line) has both.
+/// A message and the next step. `Display` omits the next step; [`one_line`](Self::one_line) includes both.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
-    /// What is wrong, a fragment in lower case.
+    /// What is wrong, as a fragment in lower case.
     pub message: String,
-    /// What to do about it, where there is something.
+    /// What to do about it, if anything.
     pub hint: Option<String>,
 }
 
 impl Diagnostic {
-    /// Makes one without a next step.
+    /// Makes a diagnostic without a next step.
     pub fn new(message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             message: message.into(),
@@ -20,7 +20,7 @@ impl Diagnostic {
         }
     }
 
-    /// Names the next step.
+    /// Sets the next step.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Diagnostic {
         Diagnostic {
@@ -45,7 +45,7 @@ impl Diagnostic {
     }
 }
 
-/// Returns an error's message with those of its causes that it does not repeat itself.
+/// Returns an error's message, followed by those of its causes that it does not already repeat.
 #[must_use]
 pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
@@ -59,7 +59,6 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
     message
 }
 
-/// Joins a message and its next step.
 pub(crate) fn one_line(message: &str, hint: Option<&str>) -> String {
     match hint {
         Some(hint) => format!("{message}; {hint}"),

@@ -1,7 +1,7 @@
-//! Debugging information entries and the references between them, across units, type units and dwz's file.
+//! DIEs and the references between them, across units, type units and dwz's supplementary file.
 //!
-//! Every chain of references is followed a bounded number of steps, so that damaged or circular ones end; and each unit
-//! may take so many steps in all, so that small files cannot ask for hours of work.
+//! Every chain of references is followed for a bounded number of steps, so damaged or circular chains end. Each unit
+//! also has a total budget of steps, so a small file cannot demand hours of work.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use gimli::{AttributeValue, DwAt, DwTag, Dwarf, Unit, UnitOffset};
 use crate::dwarf::Slice;
 pub(crate) use crate::units::{Home, UnitTable, bad_unit};
 
-/// Units that a session keeps parsed; beyond it all are forgotten and parsed again when needed.
+/// Units that a session keeps parsed. When it is full, all are dropped and parsed again on demand.
 const MAX_CACHED_UNITS: usize = 128;
-/// Steps that each unit may take: some, and more for each byte. A step is an attribute or a few bytes of text. What gcc
-/// and rustc write takes up to 5 for each byte.
+/// The step budget of a unit: a constant, plus more for each byte. A step is an attribute or a few bytes of text. The
+/// output of gcc and rustc takes up to 5 steps for each byte.
 const STEPS_PER_UNIT: u64 = 1 << 15;
 const STEPS_PER_BYTE: u64 = 32;
 /// Bytes of text or tables that count as one step.
@@ -24,7 +24,7 @@ const BYTES_PER_STEP: usize = 2;
 
 pub(crate) type Value<'a> = AttributeValue<Slice<'a>>;
 
-/// One entry, with the parsed unit it lies in.
+/// A DIE, with the parsed unit that contains it.
 #[derive(Clone)]
 pub(crate) struct Die<'a> {
     pub home: Home,
@@ -34,12 +34,12 @@ pub(crate) struct Die<'a> {
 }
 
 impl Die<'_> {
-    /// What tells this entry from all others of the file.
+    /// Identifies this DIE among all DIEs of the file.
     pub(crate) fn key(&self) -> (Home, usize, usize) {
         (self.home, self.index, self.offset.0)
     }
 
-    /// The same unit, another entry.
+    /// Returns another DIE of the same unit.
     pub(crate) fn sibling(&self, offset: UnitOffset) -> Self {
         Die {
             offset,
@@ -50,15 +50,15 @@ impl Die<'_> {
 
 type UnitCache<'a> = HashMap<(Home, usize), Rc<Unit<Slice<'a>>>>;
 
-/// A reader of entries for one thread.
+/// Reads DIEs, on one thread.
 pub(crate) struct DieReader<'t, 'a> {
     pub table: &'t UnitTable<'a>,
     units: RefCell<UnitCache<'a>>,
-    /// Steps that the unit being read may still take.
+    /// Steps left for the unit being read.
     steps: Cell<u64>,
-    /// For a split unit: the unit in the main file that holds its directory and line table.
+    /// For a split unit: the skeleton unit in the main file, which holds its directory and line table.
     pub skeleton: Option<(&'t Dwarf<Slice<'a>>, &'t Unit<Slice<'a>>)>,
-    /// For a split unit: the number of its skeleton, by which the main file knows it, and its own.
+    /// For a split unit: its skeleton's number in the main file, and its own.
     stands_for: Cell<Option<(usize, usize)>>,
 }
 
@@ -73,8 +73,8 @@ impl<'t, 'a> DieReader<'t, 'a> {
         }
     }
 
-    /// From now on the split unit `own` goes by the number of its skeleton, so that its entries are told from those of
-    /// other units of the main file.
+    /// From now on, numbers the split unit `own` like its skeleton. This distinguishes its DIEs from those of other
+    /// units of the main file.
     pub(crate) fn stand_for(&self, skeleton: usize, own: usize) {
         if self.skeleton.is_some() {
             self.units.borrow_mut().clear();
@@ -82,31 +82,31 @@ impl<'t, 'a> DieReader<'t, 'a> {
         }
     }
 
-    /// Starts to count the steps of a walk over `unit`.
+    /// Resets the step budget for a walk over `unit`.
     pub(crate) fn begin(&self, unit: &Unit<Slice<'a>>) {
         let bytes = unit.header.length_including_self() as u64;
         let steps = bytes.saturating_mul(STEPS_PER_BYTE);
         self.steps.set(steps.saturating_add(STEPS_PER_UNIT));
     }
 
-    /// Takes `steps`; `None`, now and from then on, if the unit has not so many left.
+    /// Spends `steps`. Returns `None`, now and from then on, if the unit has too few left.
     pub(crate) fn spend(&self, steps: usize) -> Option<()> {
         let left = self.steps.get().checked_sub(steps as u64);
         self.steps.set(left.unwrap_or(0));
         left.filter(|left| *left > 0).map(drop)
     }
 
-    /// Takes the steps for a table of so many bytes.
+    /// Spends the steps for a table of `bytes` bytes.
     pub(crate) fn spend_bytes(&self, bytes: usize) -> Option<()> {
         self.spend(bytes / BYTES_PER_STEP + 1)
     }
 
-    /// Tells whether the unit took all its steps: what was read since may be incomplete.
+    /// Returns whether the unit's budget is spent, in which case anything read since may be incomplete.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.steps.get() == 0
     }
 
-    /// The parsed unit `index` of `home`.
+    /// Returns the parsed unit `index` of `home`.
     pub(crate) fn unit(&self, home: Home, index: usize) -> gimli::Result<Rc<Unit<Slice<'a>>>> {
         if let Some(unit) = self.units.borrow().get(&(home, index)) {
             return Ok(unit.clone());
@@ -129,7 +129,6 @@ impl<'t, 'a> DieReader<'t, 'a> {
         Ok(unit)
     }
 
-    /// The root entry of a unit.
     pub(crate) fn root(&self, home: Home, index: usize) -> gimli::Result<Die<'a>> {
         let unit = self.unit(home, index)?;
         let offset = UnitOffset(unit.header.size_of_header());
@@ -145,7 +144,7 @@ impl<'t, 'a> DieReader<'t, 'a> {
         self.table.dwarf(die.home)
     }
 
-    /// The value of an attribute, if the entry has it and it can be read.
+    /// Returns the value of an attribute if the DIE has it and it can be read.
     pub(crate) fn attr(&self, die: &Die<'a>, name: DwAt) -> Option<Value<'a>> {
         let mut entry = die.unit.entries_raw(Some(die.offset)).ok()?;
         let specs = entry.read_abbreviation().ok()??.attributes();
@@ -169,7 +168,6 @@ impl<'t, 'a> DieReader<'t, 'a> {
         self.attr(die, name)?.udata_value()
     }
 
-    /// The language of the unit that an entry lies in.
     pub(crate) fn language(&self, die: &Die<'a>) -> Option<gimli::DwLang> {
         let root = die.sibling(gimli::UnitOffset(die.unit.header.size_of_header()));
         match self.attr(&root, gimli::DW_AT_language)? {
@@ -185,12 +183,12 @@ impl<'t, 'a> DieReader<'t, 'a> {
         Some(text)
     }
 
-    /// The entry that an attribute refers to.
+    /// Returns the DIE that an attribute refers to.
     pub(crate) fn follow(&self, die: &Die<'a>, name: DwAt) -> Option<Die<'a>> {
         self.resolve(die, self.attr(die, name)?)
     }
 
-    /// The entry that a reference found in `die` means.
+    /// Returns the DIE that a reference found in `die` refers to.
     pub(crate) fn resolve(&self, die: &Die<'a>, value: Value<'a>) -> Option<Die<'a>> {
         let (home, index, offset) = match value {
             AttributeValue::UnitRef(offset) => return Some(die.sibling(offset)),
@@ -222,7 +220,7 @@ impl<'t, 'a> DieReader<'t, 'a> {
         })
     }
 
-    /// Calls `visit` with tag and offset of each child until it returns false; stops early on damage.
+    /// Calls `visit` with the tag and offset of each child until it returns false. Stops early on damage.
     pub(crate) fn each_child(
         &self,
         die: &Die<'a>,
@@ -239,7 +237,7 @@ impl<'t, 'a> DieReader<'t, 'a> {
         let mut entries = die.unit.entries_raw(Some(die.offset)).ok()?;
         let parent = entries.read_abbreviation().ok()??;
         entries.skip_attributes(parent.attributes()).ok()?;
-        // How many entries are open around the next one, `die` included.
+        // The number of DIEs whose children are being read, `die` included.
         let mut open = u64::from(parent.has_children());
         while open > 0 {
             let offset = entries.next_offset();
@@ -276,7 +274,7 @@ impl<'t, 'a> DieReader<'t, 'a> {
         Some(())
     }
 
-    /// The children with one of `tags`, in order.
+    /// Returns the children that have one of `tags`, in order.
     pub(crate) fn children(&self, die: &Die<'a>, tags: &[DwTag]) -> Vec<Die<'a>> {
         let mut found = Vec::new();
         self.each_child(die, |tag, offset| {
@@ -288,7 +286,7 @@ impl<'t, 'a> DieReader<'t, 'a> {
         found
     }
 
-    /// The entry itself, then what it is an instance of and what it completes, nearest first.
+    /// Returns the DIE itself, then its abstract origin or specification and so on, nearest first.
     pub(crate) fn chain(&self, die: &Die<'a>) -> Vec<Die<'a>> {
         const MAX_LENGTH: usize = 8;
         let mut chain = vec![die.clone()];

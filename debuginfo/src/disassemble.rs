@@ -1,4 +1,4 @@
-//! Instructions as text, with the names of what they call and jump to and the lines they come from.
+//! Instructions as text, with the names of their targets and their source lines.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, IntelFormatter, OpKind, Register};
 
@@ -6,11 +6,10 @@ use crate::address_space::AddressSpace;
 use crate::lines::SourceLine;
 use crate::machine::{Machine, Unknown};
 
-/// Bytes of the longest instruction.
 const MAX_INSTRUCTION_BYTES: usize = 15;
-/// Bytes that are read at once; a page does not fail because the next one does.
+/// Bytes read at once. A page remains readable even if the next one is not.
 const CHUNK_BYTES: usize = 256;
-/// Most bytes of one function that are decoded.
+/// Bytes decoded of one function, at most.
 const MAX_FUNCTION_BYTES: u64 = 256 << 10;
 
 /// One instruction.
@@ -22,16 +21,17 @@ pub struct Instruction {
     pub bytes: Vec<u8>,
     /// Mnemonic and operands in Intel's syntax; `(bad)` for bytes that are no instruction.
     pub text: String,
-    /// What it calls, jumps to or refers to relative to rip, as `name` or `name+0x10`, if a symbol names it.
+    /// The name of what it calls, jumps to or refers to relative to rip, as `name` or `name+0x10`, if a symbol names
+    /// it.
     pub target: Option<String>,
     /// The line it comes from.
     pub source: Option<SourceLine>,
 }
 
-/// Decodes `count` instructions from `address` on.
+/// Decodes `count` instructions, starting at `address`.
 ///
 /// # Errors
-/// The memory at `address` cannot be read. Where it ends later, fewer instructions are returned.
+/// The memory at `address` cannot be read. If memory ends later, fewer instructions are returned.
 pub fn disassemble(
     space: &AddressSpace,
     machine: &dyn Machine,
@@ -57,7 +57,7 @@ pub fn disassemble(
     Ok(found)
 }
 
-/// Decodes the whole function around `address`, split-off parts included, in the order of the addresses.
+/// Decodes the whole function around `address`, split-off parts included, in address order.
 ///
 /// # Errors
 /// No function is known there, or its memory cannot be read.
@@ -75,11 +75,11 @@ pub fn disassemble_function(
     Ok(found)
 }
 
-/// Decodes up to `count` instructions before the one at `address`, inside its function: instructions have no fixed length,
-/// so that only the function's start tells where they begin. What comes before that is other code and is left out.
+/// Decodes up to `count` instructions before the one at `address`, within its function. Instructions vary in length, so
+/// only the function's start tells where they begin. Code before the function is left out.
 ///
 /// # Errors
-/// No function is known there, its memory cannot be read, or no instruction of it begins at `address`.
+/// No function is known there, its memory cannot be read, or none of its instructions begins at `address`.
 pub fn disassemble_before(
     space: &AddressSpace,
     machine: &dyn Machine,
@@ -90,7 +90,7 @@ pub fn disassemble_before(
     let mut parts = ranges.iter();
     let part = parts.find(|(from, to)| (*from..*to).contains(&address));
     let (from, to) = *part.ok_or_else(|| no_function(address))?;
-    // One more, so that the last is not cut short.
+    // Read past `address` so that the instruction there is complete.
     let behind = address.saturating_add(MAX_INSTRUCTION_BYTES as u64).min(to);
     let mut found = range(space, machine, from, behind)?;
     let end = found.partition_point(|i| i.address < address);
@@ -104,8 +104,8 @@ pub fn disassemble_before(
     Ok(found.split_off(skipped))
 }
 
-/// Finds where the function around `address` goes on after the calls that it makes: the addresses behind its call instructions, as
-/// its module's file has them, in ascending order for each part of the function; some are split off. Nothing where no function is
+/// Finds the return addresses of the calls made by the function around `address`, in its module's file. The result has
+/// one list in ascending order for each part of the function (some parts are split off) and is empty if no function is
 /// known.
 #[must_use]
 pub fn return_addresses(space: &AddressSpace, address: u64) -> Vec<Vec<u64>> {
@@ -128,7 +128,7 @@ pub fn return_addresses(space: &AddressSpace, address: u64) -> Vec<Vec<u64>> {
     behind_calls.collect()
 }
 
-/// Decodes bytes that a caller has: `bytes` as they stand at `address`.
+/// Decodes `bytes` as if they were at `address`.
 #[must_use]
 pub fn disassemble_bytes(space: &AddressSpace, address: u64, bytes: &[u8]) -> Vec<Instruction> {
     let mut found = Vec::new();
@@ -147,7 +147,7 @@ fn no_function(address: u64) -> Unknown {
         .with_hint("ask for a number of instructions from an address instead")
 }
 
-/// The parts of the function around `address`, or the range of the unwind tables where nothing else is known.
+/// Returns the parts of the function around `address`, or the range of the unwind tables if nothing else is known.
 fn parts(space: &AddressSpace, address: u64) -> Option<Vec<(u64, u64)>> {
     if let Some(function) = space.function_at(address) {
         let ranges = function.ranges.iter().map(|r| (r.start, r.end));
@@ -167,7 +167,6 @@ fn parts(space: &AddressSpace, address: u64) -> Option<Vec<(u64, u64)>> {
     )])
 }
 
-/// Decodes the code from `from` to `to`.
 fn range(
     space: &AddressSpace,
     machine: &dyn Machine,
@@ -186,7 +185,7 @@ fn range(
     Ok(disassemble_bytes(space, from, &bytes))
 }
 
-/// Up to `most` bytes at `address`: at least one, fewer where the memory ends.
+/// Reads up to `most` bytes at `address`: at least one, fewer if the memory ends.
 fn readable(machine: &dyn Machine, address: u64, most: usize) -> Result<Vec<u8>, Unknown> {
     let mut bytes = vec![0; most.min(CHUNK_BYTES)];
     let mut refused = None;
@@ -200,7 +199,7 @@ fn readable(machine: &dyn Machine, address: u64, most: usize) -> Result<Vec<u8>,
     Err(refused.unwrap_or_else(|| Unknown::because("no instruction was requested")))
 }
 
-/// Decodes the first instruction of `bytes`, which are not empty.
+/// Decodes the first instruction of `bytes`, which must not be empty.
 fn decode(space: &AddressSpace, address: u64, bytes: &[u8]) -> Instruction {
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let decoded = decoder.decode();
@@ -234,7 +233,7 @@ fn decode(space: &AddressSpace, address: u64, bytes: &[u8]) -> Instruction {
     }
 }
 
-/// The address that an instruction goes to or refers to.
+/// Returns the address that an instruction branches or refers to.
 fn target(instruction: &iced_x86::Instruction) -> Option<u64> {
     let is_branch = matches!(
         instruction.flow_control(),
@@ -251,7 +250,7 @@ fn target(instruction: &iced_x86::Instruction) -> Option<u64> {
     is_relative.then(|| instruction.memory_displacement64())
 }
 
-/// `name` or `name+0x10`, if a symbol names the code at `address`.
+/// Returns `name` or `name+0x10` if a symbol names the code at `address`.
 fn named(space: &AddressSpace, address: u64) -> Option<String> {
     let (name, start) = space.symbol_at(address)?;
     Some(match address.wrapping_sub(start) {

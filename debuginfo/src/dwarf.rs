@@ -1,4 +1,4 @@
-//! The DWARF sections of a file as gimli wants them, decompressed where needed.
+//! Loads the DWARF sections of a file for gimli, decompressed if needed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
 use crate::elf::Elf;
 use crate::error::Warning;
 
-/// The reader every DWARF section is read with.
+/// The gimli reader for all DWARF sections.
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// The sections that the answers need.
+/// The sections that this crate reads.
 const NEEDED: [SectionId; 12] = [
     SectionId::DebugInfo,
     SectionId::DebugStr,
@@ -28,7 +28,7 @@ const NEEDED: [SectionId; 12] = [
     SectionId::DebugRngLists,
 ];
 
-/// The debug sections of one file: borrowed from it, or decompressed.
+/// The debug sections of one file, borrowed or decompressed.
 #[derive(Debug, Default)]
 pub(crate) struct DebugSections<'a> {
     found: Vec<(SectionId, Cow<'a, [u8]>)>,
@@ -51,7 +51,7 @@ impl<'a> DebugSections<'a> {
 
     fn read_named(elf: &'a Elf, wanted: &[(SectionId, &'static str)]) -> DebugSections<'a> {
         let mut sections = DebugSections::default();
-        // Decompressing costs far more than starting a thread; plain sections cost nothing either way.
+        // Decompression costs far more than starting a thread. Plain sections cost nothing either way.
         let answers: Vec<_> = thread::scope(|scope| {
             let start = |(id, name): &(SectionId, &'static str)| {
                 let (id, name) = (*id, *name);
@@ -83,12 +83,11 @@ impl<'a> DebugSections<'a> {
         EndianSlice::new(bytes, LittleEndian)
     }
 
-    /// Tells whether there is anything to read.
     pub(crate) fn has_info(&self) -> bool {
         !self.get(SectionId::DebugInfo).is_empty()
     }
 
-    /// The sections as a `Dwarf`; `supplement` is dwz's file.
+    /// Returns the sections as a `Dwarf`. `supplement` is dwz's file.
     pub(crate) fn dwarf<'s>(
         &'s self,
         supplement: Option<&'s DebugSections<'a>>,
@@ -106,7 +105,7 @@ impl<'a> DebugSections<'a> {
 
 type Contents<'a> = Option<Result<Cow<'a, [u8]>, String>>;
 
-/// A section being read, here or on a thread of its own.
+/// A section being read, on this thread or on its own.
 enum Started<'scope, 'a> {
     Done(SectionId, &'static str, Contents<'a>),
     Thread(

@@ -1,4 +1,4 @@
-//! The entries of a module's debug information: its units, and the split halves of those that have one.
+//! Access to the DIEs of a module's debug information: its units, and the split units of its skeletons.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use crate::files::Files;
 use crate::functions::{self, Neighbours, SplitFiles};
 use crate::kept::KeptUnits;
 
-/// Hands out readers of entries; the headers of the units are read when first asked for.
+/// Creates DIE readers. Reads the unit headers on first use.
 #[derive(Debug)]
 pub(crate) struct Entries {
     files: Arc<Files>,
@@ -24,7 +24,7 @@ impl Entries {
         }
     }
 
-    /// The unit headers, if there is debug information.
+    /// Returns the unit headers, if there is debug information.
     pub(crate) fn units(&self) -> Option<&KeptUnits> {
         let read = || {
             let has_any = self.files.described().has_debug_info();
@@ -34,8 +34,9 @@ impl Entries {
         self.units.get_or_init(read).as_ref()
     }
 
-    /// Hands a session on unit `index` of `.debug_info` to `work`, with the unit's index there: for a skeleton that is
-    /// its split half, if it is found. Attributes of split units are complete ([`DieReader::skeleton`] is set).
+    /// Calls `work` with a session and a unit's index in it, for unit `index` of `.debug_info`. For a skeleton, both
+    /// belong to its split unit, if it is found. Attributes of split units are complete ([`DieReader::skeleton`] is
+    /// set).
     pub(crate) fn in_unit<T>(
         &self,
         index: usize,
@@ -44,7 +45,7 @@ impl Entries {
         self.in_whole_unit(&self.units()?.session(), index, work)
     }
 
-    /// As [`Entries::in_unit`], with a session on the module's units.
+    /// Like [`Entries::in_unit`], with a session on the module's units.
     pub(crate) fn in_whole_unit<'a, T>(
         &self,
         session: &DieReader<'_, 'a>,
@@ -55,7 +56,7 @@ impl Entries {
         functions::in_whole_unit(session, index, &unit, self.neighbours(), work)
     }
 
-    /// Where the split halves of units are looked for; `None` if no other file may be opened.
+    /// Returns where to look for split units, or `None` if no other file may be opened.
     pub(crate) fn neighbours(&self) -> Option<Neighbours<'_>> {
         self.files.may_open_more.then(|| Neighbours {
             module: self.files.main.path(),

@@ -1,4 +1,4 @@
-//! What can go wrong: [`Error`] stops an answer, [`Warning`] narrows one.
+//! Errors and warnings: an [`Error`] prevents an answer, a [`Warning`] makes it incomplete.
 
 use std::path::PathBuf;
 
@@ -11,11 +11,11 @@ pub enum Error {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         #[source]
         source: std::io::Error,
     },
-    /// The file does not begin like an ELF file.
+    /// The file lacks the ELF magic number.
     #[error("open {path}: not an ELF file", path = path.display())]
     NotElf {
         /// The file.
@@ -50,14 +50,14 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found wrong.
+        /// What is wrong with the headers.
         #[source]
         source: object::read::Error,
     },
 }
 
 impl Error {
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -72,7 +72,7 @@ impl Error {
 /// The crate's result type.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Something that could not be read; the answers it came with are right, but fewer.
+/// Something that could not be read. The answers that come with it are correct but incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Warning {
@@ -84,7 +84,7 @@ pub enum Warning {
         /// Why it was not used.
         why: String,
     },
-    /// The supplementary file (made by dwz) was not found; what refers to it is unknown.
+    /// The supplementary file (made by dwz) was not found. Names and types in it are unknown.
     #[error("supplementary debug file {name} not found; some names and types are unknown")]
     SupplementMissing {
         /// The name in `.gnu_debugaltlink`.
@@ -97,10 +97,10 @@ pub enum Warning {
         path: PathBuf,
         /// The section's name.
         section: String,
-        /// What was found wrong.
+        /// What is wrong with the section.
         why: String,
     },
-    /// The file that holds a unit's debug information was not found, or has no such unit; its functions are known as
+    /// The file with a unit's debug information was not found, or lacks that unit. Functions of the unit are known as
     /// symbols only.
     #[error(
         "split debug file {name} not found, or without the unit it was named for; functions of that unit are known by \
@@ -116,11 +116,11 @@ pub enum Warning {
         path = path.display()
     )]
     BadUnit {
-        /// The file that holds the unit; of a split unit, the one that names it.
+        /// The file that contains the unit. For a split unit, the file that names it.
         path: PathBuf,
         /// Offset of the unit's header in `.debug_info`.
         offset: u64,
-        /// What was found wrong.
+        /// What is wrong with the unit.
         why: String,
     },
 }

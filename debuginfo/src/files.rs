@@ -1,5 +1,5 @@
-//! The files of a module, and what their headers say of it. What their symbols and debug information say is worked out
-//! elsewhere, by parts that share these files.
+//! The files of a module, and what their headers state about it. Other parts of the crate share these files to read
+//! symbols and debug information.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use crate::model::{CodeRange, Segment, Svma};
 use crate::module::Module;
 use crate::separate::hex;
 
-/// The program or library, and the files that its debug information is in.
+/// The program or library, and the files that hold its debug information.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub main: Elf,
@@ -18,7 +18,7 @@ pub(crate) struct Files {
     pub debug: Option<Elf>,
     /// dwz's file.
     pub supplement: Option<Elf>,
-    /// Files that the debug information names may be opened.
+    /// Files named by the debug information may be opened.
     pub may_open_more: bool,
     dynamic: Dynamic,
     build_id: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// `main` alone, with nothing beside it.
+    /// Makes a value of `main` alone, without debug files.
     pub(crate) fn alone(main: Elf) -> Files {
         Files {
             dynamic: main.dynamic(),
@@ -41,7 +41,7 @@ impl Files {
         }
     }
 
-    /// `main` with what was found beside it, and what was wrong there.
+    /// Makes a value of `main` and the debug files found for it, with warnings about the search.
     pub(crate) fn with_companions(
         main: Elf,
         debug: Option<Elf>,
@@ -57,30 +57,30 @@ impl Files {
         }
     }
 
-    /// The file with the debug information.
+    /// Returns the file with the debug information.
     pub(crate) fn described(&self) -> &Elf {
         self.debug.as_ref().unwrap_or(&self.main)
     }
 
-    /// The thread-local storage that the module brings along, if any.
+    /// Returns the thread-local storage segment of the module, if any.
     pub(crate) fn tls(&self) -> Option<TlsSegment> {
         self.main.tls()
     }
 
-    /// A word that tells where a thread has that storage.
+    /// Returns the word that tells where a thread has that storage.
     pub(crate) fn tls_slot(&self) -> Option<TlsSlot> {
         *self.tls_slot.get_or_init(|| self.main.tls_slot())
     }
 }
 
 impl Module {
-    /// Returns the path the module was opened by.
+    /// Returns the path by which the module was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.files.main.path()
     }
 
-    /// Returns the file the debug information comes from, if it is not the module itself.
+    /// Returns the file that contains the debug information, if it is not the module itself.
     #[must_use]
     pub fn debug_path(&self) -> Option<&Path> {
         self.files.debug.as_ref().map(Elf::path)
@@ -92,8 +92,8 @@ impl Module {
         self.files.supplement.as_ref().map(Elf::path)
     }
 
-    /// Returns the files besides the module itself that its debug information is in: their paths, and their build ids in
-    /// hexadecimal where they have one. `.dwo` files are not among them.
+    /// Returns the files that hold the module's debug information, apart from the module itself: their paths, and their
+    /// build ids in hexadecimal if they have one. `.dwo` files are not included.
     #[must_use]
     pub fn companions(&self) -> Vec<(PathBuf, Option<String>)> {
         let elves = self.files.debug.iter().chain(&self.files.supplement);
@@ -109,7 +109,7 @@ impl Module {
         found
     }
 
-    /// Returns what was found wrong while looking for debug files.
+    /// Returns the problems found while looking for debug files.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.files.warnings
@@ -121,56 +121,56 @@ impl Module {
         self.files.build_id.as_deref()
     }
 
-    /// Tells whether the module is an executable that may be loaded at any address.
+    /// Returns whether the module is an executable that may be loaded at any address.
     #[must_use]
     pub fn is_pie(&self) -> bool {
-        // Linkers have marked such files since 2015; older ones are told apart from libraries by their interpreter.
+        // Linkers have marked such files since 2015. In older ones, the interpreter distinguishes them from libraries.
         let unmarked = self.interp().is_some() && self.soname().is_none();
         self.files.main.is_dyn() && (self.files.dynamic.says_pie || unmarked)
     }
 
-    /// Tells whether the module is a shared library.
+    /// Returns whether the module is a shared library.
     #[must_use]
     pub fn is_library(&self) -> bool {
         self.files.main.is_dyn() && !self.is_pie()
     }
 
-    /// Tells whether Go's linker has made a part of the module: a program, a library, or an archive that is linked into C.
+    /// Returns whether Go's linker made any part of the module: a program, a library, or an archive linked into C code.
     #[must_use]
     pub fn has_go(&self) -> bool {
-        // A linker of C that puts the parts together merges the table of functions into another section. Of the others, a
-        // plugin has the data only, and a file without section headers the note.
+        // When a C linker combines the parts, it merges Go's function table into another section. Of the other marks, a
+        // plugin has only the data section, and a file without section headers only the note.
         const OF_GO: [&str; 2] = [".go.buildinfo", ".noptrdata"];
         let of_go = |name: &str| name.ends_with("gopclntab") || OF_GO.contains(&name);
         let mut sections = self.files.main.sections().iter();
         sections.any(|section| of_go(&section.name)) || self.files.main.has_note_of(b"Go")
     }
 
-    /// Returns the address of the first instruction that the kernel or the dynamic linker jumps to; 0 for none.
+    /// Returns the address of the first instruction, to which the kernel or the dynamic linker jumps; 0 for none.
     #[must_use]
     pub fn entry(&self) -> Svma {
         self.files.main.entry()
     }
 
-    /// Returns the path of the dynamic linker that the module asks for.
+    /// Returns the path of the dynamic linker that the module requests.
     #[must_use]
     pub fn interp(&self) -> Option<&str> {
         self.files.main.interp()
     }
 
-    /// Returns the name by which other modules ask for this library.
+    /// Returns the name by which other modules request this library.
     #[must_use]
     pub fn soname(&self) -> Option<&str> {
         self.files.dynamic.soname.as_deref()
     }
 
-    /// Returns the names of the libraries that the module asks the dynamic linker for.
+    /// Returns the names of the libraries that the module requires.
     #[must_use]
     pub fn needed(&self) -> &[String] {
         &self.files.dynamic.needed
     }
 
-    /// Returns the address of the symbol that the module defines under exactly this linker name, code or data.
+    /// Returns the address of the symbol, code or data, that the module defines under exactly this linker name.
     #[must_use]
     pub fn address_of(&self, name: &str) -> Option<Svma> {
         let found = self.files.main.address_of(name);
@@ -180,32 +180,33 @@ impl Module {
             .map(Svma)
     }
 
-    /// Returns the parts of the file that are mapped, in the order of the program headers.
+    /// Returns the mapped parts of the file, in the order of the program headers.
     #[must_use]
     pub fn load_segments(&self) -> &[Segment] {
         self.files.main.segments()
     }
 
-    /// Returns `len` bytes at `svma` as the file has them (before relocation); `None` where it has not all of them.
+    /// Returns the file's `len` bytes at `svma`, before relocation, or `None` if the file does not have all of them.
     #[must_use]
     pub fn code(&self, svma: Svma, len: u64) -> Option<&[u8]> {
         self.files.main.at(svma.0, len)
     }
 
-    /// Returns the constants of the program's code, texts among them, as the file has them.
+    /// Returns the read-only constants of the program, strings included, as stored in the file.
     #[must_use]
     pub fn constants(&self) -> &[u8] {
         let section = self.files.main.section(".rodata");
         section.map_or(&[], |section| self.files.main.section_bytes(section))
     }
 
-    /// Tells whether the module or its debug file holds DWARF.
+    /// Returns whether the module or its debug file holds DWARF.
     #[must_use]
     pub fn has_dwarf(&self) -> bool {
         self.files.described().has_debug_info()
     }
 
-    /// Returns the names of the C++ types that the module may throw and catch, as far as its symbols tell, and whether these are all.
+    /// Returns the names of the C++ types that the module may throw and catch, according to its symbols, and whether
+    /// the list is complete.
     #[must_use]
     pub fn thrown_types(&self) -> (Vec<String>, bool) {
         let debug = self.files.debug.as_ref();
@@ -215,12 +216,13 @@ impl Module {
         (names, is_complete)
     }
 
-    /// Tells whether the module takes what the linker calls `name` from another one.
+    /// Returns whether the module imports the symbol with linker name `name` from another module.
     pub fn imports(&self, name: &str) -> bool {
         self.files.main.imports(name)
     }
 
-    /// Returns the ranges of the module's code: its executable sections or, without sections, its executable segments.
+    /// Returns the ranges of the module's code: its executable sections or, if it has no sections, its executable
+    /// segments.
     #[must_use]
     pub fn code_ranges(&self) -> Vec<CodeRange> {
         self.files.main.code_ranges_listed()

@@ -1,4 +1,4 @@
-//! Where code begins and ends according to the unwind tables.
+//! The start and end of code, according to the unwind tables.
 
 use gimli::{BaseAddresses, CieOrFde, LittleEndian, UnwindSection};
 
@@ -6,7 +6,7 @@ use crate::elf::Elf;
 use crate::files::Files;
 use crate::model::{CodeRange, Svma};
 
-/// Ranges of the frame descriptions of `.eh_frame`, or of `.debug_frame` if there is none; sorted, empty ones left out.
+/// Returns the ranges of the FDEs of `.eh_frame`, or of `.debug_frame` if there is none, sorted and without empty ones.
 pub(crate) fn read(files: &Files) -> Vec<CodeRange> {
     let main = &files.main;
     let mut ranges = eh_frame(main);
@@ -50,7 +50,7 @@ where
     S: UnwindSection<gimli::EndianSlice<'a, LittleEndian>>,
 {
     let mut ranges = Vec::new();
-    // Many descriptions share one CIE: the last one parsed is kept.
+    // Many FDEs share one CIE, so the last one parsed is kept.
     let mut last_cie = None;
     let mut entries = section.entries(bases);
     while let Ok(Some(entry)) = entries.next() {
@@ -76,7 +76,7 @@ where
     ranges
 }
 
-/// The range that holds `svma`; the innermost if several do.
+/// Returns the range that contains `svma`, the innermost if several do.
 pub(crate) fn find(ranges: &[CodeRange], svma: Svma) -> Option<CodeRange> {
     let after = ranges.partition_point(|r| r.start <= svma);
     let candidates = ranges[..after].iter().rev().take(8);

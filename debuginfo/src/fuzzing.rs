@@ -1,11 +1,12 @@
-//! Feeds arbitrary bytes to everything that reads a module or its debug files; no bytes may make it panic, run on
-//! without end or take memory out of all proportion.
+//! Feeds arbitrary bytes to everything that reads a module or its debug files. No input may cause a panic, an endless
+//! loop or disproportionate memory use.
 //!
-//! Places of variables have an entry of their own, [`location()`]; for modules it is [`entry`]. Whoever calls them brings what is
-//! done with each value that is found, because what values look like is for crates above.
+//! [`entry`] reads modules. [`location()`] reads places of variables. The caller supplies a function to apply to each
+//! value found, because crates above decide how values look.
 //!
-//! The fuzz targets of `fuzz/` and tests on the stable toolchain share these. For modules, the first byte chooses what the
-//! rest is: a module, two files of which the second is found through the first, or sections that get valid headers.
+//! The fuzz targets of `fuzz/` and tests on the stable toolchain share this code. For modules, the first byte selects
+//! what the rest is: a module, two files of which the second is found through the first, or sections that receive valid
+//! headers.
 
 mod location;
 mod variables;
@@ -20,17 +21,17 @@ use crate::{
     Svma, Unknown, Value, backtrace, disassemble_function,
 };
 
-/// How many ways there are to take the bytes: what the first byte is divided by.
+/// The number of ways to read the input. The way is the first byte modulo this number.
 pub const WAYS: u8 = 6;
 /// The rest is one file.
 pub const MODULE: u8 = 0;
-/// The rest is a module and its debug file, which is put where the module's build id says.
+/// The rest is a module and its debug file, which is placed where the module's build id says.
 pub const BUILD_ID: u8 = 1;
-/// The rest is a module and a file put beside it as [`SPLIT_NAME`].
+/// The rest is a module and a file placed next to it as [`SPLIT_NAME`].
 pub const SPLIT: u8 = 2;
-/// The rest is a module and a package put beside it.
+/// The rest is a module and a package placed next to it.
 pub const PACKAGE: u8 = 3;
-/// The rest is a module and a file put beside it as [`SUPPLEMENT_NAME`].
+/// The rest is a module and a file placed next to it as [`SUPPLEMENT_NAME`].
 pub const SUPPLEMENT: u8 = 4;
 /// The rest is the contents of debug sections.
 pub const SECTIONS: u8 = 5;
@@ -40,17 +41,17 @@ pub const SPLIT_NAME: &str = "fuzz.dwo";
 /// The name of a supplementary debug file.
 pub const SUPPLEMENT_NAME: &str = "fuzz.sup";
 
-/// Functions of one input whose lines and frames are asked for.
+/// Functions of one input whose lines and frames are queried.
 const MAX_LIVE_QUESTIONS: usize = 16;
-/// Sections that one input is cut into.
+/// Sections into which one input is cut.
 const MAX_SECTIONS: usize = 64;
 const MODULE_NAME: &str = "fuzz";
-/// Where [`elf`] says that its code is, and how much.
+/// The address of the code in [`elf`].
 pub const CODE_SVMA: u64 = 0x1000;
 /// Bytes of code in [`elf`].
 pub const CODE_BYTES: u64 = 0x1000;
 
-/// The sections that [`SECTIONS`] fills, by number.
+/// The sections that [`SECTIONS`] can fill, by number.
 const SECTION_NAMES: [&str; 16] = [
     ".debug_info",
     ".debug_abbrev",
@@ -70,13 +71,13 @@ const SECTION_NAMES: [&str; 16] = [
     ".gnu_debugaltlink",
 ];
 
-/// What is done with each value.
+/// What to do with each value.
 pub type Show<'a> = &'a dyn Fn(&FrameContext<'_>, &Value);
 
-/// Reads `data` in the way that its first byte says; files are written to the folder `dir`.
+/// Reads `data` in the way selected by its first byte. Writes files to the folder `dir`.
 ///
 /// # Errors
-/// When the folder cannot be written. What is wrong with `data` is no error.
+/// The folder cannot be written. Damage in `data` is not an error.
 pub fn entry(data: &[u8], dir: &Path, show: Show<'_>) -> std::io::Result<()> {
     let Some((way, data)) = data.split_first() else {
         return Ok(());
@@ -117,7 +118,7 @@ pub fn entry(data: &[u8], dir: &Path, show: Show<'_>) -> std::io::Result<()> {
     std::fs::remove_file(&beside)
 }
 
-/// Asks a module everything there is to ask.
+/// Asks a module every question that files can answer.
 fn ask(module: Result<Module>, show: Show<'_>) {
     let module = match module {
         Ok(module) => Arc::new(module),
@@ -151,7 +152,7 @@ fn ask(module: Result<Module>, show: Show<'_>) {
     ask_live(Arc::clone(&module), &starts);
 }
 
-/// Asks what is asked of a program that runs: lines, frames, instructions.
+/// Asks the questions that need a running program: lines, frames, instructions.
 fn ask_live(module: Arc<Module>, starts: &[u64]) {
     let space = AddressSpace::new(vec![Mapped {
         module,
@@ -179,7 +180,7 @@ fn ask_live(module: Arc<Module>, starts: &[u64]) {
     let _ = space.functions_matching("m*n");
 }
 
-/// A thread at an address, all of whose memory and registers hold that address.
+/// A thread at an address. All its memory and registers hold that address.
 struct Filled(u64);
 
 impl Machine for Filled {
@@ -202,7 +203,7 @@ impl Machine for Filled {
     }
 }
 
-/// Joins two files to one input for `way`.
+/// Joins two files into one input for `way`.
 #[must_use]
 pub fn join(way: u8, module: &[u8], other: &[u8]) -> Vec<u8> {
     let length = (module.len() as u32).to_le_bytes();
@@ -219,7 +220,7 @@ fn two_files(data: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Cuts `data` into sections: a byte for the name, three for the length, the contents.
+/// Cuts `data` into sections: a byte for the name, three bytes for the length, then the contents.
 fn sections(mut data: &[u8]) -> Vec<(&'static str, &[u8])> {
     let mut found = Vec::new();
     while let [name, a, b, c, rest @ ..] = data
@@ -236,7 +237,7 @@ fn sections(mut data: &[u8]) -> Vec<(&'static str, &[u8])> {
     found
 }
 
-/// A library of nothing but code (zeros) and the given sections, with headers that are right.
+/// Makes a library that consists of code (zeros) and the given sections, with valid headers.
 #[must_use]
 pub fn elf(sections: &[(&str, &[u8])]) -> Vec<u8> {
     const HEADER: u64 = 64;
@@ -263,7 +264,7 @@ pub fn elf(sections: &[(&str, &[u8])]) -> Vec<u8> {
     body.extend_from_slice(&names);
     let table = HEADER + body.len() as u64;
     let mut out = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
-    // Type, machine, version; entry, program headers, section headers, flags; sizes and counts.
+    // Type, machine, version. Then entry, program headers, section headers, flags. Then sizes and counts.
     out.extend([3, 0, 62, 0, 1, 0, 0, 0]);
     for word in [0, 0, table] {
         out.extend(u64::to_le_bytes(word));
@@ -283,7 +284,7 @@ pub fn elf(sections: &[(&str, &[u8])]) -> Vec<u8> {
     out
 }
 
-/// One input for [`SECTIONS`] that holds the given sections; names that are not asked for are left out.
+/// Makes one input for [`SECTIONS`] from the given sections. Omits sections with other names.
 #[must_use]
 pub fn join_sections(sections: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = vec![SECTIONS];

@@ -1,24 +1,27 @@
-//! Names with wildcards: one language for breakpoints, filters, exceptions and steps through a recording.
+//! Names with wildcards: one syntax for breakpoints, filters, exceptions and steps through a recording.
 //!
-//! `*` stands for any text, `/` and `::` included, and `?` for one character. Names have brackets and braces of their own
-//! (`operator[]`, `{closure#0}`), so these stand for themselves as well as for the choices of globs of files, `[ab]` and `{a,b}`.
+//! `*` matches any text, `/` and `::` included, and `?` one character. Names may contain brackets and braces of their
+//! own (`operator[]`, `{closure#0}`), so these match themselves as well as the alternatives of file globs, `[ab]` and
+//! `{a,b}`.
 
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use crate::functions::short_name;
+
 /// A pattern for names.
 #[derive(Debug, Clone)]
 pub struct Glob {
     text: String,
-    /// Brackets and braces stand for themselves.
+    /// Brackets and braces match themselves.
     plain: Option<GlobMatcher>,
-    /// They are choices; `None` where there are none, or none that can be read.
+    /// Brackets and braces are alternatives. `None` if there are none or they are malformed.
     choices: Option<GlobMatcher>,
 }
 
 impl Glob {
-    /// Reads a pattern; every text is one.
+    /// Reads a pattern. Every text is a valid one.
     #[must_use]
     pub fn new(text: &str) -> Glob {
         let special = ['[', ']', '{', '}', '\\'];
@@ -37,20 +40,28 @@ impl Glob {
         }
     }
 
-    /// Tells whether a text has wildcards that names do not have.
+    /// Returns whether a text has wildcards, which do not occur in names.
     #[must_use]
     pub fn is_one(text: &str) -> bool {
         text.contains(['*', '?'])
     }
 
-    /// Tells whether it stands for `name`.
+    /// Returns whether the pattern matches `name`.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         let mut matchers = self.plain.iter().chain(&self.choices);
         self.text == name || matchers.any(|matcher| matcher.is_match(name))
     }
 
-    /// Tells whether it stands for `path` or its last part.
+    /// Tells whether it stands for the full name of a function, or for the short one.
+    #[must_use]
+    pub fn matches_function(&self, name: &str) -> bool {
+        // Without a scope or arguments, a short name has nothing that the full one has not.
+        let may_be_short = self.text.contains("::") || self.text.contains('<');
+        self.matches(name) || may_be_short && self.matches(&short_name(name))
+    }
+
+    /// Returns whether the pattern matches `path` or its last component.
     #[must_use]
     pub fn matches_path(&self, path: &Path) -> bool {
         let last = path.file_name().map(|name| name.to_string_lossy());

@@ -1,7 +1,7 @@
-//! The unit headers of a module, read once and kept beside the files they borrow from.
+//! The unit headers of a module, read once and kept together with the files they borrow from.
 //!
-//! Whoever asks for one address, line or variable at a time cannot afford to list the units again. The unit table borrows
-//! from the sections, and they from the files; this file ties the three together. Nothing else happens here.
+//! A query for a single address, line or variable cannot afford to list the units again. The unit table borrows from
+//! the sections, and the sections borrow from the files. This file ties the three together and does nothing else.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ self_cell!(
     }
 );
 
-/// A unit table with everything that it borrows from.
+/// A unit table with everything it borrows from.
 pub(crate) struct KeptUnits(SectionsWithTable);
 
 impl KeptUnits {
@@ -55,12 +55,10 @@ impl KeptUnits {
         }))
     }
 
-    /// The table, for as long as this value is borrowed.
     pub(crate) fn table(&self) -> &UnitTable<'_> {
         self.0.borrow_dependent()
     }
 
-    /// A reader of its entries.
     pub(crate) fn session(&self) -> DieReader<'_, '_> {
         DieReader::new(self.table())
     }
@@ -69,17 +67,15 @@ impl KeptUnits {
         self.0.borrow_owner().borrow_dependent()
     }
 
-    /// Tells whether there is anything to read.
     pub(crate) fn has_info(&self) -> bool {
         self.sections().main.has_info()
     }
 
-    /// Bytes of `.debug_info`.
     pub(crate) fn info_bytes(&self) -> usize {
         self.sections().main.get(gimli::SectionId::DebugInfo).len()
     }
 
-    /// What was found wrong while the sections and headers were read.
+    /// Returns the problems found while the sections and headers were read.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let Sections { main, supplement } = self.sections();
         let mut warnings = main.warnings.clone();
@@ -107,7 +103,7 @@ self_cell!(
     impl {Debug}
 );
 
-/// The debug sections of a file with the file that they borrow from.
+/// The debug sections of a file, with the file they borrow from.
 #[derive(Debug)]
 pub(crate) struct KeptSections(FileWithSections);
 
@@ -119,7 +115,6 @@ impl KeptSections {
         }))
     }
 
-    /// The sections, for as long as this value is borrowed.
     pub(crate) fn sections(&self) -> &DebugSections<'_> {
         self.0.borrow_dependent()
     }

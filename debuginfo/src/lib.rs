@@ -1,11 +1,11 @@
-//! Answers about ELF files and their DWARF: what code a module has, what its functions take and return.
+//! Answers questions about ELF files and their DWARF: what code a module has, what its functions take and return.
 //!
-//! A [`Module`] is one program or shared library together with its separate debug files. It is asked for
-//! [`Module::functions`], and where there is no debug information for [`Module::symbols`] and
-//! [`Module::plt_entries`]. All addresses are [`Svma`]s: as the file states them, without a load bias.
+//! A [`Module`] is one program or shared library together with its separate debug files. [`Module::functions`] lists
+//! its functions. Without debug information, [`Module::symbols`] and [`Module::plt_entries`] list what is known. All
+//! addresses are [`Svma`]s: as the file states them, without a load bias.
 //!
-//! The crate reads files and nothing else: no process, no registers. Damaged input gives an [`Error`] when nothing can
-//! be answered and [`Warning`]s when less can; it never panics.
+//! The crate only reads files. It touches no process and no registers. Damaged input yields an [`Error`] if nothing can
+//! be answered, and [`Warning`]s if the answer is incomplete. It never causes a panic.
 //!
 //! ```
 //! let module = debuginfo::Module::open("/proc/self/exe")?;
@@ -59,6 +59,7 @@ pub use disassemble::{
     return_addresses,
 };
 pub use error::{Error, Result, Warning};
+pub use functions::{short_name, short_name_at};
 pub use glob::Glob;
 pub use lines::{
     CallAt, FunctionPlace, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,

@@ -1,7 +1,7 @@
-//! What is asked for registers and memory: a live thread, a recorded moment or a test, all through one trait.
+//! The [`Machine`] trait: access to registers and memory, whether of a live thread, a recorded moment or a test.
 //!
-//! Not known is a value here: every answer says how certain it is, and an absent one says why. Nothing in this crate
-//! puts a zero or an old value in place of what it could not read.
+//! Missing knowledge is explicit. Every answer states how certain it is, and an absent one states the reason. This
+//! crate never substitutes a zero or an old value for something it could not read.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ impl Register {
     pub const RIP: Register = Register(16);
     /// xmm0; xmm1 to xmm15 follow as 18 to 32.
     pub const XMM0: Register = Register(17);
-    /// Those that calls preserve, but for rsp: rbx, rbp, and r12 to r15 (System V ABI for x86-64, figure 3.4).
+    /// The callee-saved registers other than rsp: rbx, rbp, and r12 to r15 (System V ABI for x86-64, figure 3.4).
     pub const PRESERVED: [Register; 6] = [
         Register::RBX,
         Register::RBP,
@@ -55,7 +55,7 @@ impl Register {
         "r13", "r14", "r15", "rip",
     ];
 
-    /// Returns the register's name as gdb has it, without `%`; `None` for numbers that name no register we read.
+    /// Returns the register's name as in gdb, without `%`, or `None` for the number of an unsupported register.
     #[must_use]
     pub fn name(self) -> Option<String> {
         match self.0 {
@@ -68,7 +68,7 @@ impl Register {
         }
     }
 
-    /// Finds a register by the name that [`Register::name`] gives it, with or without `$` or `%` in front.
+    /// Finds a register by its [`Register::name`], optionally prefixed with `$` or `%`.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Register> {
         let name = name.trim_start_matches(['$', '%']);
@@ -88,7 +88,7 @@ impl Register {
 /// How far a value may be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certainty {
-    /// It is the value at the moment that is looked at.
+    /// It is the value at the current moment.
     Known,
     /// It was seen at an earlier event and may have changed since.
     Stale {
@@ -98,7 +98,7 @@ pub enum Certainty {
 }
 
 impl Certainty {
-    /// Returns the lesser of two certainties: what is made of both is as old as the older one.
+    /// Returns the lesser of two certainties. A result of two values is as old as the older one.
     #[must_use]
     pub fn and(self, other: Certainty) -> Certainty {
         match (self, other) {
@@ -111,42 +111,42 @@ impl Certainty {
     }
 }
 
-/// Whether bytes that were read together had been seen together.
+/// Whether bytes that were read together were also seen together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ages {
-    /// All of them at one event.
+    /// All bytes were seen at one event.
     #[default]
     One,
-    /// All of them at one event, and some at a later one too: a part that is read by itself may be newer.
+    /// All bytes were seen at one event, and some at a later one too. A part that is read alone may be newer.
     OneOfSeveral,
-    /// They are as they were seen last, at several events.
+    /// Each byte is as last seen, at several events.
     Several,
 }
 
-/// Why a value is not known. It is displayed in the value's place, and therefore with its next step.
+/// Why a value is unknown. `Display` shows it in place of the value, so it includes the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Unknown {
     /// A fragment of a sentence, such as `not captured` or `no memory at 0x10`.
     pub reason: String,
-    /// What to do about it, where there is something.
+    /// What to do about it, if anything.
     pub hint: Option<String>,
-    /// What kind of reason it is, for code that treats some differently.
+    /// The kind of reason, for code that treats some kinds specially.
     pub cause: Cause,
 }
 
-/// Kinds of reasons why a value is not known.
+/// Kinds of reasons why a value is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// One that needs no special treatment.
+    /// A reason without special treatment.
     Other,
-    /// What is in memory contradicts itself.
+    /// The contents of memory contradict themselves.
     Corrupt,
-    /// No more was to be looked at.
+    /// The limit of a query was reached.
     Limit,
 }
 
 impl Unknown {
-    /// Makes one from a reason.
+    /// Makes a value from a reason.
     pub fn because(reason: impl Into<String>) -> Unknown {
         Unknown {
             reason: reason.into(),
@@ -155,7 +155,7 @@ impl Unknown {
         }
     }
 
-    /// Makes one for memory that contradicts itself.
+    /// Makes a value for memory that contradicts itself.
     #[must_use]
     pub fn corrupt(how: impl fmt::Display) -> Unknown {
         Unknown {
@@ -164,7 +164,7 @@ impl Unknown {
         }
     }
 
-    /// Makes the one that ends a backtrace of as many frames as were asked for.
+    /// Makes the value that ends a backtrace at the requested number of frames.
     #[must_use]
     pub fn limit(frames: usize) -> Unknown {
         Unknown {
@@ -173,7 +173,7 @@ impl Unknown {
         }
     }
 
-    /// Names the next step.
+    /// Sets the next step.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Unknown {
         Unknown {
@@ -200,21 +200,21 @@ impl From<Unknown> for Diagnostic {
 
 impl std::error::Error for Unknown {}
 
-/// The registers that hold a parameter where its function is entered (System V ABI for x86-64, section 3.2.3).
+/// The registers that hold a parameter at function entry (System V ABI for x86-64, section 3.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryPlace {
-    /// Holds all of it, or the bytes before those of `second`.
+    /// Holds the whole value, or the bytes before those in `second`.
     pub first: Register,
-    /// The first byte that another register holds, counted from 0, and that register.
+    /// The index of the first byte that another register holds, counted from 0, and that register.
     pub second: Option<(u8, Register)>,
-    /// What the first register holds is the address of the value.
+    /// The first register holds the address of the value.
     pub is_indirect: bool,
 }
 
-/// One thread at one moment, and the memory it sees. Addresses are the process's.
+/// One thread at one moment, and the memory it sees. Addresses are those of the process.
 pub trait Machine {
-    /// Returns the machine that this one asks, if it stands before another: of all but registers and memory, what it does not
-    /// answer itself that one does.
+    /// Returns the machine that this one wraps, if any. The wrapped machine answers all questions that this one does
+    /// not override, except for registers and memory.
     fn behind(&self) -> Option<&dyn Machine> {
         None
     }
@@ -222,45 +222,47 @@ pub trait Machine {
     /// Fills `bytes` with the memory at `address`: all of it, or an error.
     ///
     /// # Errors
-    /// Some of it is not known.
+    /// Some of the memory is unknown.
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown>;
 
-    /// Tells whether the `len` bytes of memory at `address` are known to have been at event `event` what they are here. It
-    /// is asked about bytes that lead to others which were seen at that event last.
+    /// Returns whether the `len` bytes at `address` are known to have been the same at event `event` as they are here.
+    /// Used for bytes that lead to others that were last seen at that event.
     fn was_same(&self, address: u64, len: u64, event: u64) -> bool {
         let behind = self.behind();
         behind.is_some_and(|behind| behind.was_same(address, len, event))
     }
 
-    /// Tells whether the bytes that were read last had been seen together. The answer was the oldest of the events.
+    /// Returns whether the bytes of the last read were seen together. Its certainty was the oldest of their events.
     fn ages(&self) -> Ages {
         self.behind().map_or(Ages::One, |behind| behind.ages())
     }
 
-    /// Has memory read as it was at an earlier event, or again as it is here: `None`. What is not known of that event is unknown
-    /// then. Returns whether it can.
+    /// Makes memory reads return the contents at an earlier event, or the current contents again for `None`. What is
+    /// not known of that event is then unknown. Returns whether the machine supports this.
     fn pin(&self, event: Option<u64>) -> bool {
         self.behind().is_some_and(|behind| behind.pin(event))
     }
 
-    /// Tells whether values are read to be shown whole: what is inside them is then as old as they are, even if it was seen since.
+    /// Returns whether values are read to be shown whole. Parts of a value then have the age of the whole, even if they
+    /// were seen since.
     fn shows_wholes(&self) -> bool {
         self.behind().is_some_and(|behind| behind.shows_wholes())
     }
 
-    /// Tells whether bytes of the heap were read that are older than this moment, and nothing tells of which block they were.
+    /// Returns whether heap bytes from an earlier moment were read that cannot be assigned to a block.
     fn is_of_unknown_block(&self) -> bool {
         self.behind()
             .is_some_and(|behind| behind.is_of_unknown_block())
     }
 
-    /// Tells whether memory holds made up addresses, to learn which memory is looked at: numbers in it mean nothing, and what
-    /// does not fit together is no damage.
+    /// Returns whether memory holds made-up addresses, used to learn which memory is read. Numbers in it are
+    /// meaningless, and contradictions are not corruption.
     fn is_symbolic(&self) -> bool {
         self.behind().is_some_and(|behind| behind.is_symbolic())
     }
 
-    /// What was read last is not used: it was seen at another moment than what led to it, or was more than is needed.
+    /// Notes that the result of the last read is not used: it was seen at another moment than what led to it, or is not
+    /// needed.
     fn disregarded(&self) {
         if let Some(behind) = self.behind() {
             behind.disregarded();
@@ -270,48 +272,49 @@ pub trait Machine {
     /// Returns a general register, [`Register::RIP`], [`Register::RFLAGS`] or a segment base.
     ///
     /// # Errors
-    /// It is not known.
+    /// The register is unknown.
     fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown>;
 
-    /// Returns a vector register, [`Register::XMM0`] and following, as its low 16 bytes.
+    /// Returns the low 16 bytes of a vector register, [`Register::XMM0`] and following.
     ///
     /// # Errors
-    /// It is not known.
+    /// The register is unknown.
     fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown>;
 
-    /// Returns the low 8 bytes of a vector register, of which the others may be unknown.
+    /// Returns the low 8 bytes of a vector register. The other bytes may be unknown.
     ///
     /// # Errors
-    /// They are not known.
+    /// These bytes are unknown.
     fn vector_low(&self, register: Register) -> Result<([u8; 8], Certainty), Unknown> {
         let (bytes, certainty) = self.vector(register)?;
         let low = bytes.first_chunk().expect("8 of 16 bytes");
         Ok((*low, certainty))
     }
 
-    /// Returns the canonical frame address of the frame that executes code at `lookup_pc` with a stack pointer of `sp` or
-    /// more, if it is known from elsewhere than registers and memory. It is asked only if those do not tell.
+    /// Returns the CFA of the frame that executes code at `lookup_pc` with a stack pointer of at least `sp`, if it is
+    /// known from a source other than registers and memory. Called only if those do not tell.
     fn frame_address(&self, lookup_pc: u64, sp: u64) -> Option<u64> {
         self.behind()?.frame_address(lookup_pc, sp)
     }
 
-    /// Returns what a register that calls preserve had where the call was made whose return address lies at `slot`, if that is
-    /// known from elsewhere than registers and memory. It is asked only if those do not tell.
+    /// Returns the value that a callee-saved register had at the call whose return address is at `slot`, if it is known
+    /// from a source other than registers and memory. Called only if those do not tell.
     fn preserved_register(&self, slot: u64, register: Register) -> Option<u64> {
         self.behind()?.preserved_register(slot, register)
     }
 
-    /// Returns the registers that hold the parameter `name` if the thread stands at the very first instruction of a
-    /// function whose caller is known to have put it there. Its description may name a place that is filled later.
+    /// Returns the registers that hold the parameter `name` if the thread is at the very first instruction of a
+    /// function, and its caller is known to have put the parameter there. The parameter's description may name a place
+    /// that is filled later.
     fn entry_parameter(&self, name: &str) -> Option<EntryPlace> {
         self.behind()?.entry_parameter(name)
     }
 
-    /// Returns the program's own return address for the stack word `slot`, which now holds `found`: a hook may have put
-    /// another one there.
+    /// Returns the program's own return address for the stack word `slot`, which now holds `found`. A hook may have
+    /// replaced it.
     ///
     /// # Errors
-    /// It is hooked, and what stood there is not known.
+    /// The word is hooked, and the original return address is unknown.
     fn return_address(&self, slot: u64, found: u64) -> Result<u64, Unknown> {
         match self.behind() {
             Some(behind) => behind.return_address(slot, found),
@@ -319,19 +322,20 @@ pub trait Machine {
         }
     }
 
-    /// Returns where the instruction that really stands at `pc` comes from, should it have been moved by a hook.
+    /// Returns the original address of the instruction at `pc`, which a hook may have moved.
     fn original_pc(&self, pc: u64) -> u64 {
         self.behind().map_or(pc, |behind| behind.original_pc(pc))
     }
 
-    /// Returns how many of the inlined calls that begin where the thread stands count as not made yet, the innermost ones:
-    /// the thread stands at the line of the call. Backtraces leave them out. Any number that is too large means all.
+    /// Returns how many of the inlined calls that begin at the current address, counted from the innermost, have not
+    /// been made yet. The thread is on the line of the call. Backtraces omit these calls. If the number is too large,
+    /// none of them has been made.
     fn calls_to_come(&self) -> usize {
         self.behind().map_or(0, |behind| behind.calls_to_come())
     }
 
-    /// Returns how often threads have come to the probe that is asked about, this time included; `None` where it is asked about
-    /// none.
+    /// Returns how often threads have reached the current probe, this time included, or `None` if there is no current
+    /// probe.
     fn hit_count(&self) -> Option<u64> {
         self.behind()?.hit_count()
     }

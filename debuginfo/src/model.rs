@@ -1,9 +1,9 @@
-//! The vocabulary of the answers: addresses, functions, parameters and where their values are.
+//! The vocabulary of the answers: addresses, functions, parameters and the places of their values.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// An address inside an ELF file, as its headers and symbols state it (not one in a process).
+/// An address in an ELF file, as stated by its headers and symbols (not an address in a process).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Svma(pub u64);
 
@@ -35,13 +35,13 @@ impl CodeRange {
         self.end.0.saturating_sub(self.start.0)
     }
 
-    /// Tells whether the range holds no address.
+    /// Returns whether the range is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Tells whether `svma` lies in the range.
+    /// Returns whether `svma` is in the range.
     #[must_use]
     pub fn contains(&self, svma: Svma) -> bool {
         self.start <= svma && svma < self.end
@@ -51,9 +51,9 @@ impl CodeRange {
 /// A `PT_LOAD` segment: how a part of the file is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it is mapped, before the load bias is added.
+    /// The address at which it is mapped, before the load bias is added.
     pub vaddr: Svma,
-    /// Where its bytes begin in the file.
+    /// The offset of its bytes in the file.
     pub offset: u64,
     /// Bytes taken from the file.
     pub filesz: u64,
@@ -64,7 +64,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Tells whether all of `len` bytes at `svma` come from the file.
+    /// Returns whether all `len` bytes at `svma` come from the file.
     pub(crate) fn holds_bytes(&self, svma: u64, len: u64) -> bool {
         svma.checked_sub(self.vaddr.0)
             .and_then(|skipped| skipped.checked_add(len))
@@ -93,13 +93,13 @@ impl SegmentFlags {
     }
 }
 
-/// What a value is, as far as showing it as text needs.
+/// The kind of a value, as needed to show it as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueKind {
     /// No value at all: `void`, `()`, `!`.
     Void,
-    /// A truth value of one byte.
+    /// A boolean of one byte.
     Bool,
     /// A character: 1 byte (`char`, `char8_t`), 2 or 4 bytes (`char16_t`, `char32_t`, Rust's `char`).
     Char {
@@ -126,7 +126,7 @@ pub enum ValueKind {
         bytes: u8,
         /// Two's complement if true.
         signed: bool,
-        /// Values (bit patterns of unsigned ones) with their names, in the order of the declaration.
+        /// Values with their names, in declaration order. Unsigned values are stored as their bit patterns.
         names: Arc<[(i64, String)]>,
     },
     /// A struct, class, union, array, vector or complex number.
@@ -134,11 +134,11 @@ pub enum ValueKind {
         /// Size in bytes.
         bytes: u64,
     },
-    /// The debug information does not say.
+    /// The debug information does not state the type.
     Unknown,
 }
 
-/// Where a piece of an argument is when the function is entered, before its first instruction.
+/// The place of a piece of an argument at function entry, before the first instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ParameterPlace {
@@ -153,7 +153,7 @@ pub enum ParameterPlace {
     },
     /// The value has no bytes (an empty class, a zero-sized type).
     Empty,
-    /// Not known: optimised out, or passed in a way the debug information does not state.
+    /// Unknown: optimised out, or passed in a way that the debug information does not state.
     Unknown,
 }
 
@@ -162,14 +162,14 @@ pub enum ParameterPlace {
 pub struct Param {
     /// Its name; empty if it has none.
     pub name: String,
-    /// What it is.
+    /// The kind of its value.
     pub kind: ValueKind,
-    /// Where it is at entry: all of it, or the bytes in front of `second_at` if `place2` is set.
+    /// The place at entry of the whole value, or of the bytes before `second_at` if `place2` is set.
     pub place: ParameterPlace,
-    /// Where the rest is, for a value passed in two registers (or, in Rust, a register and the stack).
+    /// The place of the rest, for a value passed in two registers (or, in Rust, a register and the stack).
     pub place2: Option<ParameterPlace>,
-    /// The byte of the value at which the part in `place2` begins: 8, except that Rust passes a pair of smaller
-    /// scalars in two registers as well.
+    /// Offset in the value, in bytes, of the part in `place2`. It is 8, except that Rust also passes pairs of smaller
+    /// scalars in two registers.
     pub second_at: u8,
     /// The place holds the address of the value, not the value: large structs in Rust, non-trivial classes in C++.
     pub indirect: bool,
@@ -188,50 +188,50 @@ pub enum RetReg {
     Xmm1,
 }
 
-/// Where a returned value is just after the return instruction.
+/// The place of a returned value just after the return instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RetPlace {
     /// Nothing is returned.
     None,
-    /// In one register, or in two: what begins at the stated byte of the value is in the second one.
+    /// In one register, or in two. The second one holds the value from the stated byte on.
     Regs(RetReg, Option<(RetReg, u8)>),
-    /// In memory that the caller provided: its address came in rdi and is in rax.
+    /// In memory provided by the caller. Its address was passed in rdi and is returned in rax.
     Hidden,
     /// On the x87 stack (`long double`).
     X87,
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
-/// A function that has machine code of its own.
+/// A function with machine code of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// Its first instruction.
+    /// The address of its first instruction.
     pub svma: Svma,
-    /// Bytes of the part that begins at `svma`; 0 if unknown.
+    /// Size in bytes of the part that begins at `svma`; 0 if unknown.
     pub size: u64,
-    /// All its parts, the one with the entry first; more than one if the compiler moved cold code away.
+    /// All its parts, the one with the entry first. There are several if the compiler moved cold code away.
     pub ranges: Vec<CodeRange>,
     /// Readable name with scope and template arguments, without the parameter list: `ns::Class<int>::method`.
     pub name: String,
-    /// Name in the symbol table, or the plain name if that is not known.
+    /// Name in the symbol table, or the plain name if there is none.
     pub linkage: String,
     /// Absolute path of the source file (relative only if the unit states no directory).
     pub file: Option<Arc<str>>,
     /// Line of the declaration or definition, from 1.
     pub line: Option<u32>,
-    /// Named and unnamed parameters in order, `this` included, a hidden pointer for the result not.
+    /// Named and unnamed parameters in order. Includes `this`, but not a hidden pointer for the result.
     pub params: Vec<Param>,
     /// Every parameter is listed and its place is known.
     pub params_known: bool,
     /// More arguments may follow the named ones.
     pub variadic: bool,
-    /// What is returned.
+    /// The kind of the result.
     pub ret: ValueKind,
-    /// Where it is returned.
+    /// The place of the result.
     pub ret_place: RetPlace,
-    /// What it uses of the vector registers.
+    /// The vector registers that carry its arguments and result.
     pub xmm: UsedXmm,
     /// Declared never to return.
     pub noreturn: bool,
@@ -240,22 +240,22 @@ pub struct Function {
 /// Vector registers that carry arguments and results of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsedXmm {
-    /// How many of xmm0 to xmm7 carry arguments (0 to 8), counted up to the last one used.
+    /// How many of xmm0 to xmm7 carry arguments (0 to 8), up to and including the last one used.
     pub args: u8,
     /// A piece of the result is in xmm0 or xmm1.
     pub ret: bool,
 }
 
-/// The functions of a module, and what could not be read.
+/// The functions of a module, and the problems in reading them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Functions {
     /// By `svma`, each address once.
     pub list: Vec<Function>,
-    /// Why some may be missing or incomplete.
+    /// Why some functions may be missing or incomplete.
     pub warnings: Vec<crate::Warning>,
 }
 
-/// What a symbol stands for.
+/// What a symbol refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SymbolKind {
     /// A function.
@@ -266,23 +266,23 @@ pub enum SymbolKind {
     Cold,
 }
 
-/// What the unwind tables say of the stack where control comes to an address.
+/// What the unwind tables state about the stack when control reaches an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryFrame {
-    /// What a call leaves: rsp points to the return address, and nothing has been pushed yet.
+    /// The state after a call: rsp points to the return address, and nothing has been pushed yet.
     Call,
-    /// Anything else: the middle of a frame, a signal's, or no caller at all.
+    /// Anything else: the middle of a frame, a signal frame, or no caller at all.
     Other,
     /// No table describes it.
     Unknown,
 }
 
-/// How a symbol is seen from other files.
+/// The visibility of a symbol to other files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Binding {
     /// Visible everywhere.
     Global,
-    /// Visible, and replaceable.
+    /// Visible and replaceable.
     Weak,
     /// Private to its file.
     Local,
@@ -293,27 +293,27 @@ pub enum Binding {
 pub struct Symbol {
     /// Its address.
     pub svma: Svma,
-    /// Its size in bytes; 0 if the file does not say.
+    /// Its size in bytes; 0 if the file does not state it.
     pub size: u64,
     /// Readable name, as in [`Function::name`].
     pub name: String,
     /// Name in the symbol table, without a version.
     pub linkage: String,
-    /// What it stands for.
+    /// What the symbol refers to.
     pub kind: SymbolKind,
-    /// How it is seen.
+    /// Its visibility.
     pub binding: Binding,
 }
 
 /// A stub of the procedure linkage table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PltEntry {
-    /// Its first instruction.
+    /// The address of its first instruction.
     pub svma: Svma,
     /// Its size in bytes.
     pub size: u64,
-    /// The imported symbol; for an indirect function of the module itself, that function.
+    /// The imported symbol. For an indirect function of the module itself, that function.
     pub symbol: String,
-    /// The slot of the global offset table that it jumps through.
+    /// The slot of the global offset table through which it jumps.
     pub slot: Svma,
 }

@@ -1,6 +1,6 @@
-//! A module: an ELF file and the files that hold its debug information, as one thing to ask.
+//! A module: an ELF file and the files that hold its debug information, as one object.
 //!
-//! Each part of the answers has a struct of its own, with what it has worked out so far: this file only holds them together.
+//! Each kind of answer has a struct of its own that caches its results. This file only combines these structs.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use crate::separate::Search;
 use crate::types::KnownTypes;
 use crate::unwind::Unwind;
 
-/// How a module is opened.
+/// Options for opening a module.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
     search: Search,
@@ -36,7 +36,7 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Returns the usual options: separate debug files are searched for in `/usr/lib/debug`.
+    /// Returns the default options, which search for separate debug files in `/usr/lib/debug`.
     #[must_use]
     pub fn new() -> OpenOptions {
         OpenOptions::default()
@@ -73,9 +73,9 @@ impl OpenOptions {
     }
 }
 
-/// A program or shared library, with whatever debug information can be found for it.
+/// A program or shared library, with all debug information found for it.
 ///
-/// Opening is cheap; each kind of answer is worked out when it is first asked for, and kept.
+/// Opening is cheap. Each kind of answer is computed on first use and cached.
 #[derive(Debug)]
 pub struct Module {
     pub(crate) files: Arc<Files>,
@@ -91,18 +91,18 @@ pub struct Module {
 impl Module {
     /// Opens the program or library at `path`, and its separate debug files if there are any.
     ///
-    /// Separate debug files are looked for by build id in `/usr/lib/debug/.build-id`, then by the name in
-    /// `.gnu_debuglink` beside the module, in `.debug/` beside it and in `/usr/lib/debug`. A file with the right name
-    /// and the wrong checksum or build id is not used; [`Module::warnings`] says so.
+    /// Separate debug files are looked up by build id in `/usr/lib/debug/.build-id`, then by the name in
+    /// `.gnu_debuglink` next to the module, in `.debug/` next to it and in `/usr/lib/debug`. A file with the right name
+    /// but the wrong checksum or build id is not used; [`Module::warnings`] reports it.
     ///
     /// # Errors
-    /// The file cannot be read, is not ELF, is not a 64-bit little-endian program or library for x86-64, or has
-    /// damaged headers.
+    /// The file cannot be read, is not ELF, is not a 64-bit little-endian program or library for x86-64, or has damaged
+    /// headers.
     pub fn open(path: impl AsRef<Path>) -> Result<Module> {
         OpenOptions::new().open(path)
     }
 
-    /// Opens a module that is already in memory; `path` appears in messages only, no other file is read.
+    /// Opens a module that is already in memory. `path` appears only in messages. No other file is read.
     ///
     /// # Errors
     /// As [`Module::open`], except for reading the file.
@@ -128,20 +128,20 @@ impl Module {
 
     /// Returns all functions with machine code that the debug information describes, by address.
     ///
-    /// Functions that exist as inlined copies only are not among them, nor are split-off cold parts. Of functions
-    /// that several units describe, and of different functions at one address, one is listed. Without debug
-    /// information the list is empty: see [`Module::symbols`].
+    /// Functions that exist only as inlined copies and split-off cold parts are not included. If several units describe
+    /// a function, or different functions share an address, one of them is listed. Without debug information the list
+    /// is empty; see [`Module::symbols`].
     #[must_use]
     pub fn functions(&self) -> &Functions {
         self.functions.list(self)
     }
 
-    /// Tells whether the module may have anything called `name`, in whatever function: a variable, type, enumerator or function. What
-    /// is not among its names can never be meant.
+    /// Returns whether the module may contain anything called `name`, in any function: a variable, type, enumerator or
+    /// function. If not, no lookup of `name` can succeed.
     #[must_use]
     pub fn mentions(&self, name: &str) -> bool {
         let units = self.entries.units();
-        // Names may lie in files beside this one.
+        // Names may be in files next to this one.
         let is_alone = self.supplement_path().is_none();
         let is_symbol = || {
             let (functions, symbols) = self.by_name().candidates(name);
@@ -150,32 +150,28 @@ impl Module {
         !is_alone || units.is_some_and(|kept| kept.table().mentions(name)) || is_symbol()
     }
 
-    /// The units and their entries.
     pub(crate) fn entries(&self) -> &Entries {
         &self.entries
     }
 
-    /// Which functions and symbols have a name.
     pub(crate) fn by_name(&self) -> &ByName {
         self.functions.by_name(self)
     }
 
-    /// The units by address, with their lines and functions.
+    /// Returns the units by address, with their lines and functions.
     pub(crate) fn units(&self) -> &Units {
         self.units.get_or_init(|| Units::read(self))
     }
 
-    /// What the unwind tables say, and the calls of functions.
+    /// Returns the unwind tables, and the calls of functions.
     pub(crate) fn unwind(&self) -> &Unwind {
         &self.unwind
     }
 
-    /// What was learned of types and names so far.
     pub(crate) fn types(&self) -> &KnownTypes {
         &self.types
     }
 
-    /// What was learned of variables so far.
     pub(crate) fn variables(&self) -> &KnownVariables {
         &self.variables
     }

@@ -1,17 +1,17 @@
-//! Which namespaces, classes and the like lie around an entry of a unit: entries state what is in them, not what they are in.
+//! Finds the namespaces and classes around a DIE. DIEs state their children, but not their parents.
 
 use gimli::DwTag;
 
 use crate::dies::{Die, DieReader};
 
-/// The entries of one unit that give their children a scope, by offset.
+/// The DIEs of one unit that form scopes for their children, by offset.
 #[derive(Debug, Default)]
 pub(crate) struct ScopeTable(Vec<Scope>);
 
 #[derive(Debug)]
 pub(crate) struct Scope {
     pub start: usize,
-    /// Offset of the first entry after its children.
+    /// Offset of the first DIE after its children.
     end: usize,
     parent: Option<usize>,
 }
@@ -23,7 +23,7 @@ impl Scope {
 }
 
 impl ScopeTable {
-    /// Lists the entries with one of `tags` in the unit of `die`; those that damage leaves open reach to the unit's end.
+    /// Lists the DIEs with one of `tags` in the unit of `die`. Those left open by damage extend to the end of the unit.
     pub(crate) fn read<'a>(
         session: &DieReader<'_, 'a>,
         die: &Die<'a>,
@@ -46,7 +46,7 @@ impl ScopeTable {
                 continue;
             };
             let specs = abbreviation.attributes();
-            // Attributes are only skipped here, mostly several at once.
+            // Attributes are only skipped here, usually several at once.
             let paid = session.spend(specs.len() / 8 + 1);
             if paid.is_none() || entries.skip_attributes(specs).is_err() {
                 break;
@@ -64,7 +64,8 @@ impl ScopeTable {
         ScopeTable(scopes)
     }
 
-    /// The last scope that begins before `offset`, and those around that, innermost first; not all hold `offset`.
+    /// Returns the last scope that begins before `offset`, then those around it, innermost first. Not all of them
+    /// contain `offset`.
     pub(crate) fn near(&self, offset: usize) -> impl Iterator<Item = &Scope> {
         let after = self.0.partition_point(|s| s.start < offset);
         let last = after.checked_sub(1).map(|index| &self.0[index]);

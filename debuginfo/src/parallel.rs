@@ -1,12 +1,12 @@
-//! Runs independent pieces of work on all processors and returns the answers in order.
+//! Runs independent pieces of work on all processors and returns the results in order.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// More threads than this gain nothing: memory bandwidth is used up.
+/// More threads gain nothing, because memory bandwidth is exhausted.
 const MAX_THREADS: usize = 8;
 
-/// Calls `work(&mut state, index)` for each index below `count`, each thread with a state of its own.
+/// Calls `work(&mut state, index)` for each index below `count`. Each thread has a state of its own.
 ///
 /// # Panics
 /// Passes on a panic of `work`.
@@ -44,7 +44,7 @@ pub(crate) fn map<S, T: Send>(
     all.into_iter().map(|(_, answer)| answer).collect()
 }
 
-/// Threads worth starting for `bytes` of debug information.
+/// Returns the number of threads worth starting for `bytes` of debug information.
 pub(crate) fn threads_for(bytes: usize) -> usize {
     const BYTES_PER_THREAD: usize = 256 << 10;
     let available = thread::available_parallelism().map_or(1, usize::from);

@@ -1,4 +1,4 @@
-//! Names the stubs of the procedure linkage table by following each stub's jump to its slot.
+//! Names the stubs of the procedure linkage table by following the jump of each stub to its slot.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use crate::symbols::{NameBudget, SymbolIndex};
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const PLT_SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".iplt"];
 
-/// Sections of one kind that are looked at.
+/// Sections of one kind that are read, at most.
 const MAX_TABLES: usize = 64;
 
-/// Finds every stub that jumps through a slot which a relocation fills.
+/// Finds every stub that jumps through a slot filled by a relocation.
 pub(crate) fn entries(files: &Files, symbols: &SymbolIndex) -> Vec<PltEntry> {
     let slots = slots(files, symbols);
     let mut found = Vec::new();
@@ -60,7 +60,7 @@ fn stub_size(section: &Section) -> usize {
     }
 }
 
-/// The slot of `[endbr64] [bnd] jmp *slot(%rip)` at `svma`.
+/// Returns the slot of `[endbr64] [bnd] jmp *slot(%rip)` at `svma`.
 fn jump_slot(svma: u64, stub: &[u8]) -> Option<u64> {
     let mut rest = stub.strip_prefix(&ENDBR64).unwrap_or(stub);
     rest = rest.strip_prefix(&[0xf2]).unwrap_or(rest);
@@ -70,12 +70,12 @@ fn jump_slot(svma: u64, stub: &[u8]) -> Option<u64> {
     Some(next.wrapping_add_signed(i64::from(i32::from_le_bytes(*operand))))
 }
 
-/// What fills each slot of the global offset table: the slot's address and the name of the symbol.
+/// Returns the slots of the global offset table by address, with the name of the symbol that fills each.
 fn slots(files: &Files, symbols: &SymbolIndex) -> HashMap<u64, String> {
     let elf = &files.main;
     let mut slots = HashMap::new();
     let mut budget = NameBudget::for_file(elf);
-    // A linker makes a handful; headers that all name the same bytes are damage.
+    // Linkers create only a few tables. Many headers that name the same bytes are damage.
     let tables = elf.sections().iter().filter(|s| s.kind == elf::SHT_RELA);
     for section in tables.take(MAX_TABLES) {
         for relocation in elf.relocations(section) {
@@ -103,7 +103,7 @@ fn slots(files: &Files, symbols: &SymbolIndex) -> HashMap<u64, String> {
     slots
 }
 
-/// The name of symbol `index` in the table that the relocation section refers to.
+/// Returns the name of symbol `index` in the table that the relocation section refers to.
 fn import(elf: &Elf, relocations: &Section, index: u32, budget: &mut NameBudget) -> Option<String> {
     let table = elf.sections().get(relocations.link as usize)?;
     let (symbols, offset, size) = elf.symbol_table(table);

@@ -1,4 +1,5 @@
-//! Finds the files that hold debug information apart from the module: by build id, by name and checksum, and dwz's.
+//! Finds separate files with a module's debug information: by build id, by name and checksum, and dwz's supplementary
+//! file.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +7,7 @@ use crate::elf::Elf;
 use crate::error::Warning;
 use crate::map::Bytes;
 
-/// Where separate debug files are looked for.
+/// Where to look for separate debug files.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     pub debug_dirs: Vec<PathBuf>,
@@ -71,7 +72,7 @@ impl Search {
     }
 }
 
-/// Name (its last component) and checksum in `.gnu_debuglink`.
+/// Returns the name (its last component) and the checksum in `.gnu_debuglink`.
 fn parse_link(bytes: &[u8]) -> Option<(PathBuf, u32)> {
     let end = bytes.iter().position(|b| *b == 0)?;
     let crc = bytes.get((end + 4) & !3..)?.first_chunk::<4>()?;
@@ -88,7 +89,7 @@ fn same_id(elf: &Elf, id: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Opens `path` if it is there; one that is there and does not pass `check` is reported.
+/// Opens `path` if it exists. Reports a file that exists but does not pass `check`.
 fn open(
     path: &Path,
     check: impl Fn(&Elf) -> Result<(), String>,
@@ -111,7 +112,7 @@ fn open(
     }
 }
 
-/// Lower-case hexadecimal digits of `bytes`.
+/// Returns `bytes` as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut text, byte| {

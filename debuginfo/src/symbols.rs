@@ -1,4 +1,4 @@
-//! Code symbols of `.symtab` (the module's, or its debug file's) and `.dynsym`, by address; variables by name.
+//! Code symbols of `.symtab` (in the module or its debug file) and `.dynsym`, by address, and variables by name.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::model::{Binding, Svma, Symbol, SymbolKind};
 
 type RawSym = elf::Sym64<LittleEndian>;
 
-/// A code symbol whose name still lies in its file.
+/// A code symbol whose name is still in its file.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     svma: u64,
@@ -25,12 +25,12 @@ struct Entry {
     name_len: usize,
 }
 
-/// Bytes of names that are read for each byte of the file; more means that symbols share parts of endless names.
+/// Bytes of names read for each byte of the file. If names need more, symbols share parts of endless names.
 const MAX_NAMES_RATIO: usize = 16;
-/// As many names as this are read in any case.
+/// Bytes of names that are always allowed.
 const MIN_NAME_BYTES: usize = 1 << 16;
 
-/// Counts the bytes of names that a file's tables have named so far.
+/// The bytes of names that may still be read from a file's tables.
 pub(crate) struct NameBudget(usize);
 
 impl NameBudget {
@@ -39,7 +39,7 @@ impl NameBudget {
         NameBudget(bytes.max(MIN_NAME_BYTES))
     }
 
-    /// The name at the start of `bytes`, if it may still be read. See [`symbol_name`].
+    /// Returns the name at the start of `bytes`, if the budget allows it. See [`symbol_name`].
     pub(crate) fn name<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a str> {
         let bytes = &bytes[..bytes.len().min(self.0)];
         let name = symbol_name(bytes)?;
@@ -48,7 +48,7 @@ impl NameBudget {
     }
 }
 
-/// All code symbols, sorted by address; at one address the most visible first.
+/// All code symbols, sorted by address, and at one address the most visible first.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolIndex {
     entries: Vec<Entry>,
@@ -90,7 +90,7 @@ impl SymbolIndex {
         SymbolIndex { entries }
     }
 
-    /// Readable symbols, in the index's order.
+    /// Returns the symbols with readable names, in the index's order.
     pub(crate) fn symbols(&self, files: &Files) -> Vec<Symbol> {
         let file_bytes =
             files.main.bytes().len() + files.debug.as_ref().map_or(0, |d| d.bytes().len());
@@ -99,7 +99,7 @@ impl SymbolIndex {
             .max(MIN_NAME_BYTES);
         let mut symbol = |e: &Entry| {
             let linkage = files.name(e);
-            // Some bytes of mangled names stand for long readable ones.
+            // A short mangled name may stand for a long readable one.
             let readable = demangle::readable(linkage).map(|(name, _)| name);
             let readable = readable.filter(|name| name.len() <= left);
             left -= readable.as_ref().map_or(0, String::len);
@@ -115,7 +115,7 @@ impl SymbolIndex {
         self.entries.iter().map(&mut symbol).collect()
     }
 
-    /// Linker names and kinds of the symbols exactly at `svma`.
+    /// Returns linker names and kinds of the symbols exactly at `svma`.
     pub(crate) fn at<'a>(
         &'a self,
         files: &'a Files,
@@ -128,8 +128,8 @@ impl SymbolIndex {
             .map(move |e| (files.name(e), e.kind))
     }
 
-    /// The symbol whose code holds `svma`: linker name and address. One without a size holds what lies before `limit`
-    /// (the next known start).
+    /// Returns linker name and address of the symbol whose code contains `svma`. A symbol without a size extends to
+    /// `limit` (the next known start).
     pub(crate) fn around<'a>(
         &'a self,
         files: &'a Files,
@@ -143,12 +143,12 @@ impl SymbolIndex {
             0 => svma < limit,
             size => svma - e.svma < size,
         };
-        // The most visible name stands first.
+        // The most visible name comes first.
         let found = self.entries[first..after].iter().find(holds)?;
         Some((files.name(found), found.svma))
     }
 
-    /// Addresses of symbols whose linker name has `part` between dots: `f.part.0`. Sorted.
+    /// Returns the addresses of symbols whose linker name has a component `part`, as in `f.part.0`. Sorted.
     pub(crate) fn starts_of_parts(&self, files: &Files) -> Vec<u64> {
         let is_part = |e: &&Entry| files.name(e).split('.').skip(1).any(|part| part == "part");
         let mut found: Vec<u64> = self
@@ -161,7 +161,7 @@ impl SymbolIndex {
         found
     }
 
-    /// Start addresses, sorted, repeated where several symbols share one.
+    /// Returns the start addresses, sorted, repeated if several symbols share one.
     pub(crate) fn starts(&self) -> impl Iterator<Item = u64> + '_ {
         self.entries.iter().map(|e| e.svma)
     }
@@ -172,7 +172,8 @@ impl Elf {
         self.sections().iter().find(|s| s.kind == kind)
     }
 
-    /// The names of the types that the file has or takes run-time type information of, as far as its symbols tell.
+    /// Returns the names of the types whose run-time type information the file defines or imports, according to its
+    /// symbols.
     pub(crate) fn type_infos(&self) -> Vec<String> {
         const PREFIX: &str = "typeinfo for ";
         let tables = [elf::SHT_SYMTAB, elf::SHT_DYNSYM];
@@ -196,12 +197,11 @@ impl Elf {
         found
     }
 
-    /// Tells whether it has a symbol for all that it defines.
+    /// Returns whether the file has a full symbol table.
     pub(crate) fn is_unstripped(&self) -> bool {
         self.section_of_kind(elf::SHT_SYMTAB).is_some()
     }
 
-    /// Tells whether the file asks the dynamic linker for a symbol of this name.
     pub(crate) fn imports(&self, name: &str) -> bool {
         let Some(table) = self.section_of_kind(elf::SHT_DYNSYM) else {
             return false;
@@ -218,7 +218,7 @@ impl Elf {
         })
     }
 
-    /// The symbols of a symbol table section and the file offset and size of its names.
+    /// Returns the symbols of a symbol table section, and the file offset and size of its names.
     pub(crate) fn symbol_table(&self, table: &Section) -> (&[RawSym], u64, u64) {
         let bytes = self.section_bytes(table);
         let whole = bytes.len() - bytes.len() % size_of::<RawSym>();
@@ -232,12 +232,12 @@ impl Elf {
     }
 }
 
-/// The variables that a module's symbol tables name, by linker name.
+/// The variables in a module's symbol tables, by linker name.
 #[derive(Debug, Default)]
 pub(crate) struct DataSymbols {
-    /// Those that other modules may use; those of each thread are without address.
+    /// Variables available to other modules. Thread-local ones have no address.
     exported: HashMap<Box<str>, Option<Svma>>,
-    /// Those that all files of the module may use.
+    /// Variables available to all files of the module.
     own: HashMap<Box<str>, Svma>,
 }
 
@@ -258,23 +258,23 @@ impl DataSymbols {
         data
     }
 
-    /// Tells whether other modules may use what the linker calls `name`.
+    /// Returns whether the module exports a variable with linker name `name`.
     pub(crate) fn exports(&self, name: &str) -> bool {
         self.exported.contains_key(name)
     }
 
-    /// The address of the exported variable of that name, if all threads share it.
+    /// Returns the address of the exported variable of that name, if all threads share it.
     pub(crate) fn exported(&self, name: &str) -> Option<Svma> {
         *self.exported.get(name)?
     }
 
-    /// The address of the variable of that name that the module's files share.
+    /// Returns the address of the variable of that name that the module's files share.
     pub(crate) fn of_module(&self, name: &str) -> Option<Svma> {
         self.exported(name).or_else(|| self.own.get(name).copied())
     }
 }
 
-/// Visits the variables that a table defines for more than one file.
+/// Visits the variables in a table that more than one file can use.
 fn each_data_symbol(holder: &Elf, table: u32, mut visit: impl FnMut(&str, Option<Svma>)) {
     let Some(table) = holder.section_of_kind(table) else {
         return;
@@ -300,7 +300,7 @@ fn each_data_symbol(holder: &Elf, table: u32, mut visit: impl FnMut(&str, Option
     }
 }
 
-/// Adds the code symbols of `table`, which lies in `holder` and describes `code`.
+/// Adds the code symbols of `table`, which is in `holder` and describes `code`.
 fn add_table(code: &Elf, holder: &Elf, table: &Section, in_debug_file: bool, out: &mut Vec<Entry>) {
     let (symbols, names_offset, names_size) = holder.symbol_table(table);
     let names = slice(holder.bytes(), names_offset, names_size).unwrap_or_default();
@@ -326,7 +326,7 @@ fn add_table(code: &Elf, holder: &Elf, table: &Section, in_debug_file: bool, out
             kind,
             binding,
             in_debug_file,
-            // The names lie inside the file, so the sum is at most its length.
+            // The names are inside the file, so the sum is at most its length.
             name_offset: names_offset as usize + offset,
             name_len: name.len(),
         });
@@ -350,24 +350,25 @@ fn classify(symbol: &RawSym) -> Option<(SymbolKind, Binding)> {
     Some((kind, binding))
 }
 
-/// The name at the start of `bytes`, without the version that linkers append in `.symtab` (`memcpy@@GLIBC_2.14`).
+/// Returns the name at the start of `bytes`, without the version that linkers append in `.symtab`
+/// (`memcpy@@GLIBC_2.14`).
 fn symbol_name(bytes: &[u8]) -> Option<&str> {
     let name = bytes.split(|b| *b == 0).next()?;
     let plain = name.split(|b| *b == b'@').next()?;
     std::str::from_utf8(plain).ok().filter(|n| !n.is_empty())
 }
 
-/// What compilers and BOLT append to the name of a function for the parts that they moved out of it. Control jumps into
-/// such a part in the middle of the function's frame. GCC's `.part` is not among them: it is called.
+/// Suffixes that compilers and BOLT append to a function's name for the parts moved out of it. Control jumps into such
+/// a part in the middle of the function's frame. GCC's `.part` is not among them, because it is called.
 const PARTS: [&str; 4] = ["cold", "warm", "eh", "__part"];
 
-/// Tells whether a linker name belongs to code split off a function: `f.cold`, `f.cold.3`, `f.isra.0.cold`, `f.warm`.
+/// Returns whether a linker name belongs to code split off a function: `f.cold`, `f.cold.3`, `f.isra.0.cold`, `f.warm`.
 pub(crate) fn is_cold_part(name: &str) -> bool {
     name.split('.').skip(1).any(|part| PARTS.contains(&part))
 }
 
 impl Elf {
-    /// The address of the defined symbol whose linker name is `name`, whatever it stands for.
+    /// Returns the address of the defined symbol with linker name `name`, of any kind.
     pub(crate) fn address_of(&self, name: &str) -> Option<u64> {
         let tables = [elf::SHT_DYNSYM, elf::SHT_SYMTAB];
         let tables = tables.iter().filter_map(|kind| self.section_of_kind(*kind));

@@ -1,7 +1,8 @@
-//! The units of a file: their headers, their abbreviations, and the root entry's attributes that the others need.
+//! The units of a file: their headers, their abbreviations, and those attributes of the root DIE that other attributes
+//! depend on.
 //!
-//! Nothing here costs more than the file's size warrants: tables of abbreviations that overlap are cut off where the
-//! next one begins, and line tables are left to whoever wants a file name.
+//! No cost here exceeds what the file's size warrants. A table of abbreviations is cut where the next one begins. Line
+//! tables are read only by code that needs a file name.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,24 +18,24 @@ use gimli::{
 use crate::dwarf::Slice;
 use crate::error::Warning;
 
-/// The section that a unit lies in.
+/// The section that contains a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Home {
     /// `.debug_info`.
     Info,
     /// `.debug_types` (DWARF 4).
     Types,
-    /// `.debug_info` of dwz's file.
+    /// `.debug_info` of dwz's supplementary file.
     Supplement,
 }
 
-/// With the type of its offsets spelt out, a header of a longer lifetime is one of a shorter one.
+/// The explicit offset type lets a header with a longer lifetime stand in for one with a shorter one.
 type Header<'a> = UnitHeader<Slice<'a>, usize>;
 
-/// All unit headers of a file, and where its type units are.
+/// All unit headers of a file, and the positions of its type units.
 pub(crate) struct UnitTable<'a> {
     pub dwarf: Dwarf<Slice<'a>>,
-    /// The file that the units lie in, for messages.
+    /// The file that contains the units, for messages.
     pub path: PathBuf,
     info: Vec<Header<'a>>,
     types: Vec<Header<'a>>,
@@ -46,8 +47,8 @@ pub(crate) struct UnitTable<'a> {
 }
 
 impl<'a> UnitTable<'a> {
-    /// Tells whether an entry may be called `name`: whether the file has this text, or the end of a longer one, among its names, with
-    /// or without arguments of a template behind it. In files that keep entries in others, it may.
+    /// Returns whether a DIE may be called `name`: whether the file's strings contain this text, or end with it, with
+    /// or without template arguments after it. Always true for files that keep DIEs in other files.
     pub(crate) fn mentions(&self, name: &str) -> bool {
         let dwarf = &self.dwarf;
         let sections = [
@@ -62,7 +63,7 @@ impl<'a> UnitTable<'a> {
         })
     }
 
-    /// Reads the headers of all units of `dwarf`, which lies in `path`, and of its supplementary file.
+    /// Reads the headers of all units of `dwarf`, which is in `path`, and of its supplementary file.
     pub(crate) fn read(
         dwarf: Dwarf<Slice<'a>>,
         path: &Path,
@@ -123,7 +124,7 @@ impl<'a> UnitTable<'a> {
         }
     }
 
-    /// The sections that units of `home` refer to.
+    /// Returns the sections that units of `home` refer to.
     pub(crate) fn dwarf(&self, home: Home) -> &Dwarf<Slice<'a>> {
         match home {
             Home::Info | Home::Types => &self.dwarf,
@@ -131,12 +132,12 @@ impl<'a> UnitTable<'a> {
         }
     }
 
-    /// Where the type with a signature is described.
+    /// Returns the position of the type with a signature.
     pub(crate) fn signature(&self, signature: u64) -> Option<(Home, usize, UnitOffset)> {
         self.signatures.get(&signature).copied()
     }
 
-    /// The unit that holds `offset` of its section, and the offset inside it.
+    /// Returns the unit that contains `offset` of its section, and the offset inside it.
     pub(crate) fn locate(&self, home: Home, offset: usize) -> Option<(usize, UnitOffset)> {
         let headers = self.headers(home);
         let index = headers.partition_point(|h| header_offset(h) <= offset);
@@ -152,7 +153,7 @@ impl<'a> UnitTable<'a> {
         }
     }
 
-    /// Bytes of abbreviations that parsing a unit reads; 0 for a table that is parsed already.
+    /// Returns the bytes of abbreviations that parsing a unit reads; 0 for a table that is already parsed.
     pub(crate) fn cost(&self, home: Home, index: usize) -> usize {
         let header = self.headers(home).get(index);
         header.map_or(0, |h| self.tables(home).cost(h.debug_abbrev_offset().0))
@@ -195,7 +196,7 @@ fn header_offset(header: &Header<'_>) -> usize {
     }
 }
 
-/// The warning for a unit whose header is at `offset`.
+/// Returns the warning for a unit whose header is at `offset`.
 pub(crate) fn bad_unit(path: &Path, offset: usize, why: String) -> Warning {
     Warning::BadUnit {
         path: path.to_owned(),
@@ -204,18 +205,18 @@ pub(crate) fn bad_unit(path: &Path, offset: usize, why: String) -> Warning {
     }
 }
 
-/// Tables of abbreviations by offset; those that several units use are parsed once.
+/// Abbreviation tables by offset. Tables used by several units are parsed once.
 #[derive(Default)]
 struct AbbreviationTables<'a> {
     section: Option<DebugAbbrev<Slice<'a>>>,
     /// The offsets in use, sorted.
     offsets: Vec<usize>,
     shared: HashMap<usize, gimli::Result<Arc<Abbreviations>>>,
-    /// Tables of single units that were parsed lately: who asks for one entry at a time asks for the same unit again.
+    /// Recently parsed tables of single units. Queries for single DIEs often return to the same unit.
     recent: Mutex<HashMap<usize, Arc<Abbreviations>>>,
 }
 
-/// Tables in [`AbbreviationTables::recent`]; beyond it all are forgotten.
+/// Tables in [`AbbreviationTables::recent`]. When it is full, all are dropped.
 const MAX_RECENT: usize = 64;
 
 impl<'a> AbbreviationTables<'a> {
@@ -251,7 +252,7 @@ impl<'a> AbbreviationTables<'a> {
     }
 
     fn recent(&self, offset: usize) -> gimli::Result<Arc<Abbreviations>> {
-        // Nothing panics while the lock is held; if it did, the table would still be whole.
+        // Nothing panics while the lock is held. If it did, the table would still be consistent.
         let lock = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = lock().get(&offset) {
             return Ok(table.clone());
@@ -272,7 +273,7 @@ impl<'a> AbbreviationTables<'a> {
         }
     }
 
-    /// The section up to the first table behind the one at `offset`.
+    /// Returns the section up to the first table after the one at `offset`.
     fn bytes(&self, offset: usize) -> &'a [u8] {
         let bytes = self.section.map_or(&[][..], |s| s.reader().slice());
         let next = self.offsets.partition_point(|at| *at <= offset);
@@ -280,8 +281,8 @@ impl<'a> AbbreviationTables<'a> {
         &bytes[..end.min(bytes.len())]
     }
 
-    /// Parses the table at `offset`, which has to end before the next one begins. If tables could overlap, a small
-    /// file could describe as many large ones as it has units.
+    /// Parses the table at `offset`, which has to end before the next one begins. If tables could overlap, a small file
+    /// could describe as many large ones as it has units.
     fn parse(&self, offset: usize) -> gimli::Result<Arc<Abbreviations>> {
         let section = DebugAbbrev::new(self.bytes(offset), LittleEndian);
         let table = section.abbreviations(DebugAbbrevOffset(offset));
@@ -289,7 +290,7 @@ impl<'a> AbbreviationTables<'a> {
     }
 }
 
-/// Parses a unit's root entry. The line program is left out: only file names need it.
+/// Parses a unit's root DIE. The line program is omitted, since only file names need it.
 fn unit<'a>(
     dwarf: &Dwarf<Slice<'a>>,
     header: Header<'a>,
@@ -326,7 +327,7 @@ fn unit<'a>(
             _ => {}
         }
     }
-    // Their forms may need the bases, which may come after them.
+    // The forms of these attributes may need the bases, which may come after them.
     let string = |value: Option<_>| dwarf.attr_string(&unit, value?).ok();
     (unit.name, unit.comp_dir) = (string(name), string(directory));
     if let Some(value) = low_pc {
@@ -335,14 +336,13 @@ fn unit<'a>(
     Ok(unit)
 }
 
-/// The attributes of a unit's first entry.
 pub(crate) fn root_attributes<'a>(
     unit: &Unit<Slice<'a>>,
 ) -> gimli::Result<Vec<gimli::Attribute<Slice<'a>>>> {
     let mut entries = unit.entries_raw(None)?;
     let root = entries.read_abbreviation()?;
     let specs = root.ok_or(gimli::Error::MissingUnitDie)?.attributes();
-    // No root has more; one that claims so would make each of many units expensive.
+    // No root DIE has more. One with more would make each of many units expensive.
     const MAX_ATTRIBUTES: usize = 256;
     let specs = specs.iter().take(MAX_ATTRIBUTES);
     specs.map(|spec| entries.read_attribute(*spec)).collect()

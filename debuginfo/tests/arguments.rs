@@ -1,6 +1,6 @@
-//! Goal: a parameter's place is where the callee really gets it, a result's place is where the caller finds it.
-//! Method: the programs print every value just before they pass it; gdb stops at the callee's first instruction and
-//! after its return; the registers and stack bytes at the stated places must be the printed ones.
+//! Goal: a parameter's place is where the callee receives it, and a result's place is where the caller finds it.
+//! Method: the programs print every value just before they pass it. gdb stops at the callee's first instruction and
+//! after its return. The registers and stack bytes at the stated places must equal the printed values.
 
 mod common;
 
@@ -92,7 +92,7 @@ fn cxx_dwarf_5_with_type_units() {
     cxx(&["-O1", "-gdwarf-5", "-fdebug-types-section"]);
 }
 
-/// A constructor whose hidden parameter the optimiser takes away.
+/// A constructor whose hidden parameter the optimiser removes.
 const CXX_CHANGED: [&str; 1] = ["_ZN6shapes4LeftC2Eid"];
 
 #[test]
@@ -115,8 +115,8 @@ fn cxx_optimised_at_link_time_dwarf_4() {
     cxx_with(&["-O1", "-flto", "-gdwarf-4"], &CXX_CHANGED);
 }
 
-/// Functions that pass classes which have a destructor, a copy or a move constructor: these versions do not say whether
-/// the programmer wrote it, which decides how the class is passed.
+/// Functions that pass classes with a destructor, a copy or a move constructor. These versions do not state whether the
+/// programmer wrote it, which decides how the class is passed.
 const UNCLEAR: [&str; 5] = [
     "shapes::pass_destructor",
     "shapes::pass_copy",
@@ -154,7 +154,7 @@ fn classes(options: &[&str], lenient: &[&str]) {
     check(&path, lenient, 25);
 }
 
-/// Default values of arguments, which make a constructor one that copies, are not in the debug information.
+/// The debug information lacks default arguments, which can make a constructor a copy constructor.
 const COPIES_MORE: [&str; 1] = ["pass_copies_more"];
 
 #[test]
@@ -177,7 +177,7 @@ fn classes_of_all_kinds_dwarf_4_with_type_units() {
     classes(&["-O0", "-gdwarf-4", "-fdebug-types-section"], &COPIES_MORE);
 }
 
-/// Those with a destructor, copy or move constructor that somebody declared.
+/// Functions that pass classes with a declared destructor, copy or move constructor.
 const UNCLEAR_CLASSES: [&str; 13] = [
     "pass_view",
     "pass_duration",
@@ -211,7 +211,7 @@ fn rust(options: &[&str], lenient: &[&str], at_least: usize) {
     check(&path, lenient, at_least);
 }
 
-/// The result comes in two registers, the second of which holds what begins at byte 4.
+/// The result is in two registers. The second one holds the part from byte 4 on.
 const SPLIT_EARLY: [&str; 1] = ["arguments::pair"];
 
 #[test]
@@ -219,7 +219,7 @@ fn rust_without_optimisation() {
     rust(&["-Copt-level=0"], &SPLIT_EARLY, 20);
 }
 
-/// Functions that only their own crate calls: the optimiser marks that it changed how.
+/// Functions that only their own crate calls. The optimiser marks that it changed how they are called.
 const RUST_CHANGED: [&str; 8] = [
     "arguments::residual",
     "arguments::again",

@@ -1,7 +1,8 @@
-//! Goal: backtraces are those of gdb, frame by frame: address, function, file, line and saved registers.
-//! Method: gdb runs programs of three languages, optimised and not, stops in many ways of being called, says what it sees
-//! and writes a core file; the core file is the machine that is asked. Frames for tail calls, which have none in the
-//! machine, are left out: gdb has them across modules too. Those of one module are compared at stops of live programs.
+//! Goal: backtraces equal those of gdb, frame by frame: address, function, file, line and saved registers. Method: gdb
+//! runs optimised and unoptimised programs in three languages, stops at functions called in many ways, prints its
+//! frames and writes a core file. The core file serves as the machine. Frames of tail calls, which have no physical
+//! frame, are omitted, because gdb also finds them across modules. Those of one module are compared at stops of live
+//! programs.
 
 mod common;
 mod core_file;
@@ -13,7 +14,7 @@ use common::{Bench, hex, program, run};
 use core_file::CoreFile;
 use debuginfo::{Frame, FrameMachine, Machine, Register, Unknown, backtrace};
 
-/// A frame as gdb has it.
+/// A frame according to gdb.
 #[derive(Debug)]
 struct Theirs {
     pc: u64,
@@ -73,8 +74,9 @@ fn stops(bench: &Bench, program_path: &Path) -> Vec<Stop> {
     stops
 }
 
-/// The last component of a name, without generic arguments; what has no name of its own, like a closure, by the one
-/// before. The two sides write scopes of unnamed things differently; glibc's aliases are told apart by a prefix.
+/// Returns the last component of a name, without generic arguments. For one without a name, like a closure, this is the
+/// component before it. The two sides write scopes of unnamed entities differently. Aliases in glibc differ by a
+/// prefix.
 fn plain(name: &str) -> String {
     let mut out = String::new();
     let mut depth = 0;
@@ -125,7 +127,7 @@ fn agree(ours: &Frame, theirs: &Theirs, what: &str) {
     }
 }
 
-/// Compares all stops of a program; returns how many frames there were.
+/// Compares all stops of a program. Returns the number of frames.
 fn agrees(bench: &Bench, program_path: &Path) -> usize {
     let mut count = 0;
     for stop in stops(bench, program_path) {
@@ -278,7 +280,7 @@ fn a_limit_and_a_damaged_stack_end_a_backtrace() {
     let three = backtrace(&core.space, &machine, 3);
     assert_eq!(three.frames.len(), 3);
     assert!(three.end.expect("not whole").reason.contains("limit of 3"));
-    // A caller that is its own caller: the same frame again, no further up.
+    // A caller that is its own caller: the same frame again, at no higher address.
     let (rbp, _) = machine.register(Register::RBP).expect("in the core");
     let looped = Looped {
         machine: &machine,

@@ -1,6 +1,6 @@
-//! Goal: symbols, functions, names, stubs, build ids, files and lines are those that readelf, nm, objdump and gdb find.
-//! Method: programs of three languages are compiled in different ways, and everything the tools list is compared; of
-//! the system's own libraries, what stripped files have.
+//! Goal: symbols, functions, names, stubs, build ids, files and lines equal those of readelf, nm, objdump and gdb.
+//! Method: programs in three languages are compiled in different ways, and everything that the tools list is compared.
+//! For the system's own libraries, the contents of stripped files are compared.
 
 mod common;
 
@@ -33,8 +33,8 @@ fn symbols_agree(path: &Path, module: &Module) -> usize {
     theirs.len()
 }
 
-/// Stubs have the names that objdump gives them. Those of indirect functions it calls by the resolver's address: there
-/// must be a symbol with the stub's name; where there is no symbol at all, the stub is not listed.
+/// Stubs have objdump's names. objdump names those of indirect functions by the resolver's address. There, a symbol
+/// with the stub's name must exist. If there is no symbol at all, the stub is not listed.
 fn stubs_agree(path: &Path, module: &Module) -> usize {
     let ours = module.plt_entries().iter();
     let ours: BTreeMap<_, _> = ours.map(|e| (e.svma.0, e.symbol.clone())).collect();
@@ -57,9 +57,10 @@ fn stubs_agree(path: &Path, module: &Module) -> usize {
     ours.len()
 }
 
-/// Functions are exactly the symbols of compiled code, with their sizes; `runtime` is what the linker adds.
+/// Functions are exactly the symbols of compiled code, with their sizes. `runtime` covers what the linker adds.
 fn functions_agree(path: &Path, module: &Module) -> usize {
-    // Also thunks, which the compiler makes and does not describe, and the parts of libgcc that compute in types the processor does not have.
+    // Thunks, which the compiler generates without describing them, also count as runtime, as do the parts of libgcc
+    // that compute with types the processor lacks.
     const RUNTIME: [&str; 6] = [
         "_start",
         "_init",
@@ -93,21 +94,21 @@ fn list(module: &Module) -> &[Function] {
     &module.functions().list
 }
 
-/// Each readable name is the one that nm shows, apart from parameters and result, which nm shows too.
+/// Each readable name equals nm's, apart from the parameters and the result, which nm includes.
 fn names_agree(path: &Path, module: &Module) {
     let theirs = tools::demangled(path);
     for f in list(module) {
         let names = &theirs[&f.svma.0];
         let own = f.name.replace("::<", "<");
         let same = |name: &String| {
-            // A name that is not mangled tells no scope.
+            // A name that is not mangled states no scope.
             if *name == f.linkage && own.ends_with(&format!("::{name}")) {
                 return true;
             }
             let name = name.split(" [clone").next().unwrap_or_default();
-            // Rust writes generic arguments of functions in one way in expressions and in another one in types.
+            // Rust writes generic arguments of functions differently in expressions and in types.
             let name = &*name.replace("::<", "<");
-            // The older Rust mangling ends in a hash.
+            // The legacy Rust mangling ends in a hash.
             let name = match name.rsplit_once("::h") {
                 Some((name, hash)) if hash.len() == 16 => name,
                 _ => name,
@@ -142,7 +143,7 @@ fn bytes(kind: &ValueKind) -> Option<u64> {
     }
 }
 
-/// Files, lines, sizes, parameters and results are those that gdb reads from the same debug information.
+/// Files, lines, sizes, parameters and results equal those that gdb reads from the same debug information.
 fn gdb_agrees(path: &Path, module: &Module) {
     let addresses: Vec<u64> = list(module).iter().map(|f| f.svma.0).collect();
     let theirs = tools::described(path, &addresses);
@@ -161,8 +162,8 @@ fn gdb_agrees(path: &Path, module: &Module) {
     }
 }
 
-/// Names and sizes of the parameters are the same; gdb lists no unnamed ones, and for constructors and destructors also
-/// hidden ones that not all of their variants have.
+/// Names and sizes of the parameters are equal. gdb lists no unnamed parameters. For constructors and destructors, it
+/// also lists hidden ones that not all of their variants have.
 fn params_agree(f: &Function, theirs: &tools::Described) {
     let named = f.params.iter().filter(|p| !p.name.is_empty());
     let ours: Vec<_> = named.map(|p| (p.name.clone(), bytes(&p.kind))).collect();
@@ -173,14 +174,14 @@ fn params_agree(f: &Function, theirs: &tools::Described) {
         .filter(|t| !is_hidden(&t.0) || ours.contains(t));
     let (mut ours, mut theirs) = (ours.clone(), theirs.cloned().collect::<Vec<_>>());
     if f.linkage.contains('.') {
-        // Of a changed function gdb lists those first that are left.
+        // For a changed function, gdb lists the remaining parameters first.
         ours.sort();
         theirs.sort();
     }
     assert_eq!(ours, theirs, "{f:?}");
 }
 
-/// A path without the steps back that gdb takes out of it.
+/// Resolves `..` in a path, like gdb.
 fn plain(path: &str) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in Path::new(path).components() {
@@ -192,8 +193,8 @@ fn plain(path: &str) -> PathBuf {
     plain
 }
 
-/// The line of each function's first instruction is its own, in code that was not moved around. Left out is what is
-/// included, of which some versions of addr2line name the wrong file.
+/// In code that was not moved, the line of each function's first instruction is the function's own. Included files are
+/// omitted, because some versions of addr2line name the wrong file for them.
 fn first_lines_agree(path: &Path, module: &Module) {
     let is_own = |f: &&Function| {
         f.file
@@ -212,7 +213,7 @@ fn first_lines_agree(path: &Path, module: &Module) {
         let (file, number) = line.rsplit_once(':').expect("a line");
         let (own_file, own_line) = (f.file.as_deref().expect("a file"), f.line.expect("a line"));
         assert_eq!(plain(file), plain(own_file), "{f:?}");
-        // Or that of the brace below it.
+        // Or the line of the brace below it.
         let number: u32 = number.parse().expect("a line number");
         assert!(
             (own_line..=own_line + 1).contains(&number),
@@ -300,7 +301,7 @@ fn cxx_dwarf_4() {
     cxx(&["-O1", "-gdwarf-4", "-fdebug-types-section"]);
 }
 
-/// The standard library is compiled without type descriptions, so that gdb is asked of the program's own functions.
+/// The standard library is compiled without type descriptions, so gdb is asked only about the program's own functions.
 fn rust(options: &[&str]) {
     let bench = Bench::new();
     let options = [&["--edition=2024", "-g", "-Cpanic=abort"], options].concat();
@@ -339,7 +340,7 @@ fn rust_optimised_with_new_names() {
     ]);
 }
 
-/// A library that the compilers here need themselves.
+/// Returns a library that the compilers here need themselves.
 fn library(name: &str) -> PathBuf {
     let path = run(Command::new("gcc").arg(format!("-print-file-name={name}")));
     PathBuf::from(path.trim())

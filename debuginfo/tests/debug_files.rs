@@ -1,5 +1,5 @@
-//! Goal: debug information is found in every place it may lie in, and used only if it belongs to the module. Method: a
-//! program is stripped, split, packed and compressed by the usual tools; the functions must be those of the whole file.
+//! Goal: debug information is found in every place where it may be, and used only if it belongs to the module. Method:
+//! the usual tools strip, split, pack and compress a program. The functions must equal those of the whole file.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn objcopy(args: &[&str], from: &Path, to: &Path) {
     run(Command::new("objcopy").args(args).arg(from).arg(to));
 }
 
-/// Strips `whole` and puts its debug information into `debug`.
+/// Strips `whole` and moves its debug information to `debug`.
 fn strip(whole: &Path, stripped: &Path, debug: &Path) {
     objcopy(&["--only-keep-debug"], whole, debug);
     objcopy(&["--strip-all"], whole, stripped);
@@ -34,7 +34,7 @@ fn list(module: &Module) -> &[Function] {
     &module.functions().list
 }
 
-/// The functions and symbols are those of the whole file.
+/// Checks that functions and symbols equal those of the whole file.
 fn same(whole: &Path, module: &Module) {
     let whole = open(whole);
     assert!(list(&whole).len() > 40);
@@ -233,7 +233,7 @@ fn split(bench: &Bench, options: &[&str]) -> PathBuf {
     bench.compile("gcc", &bench.path("arguments.o"), "split", &["small.o"])
 }
 
-/// The functions are those that the same program has without being split.
+/// Checks that the functions equal those of the same program without splitting.
 fn same_as_unsplit(bench: &Bench, module: &Module, options: &[&str]) {
     let small = program("small.c");
     let options = [&["-g", "-O1", small.to_str().unwrap()], options].concat();
@@ -248,7 +248,7 @@ fn split_units_in_files_and_in_a_package() {
         let path = split(&bench, &options);
         same_as_unsplit(&bench, &open(&path), &options);
         if options == ["-gdwarf-5"] {
-            // The dwp of GNU binutils loses sections that DWARF 5 added.
+            // The dwp of GNU binutils loses sections that are new in DWARF 5.
             continue;
         }
         let mut dwp = Command::new("dwp");
@@ -358,6 +358,6 @@ fn indirect_functions_of_a_static_program_have_named_stubs() {
     let module = open(&path);
     assert!(!module.is_pie() && !module.is_library() && module.interp().is_none());
     let stubs: Vec<_> = module.plt_entries().iter().map(|e| &*e.symbol).collect();
-    // The resolver's own name, or the indirect function's: both are at the address that the slot is filled from.
+    // The name of the resolver or of the indirect function: both are at the address that fills the slot.
     assert!(matches!(stubs[..], ["chosen" | "choose"]), "{stubs:?}");
 }

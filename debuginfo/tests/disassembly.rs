@@ -1,5 +1,6 @@
-//! Goal: instructions are those of objdump: addresses, bytes, mnemonics and the names of what is called.
-//! Method: all functions of optimised programs are disassembled by both; then the ways to ask are compared with each other.
+//! Goal: instructions equal those of objdump: addresses, bytes, mnemonics and the names of call targets. Method: both
+//! disassemble all functions of optimised programs. Then the different ways to request instructions are compared with
+//! each other.
 
 mod common;
 
@@ -44,7 +45,7 @@ fn machine(path: &Path) -> FileMemory {
     }]))
 }
 
-/// Address, bytes, mnemonic, what stands between angle brackets.
+/// Address, bytes, mnemonic, and the text in angle brackets.
 type Theirs = BTreeMap<u64, (Vec<u8>, String, Option<String>)>;
 
 fn objdump(path: &Path) -> Theirs {
@@ -92,7 +93,7 @@ fn instructions_are_those_of_objdump() {
                     .text
                     .split(' ')
                     .find(|w| !["bnd", "rep", "repne", "notrack", "lock"].contains(w));
-                // The two know different aliases of these.
+                // The two use different aliases of these.
                 let aliased = [
                     "j", "set", "cmov", "nop", "movs", "stos", "xchg", "movabs", "mov", "ret",
                 ];

@@ -1,16 +1,16 @@
-//! Goal: debug information that refers to itself or to the same parts over and over costs no more time and memory than
-//! the file's size warrants. Method: assembler makes small files that would cost hours or gigabytes if every reference
-//! were followed each time; a test that does not end has failed.
+//! Goal: debug information that refers to itself, or to the same parts over and over, costs no more time and memory
+//! than the file's size warrants. Method: assembler code makes small files that would cost hours or gigabytes if every
+//! reference were followed each time. A test that does not end has failed.
 
 mod common;
 
 use common::{Bench, open, peak_memory_kib};
 use debuginfo::{Functions, ParameterPlace, Warning};
 
-/// Most memory that any of these files may take, all tests of this program together.
+/// Memory limit for all tests of this program together.
 const MEMORY_KIB: u64 = 1 << 20;
 
-/// Abbreviations that the files share; each test adds its own from 20 on.
+/// Abbreviations that all files share. Each test adds its own, starting at 20.
 const ABBREVIATIONS: &str = r#"
     .byte 1, 0x11, 1, 0x13, 0x0b, 0x11, 0x01, 0, 0          # unit: language, low_pc
     .byte 2, 0x2e, 1, 0x11, 0x01, 0x49, 0x13, 0, 0          # subprogram: low_pc, type; with children
@@ -25,7 +25,7 @@ const ABBREVIATIONS: &str = r#"
     .byte 11, 0x0f, 0, 0x49, 0x13, 0, 0                     # pointer: type
 "#;
 
-/// Assembles a library of 64 KiB of code with one unit of language C++ 98.
+/// Assembles a library with 64 KiB of code and one unit in language C++ 98.
 fn functions(abbreviations: &str, entries: &str, rest: &str) -> Functions {
     let bench = Bench::new();
     let source = bench.write(
@@ -63,7 +63,7 @@ unit_end:
     functions
 }
 
-/// Tells whether the functions come with the warning that their unit asked for too much.
+/// Returns whether the functions come with the warning that their unit demands too much work.
 fn is_cut_short(functions: &Functions) -> bool {
     let is_bound = |w: &Warning| matches!(w, Warning::BadUnit { offset: 0, why, .. } if why.contains("too often"));
     functions.warnings.iter().any(is_bound)
@@ -127,7 +127,7 @@ fn structures_that_double_thirty_times_are_bounded() {
          .byte 0",
         (0..30).map(level).collect::<String>()
     );
-    // It ends, and takes little memory; what asked for too much is told.
+    // The walk ends and takes little memory. Excessive work is reported.
     let functions = functions("", &entries, "");
     assert!(!functions.list.is_empty() || !functions.warnings.is_empty());
 }
@@ -152,7 +152,7 @@ fn an_origin_with_endless_children_is_not_read_for_each_function() {
 #[test]
 fn a_list_of_ranges_is_not_read_for_each_function() {
     let abbreviation = ".byte 20, 0x2e, 0, 0x55, 0x17, 0, 0";
-    // The ranges are outside of the code, so that none of them ends the search for the entry.
+    // The ranges are outside the code, so none of them ends the search for the entry.
     let entries = r#"
     .rept 60000
     .uleb128 20; .long 0
@@ -188,7 +188,7 @@ fn a_long_name_is_not_copied_for_each_function() {
 
 #[test]
 fn attributes_without_bytes_are_counted() {
-    // 50,000 flags that are present, which take no byte in the entry.
+    // 50,000 flags that are present and take no byte in the DIE.
     let abbreviation = ".byte 20, 0x34, 0\n .rept 50000\n .byte 0x3f, 0x19\n .endr\n .byte 0, 0";
     let entries = ".rept 100000\n .uleb128 20\n .endr";
     assert!(is_cut_short(&functions(abbreviation, entries, "")));
@@ -196,7 +196,7 @@ fn attributes_without_bytes_are_counted() {
 
 #[test]
 fn overlapping_tables_of_abbreviations_are_cut_off() {
-    // Each of 20,000 units uses the section from another byte on, two units each.
+    // 20,000 units use the section from different bytes on, two units each.
     let abbreviations = r#"
     .rept 40000
     .byte 21, 0x34, 0, 0, 0
@@ -232,7 +232,7 @@ fn symbols_without_end_are_bounded() {
             name(n)
         )
     };
-    // Names that end alike share their bytes; the string table has no end for any of them.
+    // Names with equal ends share their bytes. The string table contains no end for any of them.
     fn name(n: usize) -> String {
         format!("{}{n:05}", "s".repeat(10_000))
     }
@@ -245,7 +245,7 @@ fn symbols_without_end_are_bounded() {
         .filter(|b| **b == b'0')
         .for_each(|b| *b = b's');
     assert_eq!(open(&path).symbols().len(), 40);
-    // No name ends any more before the section does.
+    // Now no name ends before the section does.
     let strings = bytes.windows(2).enumerate();
     let ends: Vec<usize> = strings
         .filter(|(_, w)| *w == b"\0s")

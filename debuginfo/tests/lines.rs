@@ -1,7 +1,7 @@
-//! Goal: lines and addresses are those of readelf, addr2line and gdb: which line an address belongs to, with inlined
-//! calls; where gdb puts breakpoints on lines and functions; which lines have code.
-//! Method: programs of three languages, optimised and not, in two versions of DWARF, are asked about every address of their
-//! functions and every line of their sources, and so are the tools.
+//! Goal: lines and addresses equal those of readelf, addr2line and gdb: the line of an address, with inlined calls; the
+//! places where gdb sets breakpoints on lines and functions; the lines with code. Method: optimised and unoptimised
+//! programs in three languages and two versions of DWARF are queried for every address of their functions and every
+//! line of their sources, and so are the tools.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn space(path: &Path) -> AddressSpace {
     }])
 }
 
-/// A thread that stands somewhere and knows nothing else.
+/// A thread of which only the position is known.
 struct At(u64);
 
 impl Machine for At {
@@ -88,7 +88,7 @@ fn all() -> Vec<Built> {
     all
 }
 
-/// These, and programs of compilers that other tools than gdb read otherwise.
+/// All programs, and those of compilers whose output tools other than gdb read differently.
 fn all_for_gdb() -> Vec<Built> {
     let mut all = all();
     for level in ["-O0", "-O1", "-O2"] {
@@ -99,7 +99,7 @@ fn all_for_gdb() -> Vec<Built> {
     all
 }
 
-/// The functions of the fixture's own source file.
+/// Returns the functions of the fixture's own source file.
 fn own_functions(built: &Built) -> Vec<debuginfo::Function> {
     let module = open(&built.path);
     let list = module.functions().list.iter();
@@ -108,7 +108,7 @@ fn own_functions(built: &Built) -> Vec<debuginfo::Function> {
     list.filter(is_own).cloned().collect()
 }
 
-/// What addr2line says of each address: lines from the inside to the outside, as file name and line.
+/// Returns addr2line's result for each address: file name and line, innermost first.
 fn addr2line(path: &Path, addresses: &[u64]) -> Vec<Vec<(String, u32)>> {
     let mut command = Command::new("addr2line");
     command.args(["-a", "-i", "-e"]).arg(path);
@@ -142,7 +142,7 @@ fn addr2line(path: &Path, addresses: &[u64]) -> Vec<Vec<(String, u32)>> {
     answers
 }
 
-/// The line that gdb finds for each address. Where several rows begin at one address, addr2line takes another one.
+/// Returns gdb's line for each address. If several rows begin at one address, addr2line selects another one.
 fn gdb_lines(built: &Built, addresses: &[u64]) -> Vec<(String, u32)> {
     let list: Vec<String> = addresses.iter().map(|a| format!("{a:x}")).collect();
     let file = built.bench.write("addresses", &list.join("\n"));
@@ -167,7 +167,7 @@ fn base(path: &str) -> String {
 
 #[test]
 fn lines_of_all_addresses_are_those_of_gdb_and_addr2line_with_inlined_calls() {
-    // addr2line does not look into split files.
+    // addr2line does not read split files.
     for built in all().iter().filter(|b| !b.what.contains("split")) {
         let space = space(&built.path);
         let functions = own_functions(built);
@@ -179,7 +179,7 @@ fn lines_of_all_addresses_are_those_of_gdb_and_addr2line_with_inlined_calls() {
         assert_eq!(innermost.len(), addresses.len());
         let around = addr2line(&built.path, &addresses);
         for ((address, innermost), mut theirs) in addresses.iter().zip(innermost).zip(around) {
-            // gdb counts code that belongs to no line to the line before.
+            // gdb assigns code without a line to the preceding line.
             if theirs[0].1 != 0 {
                 theirs[0] = innermost;
             }
@@ -200,7 +200,7 @@ fn lines_of_all_addresses_are_those_of_gdb_and_addr2line_with_inlined_calls() {
     }
 }
 
-/// Statements by readelf: line and address.
+/// Returns the statements according to readelf: line and address.
 fn statements(path: &Path, source: &str) -> BTreeSet<(u32, u64)> {
     let output = tool("readelf", &["--debug-dump=decodedline"], path);
     let line = |text: &str| {
@@ -215,7 +215,7 @@ fn statements(path: &Path, source: &str) -> BTreeSet<(u32, u64)> {
     output.lines().filter_map(line).collect()
 }
 
-/// Lines with statements by readelf.
+/// Returns the lines with statements according to readelf.
 fn statement_lines(path: &Path, source: &str) -> BTreeSet<u32> {
     let all = statements(path, source);
     all.into_iter().map(|(line, _)| line).collect()
@@ -239,7 +239,7 @@ fn lines_with_code_are_those_of_readelf() {
 
 type Places = BTreeMap<String, Vec<(u64, u32)>>;
 
-/// Where gdb puts breakpoints: on lines and on functions, with the lines there.
+/// Returns where gdb sets breakpoints on lines and on functions, with the lines there.
 fn gdb_places(built: &Built, lines: u32, functions: &[String]) -> (Places, Places) {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-x"])
@@ -272,8 +272,8 @@ fn gdb_places(built: &Built, lines: u32, functions: &[String]) -> (Places, Place
     (by_line, by_function)
 }
 
-/// Tells whether two sets of places differ in functions only that have a part before their entry. gdb takes that part
-/// for the prologue and moves breakpoints out of it, to the end of the prologue.
+/// Returns whether two sets of places differ only in functions with a part before their entry. gdb takes that part for
+/// the prologue and moves breakpoints from it to the end of the prologue.
 fn cold(space: &AddressSpace, ours: &BTreeSet<u64>, theirs: &BTreeSet<u64>) -> bool {
     let split = |address: &u64| {
         let function = space.function_at(*address).expect("a function");
@@ -306,7 +306,7 @@ fn breakpoints_on_lines_are_where_gdb_puts_them() {
             let ours = space.resolve_line(built.source, line, None);
             let ours = ours.map(|all| all.iter().map(|p| p.address).collect::<BTreeSet<_>>());
             let theirs = theirs.get(&line.to_string());
-            // gdb forgets a statement at whose address one of another file begins, and takes the next line that is left.
+            // gdb drops a statement if one of another file begins at its address, and selects the next remaining line.
             let is_forgotten = exact.contains(&line)
                 && theirs.is_some_and(|all| all.iter().all(|(_, at)| *at != line));
             let theirs: Option<BTreeSet<u64>> = theirs
@@ -316,7 +316,8 @@ fn breakpoints_on_lines_are_where_gdb_puts_them() {
                 (Ok(ours), Some(theirs)) => ours == theirs || cold(&space, ours, theirs),
                 (ours, theirs) => ours.is_err() && theirs.is_none(),
             };
-            // Of the opening line of a function that begins with an inlined one, gdb takes the first line of that.
+            // If a function begins with an inlined one, gdb selects the first line of the inlined function for its
+            // opening line.
             let is_optimised = built.what.contains("-O2") || built.what.contains("level=2");
             if !same && !is_forgotten && is_optimised && exact.contains(&line) {
                 let is_statement = |a: &u64| statements.contains(&(line, *a));
@@ -339,7 +340,7 @@ fn breakpoints_on_lines_are_where_gdb_puts_them() {
     }
 }
 
-/// The names of functions of the source file that exist only as copies in others.
+/// Returns the names of functions of the source file that exist only as inlined copies.
 fn inlined_names(space: &AddressSpace, functions: &[debuginfo::Function]) -> BTreeSet<String> {
     let ranges = functions.iter().flat_map(|f| f.ranges.iter());
     let addresses = ranges.flat_map(|r| r.start.0..r.end.0);
@@ -379,7 +380,7 @@ fn functions_begin_where_gdb_puts_breakpoints_on_them_copies_included() {
             let own: BTreeSet<u64> = found.iter().map(|f| f.after_prologue).collect();
             let places = space.function_places(&name);
             let ours: BTreeSet<u64> = places.iter().map(|place| place.address).collect();
-            // gdb 13 takes the first range of a copy for its beginning, also where DW_AT_entry_pc states another address.
+            // gdb 13 takes the first range of a copy for its start, even if DW_AT_entry_pc states another address.
             let entered = |address: u64| {
                 let calls = space.calls_at(address);
                 let mut own = calls.iter().skip(1).rev();
@@ -400,7 +401,7 @@ fn functions_begin_where_gdb_puts_breakpoints_on_them_copies_included() {
     );
 }
 
-/// What people may write for a function: its name, with the types of its parameters, and with less and less of it.
+/// Returns ways to name a function: its name with the types of its parameters, then with more and more omitted.
 fn ways_to_name(function: &debuginfo::Function, demangled: &str, source: &str) -> Vec<String> {
     let bare = |name: &str| {
         let (mut depth, mut bare) = (0, String::new());
@@ -414,16 +415,16 @@ fn ways_to_name(function: &debuginfo::Function, demangled: &str, source: &str) -
         bare
     };
     let name = &function.name;
-    // gdb cannot read the names of lambdas.
+    // gdb cannot parse the names of lambdas.
     if name.contains("{lambda") {
         return Vec::new();
     }
     let mut ways = vec![name.clone(), format!("{source}:{name}")];
-    // Operators, lambdas and conversions are spelled with brackets themselves.
+    // The names of operators, lambdas and conversions contain brackets themselves.
     if !name.contains(['{', '(']) && !name.contains("operator") {
         let bare = bare(name);
         let parts: Vec<&str> = bare.rsplit("::").collect();
-        // The name of a class alone is none of its constructors.
+        // The name of a class alone does not select its constructors.
         if parts.get(1).is_none_or(|class| !parts[0].ends_with(class)) {
             ways.push(parts[0].to_owned());
         }
@@ -466,7 +467,7 @@ fn whatever_is_left_out_of_a_name_gdb_finds_the_same_functions() {
             let found = exact.get(&format!("spec:-qualified {way}"));
             let found = found.filter(|all| !all.is_empty());
             let found = found.or_else(|| wild.get(&format!("spec:{way}")));
-            // gdb takes stubs of imported functions for these.
+            // gdb takes stubs of imported functions for these functions.
             let is_stub = |at: &u64| {
                 let symbol = space.symbol_at(*at);
                 symbol.is_some_and(|(name, _)| name.ends_with("@plt"))
@@ -480,7 +481,7 @@ fn whatever_is_left_out_of_a_name_gdb_finds_the_same_functions() {
     assert!(compared > 100, "{compared} names");
 }
 
-/// Locations as gdb reads them, with some options before.
+/// Returns locations in gdb's syntax, preceded by options.
 fn as_specs(options: &str, ways: &[String]) -> Vec<String> {
     ways.iter()
         .map(|way| format!("spec:{options}{way}"))
@@ -505,7 +506,7 @@ fn a_line_without_code_moves_to_the_next_one_that_has_some() {
     assert_eq!(moved.len(), 1);
     assert_eq!(moved[0].line, comment + 1);
     assert_eq!(moved[0].function.as_deref(), Some("loops"));
-    // Between two functions that is the next one's.
+    // Between two functions, this is a line of the next one.
     let moved = space.resolve_line("frames.c", 1, None).expect("it moves");
     let first = *space
         .valid_lines("frames.c")
@@ -564,7 +565,7 @@ fn columns_choose_statements() {
         .expect("code");
     assert_eq!(first.len(), 1);
     assert!(behind[0].address > first[0].address, "{first:?} {behind:?}");
-    // Outside of the statements, the nearest counts.
+    // Outside the statements, the nearest one is selected.
     let begin = source.find("sum += square").expect("the first statement") as u32 + 1;
     let end = source.len() as u32;
     for (column, nearest) in [(1, begin), (end + 2, end)] {
@@ -611,7 +612,7 @@ fn the_code_of_a_step_belongs_to_one_line() {
     }
 }
 
-/// As distributions build their packages, whose sources lie elsewhere.
+/// As in packages built by distributions, whose sources are elsewhere.
 #[test]
 fn a_directory_that_is_relative_stands_in_a_path_once() {
     for version in ["-gdwarf-4", "-gdwarf-5"] {

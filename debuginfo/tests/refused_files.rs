@@ -1,5 +1,5 @@
-//! Goal: a file that is no 64-bit program for x86-64 is refused with an error that names it and says why. Method: such
-//! files are made, by the compiler where it can, else by changing the header.
+//! Goal: a file that is not a 64-bit program for x86-64 is refused with an error that names it and states the reason.
+//! Method: the compiler makes such files if it can; the others are made by changing the header.
 
 mod common;
 
@@ -108,7 +108,7 @@ fn objects_and_core_dumps() {
     );
 }
 
-/// A file cut inside its headers, or before its section headers, which lie at its end.
+/// Files cut inside their headers, or before their section headers, which are at the end.
 #[test]
 fn cut_files() {
     let bench = Bench::new();
@@ -126,7 +126,7 @@ fn cut_files() {
     }
 }
 
-/// What is cut inside of a unit is reported with the unit's offset; the functions in front of it stay.
+/// Damage inside a unit is reported with the unit's offset. The functions before the damage remain.
 #[test]
 fn a_unit_that_is_cut() {
     let bench = Bench::new();
@@ -143,7 +143,7 @@ fn a_unit_that_is_cut() {
         .windows(info.len())
         .position(|w| w == info)
         .expect("the section lies in the file");
-    // A number that no abbreviation has.
+    // No abbreviation has this number.
     let middle = info.len() / 2;
     bytes[at + middle..at + info.len()].fill(0x7e);
     let module = Module::from_bytes("cut", bytes).unwrap();

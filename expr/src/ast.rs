@@ -1,22 +1,22 @@
-//! What an expression means once it is read: a tree whose nodes know where in the text they stand.
+//! The syntax tree of an expression. Each node has its position in the text.
 //!
-//! A tree says nothing about the program: names are text, and what they stand for is found when it is evaluated.
+//! A tree is independent of the program. Names are text, and are resolved during evaluation.
 
-/// The bytes of the text that a node was read from; `end` is exclusive.
+/// The bytes of the text that a node was parsed from. `end` is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Span {
     /// The first byte, from 0.
     pub start: usize,
-    /// The byte behind the last.
+    /// The byte after the last.
     pub end: usize,
 }
 
-/// An expression and where it stands.
+/// An expression and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression.
     pub kind: ExprKind,
-    /// Where it stands.
+    /// Its position.
     pub at: Span,
     height: u16,
 }
@@ -28,15 +28,15 @@ pub enum ExprKind {
     Name(String),
     /// A register, without the `$`.
     Register(String),
-    /// A value that stands in the text.
+    /// A literal.
     Literal(Literal),
-    /// A member, `of.name` or `of->name`; fields of tuples are called `0`, `1` and so on.
+    /// A member, `of.name` or `of->name`. Fields of tuples are called `0`, `1` and so on.
     Member {
-        /// What it is a member of, or a pointer to that.
+        /// The structure, or a pointer to it.
         of: Box<Expr>,
         /// Its name, which may be qualified in C++: `Base::x`.
         name: String,
-        /// Written with an arrow. Both ways mean the same.
+        /// Written with an arrow. Both forms mean the same.
         arrow: bool,
     },
     /// An element, `of[index]`.
@@ -46,24 +46,24 @@ pub enum ExprKind {
         /// A number, or the key of a map.
         index: Box<Expr>,
     },
-    /// Some elements, `of[from..to]`.
+    /// Several elements, `of[from..to]`.
     Range {
         /// An array, pointer, slice or container.
         of: Box<Expr>,
-        /// The first one; the beginning if it is absent.
+        /// The first element. If absent, the first of all.
         from: Option<Box<Expr>>,
-        /// The one behind the last; the end if it is absent.
+        /// The element after the last. If absent, the end.
         to: Option<Box<Expr>>,
-        /// `..=`: the one at `to` is part of it.
+        /// `..=`: the element at `to` is included.
         inclusive: bool,
     },
     /// An operator with one operand.
     Unary(UnaryOp, Box<Expr>),
     /// An operator with two operands.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `if_true` or `if_false`, whichever `condition` chooses.
+    /// `if_true` or `if_false`, as selected by `condition`.
     Conditional {
-        /// What is asked first.
+        /// The condition.
         condition: Box<Expr>,
         /// Evaluated if it is true.
         if_true: Box<Expr>,
@@ -72,25 +72,25 @@ pub enum ExprKind {
     },
     /// A conversion: `(to) of` or `of as to`.
     Cast {
-        /// The type wanted.
+        /// The target type.
         to: TypeName,
-        /// What is converted.
+        /// The operand.
         of: Box<Expr>,
     },
-    /// The bytes that a value of the expression's type takes; it may also be the name of a type.
+    /// The size in bytes of a value of the expression's type. The expression may also be the name of a type.
     SizeOf(Box<Expr>),
-    /// The bytes that a value of the type takes.
+    /// The size in bytes of a value of the type.
     SizeOfType(TypeName),
     /// A call, or a conversion if `function` is the name of a type.
     Call {
         /// A name, a method (a member) or a pointer to a function.
         function: Box<Expr>,
-        /// In the order of the text.
+        /// The arguments, in text order.
         arguments: Vec<Expr>,
     },
 }
 
-/// A type as text, with the blanks of the original replaced by as few as it takes.
+/// A type as text, with as few spaces as possible.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TypeName {
     /// Such as `unsigned int*`, `ns::Pair<int, char>` or `*const u8`.
@@ -99,16 +99,16 @@ pub struct TypeName {
     pub certain: bool,
 }
 
-/// A value that stands in the text.
+/// A literal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
-    /// A whole number; never negative, `-1` being an operation on 1.
+    /// An integer. Never negative, since `-1` is an operation on 1.
     Integer {
         /// The number.
         value: u128,
-        /// Written with the digits 0 to 9 and no prefix: in C, other numbers may become unsigned by themselves.
+        /// Written with the digits 0 to 9 and no prefix. In C, other numbers may become unsigned implicitly.
         decimal: bool,
-        /// What follows the digits.
+        /// The suffix.
         suffix: Suffix,
     },
     /// A floating-point number.
@@ -118,14 +118,14 @@ pub enum Literal {
         /// It has the suffix `f` or `f32`.
         single: bool,
     },
-    /// A character by its number.
+    /// A character, by its number.
     Char {
         /// The code point, or the byte of `'\xff'`.
         code: u32,
-        /// What kind of character it is.
+        /// The kind of character.
         kind: CharKind,
     },
-    /// A string, without the zero at the end that C adds.
+    /// A string, without C's terminating zero.
     Text(Vec<u8>),
     /// `true` or `false`.
     Bool(bool),
@@ -133,16 +133,16 @@ pub enum Literal {
     Null,
 }
 
-/// What the text says of the type of a number.
+/// The type suffix of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Suffix {
-    /// Nothing.
+    /// No suffix.
     None,
     /// C's `u`.
     Unsigned,
-    /// C's `l` or `ll`, both of 64 bits.
+    /// C's `l` or `ll`, both 64 bits.
     Long,
-    /// Both of them.
+    /// C's `ul` or `ull`.
     UnsignedLong,
     /// Rust's `i8` to `u128`, `isize` and `usize`.
     Sized {
@@ -153,10 +153,10 @@ pub enum Suffix {
     },
 }
 
-/// What kind of character a literal is.
+/// The kind of a character literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CharKind {
-    /// `'a'`: C's `char` or Rust's, whichever it is compared with.
+    /// `'a'`: a `char` of C or of Rust, depending on what it is compared with.
     Plain,
     /// `b'a'`: a byte.
     Byte,
@@ -181,14 +181,14 @@ pub enum UnaryOp {
     Negate,
     /// `+`
     Plus,
-    /// `!`, which asks whether something is false or zero, also of numbers.
+    /// `!`, which tests for false or zero, also for numbers.
     Not,
     /// `~`
     Complement,
 }
 
 impl UnaryOp {
-    /// The operator as text.
+    /// Returns the operator as text.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -219,7 +219,7 @@ pub enum BinaryOp {
     GreaterEqual,
     ShiftLeft,
     ShiftRight,
-    /// gdb's `first@count`: that many values beginning with the first.
+    /// gdb's `first@count`: `count` consecutive values, starting with `first`.
     Repeat,
     Add,
     Subtract,
@@ -229,8 +229,8 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// All operators in all their spellings, longer ones before those that they begin with; the first spelling of each is
-    /// the one that is printed.
+    /// All operators in all their spellings. Longer spellings come before their prefixes. The first spelling of each
+    /// operator is the one that is printed.
     pub(crate) const SPELLINGS: [(&'static str, BinaryOp); 21] = [
         ("==", BinaryOp::Equal),
         ("!=", BinaryOp::NotEqual),
@@ -255,14 +255,14 @@ impl BinaryOp {
         ("%", BinaryOp::Remainder),
     ];
 
-    /// The operator as text.
+    /// Returns the operator as text.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         let found = BinaryOp::SPELLINGS.iter().find(|(_, op)| *op == self);
         found.map_or("?", |(text, _)| text)
     }
 
-    /// How tightly it binds, as in C: more is tighter.
+    /// Returns the precedence, as in C. Higher binds tighter.
     #[must_use]
     pub fn precedence(self) -> u8 {
         match self {
@@ -294,13 +294,13 @@ impl Expr {
         }
     }
 
-    /// The nodes on the longest way down, itself included.
+    /// Returns the number of nodes on the longest path down, including this one.
     #[must_use]
     pub fn height(&self) -> u16 {
         self.height
     }
 
-    /// Makes the same tree without positions, for comparing what two texts mean.
+    /// Returns the same tree without positions, for comparing the meaning of two texts.
     #[must_use]
     pub fn without_positions(&self) -> Expr {
         let mut copy = self.clone();
@@ -314,7 +314,8 @@ impl Expr {
     }
 }
 
-/// Shows each direct operand of a kind, borrowed as the kind is; `$iter` goes through several in that way.
+/// Passes each direct operand of a kind to `$see`, with the same kind of borrow. `$iter` iterates over lists of
+/// operands.
 macro_rules! show_operands {
     ($kind:expr, $iter:ident, $see:ident) => {
         match $kind {
@@ -361,7 +362,7 @@ macro_rules! show_operands {
 }
 
 impl ExprKind {
-    /// Shows each direct operand.
+    /// Calls `see` with each direct operand.
     pub fn for_each_child<'e>(&'e self, mut see: impl FnMut(&'e Expr)) {
         show_operands!(self, iter, see);
     }

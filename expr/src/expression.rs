@@ -1,6 +1,6 @@
-//! An expression that is evaluated again and again, as conditions, parts of log messages and displayed values are.
+//! An expression that is evaluated repeatedly: a condition, a part of a log message, or a displayed value.
 //!
-//! It is parsed once. Only where the frame decides which names are types, as in `(name) (x)`, it is parsed again in each.
+//! It is parsed once. If the frame decides which names are types, as in `(name) (x)`, it is parsed again in each frame.
 
 use std::{borrow::Cow, cell::Cell, fmt};
 
@@ -12,15 +12,15 @@ use crate::parse::{ParseError, parse_with};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     text: String,
-    /// What it means in every frame; `None`: that depends on the frame.
+    /// The tree that is valid in every frame. `None` if it depends on the frame.
     parsed: Option<Expr>,
 }
 
 impl Expression {
-    /// Parses a text, in which only names are types that are always types.
+    /// Parses a text, in which only names that are always types count as types.
     ///
     /// # Errors
-    /// The text is no expression; the error says where and what was expected.
+    /// The text is not an expression. The error states where, and what was expected.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let depends = Cell::new(false);
         let parsed = parse_with(text, &|_| {
@@ -33,7 +33,7 @@ impl Expression {
         })
     }
 
-    /// Parses a text in which any name may be a type: each frame will tell.
+    /// Parses a text, in which any name may be a type. Each frame decides.
     ///
     /// # Errors
     /// As for [`Expression::parse`].
@@ -47,16 +47,16 @@ impl Expression {
         })
     }
 
-    /// Returns the text as it was written.
+    /// Returns the source text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns what it means in a frame.
+    /// Returns the tree for a frame.
     ///
     /// # Errors
-    /// It cannot be parsed with the types that the frame knows.
+    /// The text cannot be parsed with the types that the frame knows.
     pub fn within(&self, context: &Context<'_>) -> Result<Cow<'_, Expr>, ParseError> {
         match &self.parsed {
             Some(parsed) => Ok(Cow::Borrowed(parsed)),
@@ -64,7 +64,7 @@ impl Expression {
         }
     }
 
-    /// Tells whether it names a scope, which may be that of a frame further out.
+    /// Returns whether the expression names a scope, which may be that of an outer frame.
     #[must_use]
     pub fn names_scopes(&self) -> bool {
         self.text.contains("::")

@@ -1,18 +1,19 @@
-//! Feeds arbitrary text to the readers of expressions and templates; no text may make them panic.
+//! Feeds arbitrary text to the parsers of expressions and templates. No text may cause a panic.
 
 use crate::{Expr, Template, parse, parse_assignment, parse_with};
 
-/// Reads `data` as an expression, an assignment and a template. What is read must mean the same when it is printed.
+/// Parses `data` as an expression, an assignment and a template. A parsed text must have the same meaning after
+/// printing.
 ///
 /// # Panics
-/// When it does not, or when an error's place is outside the text.
+/// The meaning differs, or an error's position is outside the text.
 pub fn expression(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match parse(&text) {
         Ok(read) => same_again(&read),
         Err(error) => assert!(error.position <= text.len(), "{error}"),
     }
-    // Deciding the other way leads through other rules.
+    // The opposite decision leads through other rules.
     let _ = parse_with(&text, &|_| true);
     if let Ok(assignment) = parse_assignment(&text) {
         same_again(&assignment.place);
@@ -38,7 +39,7 @@ fn same_again(read: &Expr) {
             read.without_positions(),
             "{printed}"
         ),
-        // All the parentheses take room.
+        // The added parentheses take space.
         Err(error) => assert!(
             printed.len() > crate::MAX_LENGTH || read.height() > 30,
             "{error}"

@@ -1,7 +1,7 @@
-//! The expression language of `print`, `set`, conditions, watches and log messages: read, evaluated at a moment, and compiled for an
-//! address to the operations of [`debuginfo::location::ir`].
+//! The expression language of `print`, `set`, conditions, watches and log messages. Expressions are parsed, evaluated
+//! at a moment, and compiled for an address to the operations of [`debuginfo::location::ir`].
 //!
-//! It knows no process: whoever asks brings modules and a [`Machine`](debuginfo::Machine).
+//! The crate is independent of processes. The caller supplies modules and a [`Machine`](debuginfo::Machine).
 #![forbid(unsafe_code)]
 
 pub mod ast;
@@ -25,7 +25,8 @@ pub use eval::compile::{
 };
 pub use eval::{
     Calls, Context, EvalError, Missing, argument, argument_count, assign, assign_value, evaluate,
-    evaluate_condition, find_global, find_local, find_type, is_type, miscounted, unknown_name,
+    evaluate_condition, find_global, find_local, find_type, is_type, miscounted, nearest,
+    unknown_name,
 };
 pub use expression::Expression;
 pub use parse::{
@@ -35,5 +36,6 @@ pub use parse::{
 pub use scoped::{is_called, path_of, without_path};
 pub use template::{Format, Part, Scripts, Template};
 
-/// In conditions and messages of probes, how often threads have come there, this time included. A variable of this name hides it.
+/// In conditions and messages of probes: how often threads have reached the probe, this time included. A variable of
+/// this name hides it.
 pub const HIT_COUNT: &str = "hitCount";

@@ -1,17 +1,17 @@
-//! Arithmetic as C has it: promotions, the usual conversions, and what has no answer.
+//! C arithmetic: promotions, the usual conversions, and operations without a result.
 //!
-//! Integers have up to 128 bits. Signed ones wrap around like unsigned ones, which is what the processor does too.
+//! Integers have up to 128 bits. Signed ones wrap around like unsigned ones, as on the processor.
 
 use crate::ast::{BinaryOp, Literal, Suffix, UnaryOp};
 use debuginfo::Diagnostic;
 
-/// A value that can be computed with.
+/// A number that can be used in computations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
-    /// The answer to a question.
+    /// A boolean.
     Bool(bool),
     Integer(Integer),
-    /// A floating-point number; `single`: it has 32 bits.
+    /// A floating-point number, of 32 bits if `single`.
     Float {
         value: f64,
         single: bool,
@@ -22,15 +22,14 @@ pub(crate) enum Number {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Integer {
     pub kind: IntKind,
-    /// Extended to 128 bits as its sign demands.
+    /// Extended to 128 bits according to its sign.
     value: u128,
 }
 
-/// A type of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct IntKind {
     pub signed: bool,
-    /// 8 to 128; bit fields have the bits of their type.
+    /// 8 to 128. Bit fields have the bits of their type.
     pub bits: u8,
 }
 
@@ -48,19 +47,19 @@ impl IntKind {
         bits: 64,
     };
 
-    /// What C computes with instead: nothing smaller than an `int`.
+    /// Returns the kind after C's integer promotion: at least an `int`.
     pub(crate) fn promoted(self) -> IntKind {
         let bits = match self.bits {
             0..32 => return IntKind::INT,
             32 => 32,
-            // Odd sizes are computed with in the next one.
+            // Odd sizes are promoted to the next one.
             33..=64 => 64,
             _ => 128,
         };
         IntKind { bits, ..self }
     }
 
-    /// What two promoted kinds have in common.
+    /// Returns the common kind of two operands, after promotion.
     pub(crate) fn common(self, other: IntKind) -> IntKind {
         let (a, b) = (self.promoted(), other.promoted());
         let (wide, narrow) = if a.bits >= b.bits { (a, b) } else { (b, a) };
@@ -78,7 +77,7 @@ impl IntKind {
 }
 
 impl Integer {
-    /// Takes the low bits of `value`.
+    /// Makes an integer from the low bits of `value`.
     pub(crate) fn new(kind: IntKind, value: u128) -> Integer {
         let unused = 128 - u32::from(kind.bits.clamp(1, 128));
         let shifted = value << unused;
@@ -89,7 +88,7 @@ impl Integer {
         Integer { kind, value }
     }
 
-    /// The bits, extended to 128 as the sign demands.
+    /// Returns the bits, extended to 128 according to the sign.
     pub(crate) fn raw(self) -> u128 {
         self.value
     }
@@ -102,22 +101,22 @@ impl Integer {
     }
 }
 
-/// Why there is no answer.
+/// Why an operation has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
     DivisionByZero,
-    /// By a negative number, or by as many bits as there are or more.
+    /// A shift by a negative number, or by the number of bits or more.
     Shift {
         by: i128,
         bits: u8,
     },
     NotForFloats(&'static str),
-    /// `-128 / -1` in as many bits.
+    /// `-128 / -1` in 8 bits, and the like.
     Overflow,
 }
 
 impl Trouble {
-    /// Says what is wrong.
+    /// Returns the message.
     pub fn diagnostic(self) -> Diagnostic {
         match self {
             Trouble::DivisionByZero => Diagnostic::new("division by zero"),
@@ -141,7 +140,7 @@ impl Number {
         Number::Integer(Integer::new(kind, value))
     }
 
-    /// The value of a literal that is a number, with the type C gives it; Rust's types as they are written.
+    /// Returns the value of a numeric literal, with C's type for it, or with the stated Rust type.
     pub(crate) fn literal(literal: &Literal) -> Option<Number> {
         Some(match literal {
             Literal::Integer {
@@ -166,7 +165,7 @@ impl Number {
         }
     }
 
-    /// As an integer; floats are refused.
+    /// Returns the number as an integer. Refuses floating-point numbers.
     pub(crate) fn as_integer(self) -> Option<Integer> {
         match self {
             Number::Bool(value) => Some(Integer::new(IntKind::INT, u128::from(value))),
@@ -183,7 +182,7 @@ impl Number {
         }
     }
 
-    /// Converts to an integer, floats towards zero and to the nearest there is.
+    /// Converts to an integer. Rounds floating-point numbers towards zero and saturates them.
     pub(crate) fn to_kind(self, kind: IntKind) -> Integer {
         let raw = match self {
             Number::Bool(value) => u128::from(value),
@@ -210,7 +209,6 @@ impl Number {
     }
 }
 
-/// The least and the greatest number.
 fn limits(kind: IntKind) -> (u128, u128) {
     let all = u128::MAX >> (128 - u32::from(kind.bits));
     match kind.signed {
@@ -249,7 +247,7 @@ fn literal_kind(value: u128, decimal: bool, suffix: Suffix) -> IntKind {
     fits.map_or(kind(false, 128), |(kind, _)| *kind)
 }
 
-/// An operator with one number; pointers are not its business.
+/// Applies an operator to a number. The caller handles pointers.
 pub(crate) fn unary(op: UnaryOp, of: Number) -> Result<Number, Trouble> {
     match (op, of) {
         (UnaryOp::Not, of) => Ok(Number::Bool(!of.is_true())),
@@ -271,18 +269,18 @@ pub(crate) fn unary(op: UnaryOp, of: Number) -> Result<Number, Trouble> {
     }
 }
 
-/// An operator with two numbers; `&&`, `||` and `@` are not its business.
+/// Applies an operator to two numbers. The caller handles `&&`, `||` and `@`.
 pub(crate) fn binary(op: BinaryOp, left: Number, right: Number) -> Result<Number, Trouble> {
     if let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) {
         return integers(op, left, right);
     }
     let float = |number: Number| match number {
         Number::Float { single, .. } => single,
-        // An integer takes the other one's type.
+        // An integer takes the type of the other operand.
         _ => true,
     };
     let single = float(left) && float(right);
-    // Rounded before, as the conversion of an integer to `float` rounds.
+    // Operands are rounded first, like in a conversion of an integer to `float`.
     let round = |value: f64| {
         if single {
             f64::from(value as f32)
@@ -309,7 +307,7 @@ pub(crate) fn compares(op: BinaryOp) -> bool {
     matches!(op.precedence(), 6 | 7)
 }
 
-/// The answer of a comparison; numbers that have no order are only unequal.
+/// Returns the result of a comparison. Unordered numbers are only unequal.
 pub(crate) fn ordered(op: BinaryOp, order: Option<std::cmp::Ordering>) -> bool {
     match order {
         None => op == BinaryOp::NotEqual,
@@ -360,7 +358,7 @@ fn divide(op: BinaryOp, kind: IntKind, a: u128, b: u128) -> Result<Number, Troub
     let raw = match kind.signed {
         true => {
             let (a, b) = (a as i128, b as i128);
-            // The one quotient that is out of range.
+            // The only quotient that is out of range.
             if b == -1 && a as u128 == limits(kind).0 {
                 return Err(Trouble::Overflow);
             }

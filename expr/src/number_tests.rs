@@ -1,4 +1,4 @@
-//! Goal: numbers are computed as C computes them, and what has no answer is refused.
+//! Goal: numbers are computed as in C, and operations without a result are refused.
 
 use super::{IntKind, Number, Trouble, binary, unary};
 use crate::{ExprKind, parse};

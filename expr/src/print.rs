@@ -1,4 +1,4 @@
-//! Expressions as text that reads back as the same tree: every operation stands in parentheses.
+//! Prints expressions as text that parses as the same tree. Every operation is in parentheses.
 
 use std::fmt;
 
@@ -62,8 +62,8 @@ impl fmt::Display for Expr {
     }
 }
 
-/// Where the template arguments begin that a name ends with, else its length. Written with `::` in front, they compare
-/// nothing.
+/// Returns the start of the template arguments at the end of a name, or else its length. Written after `::`, their `<`
+/// is not a comparison.
 fn arguments_start(name: &str) -> usize {
     let mut depth = 0;
     let bytes = name.as_bytes();
@@ -81,7 +81,7 @@ fn arguments_start(name: &str) -> usize {
     name.len()
 }
 
-/// Types that cannot be expressions are written in front, because `as` takes no pointers in C's way.
+/// Types that cannot be expressions are written before the operand, because `as` does not accept C pointers.
 fn c_style(to: &TypeName) -> bool {
     to.certain
 }
@@ -92,7 +92,7 @@ impl fmt::Display for TypeName {
     }
 }
 
-/// An expression that something is done to: literals may not touch what follows them.
+/// An operand. Literals must not touch what follows them.
 struct Operand<'e>(&'e Expr);
 
 impl fmt::Display for Operand<'_> {

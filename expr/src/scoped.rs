@@ -1,13 +1,14 @@
-//! Expressions over variables of functions that are named with them, as in `push::q->len`: which function is meant, and how the
-//! expression reads inside it.
+//! Expressions over variables qualified with their function, as in `push::q->len`: finds the function and the
+//! expression to evaluate in it.
 
+use debuginfo::short_name;
 use debuginfo::types::name_fit;
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the first path in an expression, without the name that it leads to: `push` of `2 * push::q->len`.
+/// Returns the first path in an expression, without its last name: `push` of `2 * push::q->len`.
 #[must_use]
 pub fn path_of(text: &str) -> Option<&str> {
     let is_of_path = |c: char| is_word(c) || c == ':';
@@ -19,7 +20,7 @@ pub fn path_of(text: &str) -> Option<&str> {
     })
 }
 
-/// Returns the expression without `path` and the `::` behind it before its names.
+/// Removes `path` and the `::` after it from the names in an expression.
 #[must_use]
 pub fn without_path(text: &str, path: &str) -> String {
     let path = format!("{path}::");
@@ -28,7 +29,7 @@ pub fn without_path(text: &str, path: &str) -> String {
     while let Some(at) = rest.find(&path) {
         let (before, behind) = rest.split_at(at);
         left.push_str(before);
-        // It may be the end of a longer one.
+        // It may be the end of a longer path.
         let is_part = left.ends_with(|c| is_word(c) || c == ':');
         left.push_str(if is_part { &path } else { "" });
         rest = &behind[path.len()..];
@@ -36,10 +37,10 @@ pub fn without_path(text: &str, path: &str) -> String {
     left + rest
 }
 
-/// Tells whether `path` names the function called `function` in full.
+/// Returns whether `path` names the function called `function` in full.
 #[must_use]
 pub fn is_called(function: &str, path: &str) -> bool {
-    name_fit(path, function).is_some()
+    name_fit(path, function).is_some() || name_fit(path, &short_name(function)).is_some()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Texts with expressions in braces, as log messages have them: `len={p->len} flags={flags:x}`.
+//! Texts with expressions in braces, as in log messages: `len={p->len} flags={flags:x}`.
 //!
-//! `{{` and `}}` stand for braces. Behind an expression, a colon and a format may follow.
+//! `{{` and `}}` stand for braces. An expression may be followed by a colon and a format.
 
 use std::fmt;
 
@@ -10,30 +10,30 @@ use crate::parse::{ParseError, Parser};
 /// A text with expressions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Template {
-    /// What it is made of, in order.
+    /// Its parts, in order.
     pub parts: Vec<Part>,
 }
 
-/// A piece of a template.
+/// A part of a template.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
-    /// Text to be copied.
+    /// Text that is copied.
     Text(String),
-    /// A script whose answer is put in.
+    /// A script whose result is inserted.
     Script {
         /// Its text.
         source: String,
     },
-    /// A value to be put in.
+    /// A value that is inserted.
     Value {
-        /// Which one.
+        /// The expression.
         expression: Expression,
-        /// How it is written.
+        /// Its format.
         format: Format,
     },
 }
 
-/// How a value is written.
+/// The format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Format {
     /// As its type suggests.
@@ -43,7 +43,7 @@ pub enum Format {
     Hex,
     /// Numbers, also characters and enumerations, in base 10.
     Decimal,
-    /// The same, with the bits taken as an unsigned number.
+    /// Numbers in base 10, with the bits taken as an unsigned number.
     Unsigned,
     /// Numbers in base 8.
     Octal,
@@ -51,9 +51,9 @@ pub enum Format {
     Binary,
     /// Numbers as characters.
     Char,
-    /// What a pointer to characters points at, as text.
+    /// The target of a pointer to characters, as text.
     Text,
-    /// As an address, with the symbol it belongs to.
+    /// An address with its symbol.
     Address,
 }
 
@@ -69,7 +69,7 @@ impl Format {
         ("a", "address", Format::Address),
     ];
 
-    /// Finds a format by its letter or its name, `x` or `hex`; also `t` and `p` as gdb and C have them.
+    /// Finds a format by its letter or its name, `x` or `hex`. Also accepts `t` from gdb and `p` from C.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Format> {
         let name = match name {
@@ -93,15 +93,15 @@ impl fmt::Display for Format {
     }
 }
 
-/// Another language that stands between braces too.
+/// Another language allowed between braces.
 pub trait Scripts {
-    /// Tells whether a text begins with a script, whatever it means in our language.
+    /// Returns whether a text begins with a script, whatever it means as an expression.
     fn begins(&self, text: &str) -> bool;
 
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a script.
     fn read(&self, text: &str) -> Result<(), ParseError>;
 }
 
@@ -118,22 +118,22 @@ impl Scripts for NoScripts {
     }
 }
 
-/// Closing braces at which the end of one script is looked for.
+/// Closing braces tried as the end of one script, at most.
 const MAX_ENDS: usize = 64;
 
 impl Template {
-    /// Reads a template, taking only names as types that are always types.
+    /// Parses a template. Only names that are always types count as types.
     ///
     /// # Errors
-    /// A brace is missing, or what stands between braces is no expression; positions are in the whole text.
+    /// A brace is missing, or the text between braces is not an expression. Positions are in the whole text.
     pub fn parse(text: &str) -> Result<Template, ParseError> {
         Template::parse_among(text, &NoScripts)
     }
 
-    /// As [`Template::parse`]; what stands between braces may be a script too.
+    /// Like [`Template::parse`], but also accepts scripts between braces.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Template::parse`].
     pub fn parse_among(text: &str, scripts: &dyn Scripts) -> Result<Template, ParseError> {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -170,7 +170,7 @@ impl Template {
     }
 }
 
-/// Reads an expression or script up to its brace.
+/// Parses an expression or script up to its closing brace.
 fn either(text: &str, start: usize, scripts: &dyn Scripts) -> Result<(Part, usize), ParseError> {
     let ours = match scripts.begins(&text[start..]) {
         true => None,
@@ -201,7 +201,7 @@ fn either(text: &str, start: usize, scripts: &dyn Scripts) -> Result<(Part, usiz
     })
 }
 
-/// Reads `expr}` or `expr:format}` at `start`, and returns where the text goes on.
+/// Parses `expr}` or `expr:format}` at `start`. Returns the position after it.
 fn value(text: &str, start: usize) -> Result<(Part, usize), ParseError> {
     let mut parser = Parser::within(text, start, &|_| false)?;
     parser.expression()?;

@@ -1,4 +1,4 @@
-//! Goal: messages with values are read as their authors mean them.
+//! Goal: messages with values are parsed as their authors intend.
 
 use crate::template::{Format, Part, Template};
 

@@ -1,5 +1,5 @@
-//! Goal: no value takes more than a bounded amount of work to show, whatever the memory holds, and split debug files are
-//! opened once. Method: containers that were never made, in a core file whose reads are counted.
+//! Goal: showing a value takes a bounded amount of work, whatever the memory contains, and split debug files are opened
+//! once. Method: containers that were never constructed are shown, from a core file whose reads are counted.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -16,12 +16,12 @@ use debuginfo::{AddressSpace, Certainty, Frame, Machine, Register, Unknown, back
 use expr::Context;
 use values::{RenderOptions, render};
 
-/// Reads of memory that one value may take: the elements that are shown, and their own parts.
+/// Memory reads allowed for one value: the shown elements and their own parts.
 const MOST_READS: usize = 4000;
-/// Bytes of its text.
+/// Bytes allowed for its text.
 const MOST_TEXT: usize = 1 << 16;
 
-/// A machine that counts what is read from it.
+/// A machine that counts reads.
 struct Counting<'m> {
     machine: &'m dyn Machine,
     reads: Cell<usize>,
@@ -113,7 +113,7 @@ fn split_files_are_opened_once() {
         }
     }
     assert_eq!(gone, 1);
-    // Its types have not been asked for before.
+    // Its types have not been read before.
     let map = shown("numbers", &core.space, &thread, &frames);
     assert!(map.contains(r#"[1] = "first", [2] = "second""#), "{map}");
 }

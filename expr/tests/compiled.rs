@@ -1,5 +1,5 @@
-//! Goal: a compiled expression has the value that the evaluator gives, or no answer. Method: random expressions over the
-//! variables of real functions, optimised and not, at machines whose registers and memory are random, asked both ways.
+//! Goal: a compiled expression has the evaluator's value, or no answer. Method: random expressions over the variables
+//! of real functions, optimised and unoptimised, are computed both ways on machines with random registers and memory.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -41,7 +41,7 @@ fn mixed(number: u64) -> u64 {
     (number ^ number >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ number >> 32
 }
 
-/// A thread whose registers and memory follow from a number. One page in five is not there.
+/// A thread whose registers and memory are derived from a number. One page in five is missing.
 struct Fake {
     seed: u64,
     pc: u64,
@@ -183,7 +183,7 @@ fn expression(text: &str) -> Expression {
     Expression::parse_with_any_types(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Asks both ways; panics where they differ.
+/// Computes an expression both ways. Panics if the results differ.
 fn compare(space: &AddressSpace, pc: u64, text: &str, seeds: u64, tally: &mut Tally) {
     let compiled = match compile_condition(&expression(text), space, pc, 0) {
         Ok(compiled) => compiled,

@@ -1,5 +1,5 @@
-//! Goal: expressions have the values that gdb gives them, and mistakes are said in plain words. Method: gdb stops programs,
-//! evaluates a list of expressions in a caller's frame and writes a core file; the same expressions are evaluated on it.
+//! Goal: expressions have gdb's values, and errors are stated in plain words. Method: gdb stops programs, evaluates a
+//! list of expressions in a caller's frame and writes a core file. The same expressions are evaluated on the core file.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -23,7 +23,7 @@ use values::{RenderOptions, WriteTarget, render};
 struct Stopped {
     core: CoreFile,
     tid: u32,
-    /// What gdb said of each expression.
+    /// gdb's result for each expression.
     theirs: Vec<Result<String, String>>,
 }
 
@@ -59,7 +59,7 @@ fn stop(bench: &Bench, path: &Path, expressions: &[&str]) -> Stopped {
     }
 }
 
-/// Asks in the frame that called `stop_here`.
+/// Evaluates expressions in the frame that called `stop_here`.
 struct Asker<'a> {
     space: &'a AddressSpace,
     machine: CoreThread<'a>,
@@ -94,7 +94,7 @@ impl<'a> Asker<'a> {
         evaluate(&expr, &context).map_err(|e| e.one_line())
     }
 
-    /// A number as gdb's script writes it.
+    /// Returns a number in the format of gdb's script.
     fn number(&self, text: &str) -> Result<String, String> {
         let value = self.value(text)?;
         let value = value
@@ -372,7 +372,7 @@ fn texts_and_arrays_are_compared_and_shown() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The same memory, seen at an earlier event.
+/// The same memory, as seen at an earlier event.
 struct Earlier<'m>(&'m CoreThread<'m>);
 
 impl Machine for Earlier<'_> {

@@ -1,5 +1,5 @@
-//! Goal: the fuzz targets compile and run, though only a nightly toolchain fuzzes with them. Method: a stand-in for libfuzzer's
-//! macro, which makes a function of each target.
+//! Goal: the fuzz targets compile and run, although only a nightly toolchain can fuzz with them. Method: a stand-in for
+//! libfuzzer's macro makes a function of each target.
 #![allow(
     unused_attributes,
     reason = "the targets are crates of their own elsewhere"
@@ -10,7 +10,7 @@ extern crate self as libfuzzer_sys;
 #[path = "../fuzz/fuzz_targets/expression.rs"]
 mod expression;
 
-/// As that of `libfuzzer_sys`, for one input.
+/// Like the macro of `libfuzzer_sys`, for one input.
 #[macro_export]
 macro_rules! fuzz_target {
     (|$data:ident: &[u8]| $body:expr) => {

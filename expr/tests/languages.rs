@@ -1,6 +1,6 @@
-//! Goal: arrays and numbers are what gdb sees, whatever the language: Fortran, Ada, C's less common numbers. Method: gdb stops
-//! a program, says what it sees in the language's own words and writes a core file, which is asked. Words are compared
-//! without the signs around them.
+//! Goal: arrays and numbers equal what gdb shows in every language: Fortran, Ada, and the less common numbers of C.
+//! Method: gdb stops a program, prints what it sees in the syntax of the language and writes a core file, on which the
+//! same is evaluated. Words are compared without the signs around them.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -19,7 +19,7 @@ use debuginfo::{AddressSpace, Machine, backtrace};
 use expr::Context;
 use values::{RenderOptions, render};
 
-/// What gdb is asked besides variables, and where.
+/// What to ask gdb apart from variables, and where.
 struct Questions {
     stop: &'static str,
     frames: usize,
@@ -60,7 +60,7 @@ fn seen_by_gdb(bench: &Bench, path: &Path, questions: &Questions) -> (PathBuf, u
     (core, tid, frames)
 }
 
-/// The words of a value: numbers, names and texts, with no sign between them.
+/// Returns the words of a value: numbers, names and strings, without signs between them.
 fn words(text: &str) -> Vec<String> {
     let text = text.replace(".TRUE.", "true").replace(".FALSE.", "false");
     let signs = [' ', ',', '{', '}', '(', ')', '\'', '"', '='];
@@ -72,7 +72,7 @@ fn words(text: &str) -> Vec<String> {
             imaginary.unwrap_or(word).to_owned()
         })
         .collect();
-    // Ada names the index of the first element if it is not the usual one.
+    // Ada names the index of the first element if it is not the default.
     while let Some(at) = words.iter().position(|word| word == ">") {
         words.remove(at);
         if at > 0 && words[at - 1].parse::<i64>().is_ok() {
@@ -82,7 +82,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Equal, or numbers of which ours is as short as it can be.
+/// Equal, or numbers of which ours is as short as possible.
 fn same(ours: &str, theirs: &str) -> bool {
     let (ours, theirs) = (words(ours), words(theirs));
     let close = |(a, b): (&String, &String)| {
@@ -112,7 +112,7 @@ fn evaluated(text: &str, context: &Context<'_>) -> String {
     }
 }
 
-/// Compares what both see; `own` are those that gdb is wrong about or does not know, with what is right.
+/// Compares what both show. `own` has the correct results for expressions that gdb gets wrong or does not know.
 fn judged(bench: &Bench, path: &Path, questions: &Questions, own: &[(&str, &str)], least: usize) {
     let (core, tid, frames) = seen_by_gdb(bench, path, questions);
     let core = CoreFile::open(&core);
@@ -172,7 +172,7 @@ const FORTRAN: Questions = Questions {
 #[test]
 fn fortran_is_as_gdb_sees_it() {
     let own = [
-        // gdb takes the first element's array for that of all.
+        // gdb uses the first element's array for all elements.
         (
             "pts",
             "{{x = 1, y = 2, tag = \"abcd\", marks = <not allocated>}, \
@@ -288,7 +288,7 @@ fn elements_that_are_not_there_are_refused() {
     .expect("the main program's frame");
 }
 
-/// The elements of a variable with their names.
+/// Returns the elements of a variable with their names.
 fn children(
     space: &AddressSpace,
     machine: &dyn Machine,
@@ -334,7 +334,7 @@ fn long_double_may_be_of_another_format() {
         frames: 1,
         expressions: &[],
     };
-    // gdb does not look at the option.
+    // gdb ignores the option.
     let right = "0.6666666666666666666666666666666666";
     let own = [("long_double", right)];
     let bench = Bench::new();

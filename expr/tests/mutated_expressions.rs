@@ -1,9 +1,9 @@
-//! Goal: no text makes the readers of expressions panic or run on without end, and what is read is printed as text that
-//! means the same. Method: good expressions are changed at random from a fixed seed, by bytes and by exchanging pieces
-//! with each other. `EXPR_FUZZ_ROUNDS` makes the search longer, `EXPR_FUZZ_CORPUS` names a folder that the good
-//! ones are written to, for the fuzz target to begin with.
+//! Goal: no text makes the parsers of expressions panic or loop endlessly, and a parsed text is printed as text with
+//! the same meaning. Method: valid expressions are changed at random from a fixed seed, by bytes and by exchanging
+//! pieces. `EXPR_FUZZ_ROUNDS` makes the search longer. `EXPR_FUZZ_CORPUS` names a folder to which the valid ones are
+//! written, as a starting corpus for the fuzz target.
 
-// Only the generator of numbers is used here.
+// Only the random number generator is used here.
 #[allow(dead_code)]
 #[path = "../../debuginfo/tests/common/mutate.rs"]
 mod mutate;
@@ -51,13 +51,13 @@ const SEEDS: [&str; 35] = [
     "a /b/ c; {x: [1,,2]} => y **= 3 >>>= 4 ||= 5",
 ];
 
-/// More of them on request, for a longer search.
+/// More rounds on request, for a longer search.
 fn rounds_per_seed() -> usize {
     let asked = std::env::var("EXPR_FUZZ_ROUNDS").ok();
     asked.and_then(|count| count.parse().ok()).unwrap_or(2000)
 }
 
-/// Puts a piece of one text somewhere into another one.
+/// Inserts a piece of one text at a random position of another one.
 fn splice(into: &mut Vec<u8>, random: &mut Random) {
     let from = SEEDS[random.below(SEEDS.len())].as_bytes();
     let start = random.below(from.len());

@@ -1,6 +1,6 @@
-//! Goal: a name means what the source means by it at that place, or nothing; never what another module happens to call so.
-//! Method: gdb stops programs and writes core files; names are looked up there, in a frame that was inlined into another one, beside
-//! a library that has things of the same names. What gdb knows too has gdb's values.
+//! Goal: a name means what the source means by it at that place, or nothing. It never refers to an unrelated name of
+//! another module. Method: gdb stops programs and writes core files. Names are looked up there, in a frame that is
+//! inlined into another one, next to a library with the same names. Names that gdb knows have gdb's values.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -15,7 +15,7 @@ use core_file::{CoreFile, CoreThread};
 use debuginfo::{Frame, Machine, backtrace};
 use expr::{Context, evaluate, is_type, parse_with};
 
-/// A program that gdb stopped, and what gdb says of some names.
+/// A program that gdb stopped, and gdb's results for some names.
 struct Stopped {
     core: CoreFile,
     tid: u32,
@@ -50,7 +50,7 @@ fn stopped(bench: &Bench, path: &PathBuf, names: &[&str]) -> Stopped {
     }
 }
 
-/// Asks in the frame that called `stop_here`.
+/// Evaluates names in the frame that called `stop_here`.
 struct Asker<'a> {
     core: &'a CoreFile,
     machine: CoreThread<'a>,
@@ -68,7 +68,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// A name's number, or why it has none.
+    /// Returns the number that a name stands for, or why there is none.
     fn number(&self, text: &str) -> Result<i128, String> {
         let context = Context {
             space: &self.core.space,
@@ -90,7 +90,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Holds each name against its value.
+    /// Compares each name with its value.
     fn assert_all(&self, compiler: &str, expected: &[(&str, i128)]) {
         for (name, value) in expected {
             assert_eq!(self.number(name), Ok(*value), "{compiler}: {name}");
@@ -98,7 +98,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// The program in C with its library, built by `compiler`.
+/// Builds the C program with its library, using `compiler`.
 fn in_c(bench: &Bench, compiler: &str, level: &str) -> PathBuf {
     let library = program("names_library.c");
     bench.compile(
@@ -147,9 +147,9 @@ fn names_are_those_of_the_place_and_of_what_is_around_it() {
             &what,
             &[
                 ("own", 14),
-                // Of the function that this one was inlined into, not of the library.
+                // The variable of the function into which this one is inlined, not the library's.
                 ("token", 107),
-                // The file's comes before what the caller happens to call so.
+                // The file's variable takes precedence over one that the caller happens to call the same.
                 ("shared", 5),
                 ("RED", 1),
                 ("GREEN", 6),
@@ -166,7 +166,8 @@ fn names_are_those_of_the_place_and_of_what_is_around_it() {
                 ("names::shared", 5),
             ],
         );
-        // clang describes the types of a function that is only inlined at its abstract entry, where names are not looked for.
+        // clang describes the types of a function that is only inlined in its abstract instance, where names are not
+        // looked up.
         if compiler == "gcc" {
             asker.assert_all(&what, &[("LOCAL", 77)]);
         }
@@ -188,7 +189,7 @@ fn what_another_module_has_is_not_taken_for_a_name() {
     assert_eq!(asker.refusal("stride"), foreign("stride"));
     assert_eq!(asker.refusal("stride > 3000"), foreign("stride"));
     assert!(asker.number("libnames.so::stride").is_ok());
-    // What the program imports is a name of its own.
+    // An imported name is the program's own.
     assert!(asker.number("library_touch").is_ok());
     let refused = asker.refusal("main::stp");
     assert_eq!(

@@ -1,5 +1,6 @@
-//! Goal: what one compiler, option or language writes in its own way is read as it is meant: right, or unknown with a reason.
-//! Method: gdb stops a program and writes a core file, which is asked; what is right is what the program's source says.
+//! Goal: peculiarities of a compiler, option or language are read as intended: the result is correct, or unknown with a
+//! reason. Method: gdb stops a program and writes a core file, on which expressions are evaluated. The program's source
+//! states the correct values.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -16,7 +17,7 @@ use debuginfo::{AddressSpace, Mapped, ParameterPlace, ValueKind, backtrace};
 use expr::Context;
 use values::{RenderOptions, render};
 
-/// Stops at `place`, and after each of `steps` instructions more.
+/// Stops at `place`, and again after each of `steps` further instructions.
 fn stopped(bench: &Bench, path: &Path, place: &str, steps: usize) -> Vec<CoreFile> {
     let name = path.file_name().expect("it is a file").display();
     let core = |at: usize| bench.path(&format!("{name}.{at}.core"));
@@ -31,7 +32,7 @@ fn stopped(bench: &Bench, path: &Path, place: &str, steps: usize) -> Vec<CoreFil
     (0..=steps).map(|at| CoreFile::open(&core(at))).collect()
 }
 
-/// What an expression says in a frame.
+/// Returns the text of an expression's value in a frame.
 fn said(core: &CoreFile, frame: usize, text: &str) -> String {
     let thread = core.thread(core.threads[0].tid);
     let frames = backtrace(&core.space, &thread, 64).frames;
@@ -90,7 +91,7 @@ fn thread_local_variables_of_split_units_are_where_the_linker_put_them() {
     }
 }
 
-/// How far behind its entry a function is stopped at.
+/// Returns the distance from a function's entry to the address where breakpoints stop.
 fn prologue(path: &Path, name: &str) -> u64 {
     let space = AddressSpace::new(vec![Mapped {
         bias: 0,

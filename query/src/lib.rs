@@ -14,6 +14,7 @@ mod functions;
 mod open;
 mod options;
 pub mod output;
+pub mod overview;
 mod parts;
 mod planned;
 mod question;
@@ -28,6 +29,7 @@ pub use answer::{Answer, Stopper};
 pub use error::{Error, Result, SqlError};
 pub use open::Extent;
 pub use options::Options;
+pub use overview::{Overview, overview};
 pub use session::Session;
 pub use tables::{TABLES, TableDoc};
 

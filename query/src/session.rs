@@ -19,6 +19,7 @@ use store::Reader;
 use crate::allocator::keep_freed_memory;
 use crate::answer::{Answer, Task};
 use crate::context::context;
+use crate::definitions::Definitions;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::open::{Extent, sources};
@@ -37,6 +38,9 @@ pub struct Session {
     extent: Extent,
     names: Arc<Names>,
     engine: Arc<Engine>,
+    reader: Arc<Reader>,
+    definitions: Arc<Definitions>,
+    states: States,
 }
 
 impl Session {
@@ -70,14 +74,38 @@ impl Session {
         let context = context(&sources, &options).map_err(execution)?;
         states.register(&context);
         let extent = Extent::of(&reader);
-        let engine = Engine::start(options.cores, reader)?;
+        let engine = Engine::start(options.cores, Arc::clone(&reader))?;
         Ok(Self {
+            reader,
+            definitions: sources.definitions,
+            states,
             names: Arc::new(names(&context.state())),
             context,
             options,
             extent,
             engine: Arc::new(engine),
         })
+    }
+
+    /// Returns the opened recording.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Returns its functions and modules.
+    pub(crate) fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    /// Tells whether anything was captured with calls.
+    pub(crate) fn has_captures(&self) -> bool {
+        let manifest = self.reader.recording().manifest();
+        !manifest.settings.captures.is_empty()
+    }
+
+    /// Returns its states.
+    pub(crate) fn states(&self) -> &States {
+        &self.states
     }
 
     /// Returns the part of the recording that this session sees.
@@ -247,7 +275,7 @@ fn no_answer() -> Error {
     ))
 }
 
-fn execution(error: DataFusionError) -> Error {
+pub(crate) fn execution(error: DataFusionError) -> Error {
     Error::Execution(Box::new(error))
 }
 

@@ -1,5 +1,5 @@
-//! Records a program and prints what came of it: `record PROGRAM ARGS`.
-use recorder::{Observer, OnFull, RecordOptions, SnapshotTimes, Target};
+//! Records a program and prints the outcome: `record PROGRAM ARGS`.
+use recorder::{Observer, OnFull, RecordOptions, SnapshotTimes, Surroundings, Target};
 struct Print;
 impl Observer for Print {
     fn setup(&self, message: &str) {
@@ -25,6 +25,7 @@ fn main() {
         on_full: OnFull::Block,
         snapshots: SnapshotTimes::default(),
         keep_log: true,
+        surroundings: Surroundings::default(),
         captures: recorder::Captures::default(),
         guardian: None,
         target,

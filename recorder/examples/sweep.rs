@@ -1,5 +1,5 @@
-//! Measures how long the sweep for branches takes, and the reading of what is kept of it: `sweep FILE...`. Prints also how
-//! many branches lead behind a start, and how many bytes are kept.
+//! Measures how long the branch sweep takes, and how long its saved result takes to load: `sweep FILE...`. Also prints
+//! how many branches lead past a start, and how many bytes are saved.
 
 use std::time::Instant;
 

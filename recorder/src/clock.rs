@@ -1,6 +1,7 @@
-//! Measures how fast the time stamp counter ticks.
+//! Measures the rate of the time stamp counter.
 //!
-//! The counter is the records' clock: the same on all processors of a machine that says `constant_tsc nonstop_tsc`.
+//! The counter is the records' clock. It is the same on all processors of a machine with the CPU flags
+//! `constant_tsc nonstop_tsc`.
 
 use std::{
     thread,
@@ -9,29 +10,29 @@ use std::{
 
 use store::manifest::ClockCalibration;
 
-/// The shortest distance of two readings that gives the rate to about one part in a million.
+/// The shortest interval that gives the rate to about one part in a million.
 const SHORTEST: Duration = Duration::from_millis(60);
 
-/// A first reading, to be compared with a later one.
+/// A first reading, to compare with a later one.
 #[derive(Clone, Copy, Debug)]
 pub struct Calibration {
     ticks: u64,
     at: Instant,
 }
 
-/// Returns what the time stamp counter shows.
+/// Reads the time stamp counter.
 pub fn ticks() -> u64 {
     // SAFETY: the instruction has no preconditions on x86-64.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Returns how long the calling thread has had a processor (clock_gettime(2)).
+/// Returns the CPU time of the calling thread (clock_gettime(2)).
 pub fn thread_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a timespec that the call may write to. The clock exists since Linux 2.6.12, so that it cannot fail.
+    // SAFETY: `time` is a timespec that the call may write to. It cannot fail: the clock exists since Linux 2.6.12.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
@@ -43,7 +44,7 @@ impl Calibration {
         Self { ticks, at }
     }
 
-    /// Takes the second reading, after a wait if the first was just taken. The recording's time 0 is now.
+    /// Takes the second reading. Waits first if the first reading is too recent. Sets the recording's time 0 to now.
     pub fn finish(self) -> ClockCalibration {
         if let Some(missing) = SHORTEST.checked_sub(self.at.elapsed()) {
             thread::sleep(missing);
@@ -57,7 +58,8 @@ impl Calibration {
     }
 }
 
-/// The closest pair of both clocks out of a few: a pair is only as good as the time between its halves.
+/// Returns the tightest of a few pairs of both clocks: a pair is only as accurate as the time between its readings is
+/// short.
 fn reading() -> (u64, Instant) {
     let pairs = (0..8).map(|_| {
         let before = ticks();

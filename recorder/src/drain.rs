@@ -1,8 +1,8 @@
-//! Moves what the target's threads wrote from their rings to the log, and notices threads that are gone.
+//! Moves records from the rings of the target's threads to the log, and notices threads that are gone.
 //!
-//! Nothing is decoded here; the log packs what it is given. A watermark follows each pass: records found later were made visible after the pass began,
-//! and are not put before it in the recording's order even where their own time is earlier (a thread that was
-//! interrupted between taking the time and making the record visible).
+//! Nothing is decoded here; the log packs the records. A watermark follows each pass. Records found later became
+//! visible after the pass began. They are not ordered before the watermark in the recording even if their own time is
+//! earlier (a thread was interrupted between taking the time and making the record visible).
 
 use std::time::{Duration, Instant};
 
@@ -17,16 +17,16 @@ use crate::{
     process::status::{may_sleep, thread_exists, thread_name},
 };
 
-/// Passes between looks at threads that did not announce their end, and the longest time.
+/// Number of passes between checks for threads that did not announce their end, and the maximum time between checks.
 const PASSES_PER_ROLL_CALL: u32 = 64;
 const ROLL_CALL_PERIOD: Duration = Duration::from_millis(500);
 
-/// What threads wrote can be read about that much later. Each flush costs a write of its own.
+/// Delay until readers can see what threads wrote. Each flush costs a separate write.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
-/// With more than this in an interval, whole buffers of the log are soon written anyway.
+/// Above this many bytes per interval, whole buffers of the log are soon written anyway.
 const FLOOD_BYTES: u64 = 1 << 20;
 
-/// The one reader of all rings.
+/// The single reader of all rings.
 #[derive(Debug)]
 pub struct Drain<'a> {
     shared: &'a Shared,
@@ -35,19 +35,18 @@ pub struct Drain<'a> {
     roll_called: Instant,
     flushed: Instant,
     moved_since: u64,
-    /// Something is in the log that was not flushed.
+    /// The log holds something that was not flushed.
     unflushed: bool,
-    /// Something was flushed, and nobody was told.
+    /// Something was flushed and not reported yet.
     has_flushed: bool,
     flooded: bool,
-    /// The disk took no more: records are thrown away, so that nobody waits for room.
+    /// The disk is full: records are discarded, so that no thread waits for room.
     discarding: bool,
     threads: u64,
     lost: u64,
 }
 
 impl<'a> Drain<'a> {
-    /// Starts with empty rings.
     pub fn new(shared: &'a Shared, pid: i32) -> Self {
         Self {
             shared,
@@ -65,7 +64,7 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Returns how many threads have ended or been seen so far.
+    /// Returns how many threads have been seen or have ended so far.
     pub fn threads(&self) -> u64 {
         self.threads
     }
@@ -75,7 +74,7 @@ impl<'a> Drain<'a> {
         self.flooded
     }
 
-    /// Tells whether readers of the log can see more than when this was asked last.
+    /// Returns whether readers of the log can see more than at the previous call.
     pub fn take_flushed(&mut self) -> bool {
         std::mem::take(&mut self.has_flushed)
     }
@@ -90,17 +89,17 @@ impl<'a> Drain<'a> {
                 .sum::<u64>()
     }
 
-    /// Throws away what threads still write, from now on.
+    /// Discards everything that threads write from now on.
     pub fn discard(&mut self) {
         self.discarding = true;
         self.shared.stop();
     }
 
-    /// Moves everything that is there now; returns how many bytes that was. `noted`: the log has got other events since the
-    /// last pass, which readers are to see although no thread has written anything.
+    /// Moves everything available now. Returns the number of bytes moved. `noted`: the log has received other events
+    /// since the last pass, which readers must see even if no thread has written anything.
     ///
     /// # Errors
-    /// When the log takes no more.
+    /// If the log takes no more.
     pub fn pass(&mut self, log: &mut LogWriter, noted: bool) -> store::Result<u64> {
         let watermark = clock::ticks();
         self.passes = self.passes.wrapping_add(1);
@@ -140,10 +139,10 @@ impl<'a> Drain<'a> {
         Ok(moved)
     }
 
-    /// Tells of what the threads lost last, after which they wrote nothing. They must have ended.
+    /// Reports records that threads lost last and wrote nothing after. All threads must have ended.
     ///
     /// # Errors
-    /// When the log takes no more.
+    /// If the log takes no more.
     pub fn finish(&self, log: &mut LogWriter) -> store::Result<()> {
         if self.discarding {
             return Ok(());
@@ -169,15 +168,15 @@ impl<'a> Drain<'a> {
     fn ring(&mut self, index: usize, roll_call: bool, log: &mut LogWriter) -> store::Result<u64> {
         let tenant = self.shared.tenant(index);
         if tenant.tid == 0 {
-            return Ok(0); // a thread is just taking it
+            return Ok(0); // a thread is just taking the ring
         }
-        // The end of a process is that of its threads, and an event of its own: whether they are missed before it is noticed
-        // is chance.
+        // The end of the process also ends its threads, and is an event of its own. Whether threads would be missed
+        // before that end is noticed is a matter of chance.
         let pid = self.pid.cast_unsigned();
         let has_left = tenant.exiting && tenant.tid != pid;
         let is_missed = || roll_call && thread_exists(self.pid, pid);
         let is_gone = !thread_exists(self.pid, tenant.tid) && (has_left || is_missed());
-        // In a sandbox it could not ask for its name.
+        // In a sandbox the thread could not ask for its name.
         if self.shared.is_nameless(index)
             && let Some(name) = thread_name(self.pid, tenant.tid)
         {
@@ -200,7 +199,7 @@ impl<'a> Drain<'a> {
         {
             self.shared.let_sleep(index, wait);
         }
-        // Asked before looking: a thread that was gone then has written nothing since.
+        // The check comes before the read: a thread that was gone then has written nothing since.
         if is_gone {
             self.threads += 1;
             self.lost += self.shared.lost(index);

@@ -1,4 +1,4 @@
-//! What can go wrong while recording.
+//! Errors while recording.
 
 use std::{io, path::PathBuf};
 
@@ -9,20 +9,20 @@ use crate::{live::LiveError, stop::StopError};
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Most messages read after "cannot"; [`Error::hint`] names the next step where there is one.
+/// Most messages read after "cannot". [`Error::hint`] gives the next step if there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The program could not be run at all.
     #[error("start {program}: {source}")]
     Start {
-        /// As given.
+        /// The program, as given.
         program: String,
         /// Why.
         #[source]
         source: io::Error,
     },
-    /// It ended before it did anything.
+    /// The program ended before it did anything.
     #[error("start {program}: it ended before its first instruction")]
     EndedAtOnce {
         /// Its executable.
@@ -31,12 +31,12 @@ pub enum Error {
     /// A signal ended it before it was recorded.
     #[error("record {program}: signal {signal} ended it before its recording began")]
     EndedEarly {
-        /// As given.
+        /// The program, as given.
         program: String,
-        /// Its number.
+        /// The signal's number.
         signal: i32,
     },
-    /// It is not a program that can be recorded.
+    /// The program is of a kind that cannot be recorded.
     #[error("record {path}: {reason}")]
     Unsupported {
         /// The executable.
@@ -44,10 +44,10 @@ pub enum Error {
         /// Why, and what to do.
         reason: Diagnostic,
     },
-    /// A pattern is wrong.
+    /// A pattern is invalid.
     #[error("understand the pattern '{pattern}': {reason}")]
     Pattern {
-        /// As given.
+        /// The pattern, as given.
         pattern: String,
         /// What is wrong.
         reason: Diagnostic,
@@ -55,12 +55,20 @@ pub enum Error {
     /// An expression cannot be watched.
     #[error("watch '{expression}': {reason}")]
     Watch {
-        /// As given.
+        /// The expression, as given.
         expression: String,
         /// Why not.
         reason: Diagnostic,
     },
-    /// There is no such process, or not any more.
+    /// A probe cannot be set.
+    #[error("set a probe at '{place}': {reason}")]
+    Probe {
+        /// As given.
+        place: String,
+        /// Why not.
+        reason: Diagnostic,
+    },
+    /// The process does not exist, or no longer.
     #[error("attach to process {pid}: {reason}")]
     Attach {
         /// Process id.
@@ -68,7 +76,7 @@ pub enum Error {
         /// Why.
         reason: Diagnostic,
     },
-    /// The agent could not be brought into the program.
+    /// The agent could not be loaded into the program.
     #[error(transparent)]
     Agent(#[from] agent::Error),
     /// The program could not be stopped to be patched.
@@ -86,7 +94,7 @@ pub enum Error {
     /// A system call failed.
     #[error("{action}")]
     System {
-        /// What was tried, as a verb.
+        /// The attempted action, as a verb.
         action: String,
         /// Why it failed.
         #[source]
@@ -101,7 +109,7 @@ impl Error {
         move |source| Self::System { action, source }
     }
 
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -109,6 +117,7 @@ impl Error {
             Self::Unsupported { reason, .. }
             | Self::Pattern { reason, .. }
             | Self::Watch { reason, .. }
+            | Self::Probe { reason, .. }
             | Self::Attach { reason, .. } => return reason.hint.clone(),
             Self::Agent(error) => return error.hint(),
             Self::Stop(error) => error.hint()?,
@@ -120,7 +129,7 @@ impl Error {
         Some(hint.to_owned())
     }
 
-    /// Returns the message with its causes, and the next step, as one text, for places that have room for one line only.
+    /// Returns the message, its causes and the next step as one text, for places with room for one line only.
     #[must_use]
     pub fn one_line(&self) -> String {
         let message = with_causes(self);
@@ -128,7 +137,7 @@ impl Error {
         Diagnostic { message, hint }.one_line()
     }
 
-    /// Tells whether the target could not be started or attached to (the CLI's exit code 4).
+    /// Returns whether the target could not be started or attached to (the CLI's exit code 4).
     pub fn is_about_the_target(&self) -> bool {
         matches!(
             self,

@@ -1,8 +1,8 @@
-//! A small process beside the recorder that takes all patches back should the recorder die without doing so.
+//! A small process beside the recorder that undoes all patches if the recorder dies without doing so.
 //!
-//! It learns of every patch before it is written, through a pipe; the pipe's end without a word of farewell is the
-//! recorder's death, however that came. What it takes back is only what it finds to be ours, so that hearing of a patch
-//! that was never written does no harm.
+//! The recorder announces every patch through a pipe before writing it. End of file on the pipe without a farewell
+//! means that the recorder died, whatever the cause. The guardian undoes only what it recognises as ours, so that
+//! announcing a patch that was never written does no harm.
 
 use std::{
     collections::BTreeMap,
@@ -22,17 +22,17 @@ use crate::{
     stop::while_stopped,
 };
 
-/// Length of a message: an address, the bytes before and after the patch, how many. Address 0 is the farewell.
+/// Length of a message: an address, the bytes before and after the patch, and their number. Address 0 is the farewell.
 const MESSAGE_BYTES: usize = 8 + 5 + 5 + 1;
-/// In place of a length, in a farewell: the program's pipes are still to be read.
+/// In place of the length, in a farewell: keep reading the program's pipes.
 const STAY: u8 = 2;
 /// `int3`.
 const TRAP: u8 = 0xcc;
-/// How long the program's threads may take to stop, at each try.
+/// How long the program's threads may take to stop in each attempt.
 const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// A program that nobody may stop for so long keeps its patches.
+/// A program that cannot be stopped for this long keeps its patches.
 const LONGEST_TRIAL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The recorder's end.
@@ -42,7 +42,7 @@ pub(crate) struct Guardian {
     announcer: Announcer,
 }
 
-/// Tells the guardian of changes. Clones are of the same one.
+/// Announces changes to the guardian. Clones share the same pipe.
 #[derive(Clone, Debug)]
 pub(crate) struct Announcer {
     pipe: Arc<Mutex<Option<ChildStdin>>>,
@@ -52,12 +52,12 @@ impl Announcer {
     fn send(&self, messages: &[u8]) {
         let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipe) = &mut *pipe {
-            // A guardian that was killed hears nothing, and the recording goes on.
+            // The recording continues even if the guardian was killed.
             let _ = pipe.write_all(messages);
         }
     }
 
-    /// Tells of a trap that is about to be set over the byte `original`.
+    /// Announces a trap that is about to be written over the byte `original`.
     pub fn trap(&self, address: u64, original: u8) {
         let written = Written {
             original: [original, 0, 0, 0, 0],
@@ -66,7 +66,7 @@ impl Announcer {
         self.send(&message(address, &written, 1));
     }
 
-    /// Tells of a jump that is about to be written over the bytes `original`.
+    /// Announces a jump that is about to be written over the bytes `original`.
     pub fn jump(&self, address: u64, original: [u8; PATCH_BYTES], jump: [u8; PATCH_BYTES]) {
         let written = Written { original, jump };
         self.send(&message(address, &written, PATCH_BYTES as u8));
@@ -85,8 +85,8 @@ fn message(address: u64, written: &Written, len: u8) -> Vec<u8> {
 impl Guardian {
     /// Starts `command`, which must call [`guard`] with `pid`, its last argument.
     ///
-    /// `pipes` are our ends of the program's standard output and error. The guardian holds them too: a program must not
-    /// get a broken pipe, nor wait for somebody to read, because we are gone.
+    /// `pipes` are our ends of the program's standard output and error. The guardian holds them too: the program must
+    /// neither get a broken pipe nor block on a full one because we are gone.
     pub fn start(
         command: &[std::ffi::OsString],
         pid: i32,
@@ -100,7 +100,7 @@ impl Guardian {
             .stdin(Stdio::piped())
             .stdout(held(pipes.map(|(out, _)| out)))
             .stderr(held(pipes.map(|(_, err)| err)))
-            // Ctrl-C and a terminal that closes are for the recorder.
+            // Ctrl-C and the hangup of a closed terminal are for the recorder.
             .process_group(0);
         let mut child = guardian.spawn().map_err(failed)?;
         let pipe = child.stdin.take().expect("its standard input is a pipe");
@@ -111,12 +111,12 @@ impl Guardian {
         })
     }
 
-    /// Returns a way to tell it of changes from elsewhere.
+    /// Returns a handle that announces changes from elsewhere.
     pub fn announcer(&self) -> Announcer {
         self.announcer.clone()
     }
 
-    /// Tells of patches that are about to be written.
+    /// Announces patches that are about to be written.
     pub fn tell(&mut self, patches: impl Iterator<Item = (u64, Written)>) {
         let messages: Vec<u8> = patches
             .flat_map(|(entry, written)| message(entry, &written, PATCH_BYTES as u8))
@@ -124,15 +124,15 @@ impl Guardian {
         self.announcer.send(&messages);
     }
 
-    /// The patches were taken back and the program goes on: the guardian only reads what it still writes to pipes that
-    /// were ours.
+    /// Reports that the patches were undone and the program continues. From then on the guardian only reads what the
+    /// program still writes to pipes that were ours.
     pub fn leave_pipes(self) {
         let mut farewell = [0; MESSAGE_BYTES];
         farewell[MESSAGE_BYTES - 1] = STAY;
         self.announcer.send(&farewell);
     }
 
-    /// Ends it: the program has ended, or the patches were taken back. Dropped without that, it takes them back.
+    /// Ends the guardian: the program has ended, or the patches were undone. If dropped without this, it undoes them.
     pub fn farewell(mut self) {
         self.announcer.send(&[0; MESSAGE_BYTES]);
         let pipe = self.announcer.pipe.lock();
@@ -141,14 +141,14 @@ impl Guardian {
     }
 }
 
-/// Returns a copy of a pipe's reading end as something to start a process with. The guardian says nothing: its own
-/// standard output and error are free for this.
+/// Returns a copy of a pipe's reading end, to pass to a new process. The guardian prints nothing, so its own standard
+/// output and error are free for this.
 fn held(pipe: Option<&File>) -> Stdio {
     let copy = pipe.and_then(|pipe| pipe.try_clone().ok());
     copy.map_or_else(Stdio::null, Stdio::from)
 }
 
-/// Reads what the program still writes into pipes that nobody else reads, and forgets it.
+/// Reads and discards what the program still writes to pipes that have no other reader.
 fn empty_pipes() {
     let empty = |number: u8| {
         let opened = File::open(format!("/proc/self/fd/{number}"));
@@ -157,7 +157,7 @@ fn empty_pipes() {
                 .metadata()
                 .is_ok_and(|metadata| metadata.file_type().is_fifo())
         {
-            // Whatever ends it, there is nothing left to hold.
+            // However it ends, there is nothing left to hold.
             let _ = io::copy(&mut pipe, &mut io::sink());
         }
     };
@@ -167,11 +167,11 @@ fn empty_pipes() {
     });
 }
 
-/// Guards process `pid` until the recorder, at the other end of standard input, says goodbye or dies; then takes the
-/// patches back.
+/// Guards process `pid` until the recorder, at the other end of standard input, says farewell or dies. Then undoes the
+/// patches.
 ///
 /// # Errors
-/// When the process cannot be watched or stopped, or its memory not be written.
+/// If the process cannot be watched or stopped, or its memory cannot be written.
 pub fn guard(pid: i32) -> Result<()> {
     let watch = ExitWatch::new(pid, false).map_err(Error::system("watch the program"))?;
     let written = match listen(io::stdin().lock()) {
@@ -191,9 +191,9 @@ pub fn guard(pid: i32) -> Result<()> {
     })
 }
 
-/// Takes everything back, and tries again when that fails: a thread that has run into a trap waits for it.
+/// Undoes everything. Retries on failure: a thread that has run into a trap is waiting for this.
 ///
-/// The pipe's end comes before the kernel has let go of what the recorder traced, so that the first try may find the
+/// End of file on the pipe arrives before the kernel detaches the recorder's tracees, so the first attempt may find the
 /// program still traced. A debugger may hold it for longer.
 fn unhook_in_the_end(pid: i32, written: &Told, watch: &ExitWatch) -> Result<()> {
     let mut pause = FIRST_PAUSE;
@@ -220,32 +220,32 @@ fn unhook(pid: i32, written: &Told) -> Result<()> {
                 process.write(address, &[original])?;
             }
         }
-        // The kernel leaves what they watch in place when it lets go of a program: each access would be a signal.
+        // The kernel leaves debug registers set when a tracer is gone: each access would raise a signal.
         process.clear_debug_registers();
         take_back(&written.patches, process)
     })??;
     Ok(())
 }
 
-/// What was told of.
+/// The announced changes.
 #[derive(Debug, Default)]
 struct Told {
     patches: BTreeMap<u64, Written>,
     traps: BTreeMap<u64, u8>,
 }
 
-/// How the recorder went.
+/// How the recorder went away.
 #[derive(Debug)]
 enum Last {
-    /// Without a word: what it had told of is to be taken back.
+    /// Without a farewell: the announced changes must be undone.
     Death(Told),
     /// Nothing is left to do.
     Farewell,
-    /// The program goes on, and writes to pipes.
+    /// The program continues, and writes to pipes.
     Leaving,
 }
 
-/// Listens to the recorder until it goes.
+/// Listens to the recorder until it goes away.
 fn listen(mut from: impl Read) -> Last {
     let mut told = Told::default();
     let mut message = [0; MESSAGE_BYTES];
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
     use crate::stop::procfs;
 
-    /// As when the recorder's threads end one after the other, the one that traces last.
+    /// As when the recorder's threads end one after the other, with the tracing thread last.
     #[test]
     fn a_program_that_is_still_traced_is_unhooked_later() {
         let mut program = Command::new("sleep")
@@ -286,7 +286,7 @@ mod tests {
             .spawn()
             .expect("it starts");
         let pid = program.id() as i32;
-        // It sleeps once it has been executed and its libraries are there.
+        // It sleeps once it has been executed and its libraries are loaded.
         while procfs::name(pid) != "sleep" || procfs::state(pid, pid) != Some('S') {
             std::thread::sleep(FIRST_PAUSE);
         }

@@ -1,7 +1,8 @@
-//! Records a program: starts it or attaches to it, arms its functions, drains what they write, and keeps it in order.
+//! Records a program: starts it or attaches to it, arms its functions, drains what they write, and orders it.
 //!
-//! Layers: `displace` plans patches and does no I/O; `stop` stops a process; `process` starts one and reads what /proc
-//! tells; `arm` chooses functions and patches them; `capture` says what is kept besides with calls; `drain` moves rings to the log; `guardian` survives us; `session` puts them together.
+//! Layers: `displace` plans patches and does no I/O. `stop` stops a process. `process` starts one and reads /proc.
+//! `arm` chooses functions and patches them. `capture` decides what to capture with each call. `drain` moves rings to
+//! the log. `guardian` outlives the recorder. `session` ties them together.
 
 pub mod arm;
 pub mod capture;
@@ -25,7 +26,8 @@ pub use error::{Error, Result};
 pub use guardian::guard;
 pub use live::Live;
 pub use options::{
-    Captures, Death, Exit, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes, Target,
+    Captures, Death, Exit, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes, Surroundings,
+    Target,
 };
 pub use session::record;
 pub use signals::InterruptAction;

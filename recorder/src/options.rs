@@ -1,4 +1,4 @@
-//! What a recording is asked for, and what came of it.
+//! The options of a recording, and its outcome.
 
 use std::{ffi::OsString, num::NonZeroU64, path::PathBuf, time::Duration};
 
@@ -8,44 +8,58 @@ pub use store::manifest::OnFull;
 /// What to record and how.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
-    /// Where to; `None`: the program's name in the current folder, made unique.
+    /// The output folder; `None`: the program's name in the current folder, made unique.
     pub output: Option<PathBuf>,
-    /// Patterns of functions to trace; none: all of the program's own.
+    /// Patterns of functions to trace; none: all of the program's own functions.
     pub include: Vec<String>,
     /// Patterns of functions not to trace.
     pub exclude: Vec<String>,
     /// What a thread does when its ring is full.
     pub on_full: OnFull,
-    /// When the program's writable memory is copied.
+    /// When to copy the program's writable memory.
     pub snapshots: SnapshotTimes,
-    /// What is kept besides with each enter and leave.
+    /// What else to capture with each enter and leave.
     pub captures: Captures,
-    /// Keep the log's segments after sealing.
+    /// Whether to keep the log's segments after sealing.
     pub keep_log: bool,
-    /// A command that calls [`guard`](crate::guard) with the number it gets as its last argument. It runs beside the
-    /// recording, and takes the patches back if this process is killed. `None`: they then stay, and do nothing.
+    /// What a started program finds.
+    pub surroundings: Surroundings,
+    /// A command that calls [`guard`](crate::guard) with the process id, which is appended as its last argument. It
+    /// runs beside the recording, and undoes the patches if this process is killed. `None`: the patches then stay, and
+    /// do nothing.
     pub guardian: Option<Vec<OsString>>,
-    /// Which process.
+    /// The process to record.
     pub target: Target,
 }
 
-/// What is kept with each enter and leave besides arguments and results.
+/// What a started program finds besides its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The kernel is to put it and its libraries at the same addresses in each run.
+    pub no_aslr: bool,
+    /// Its whole environment; `None`: ours.
+    pub env: Option<Vec<(OsString, OsString)>>,
+    /// The file that is its standard input; `None`: ours is.
+    pub stdin: Option<PathBuf>,
+}
+
+/// What to capture with each enter and leave besides arguments and results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
     /// All general registers.
     pub registers: bool,
-    /// So many bytes of the stack from rsp on; at most [`agent::shared::CAPTURE_STACK_MAX`].
+    /// Number of bytes of the stack from rsp on; at most [`agent::shared::CAPTURE_STACK_MAX`].
     pub stack_len: u32,
-    /// At enters, the text behind arguments that are text, of each at most 256 bytes.
+    /// At enters, the text that arguments lead to, at most 256 bytes each.
     pub texts: bool,
-    /// At enters and at leaves, what arguments lead to that are pointers or references, of each at most 256 bytes.
+    /// At enters and leaves, the memory that pointer and reference arguments lead to, at most 256 bytes each.
     pub pointees: bool,
-    /// Expressions over global variables: the memory that their values are made of.
+    /// Expressions over global variables: the memory that their values consist of.
     pub watches: Vec<String>,
 }
 
 impl Captures {
-    /// Says what is captured, for people; one entry each.
+    /// Describes what is captured for the user, one entry each.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
@@ -66,7 +80,7 @@ impl Captures {
     }
 }
 
-/// When the program's writable memory is copied: all of it the first time, then what has changed.
+/// When to copy the program's writable memory: all of it the first time, then the changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotTimes {
@@ -75,10 +89,10 @@ pub enum SnapshotTimes {
     /// When the recording begins, and at each pause of live control in which no thread runs.
     #[default]
     AtPauses,
-    /// At these times, and whenever so much time has passed since the last one. The program stands still meanwhile.
+    /// As `AtPauses`, and whenever this much time has passed since the last copy. The program is stopped meanwhile.
     Every(Duration),
-    /// At these times, and whenever the program's threads have left so many events since the last one, or a few more: they
-    /// are counted when they are moved to the log. The program stands still meanwhile.
+    /// As `AtPauses`, and whenever the program's threads have written this many events since the last copy, or a few
+    /// more: events are counted when they are moved to the log. The program is stopped meanwhile.
     EveryEvents(NonZeroU64),
 }
 
@@ -94,24 +108,24 @@ pub enum Target {
     Attach {
         /// Process id.
         pid: i32,
-        /// For how long; `None`: until Ctrl-C or its end.
+        /// Time limit; `None`: until Ctrl-C or its end.
         duration: Option<Duration>,
     },
 }
 
-/// Is told what takes time. Calls may come from any thread.
+/// Receives progress reports. Calls may come from any thread.
 pub trait Observer: Sync {
-    /// A step of the set-up that happens once per machine.
+    /// Reports a step of the set-up that happens once per machine.
     fn setup(&self, message: &str) {
         let _ = message;
     }
 
-    /// The program has ended (or was left) and its recording is being sealed.
+    /// Reports that the program has ended (or was detached) and its recording is being sealed.
     fn sealing(&self, done_events: u64, done_bytes: u64, total_bytes: u64) {
         let _ = (done_events, done_bytes, total_bytes);
     }
 
-    /// Something the user should know; the recording goes on.
+    /// Reports something the user should know. The recording continues.
     fn warning(&self, message: &str) {
         let _ = message;
     }
@@ -124,20 +138,20 @@ pub enum Exit {
     Code(i32),
     /// Killed by a signal.
     Signal(i32),
-    /// It was left running, or ended out of sight.
+    /// It was left running, or ended unobserved.
     Detached,
 }
 
-/// A signal has ended the program, and where.
+/// The signal that ended the program, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Death {
     /// The signal.
     pub signal: i32,
-    /// The thread that got it.
+    /// The thread that received it.
     pub tid: u32,
-    /// The address that could not be used.
+    /// The faulting address.
     pub addr: Option<u64>,
-    /// The function that ran.
+    /// The function that was running.
     pub function: Option<String>,
     /// Its source file.
     pub file: Option<String>,
@@ -154,13 +168,13 @@ pub struct Outcome {
     pub events: u64,
     /// Number of calls.
     pub calls: u64,
-    /// Number of threads that were seen.
+    /// Number of threads seen.
     pub threads: u64,
     /// Number of records lost.
     pub gaps_lost: u64,
-    /// From the start to the end of the recording, in nanoseconds.
+    /// Duration of the recording in nanoseconds.
     pub duration_ns: u64,
-    /// Length of all files of the recording, in bytes.
+    /// Total size of the recording's files, in bytes.
     pub bytes_on_disk: u64,
     /// Number of functions armed.
     pub armed: u64,
@@ -168,8 +182,8 @@ pub struct Outcome {
     pub skipped: u64,
     /// How the target ended.
     pub exit: Exit,
-    /// Where a signal has ended it, if that was seen.
+    /// Where a signal has ended it, if that was observed.
     pub death: Option<Death>,
-    /// Why the recording is not whole, if it is not.
+    /// Why the recording is incomplete, if it is.
     pub incomplete: Option<String>,
 }

@@ -1,24 +1,24 @@
-//! Return addresses of ours that stand on the program's stacks: while a hooked function runs, the word that it returns by
-//! leads to the runtime's return trampoline, and the program's own stands in the shadow of that word.
+//! Our return addresses on the program's stacks. While a hooked function runs, its return address leads to the
+//! runtime's return trampoline; the program's own return address is in the shadow of that word.
 
 use std::{fs::File, os::unix::fs::FileExt, path::Path};
 
 use agent::shared::SHADOW_BIT;
 use debuginfo::Module;
 
-/// Where return trampoline is returned to, in the runtime's library.
+/// Entry points of the return trampoline in the runtime's library.
 const SYMBOLS: [&str; 2] = ["hs_leave", "hs_leave_xmm"];
 
-/// Where return trampoline is returned to, counted from where the library begins.
+/// Entry points of the return trampoline, relative to the start of the library.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LeaveOffsets([Option<u64>; 2]);
 
-/// Where return trampoline is returned to, in one process.
+/// Entry points of the return trampoline in one process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReturnTrampoline([Option<u64>; 2]);
 
 impl LeaveOffsets {
-    /// Looks into the library at `path`. In one that cannot be read there are none.
+    /// Finds them in the library at `path`. A library that cannot be read has none.
     pub fn of(path: &Path) -> Self {
         Module::open(path).map_or_else(|_| Self::default(), |library| Self::in_library(&library))
     }
@@ -31,20 +31,20 @@ impl LeaveOffsets {
         }))
     }
 
-    /// Returns them for a process in which the library begins at `base`.
+    /// Returns the entry points for a process in which the library begins at `base`.
     pub fn at(self, base: u64) -> ReturnTrampoline {
         ReturnTrampoline(self.0.map(|offset| offset.map(|offset| base + offset)))
     }
 }
 
 impl ReturnTrampoline {
-    /// Tells whether a return address is ours.
+    /// Returns whether a return address is ours.
     pub fn is(&self, return_address: u64) -> bool {
         self.0.contains(&Some(return_address))
     }
 }
 
-/// Puts the program's return addresses where ours stand in `bytes`, which were read at `addr`.
+/// Replaces our return addresses by the program's in `bytes`, which were read at `addr`.
 pub(crate) fn unhook(memory: &File, leave: &ReturnTrampoline, addr: u64, bytes: &mut [u8]) {
     if !addr.is_multiple_of(8) {
         return;
@@ -53,7 +53,7 @@ pub(crate) fn unhook(memory: &File, leave: &ReturnTrampoline, addr: u64, bytes: 
     for (number, word) in words.iter_mut().enumerate() {
         if leave.is(u64::from_le_bytes(*word)) {
             let shadow = (addr + number as u64 * 8) ^ (1 << SHADOW_BIT);
-            // A word that only looks like one has no shadow.
+            // A word that only looks like one of ours has no shadow.
             let mut original = [0; 8];
             if memory.read_exact_at(&mut original, shadow).is_ok() && original != [0; 8] {
                 *word = original;

@@ -4,6 +4,7 @@ mod announce;
 mod bring_in;
 mod copies;
 mod entering;
+mod first_probes;
 mod follow;
 mod last;
 mod live_side;
@@ -43,7 +44,7 @@ use self::{
     sealing::{Wanted, closed_early, seal_in_background},
 };
 pub(crate) use self::{
-    live_side::{LiveSide, publish, space_of},
+    live_side::{Controlled, LiveSide, publish, space_of},
     stopper::Stopper,
 };
 use crate::{
@@ -55,7 +56,7 @@ use crate::{
     capture::{self, watch::Watches},
     clock::{self, Calibration},
     guardian::{Announcer, Guardian},
-    live::Stdio,
+    live::{FirstProbes, Stdio},
     process::{
         Way, limits,
         spawn::{self, Parked, Pipes},
@@ -68,18 +69,18 @@ use crate::{
     wake::Event,
 };
 
-/// How long the threads of a program may take to stop; they usually need less than a millisecond.
+/// Time limit for the threads of a program to stop. They usually need less than a millisecond.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a thread that loads a module may take to reserve memory.
+/// Time limit for a thread that loads a module to reserve memory.
 const RESERVE_PATIENCE: Duration = Duration::from_secs(2);
-/// How often a place for code is looked for before giving up: others map memory too.
+/// Number of attempts to find a place for code: others map memory too.
 const RESERVE_TRIES: u32 = 4;
 
 /// Records a program until it ends, or until the recording of an attached one is ended.
 ///
 /// # Errors
-/// When the program cannot be started, attached to or recorded. One that was started is killed then; one that was
-/// attached to goes on.
+/// If the program cannot be started, attached to or recorded. A started program is then killed; an attached one
+/// continues.
 pub fn record(options: RecordOptions, observer: &dyn Observer) -> Result<Outcome> {
     let filter = Filter::new(&options.include, &options.exclude)?;
     let signals = ChildSignals::watch();
@@ -100,13 +101,13 @@ fn begin(
     Ok(session)
 }
 
-/// Gets everything ready: the program waits at its entry point, or runs unpatched if it did before. `live`: it will be
-/// controlled, and where its input and output go.
+/// Prepares a recording: the program waits at its entry point or, if it was running before, runs unpatched. `live`: it
+/// will be controlled, and where its input and output go.
 pub(crate) fn prepare(
     options: &RecordOptions,
     filter: &Filter,
     signals: &ChildSignals,
-    live: Option<&Stdio>,
+    live: Option<Controlled<'_>>,
     observer: &dyn Observer,
 ) -> Result<(Session, Plan)> {
     limits::lift_own().map_err(|reason| match &options.target {
@@ -118,7 +119,7 @@ pub(crate) fn prepare(
     })?;
     let once = || prepare_once(options, filter, signals, live, observer);
     match once() {
-        // The program has not run yet: nothing is lost by starting it once more.
+        // The program has not run yet: starting it again loses nothing.
         Err(Error::Agent(error))
             if error.is_timeout() && matches!(options.target, Target::Spawn { .. }) =>
         {
@@ -132,7 +133,7 @@ fn prepare_once(
     options: &RecordOptions,
     filter: &Filter,
     signals: &ChildSignals,
-    live: Option<&Stdio>,
+    live: Option<Controlled<'_>>,
     observer: &dyn Observer,
 ) -> Result<(Session, Plan)> {
     let calibration = Calibration::begin();
@@ -144,9 +145,15 @@ fn prepare_once(
     let (target, pipes) = match &options.target {
         Target::Spawn { argv } => {
             let (started, pipes) = {
-                let stdio = live.unwrap_or(&Stdio::Inherit);
+                let stdio = live.map_or(&Stdio::Inherit, |live| live.stdio);
                 let check = |exe: &Path| way_into(exe).map(drop);
-                spawn::start(argv, signals, stdio, check, check_mapped)?
+                spawn::start(
+                    argv,
+                    signals,
+                    (stdio, &options.surroundings),
+                    check,
+                    check_mapped,
+                )?
             };
             (Running::spawned(started, argv)?, pipes)
         }
@@ -157,20 +164,23 @@ fn prepare_once(
         (Way::Frida, some) => some,
         (Way::Loader | Way::LoaderForGo, _) => None,
     };
-    let shared = shared_memory(options, &target, live.is_some())?;
+    let leaves_signals = live.is_none_or(|live| live.is_unattended);
+    let shared = shared_memory(options, &target, !leaves_signals)?;
     let (mut session, plan) = Session::prepare(
         options,
         filter.clone(),
         target,
         shared,
         (host.as_deref_mut(), calibration),
+        live.map(|live| live.first),
         observer,
     )?;
     session.pipes = pipes;
     Ok((session, plan))
 }
 
-/// Makes the memory that the program's threads write to. Under live control the tracer sees which signal ends the program.
+/// Creates the memory that the program's threads write to. Under live control the tracer sees which signal ends the
+/// program.
 fn shared_memory(
     options: &RecordOptions,
     target: &Running,
@@ -182,7 +192,7 @@ fn shared_memory(
         SnapshotTimes::Never | SnapshotTimes::AtPauses => 0,
         SnapshotTimes::Every(_) | SnapshotTimes::EveryEvents(_) => LAST_EXIT,
     };
-    // Nothing could take the handlers back from a program that is left running.
+    // Nothing could remove the handlers from a program that is left running.
     let has_handlers = target.spawned && !is_controlled;
     let signals = if has_handlers { LAST_SIGNALS } else { 0 };
     shared.want_last(signals | at_exit);
@@ -192,11 +202,11 @@ fn shared_memory(
     Ok(Arc::new(shared))
 }
 
-/// A recording in the making.
+/// A recording in progress.
 pub(crate) struct Session {
     pub(crate) target: Running,
     pub(crate) shared: Arc<Shared>,
-    /// From before the program runs until its rings are drained, on the thread that drains.
+    /// Held by the draining thread from before the program runs until its rings are drained.
     owner: RobustOwner,
     pub(crate) arming: Arming,
     pub(crate) runtime: Runtime,
@@ -211,7 +221,6 @@ pub(crate) struct Session {
     so_far: SoFar,
 }
 
-/// What is armed, and where.
 pub(crate) struct Arming {
     armer: Arc<Mutex<Armer>>,
     pub(crate) modules: Modules,
@@ -224,32 +233,30 @@ pub(crate) struct Runtime {
     code: RuntimeCode,
 }
 
-/// The recording's files.
 struct Writing {
     open: OpenRecording,
     log: LogWriter,
 }
 
-/// Copies of the program's memory.
+/// Memory snapshots.
 pub(crate) struct Copies {
-    /// `None`: none are made, or one could not be made.
+    /// `None`: snapshots are off, or one has failed.
     pub(crate) snapshots: Option<SharedSnapshots>,
-    /// When memory was copied last.
+    /// Time of the last snapshot.
     last: Instant,
 }
 
-/// What happened so far.
 struct SoFar {
     began: Instant,
     armed: u64,
     skipped: u64,
-    /// How often a thread was found that must not read the time stamp counter.
+    /// How many times a thread was found that is forbidden to read the time stamp counter.
     forbidden: u32,
-    /// What forbade the program system calls before it was recorded.
+    /// The program's system call restrictions before it was recorded.
     had_seccomp: Seccomp,
 }
 
-/// Makes the recording's folder, with the name that was asked for or one that is free.
+/// Creates the recording's folder, with the requested name or a free one.
 fn create(options: &RecordOptions, target: &Running, manifest: store::Manifest) -> Result<Created> {
     let (path, on_taken) = match &options.output {
         Some(path) => (path.clone(), OnTaken::Refuse),
@@ -265,6 +272,7 @@ impl Session {
         target: Running,
         shared: Arc<Shared>,
         (mut host, calibration): (Option<&mut (dyn Host + 'static)>, Calibration),
+        first: Option<&FirstProbes>,
         observer: &dyn Observer,
     ) -> Result<(Self, Plan)> {
         let runtime = runtime_for(target.pid, target.way)?;
@@ -275,7 +283,7 @@ impl Session {
             shared.set_main_thread(target.pid as u32, high, stack_limit(target.pid));
         }
         modules.update(target.pid, maps.files(), &target.exe, &runtime);
-        // Go's runtime asks the kernel itself for handlers and signal stacks, and would find ours.
+        // Go's runtime asks the kernel for handlers and signal stacks, and would find ours.
         if modules.have_go() {
             shared.pass_signals();
         }
@@ -296,7 +304,10 @@ impl Session {
         let mut watches = Watches::new(&options.captures.watches);
         watches.resolve(&space_of(&modules), &plan.functions, &shared)?;
         watches.warn(observer);
-        let manifest = manifest(options, &target, host.as_deref(), calibration)?;
+        if let Some(first) = first.filter(|_| !target.ended_early) {
+            first_probes::check(first, &space_of(&modules), target.pid)?;
+        }
+        let manifest = manifest((options, first), &target, host.as_deref(), calibration)?;
         let Created { open, log } = create(options, &target, manifest)?;
         let snapshots = (options.snapshots != SnapshotTimes::Never).then(|| {
             let recording = open.recording();
@@ -351,11 +362,11 @@ impl Session {
             .map_err(|error| self.nothing_recorded(error))
     }
 
-    /// Says why the program could not be set off; a recording without anything in it goes.
+    /// Explains why the program could not be started. An empty recording is removed.
     fn nothing_recorded(&self, error: Error) -> Error {
         let error = self.target.why_failed(error);
         if matches!(error, Error::EndedEarly { .. }) {
-            // If it stays, `check` says what it is.
+            // If it cannot be removed, `check` says what it is.
             let _ = fs::remove_dir_all(self.recording_dir());
         }
         error
@@ -378,7 +389,7 @@ impl Session {
                     let (plan, armer) = (Arc::clone(&plan), Arc::clone(&armer));
                     let (parked, snapshots) = (parked.clone(), snapshots.clone());
                     move |process: &mut StoppedProcess| {
-                        // Where more is patched later, memory has been copied.
+                        // Takes nothing for a later patch: the first snapshot exists already.
                         let snapshot = snapshots.and_then(|s| snapshot::take_first(&s, start));
                         let parked = parked.as_deref().map(|parked| (parked, first));
                         (snapshot, set_off(&armer, &plan, parked, process))
@@ -390,7 +401,7 @@ impl Session {
         self.note_changed(changed)
     }
 
-    /// Finds the runtime's code in the program, where it was brought in.
+    /// Finds the runtime's code in the program after it was loaded.
     fn find_runtime_code(&mut self) -> Result<()> {
         if self.target.ended_early {
             return Ok(());
@@ -403,7 +414,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes down that memory was copied; where that failed, there are no more snapshots.
+    /// Records that memory was copied. After a failure there are no more snapshots.
     fn note_snapshot(&mut self, taken: Option<io::Result<Snapshot>>) -> Result<()> {
         let control = match taken {
             None => return Ok(()),
@@ -427,7 +438,7 @@ impl Session {
         lock(&self.arming.armer)
     }
 
-    /// Starts the guardian, if there is to be one. Returns a way to tell it of more.
+    /// Starts the guardian, if it is enabled. Returns a handle to announce further changes.
     pub(crate) fn start_guardian(&mut self) -> Result<Option<Announcer>> {
         if self.guardian.is_none()
             && let Some(command) = &self.options.guardian
@@ -478,7 +489,7 @@ impl Session {
                 Exit::Code(_) | Exit::Signal(_) => guardian.farewell(),
             }
         }
-        // Plugins may have come that have them.
+        // Checked at the end, since plugins loaded later may have had such functions.
         if ended.armed == 0 && !self.options.include.is_empty() {
             observer.warning("no function matches the patterns given with -f; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names");
         }
@@ -502,7 +513,7 @@ impl Session {
         })
     }
 
-    /// Ends the log, seals what is left and removes the mark of an unfinished recording.
+    /// Closes the log, seals the rest and removes the mark of an unfinished recording.
     fn close(
         self,
         incomplete: Option<String>,
@@ -532,7 +543,7 @@ impl Session {
     }
 }
 
-/// Writes the patches; a parked program then stands at its entry point, or before that at the runtime's first instruction.
+/// Writes the patches. A parked program is then at its entry point, or before that at the runtime's first instruction.
 fn set_off(
     armer: &Mutex<Armer>,
     plan: &Plan,
@@ -553,7 +564,7 @@ fn set_off(
     changed
 }
 
-/// Finds room for a module's code; `try_at` reserves it. 0 where nothing is needed or no room was found.
+/// Finds room for a module's code; `try_at` reserves it. Returns 0 if no memory is needed or no room was found.
 fn reserve(
     prepared: &Prepared,
     pid: i32,

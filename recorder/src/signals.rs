@@ -1,9 +1,9 @@
 //! Signals that reach the recorder while it records.
 //!
-//! Ctrl-C and Ctrl-\ are for the program, which gets them from the terminal as we do: while we started it, they are
-//! passed over here, except what comes before the program is let go: it may not have been there to get it. When we attached,
-//! they end the recording. SIGTERM and SIGHUP are passed on to a program that we started, and end the recording of one that we
-//! attached to.
+//! Ctrl-C and Ctrl-\ are for the program, which receives them from the terminal as we do. If we started the program,
+//! they are ignored here, except before the program is let go, when it may not have existed to receive them. If we
+//! attached, they end the recording. SIGTERM and SIGHUP are passed on to a program that we started, and end the
+//! recording of one that we attached to.
 
 use std::sync::atomic::{AtomicI32, Ordering::*};
 
@@ -15,7 +15,7 @@ extern "C" fn note(signal: i32) {
     RECEIVED.store(signal, SeqCst);
 }
 
-/// The dispositions found at the start, for the child to get back.
+/// The signal dispositions at the start, to restore in the child.
 #[derive(Clone, Copy)]
 pub struct ChildSignals {
     found: [libc::sigaction; WATCHED.len()],
@@ -38,18 +38,18 @@ impl ChildSignals {
         Self { found }
     }
 
-    /// Notes what is there, and changes nothing.
+    /// Saves the current dispositions without changing them.
     pub fn unwatched() -> Self {
         // SAFETY: all zeroes is a valid sigaction.
         let mut found: [libc::sigaction; WATCHED.len()] = unsafe { std::mem::zeroed() };
         for (signal, found) in WATCHED.iter().zip(&mut found) {
-            // SAFETY: only asks; the structure is ours.
+            // SAFETY: only queries; the structure is ours.
             unsafe { libc::sigaction(*signal, std::ptr::null(), found) };
         }
         Self { found }
     }
 
-    /// Puts back what was found. Async-signal-safe.
+    /// Restores the saved dispositions. Async-signal-safe.
     pub fn restore(&self) {
         for (signal, found) in WATCHED.iter().zip(&self.found) {
             // SAFETY: `found` came from sigaction.
@@ -66,7 +66,7 @@ pub fn take() -> Option<i32> {
     }
 }
 
-/// Returns the last signal received, and leaves it for [`take`].
+/// Returns the last signal received without taking it from [`take`].
 pub fn received() -> Option<i32> {
     match RECEIVED.load(SeqCst) {
         0 => None,
@@ -74,14 +74,14 @@ pub fn received() -> Option<i32> {
     }
 }
 
-/// What SIGINT does to this process, to be put back after something else has taken it.
+/// The SIGINT action of this process, to restore after other code has changed it.
 pub struct InterruptAction(libc::sigaction);
 
 impl InterruptAction {
-    /// Notes it.
+    /// Saves the current action.
     #[must_use]
     pub fn now() -> Self {
-        // SAFETY: all zeroes is a valid sigaction, which is ours; the call only asks.
+        // SAFETY: all zeroes is a valid sigaction, which is ours; the call only queries.
         unsafe {
             let mut found: libc::sigaction = std::mem::zeroed();
             libc::sigaction(libc::SIGINT, std::ptr::null(), &mut found);
@@ -89,9 +89,9 @@ impl InterruptAction {
         }
     }
 
-    /// Puts it back.
+    /// Restores the saved action.
     pub fn put_back(&self) {
-        // SAFETY: what sigaction has told of this process.
+        // SAFETY: the action came from sigaction in this process.
         unsafe { libc::sigaction(libc::SIGINT, &self.0, std::ptr::null_mut()) };
     }
 }

@@ -1,10 +1,11 @@
-//! Copies the program's writable memory while it stands still: all of it once, later what has changed. Constants that the
-//! dynamic linker has filled in with addresses are copied with it: no file has them.
+//! Copies the program's writable memory while it is stopped: all of it once, later the changes. Constants that the
+//! dynamic linker has filled with addresses are copied too: no file has them.
 //!
-//! What has changed is told by a hash of each page, because not every kernel keeps track of written pages. What is copied
-//! is the program's own: our mappings are left out, and return slots that a traced call uses hold the program's return
-//! address. Memory that is shared with other processes is left out too, for they may change it meanwhile, and so are pages
-//! that cannot be read. Of what was reserved and never touched nothing is asked: a sanitizer's shadow has terabytes of it.
+//! A hash of each page detects changes, because not every kernel tracks written pages. Only the program's own memory is
+//! copied: our mappings are left out, and return slots of traced calls are copied with the program's return address.
+//! Memory shared with other processes is left out too, since they may change it meanwhile, and so are pages that cannot
+//! be read. Reserved memory that was never touched is skipped without being queried: a sanitizer's shadow has terabytes
+//! of it.
 
 mod pagemap;
 
@@ -35,28 +36,28 @@ use crate::{
     return_trampoline::{self, LeaveOffsets, ReturnTrampoline},
 };
 
-/// Beyond that, snapshots are written past the page cache, from buffers of their own.
+/// Above this size, snapshots bypass the page cache, with buffers of their own.
 const LARGE: u64 = 64 << 20;
-/// Larger mappings are not looked through for constants that the linker has filled in.
+/// Larger mappings are not searched for constants that the linker has filled in.
 const MOST_CONSTANTS: u64 = 64 << 20;
-/// Pages asked for at once.
+/// Number of pages per query.
 const PAGEMAP_PAGES: usize = 4096;
-/// Larger mappings are copied only if the kernel tells where in them pages are: its answer for each page alone takes too long.
+/// Larger mappings are copied only if the kernel reports where in them pages are: querying each page takes too long.
 const MOST_UNSCANNED: u64 = 64 << 30;
-/// Programs that use no more memory are copied at every pause, in a few milliseconds.
+/// Programs that use no more memory than this are copied at every pause, in a few milliseconds.
 const SMALL: u64 = 16 << 20;
-/// Copies of others may take one part in so many of the time.
+/// Snapshots of larger programs may take at most one part in this many of the time.
 const SHARE: u32 = 10;
 
-/// As the recorder and the tracer share them.
+/// The snapshots, shared by the recorder and the tracer.
 pub(crate) type SharedSnapshots = Arc<Mutex<Snapshots>>;
 
-/// Copies what has changed; see [`Snapshots::take`].
+/// Copies the changes; see [`Snapshots::take`].
 pub(crate) fn take(snapshots: &Mutex<Snapshots>, reason: SnapshotReason) -> io::Result<Snapshot> {
     lock(snapshots).take(reason)
 }
 
-/// Copies everything, unless that was done before.
+/// Copies everything, unless this was done before.
 pub(crate) fn take_first(
     snapshots: &Mutex<Snapshots>,
     reason: SnapshotReason,
@@ -65,12 +66,12 @@ pub(crate) fn take_first(
     (snapshots.next == 0).then(|| snapshots.take(reason))
 }
 
-/// Tells whether memory may be copied without taking a large share of the program's time.
+/// Returns whether a snapshot now would take only a small share of the program's time.
 pub(crate) fn is_due(snapshots: &SharedSnapshots) -> bool {
     lock(snapshots).is_due()
 }
 
-/// Copies what has changed unless that would take a large share of the program's time.
+/// Copies the changes, unless this would take a large share of the program's time.
 pub(crate) fn take_if_due(
     snapshots: &Mutex<Snapshots>,
     reason: SnapshotReason,
@@ -88,21 +89,21 @@ pub(crate) struct Snapshots {
     pid: i32,
     dir: PathBuf,
     recording_id: RecordingId,
-    /// The library whose code stands in return slots.
+    /// The library whose return addresses are in return slots.
     runtime: PathBuf,
     leave: LeaveOffsets,
     next: u32,
-    /// Hashes of the pages that are known, by address.
+    /// Hashes of the known pages, by address.
     known: HashMap<u64, u128>,
     staged: Option<Staged>,
     ended: Instant,
     took: Duration,
 }
 
-/// A mapping that is copied.
+/// A mapping to copy.
 struct Copied {
     region: Region,
-    /// Pages that nobody touched hold zeroes and are not there.
+    /// Untouched pages hold zeroes and do not exist.
     anonymous: bool,
 }
 
@@ -122,16 +123,16 @@ impl Snapshots {
         }
     }
 
-    /// Tells whether a snapshot now would make the program wait too large a share of its time.
+    /// Returns whether a snapshot now would make the program wait only for a small share of its time.
     pub fn is_due(&self) -> bool {
         resident(self.pid).is_ok_and(|bytes| bytes <= SMALL)
             || self.ended.elapsed() > self.took * SHARE
     }
 
-    /// Copies what has changed. No thread of the program may run meanwhile.
+    /// Copies the changes. No thread of the program may run meanwhile.
     ///
     /// # Errors
-    /// When the process cannot be looked at, or the disk takes no more.
+    /// If the process cannot be read, or the disk takes no more.
     pub fn take(&mut self, reason: SnapshotReason) -> io::Result<Snapshot> {
         let began = Instant::now();
         let ticks = clock::ticks();
@@ -209,7 +210,7 @@ impl Snapshots {
             .collect();
         let covered = regions.iter().map(|region| region.len).sum();
         writer.finish(regions).map_err(io::Error::other)?;
-        // What is mapped there later is new.
+        // Memory mapped there later is new.
         self.known.retain(|page, _| {
             let behind = seen.partition_point(|range| range.start <= *page);
             behind > 0 && seen[behind - 1].contains(page)
@@ -217,7 +218,7 @@ impl Snapshots {
         Ok((covered, changed))
     }
 
-    /// Returns what is to be copied, lowest address first, and where the runtime's library begins.
+    /// Returns the mappings to copy, lowest address first, and the start of the runtime's library.
     fn mappings(&self) -> io::Result<(Vec<Copied>, u64)> {
         let text = fs::read_to_string(format!("/proc/{}/maps", self.pid))?;
         let mut runtime_at = 0;
@@ -258,8 +259,8 @@ impl Snapshots {
 }
 
 impl Snapshots {
-    /// Tells whether pages of a file that can only be read are not as they are in the file: the dynamic linker has put addresses
-    /// into constants before it protected them (PT_GNU_RELRO).
+    /// Returns whether pages of a read-only file mapping differ from the file: the dynamic linker stored addresses in
+    /// constants before it protected them (PT_GNU_RELRO).
     fn was_filled_in(&self, range: &Range<u64>) -> io::Result<bool> {
         let len = range.end - range.start;
         if len > MOST_CONSTANTS {
@@ -272,20 +273,20 @@ impl Snapshots {
     }
 }
 
-/// One snapshot being written.
+/// A snapshot being written.
 struct Copy<'a, F: StorageFile> {
     memory: File,
     pagemap: File,
-    /// The kernel tells where pages are.
+    /// The kernel can report where pages are.
     scans: bool,
-    /// The addresses of those that were known before, lowest first.
+    /// The addresses of previously known pages, lowest first.
     known_pages: Vec<u64>,
     leave: &'a ReturnTrampoline,
     known: &'a mut HashMap<u64, u128>,
     writer: SnapshotWriter<F>,
-    /// Bytes that had changed.
+    /// Number of bytes that had changed.
     changed: u64,
-    /// Pages that nobody can read, lowest address first.
+    /// Pages that cannot be read, lowest address first.
     unreadable: Vec<Range<u64>>,
     bytes: Vec<u8>,
 }
@@ -308,7 +309,7 @@ impl<F: StorageFile> Copy<'_, F> {
         }
     }
 
-    /// Returns the first page of a range that is there or was before, or the range's end.
+    /// Returns the first page of a range that exists now or did before, or the range's end.
     fn next_to_look_at(&self, range: Range<u64>) -> io::Result<u64> {
         if range.is_empty() {
             return Ok(range.end);
@@ -320,7 +321,7 @@ impl<F: StorageFile> Copy<'_, F> {
         Ok(first.unwrap_or(range.end).min(range.end))
     }
 
-    /// Tells which of the pages are there.
+    /// Returns which of the pages exist.
     fn present(&self, page: u64, count: usize) -> io::Result<Vec<bool>> {
         let entries = pagemap::entries(&self.pagemap, page, count)?;
         Ok(entries.iter().map(|entry| entry & HAS_PAGE != 0).collect())
@@ -349,8 +350,8 @@ impl<F: StorageFile> Copy<'_, F> {
         (0..pages as u64).any(|page| self.known.contains_key(&(addr + page * PAGE_LEN)))
     }
 
-    /// Reads the pages that are there; others become zeroes. Returns which cannot be read (those of a device, or behind a
-    /// file's end), the lowest bit for the first.
+    /// Reads the pages that exist; others become zeroes. Returns a mask of pages that cannot be read (those of a
+    /// device, or beyond a file's end), the lowest bit for the first.
     fn read(&self, addr: u64, bytes: &mut [u8], there: &[bool], anonymous: bool) -> u64 {
         bytes.fill(0);
         if !anonymous || !there.contains(&false) {
@@ -370,12 +371,12 @@ impl<F: StorageFile> Copy<'_, F> {
         unreadable
     }
 
-    /// Puts the program's return addresses where ours stand.
+    /// Replaces our return addresses by the program's.
     fn unhook(&self, addr: u64, bytes: &mut [u8]) {
         return_trampoline::unhook(&self.memory, self.leave, addr, bytes);
     }
 
-    /// Writes the pages that have changed, those in a row as one run.
+    /// Writes the changed pages, consecutive ones as one run.
     fn keep(
         &mut self,
         addr: u64,
@@ -408,7 +409,7 @@ impl<F: StorageFile> Copy<'_, F> {
         let hash = xxh3_128(page);
         match self.known.get(&at) {
             Some(known) if *known == hash => false,
-            // Readers take it for zeroes.
+            // Readers take a missing page for zeroes.
             None if anonymous && page.iter().all(|byte| *byte == 0) => false,
             _ => {
                 self.known.insert(at, hash);
@@ -429,7 +430,7 @@ impl<F: StorageFile> Copy<'_, F> {
     }
 }
 
-/// Returns what of a region is left without the pages that cannot be read.
+/// Returns the parts of a region without the pages that cannot be read.
 fn readable(region: Region, unreadable: &[Range<u64>]) -> Vec<Region> {
     let end = region.addr + region.len;
     let first = unreadable.partition_point(|hole| hole.end <= region.addr);

@@ -1,8 +1,8 @@
-//! Ends the sleep of a thread that waits for its tracees and for others.
+//! Wakes a thread that waits for its tracees and for other threads.
 //!
-//! The kernel says that a tracee has changed with SIGCHLD, to the whole process, and drops the signal where nothing handles it.
-//! A handler of ours passes it on to every thread that waits. It is there while one does: a thread that is awake looks anyway, and
-//! a signal would only interrupt it, which takes 13 us where the processors are virtual.
+//! The kernel reports a state change of a tracee with SIGCHLD to the whole process, and drops the signal if it has no
+//! handler. A handler of ours passes it on to every waiting thread. The handler is installed only while a thread waits:
+//! a thread that is awake checks anyway, and a signal would only interrupt it, which takes 13 us on virtual processors.
 
 use std::{
     cell::Cell,
@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-/// Something that happens, once or more often, until somebody has taken note of it (eventfd(2)).
+/// An event that stays set until it is cleared (eventfd(2)).
 #[derive(Debug)]
 pub(crate) struct Event(File);
 
@@ -31,19 +31,18 @@ impl Event {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a new descriptor, which is nobody else's.
+        // SAFETY: a new descriptor with no other owner.
         Ok(Self(unsafe { File::from_raw_fd(fd) }))
     }
 
-    /// It happens. Async-signal-safe.
+    /// Sets the event. Async-signal-safe.
     pub fn signal(&self) {
-        // It cannot happen too often: a full counter is as good as one.
+        // A failure is harmless: a full counter also means set.
         let _ = (&self.0).write(&1u64.to_ne_bytes());
     }
 
-    /// Takes note.
     pub fn clear(&self) {
-        // Where nothing has happened, there is nothing to take.
+        // A failure means that the event was not set.
         let _ = (&self.0).read(&mut [0; 8]);
     }
 }
@@ -54,7 +53,8 @@ impl AsFd for Event {
     }
 }
 
-/// Waits until one of the descriptors can be read, a signal comes, or for `longest`. Returns the first one that can be read.
+/// Waits until one of the descriptors is readable, a signal arrives, or `longest` has passed. Returns the index of the
+/// first readable one.
 pub(crate) fn wait_for(descriptors: &[BorrowedFd<'_>], longest: Option<Duration>) -> Option<usize> {
     let readable = |fd: &BorrowedFd<'_>| libc::pollfd {
         fd: fd.as_raw_fd(),
@@ -73,7 +73,7 @@ pub(crate) fn wait_for(descriptors: &[BorrowedFd<'_>], longest: Option<Duration>
     waited.iter().position(|waited| waited.revents != 0)
 }
 
-/// What wakes one thread. Never freed, since a handler may look at it at any time; the next thread takes it.
+/// The wake-up state of one thread. Never freed, since a handler may access it at any time; the next thread reuses it.
 #[derive(Debug)]
 struct Slot {
     event: Event,
@@ -122,8 +122,8 @@ impl Slot {
     }
 }
 
-/// Ends the sleep of the thread that it belongs to. That may have ended, and another one have its place: a sleep that is ended
-/// for nothing does no harm.
+/// Wakes the thread that owns the slot. That thread may have ended and another one reuse the slot: a spurious wake-up
+/// does no harm.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waker(&'static Slot);
 
@@ -141,7 +141,7 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Makes one, for any thread that then calls [`receive_signals`](Self::receive_signals).
+    /// Creates a waiter for any thread that then calls [`receive_signals`](Self::receive_signals).
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             slot: Slot::take()?,
@@ -149,7 +149,7 @@ impl Waiter {
         })
     }
 
-    /// Lets the calling thread have the signals; the mask may come from whoever started this process.
+    /// Unblocks the signals in the calling thread, since the process may have inherited a mask that blocks them.
     pub fn receive_signals(&self) {
         // SAFETY: the set is ours, and only this thread's mask changes.
         unsafe {
@@ -164,7 +164,7 @@ impl Waiter {
         Waker(self.slot)
     }
 
-    /// From now on whatever happens ends the wait that follows. What happened before must be looked for once more.
+    /// From now on any event ends the wait that follows. The caller must check once more for earlier events.
     pub fn arm(&self) {
         if !self.is_armed.replace(true) {
             handle_signals(1);
@@ -172,7 +172,7 @@ impl Waiter {
         self.slot.is_asleep.store(true, SeqCst);
     }
 
-    /// There is something to do: there will be no wait.
+    /// Cancels the wait, because there is work to do.
     pub fn disarm(&self) {
         if !self.slot.is_asleep.swap(false, SeqCst) {
             self.slot.event.clear();
@@ -197,24 +197,24 @@ impl Drop for Waiter {
 }
 
 extern "C" fn tracee_changed(_: libc::c_int) {
-    // SAFETY: errno is this thread's; what was interrupted may be about to read it.
+    // SAFETY: errno is this thread's; the interrupted code may be about to read it.
     let errno = unsafe { *libc::__errno_location() };
     slots().for_each(Slot::wake);
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// How many threads wait, and what the process did about SIGCHLD before the first of them.
+/// The number of waiting threads, and the process's SIGCHLD action before the first of them.
 static WAITING: Mutex<(usize, Option<libc::sigaction>)> = Mutex::new((0, None));
 
-/// One thread more waits, or one less.
+/// Adds or removes a waiting thread.
 fn handle_signals(more: isize) {
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
     let (count, before) = &mut *waiting;
     *count = count.saturating_add_signed(more);
     match (*count, *before) {
         (0, Some(action)) => {
-            // SAFETY: what sigaction has told of this process.
+            // SAFETY: the action came from sigaction in this process.
             unsafe { libc::sigaction(libc::SIGCHLD, &action, ptr::null_mut()) };
             *before = None;
         }
@@ -268,7 +268,7 @@ mod tests {
         let began = Instant::now();
         waiter.wait(Some(LONG));
         assert!(began.elapsed() < LONG);
-        // It is over with that: nothing ends the next one.
+        // The wake-up was consumed: the next wait times out.
         waiter.arm();
         waiter.wait(Some(Duration::from_millis(1)));
     }
@@ -281,7 +281,7 @@ mod tests {
         for _ in 0..100 {
             drop(Waiter::new().unwrap());
         }
-        // Other tests take some meanwhile.
+        // Other tests use some slots meanwhile.
         assert!(slots().count() < count + 50);
     }
 }

@@ -1,5 +1,5 @@
-//! Every function of the C and C++ libraries and of this test itself either is planned, with a copy that does the same
-//! instruction by instruction, or is refused for a reason; and few are refused. The copies are read back with a
+//! Every function of the C and C++ libraries and of this test itself is either planned, with a copy that does the same
+//! instruction by instruction, or refused for a reason; and few are refused. The copies are read back with a
 //! disassembler and compared with the originals by rules written independently of the encoder.
 
 mod displace_elf;
@@ -13,7 +13,7 @@ use iced_x86::{
 };
 use recorder::displace::{Displacement, Trampoline};
 
-/// Where the copies of nearby and of far code lie, relative to the section.
+/// Where the copies near and far from the code lie, relative to the section.
 const NEAR: u64 = 64 << 20;
 const FAR: u64 = 0x5500_0000_0000;
 
@@ -24,7 +24,7 @@ fn instruction_at(code: &[u8], start: u64, at: u64) -> Instruction {
     instruction
 }
 
-/// Reads a copy like a processor.
+/// Decodes a copy like a processor.
 struct Reader<'a> {
     copy: &'a Trampoline,
     at: u64,
@@ -43,7 +43,7 @@ impl Reader<'_> {
         u64::from_le_bytes(bytes.expect("eight bytes"))
     }
 
-    /// Reads a jump, direct or through a literal behind it, and returns its target.
+    /// Reads a jump, direct or through a literal after it, and returns its target.
     fn jump(&mut self) -> u64 {
         let jump = self.next();
         match jump.code() {
@@ -73,7 +73,7 @@ impl Reader<'_> {
         target
     }
 
-    /// Reads `loop over; jmp past; over: jmp target; past:`
+    /// Reads `loop over; jmp past; over: jmp target; past:`.
     fn count_jump(&mut self, original: &Instruction) -> u64 {
         let count = self.next();
         assert_eq!(count.code(), original.code());
@@ -85,7 +85,7 @@ impl Reader<'_> {
         target
     }
 
-    /// Reads `push [literal]` and returns what it pushes, and where the literal is.
+    /// Reads `push [literal]`. Returns the pushed value and the literal's address.
     fn push(&mut self) -> (u64, u64) {
         let push = self.next();
         assert_eq!(push.code(), Code::Push_rm64);
@@ -185,7 +185,7 @@ impl Tally {
     }
 
     fn count(&mut self, text: &Text, function: &Function) {
-        // Five bytes of its own: a shorter one depends on the padding behind it.
+        // At least five bytes of its own: a shorter function depends on the padding after it.
         let long_enough = function.size >= 5;
         self.functions += 1;
         self.long_enough += usize::from(long_enough);

@@ -1,5 +1,5 @@
-//! Which entries may be patched, which are refused and why, and what the displaced copy looks like. Functions are given
-//! as bytes at 0x10000, copies are read back as instructions.
+//! Tests which entries may be patched, which are refused and why, and what the displaced copy looks like. Functions are
+//! given as bytes at 0x10000; copies are read back as instructions.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use recorder::displace::{
@@ -15,14 +15,14 @@ fn bytes(hex: &str) -> Vec<u8> {
     hex.split_whitespace().map(parse).collect()
 }
 
-/// Plans a function that is all of `hex`, with the next function right behind.
+/// Plans a function that is all of `hex`, directly followed by the next function.
 fn plan_whole(hex: &str) -> Result<Displacement, Refusal> {
     let code = bytes(hex);
     let size = code.len() as u64;
     plan(&code, ENTRY, size, Limits::up_to(ENTRY + size))
 }
 
-/// Plans a function of `size` bytes, with the next function behind all of `hex`.
+/// Plans a function of `size` bytes. The next function follows all of `hex`.
 fn plan_padded(hex: &str, size: u64) -> Result<Displacement, Refusal> {
     let code = bytes(hex);
     let next_code = ENTRY + code.len() as u64;
@@ -33,7 +33,7 @@ fn refusal(planned: Result<Displacement, Refusal>) -> Refusal {
     planned.expect_err("must be refused")
 }
 
-/// The copy at `at` as text, one instruction per line. Bytes behind the last jump are shown as an address.
+/// Returns the copy at `at` as text, one instruction per line. Bytes after the last jump are shown as an address.
 fn copy(hex: &str, at: u64) -> String {
     listing(&plan_whole(hex).expect("must be planned"), at)
 }
@@ -230,7 +230,7 @@ fn branch_from_the_rest_of_the_function_into_the_patch_is_refused() {
 
 #[test]
 fn branch_behind_the_patch_into_a_displaced_instruction_is_allowed() {
-    // mov rax, imm64 is ten bytes long, and 0x90 is a nop at its offset 5: that byte stays as it is.
+    // mov rax, imm64 is ten bytes long, and 0x90 is a nop at its offset 5. That byte stays unchanged.
     let planned = plan_whole("48 b8 00 00 00 90 90 90 90 c3 eb f9 c3").unwrap();
     assert_eq!(planned.len_bytes(), 10);
 }
@@ -375,7 +375,7 @@ fn call_that_returns_into_the_patch_is_refused() {
             to: ENTRY + 3
         }
     );
-    // call rel32 returns just behind it
+    // call rel32 returns to the next instruction
     assert!(plan_whole("e8 00 01 00 00 c3").is_ok());
 }
 
@@ -468,7 +468,7 @@ fn next_code_bounds_even_a_function_that_claims_to_be_longer() {
     let code = bytes("31 c0 ff c0 ff c1 c3");
     let refused = plan(&code, ENTRY, 7, Limits::up_to(ENTRY + 4)).unwrap_err();
     assert_eq!(refused, Refusal::TooShort { room: 4 });
-    // The third instruction straddles it.
+    // The third instruction extends beyond the limit.
     let refused = plan(&code, ENTRY, 7, Limits::up_to(ENTRY + 5)).unwrap_err();
     assert_eq!(refused, Refusal::TooShort { room: 5 });
 }

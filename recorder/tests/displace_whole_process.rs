@@ -1,6 +1,7 @@
-//! A process goes on working after every function it has, and every function of the C library, the maths library and
-//! the unwinder, was patched to run its displaced instructions from a copy. The one test here patches its own process,
-//! then sorts, prints, allocates, computes, starts threads and programs, and unwinds panics through patched frames.
+//! A process still works after every one of its functions, and every function of the C library, the maths library and
+//! the unwinder, was patched to run its displaced instructions from a copy. The single test here patches its own
+//! process, then sorts, prints, allocates, computes, starts threads and programs, and unwinds panics through patched
+//! frames.
 
 mod displace_elf;
 
@@ -19,7 +20,7 @@ use recorder::displace::{MAX_TRAMPOLINE_BYTES, PATCH_BYTES, patch_bytes, place_n
 
 const LIBRARIES: [&str; 4] = ["libc.so", "libm.so", "libgcc_s.so", "libstdc++.so"];
 
-/// A mapping of this process, as /proc/self/maps has it.
+/// A mapping of this process, as in /proc/self/maps.
 struct Mapping {
     range: Range<u64>,
     executable: bool,
@@ -46,7 +47,7 @@ fn mappings() -> Vec<Mapping> {
     maps.lines().filter_map(parse).collect()
 }
 
-/// The files to patch: this program and the libraries, with the address that each was loaded at.
+/// Returns the files to patch: this program and the libraries, with their load addresses.
 fn modules(mappings: &[Mapping]) -> Vec<(PathBuf, u64)> {
     let own = std::env::current_exe().expect("a test has a path");
     let wanted = |path: &str| {
@@ -59,13 +60,12 @@ fn modules(mappings: &[Mapping]) -> Vec<(PathBuf, u64)> {
         .collect()
 }
 
-/// One patch: five bytes at an address.
 struct Patch {
     entry: u64,
     bytes: [u8; PATCH_BYTES],
 }
 
-/// Maps memory for copies near `anchor`, by the answer of `place_near`.
+/// Maps memory for copies near `anchor`, at the place that `place_near` returns.
 fn map_copies(anchor: &Range<u64>, len: usize) -> u64 {
     let taken: Vec<Range<u64>> = mappings().into_iter().map(|m| m.range).collect();
     let place = place_near(&taken, anchor, len as u64).expect("there is room");
@@ -98,7 +98,7 @@ fn prepare(path: &Path, base: u64) -> Vec<Patch> {
             let copy = plan.encode(place);
             let copy = copy.unwrap_or_else(|refusal| panic!("{}: {refusal}", function.name));
             let bytes = copy.bytes;
-            // SAFETY: the copy lies in the mapping just made for as many copies of the greatest length.
+            // SAFETY: the copy lies in the mapping just made for this many copies of the maximum length.
             unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), place as *mut u8, bytes.len());
             }
@@ -139,12 +139,12 @@ fn make_text_writable() {
     }
 }
 
-/// Writes the patches without calling anything: what it called might be half patched. It is assembler, because a compiler may make a
-/// call of any line.
+/// Writes the patches without calling anything: a callee might be half patched. It is in assembly, because a compiler
+/// may turn any line into a call.
 fn apply(patches: &[Patch]) {
     let patches = patches.as_ptr_range();
-    // SAFETY: the text is writable; the other thread of this process sleeps in the kernel, and this one runs none of the bytes
-    // that it changes (it is inside this function, behind its entry).
+    // SAFETY: the text is writable. The other thread of this process sleeps in the kernel, and this one executes none
+    // of the bytes that it changes (it is inside this function, after its entry).
     unsafe {
         asm!(
             "2:",
@@ -171,7 +171,7 @@ fn apply(patches: &[Patch]) {
     }
 }
 
-/// Uses much of the libraries, and gives a text that must not change.
+/// Exercises much of the libraries. Returns a text that must not change.
 fn workload() -> String {
     let mut report = String::new();
     let mut numbers: Vec<u64> = (0..20_000u64)
@@ -248,7 +248,7 @@ fn dive(depth: u64) -> u64 {
     *guard.0 + std::hint::black_box(deeper)
 }
 
-/// What Rust's own library does not use.
+/// Exercises functions that Rust's own library does not use.
 fn c_library() -> String {
     extern "C" fn compare(a: *const libc::c_void, b: *const libc::c_void) -> libc::c_int {
         // SAFETY: qsort passes pointers to elements of the array below.

@@ -1,5 +1,6 @@
-//! Goal: snapshots hold what memory held. Method: a program that changes memory of every kind writes down what it holds;
-//! the snapshots taken at its stops, and at regular times, are held against that.
+//! Goal: snapshots hold what memory held.
+//! Method: a program that changes memory of every kind writes a log of its contents. The snapshots taken at its stops,
+//! and at regular times, are compared with that.
 
 use std::{
     path::Path,
@@ -9,7 +10,7 @@ use std::{
 
 use debuginfo::{Machine, Register};
 use e2e::{Scratch, fixture_artifact};
-use recorder::{Observer, OnFull, RecordOptions, SnapshotTimes, Target, live::*};
+use recorder::{Observer, OnFull, RecordOptions, SnapshotTimes, Surroundings, Target, live::*};
 use store::{
     Recording,
     memory::{Memory, PAGE_LEN, Seen},
@@ -31,6 +32,7 @@ fn options_of(fixture: &str, scratch: &Scratch, snapshots: SnapshotTimes) -> Rec
         on_full: OnFull::Block,
         snapshots,
         keep_log: false,
+        surroundings: Surroundings::default(),
         captures: recorder::Captures::default(),
         guardian: None,
         target: Target::Spawn {
@@ -39,7 +41,7 @@ fn options_of(fixture: &str, scratch: &Scratch, snapshots: SnapshotTimes) -> Rec
     }
 }
 
-/// What the program wrote down: address and bytes of each block.
+/// Returns the program's log: address and bytes of each block.
 fn written(file: &Path) -> Vec<(u64, Vec<u8>)> {
     let bytes = std::fs::read(file).expect("the program wrote it");
     let mut rest = &bytes[..];
@@ -74,7 +76,7 @@ fn read(memory: &mut Memory, id: u32, addr: u64, len: usize) -> Vec<u8> {
     bytes[from..from + len].to_vec()
 }
 
-/// Waits for the stop at the program's entry: a thread goes on only when its stop was shown.
+/// Waits for the stop at the program's entry: a thread resumes only once its stop was shown.
 fn await_entry(live: &Live) {
     let stop = live.wait(0, Duration::from_secs(60));
     assert!(matches!(stop, Waited::Stopped(_)), "{stop:?}");
@@ -91,6 +93,7 @@ fn a_stop_keeps_all_memory_as_it_is() {
                 cwd: scratch.path().to_path_buf(),
                 env: Vec::new(),
             },
+            first: FirstProbes::default(),
         },
         Arc::new(Quiet),
     )
@@ -135,7 +138,7 @@ fn a_stop_keeps_all_memory_as_it_is() {
             assert!(seen == bytes, "stage {stage}, block at {addr:#x}");
         }
     }
-    // The program returns to itself: no return address is ours. (Below the stack pointer lies what our code left.)
+    // All return addresses are the program's. (Below the stack pointer are leftovers of our code.)
     let runtime = runtime.expect("the runtime is mapped");
     let stack = memory
         .regions(5)
@@ -148,7 +151,7 @@ fn a_stop_keeps_all_memory_as_it_is() {
         .iter()
         .filter(|word| runtime.contains(&u64::from_le_bytes(**word)));
     assert_eq!(ours.count(), 0);
-    // What does not change is not kept again.
+    // Unchanged pages are not stored again.
     let lens = memory
         .paths()
         .map(|path| path.metadata().expect("it is there").len());
@@ -159,7 +162,7 @@ fn a_stop_keeps_all_memory_as_it_is() {
     );
 }
 
-/// Where the code is mapped that runs at each traced call.
+/// Returns where the code that runs at each traced call is mapped.
 fn runtime_of(pid: i32) -> Option<std::ops::Range<u64>> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     let line = maps
@@ -170,7 +173,7 @@ fn runtime_of(pid: i32) -> Option<std::ops::Range<u64>> {
     Some(parse(start)?..parse(end)?)
 }
 
-/// Bytes that no program could read are not told to be anything.
+/// Bytes that the program itself could not read have no value.
 #[test]
 fn pages_that_cannot_be_read_are_not_covered() {
     let scratch = Scratch::new("snapshots-short");
@@ -182,6 +185,7 @@ fn pages_that_cannot_be_read_are_not_covered() {
                 cwd: scratch.path().to_path_buf(),
                 env: Vec::new(),
             },
+            first: FirstProbes::default(),
         },
         Arc::new(Quiet),
     )
@@ -234,7 +238,7 @@ fn pages_that_cannot_be_read_are_not_covered() {
     }
 }
 
-/// The last of many snapshots at regular times is of the program's memory too.
+/// The last of many periodic snapshots holds the program's memory too.
 #[test]
 fn memory_is_copied_at_regular_times() {
     let scratch = Scratch::new("snapshots-every");
@@ -259,7 +263,7 @@ fn memory_is_copied_at_regular_times() {
         .iter()
         .find(|region| region.name == "[stack]");
     let stack = stack.expect("it has a stack").clone();
-    // The program's arguments stand at the high end of its stack.
+    // The program's arguments are at the high end of its stack.
     let top = read(&mut memory, last, stack.addr, stack.len as usize);
     let argument = scratch.join("steady").into_os_string();
     let argument = argument.as_encoded_bytes();

@@ -1,5 +1,5 @@
-//! A process that is stopped and let go does not notice: its system calls do not fail, its signals all arrive, its exit
-//! status reaches its parent, and no thread stays stopped. What cannot be stopped is refused by name.
+//! A process that is stopped and let go does not notice: its system calls do not fail, all its signals arrive, its exit
+//! status reaches its parent, and no thread stays stopped. If a process cannot be stopped, the error names the reason.
 //!
 //! Method: `stop_target/target.c` computes, sleeps, waits and counts signals, while it is stopped a thousand times.
 
@@ -34,7 +34,6 @@ fn target() -> &'static Path {
     })
 }
 
-/// A running target.
 struct Target {
     child: Child,
     input: Option<ChildStdin>,
@@ -99,7 +98,7 @@ impl Target {
     }
 }
 
-/// The state letters of all threads of a process.
+/// Returns the state letters of all threads of a process.
 fn states(pid: i32) -> Vec<char> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process exists");
     let state = |task: fs::DirEntry| {
@@ -109,7 +108,7 @@ fn states(pid: i32) -> Vec<char> {
     tasks.filter_map(|task| state(task.ok()?)).collect()
 }
 
-/// Polls until `done`; panics after a time that only a bug can need.
+/// Polls until `done`. Panics after a time that only a bug can take.
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !done() {
@@ -126,7 +125,7 @@ fn read_counter(stopped: &StoppedProcess, address: u64) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Fails unless the threads that count go on counting.
+/// Fails unless the counting threads keep counting.
 fn assert_runs(target: &Target, counter: u64) {
     let before = target.stopped(|stopped| read_counter(stopped, counter));
     wait_until("the target counts on", || {
@@ -142,7 +141,7 @@ fn numbers(report: &str) -> HashMap<&str, u64> {
 }
 
 /// Sends signals until told to end: SIGUSR1 one by one, each acknowledged with a byte, and queued ones in bursts.
-/// Returns how many of each were sent.
+/// Returns the number of each.
 fn send_signals(target: &Target, output: &mut impl Read, stop: &dyn Fn() -> bool) -> (u64, u64) {
     let (mut usr1, mut queued) = (0, 0);
     while !stop() {
@@ -383,7 +382,7 @@ trait SpawnWithInputAs3 {
 }
 
 impl SpawnWithInputAs3 for Command {
-    /// A shell gives its background jobs /dev/null as input; so the pipe is passed as descriptor 3 as well.
+    /// A shell gives its background jobs /dev/null as input, so the pipe is passed as descriptor 3 as well.
     fn spawn_with_input_as_3(&mut self) -> Child {
         use std::os::unix::process::CommandExt;
         // SAFETY: dup2 is allowed between fork and exec.
@@ -536,7 +535,7 @@ fn thread_that_waits_for_a_vfork_child_is_waited_for_or_refused() {
     assert_eq!(target.end().0.code(), Some(4));
 }
 
-/// The process may end at any moment; until then it can be stopped.
+/// The process may end at any time; until then it can be stopped.
 fn assert_runs_or_ends(target: &Target, counter: u64) {
     let stopped = while_stopped(target.pid(), PATIENCE, |stopped| {
         read_counter(stopped, counter)

@@ -1,13 +1,20 @@
-//! The command line: which commands there are, and `--help` and `--version` of the whole.
+//! The command line: its commands, and `--help` and `--version` of the program.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use server::past::Past;
+use server::verbs::{Does, Form, Needs, find};
+
 use crate::commands::live::Link;
-use crate::commands::{check, daemon, guard, info, live, pack, record, repl, setup, sql};
+use crate::commands::{
+    check, daemon, guard, info, live, mcp, overview, pack, record, repl, rerun, setup, sql,
+};
 use crate::error::Error;
 use crate::exit;
+use crate::recording::locate;
 use crate::render::Terminal;
 
 const ABOUT: &str = "Records a program while it runs, then answers SQL over everything it did";
@@ -15,6 +22,7 @@ const ABOUT: &str = "Records a program while it runs, then answers SQL over ever
 const EXAMPLES: &str = "\
 Examples:
   hindsight record ./app        run it and write app.hindsight
+  hindsight overview app        how it ended, what failed, where the time went
   hindsight info app            what was recorded
   hindsight sql app             a prompt: SQL, Tab completes, \\d lists the tables
   hindsight sql app \"select * from calls order by dur_ns desc limit 10\"
@@ -43,11 +51,14 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(record::Args),
+    Rerun(rerun::Args),
+    Overview(overview::Args),
     Sql(sql::Args),
     Repl(Box<repl::Args>),
     Info(info::Args),
     Check(check::Args),
     Pack(pack::Args),
+    Mcp(mcp::Args),
     Setup(setup::Args),
     #[command(hide = true)]
     Guard(guard::Args),
@@ -57,19 +68,19 @@ enum Command {
     Live(live::Live),
 }
 
-/// Help is never wider than this, and on a terminal not wider than that.
+/// The maximum width of help, even on a wider terminal.
 const HELP_COLUMNS: usize = 100;
 
 impl Cli {
-    /// Makes the command line with all verbs, as they describe themselves.
+    /// Makes the command line with all verbs, each from its own description.
     fn whole() -> clap::Command {
         live::described(Cli::command().subcommands(live::commands(false)))
     }
 
-    /// Runs the command line and returns the exit code; ends the program when it is wrong or asks for help.
+    /// Runs the command line and returns the exit code. Ends the program if the command line is wrong or asks for help.
     ///
     /// # Errors
-    /// Whatever the command fails with.
+    /// When the command fails.
     pub fn run_args(terminal: &Terminal) -> Result<u8, Error> {
         let columns = if terminal.stdout {
             Terminal::size().0.min(HELP_COLUMNS)
@@ -77,10 +88,14 @@ impl Cli {
             HELP_COLUMNS
         };
         let words = std::env::args_os().collect();
-        let words = with_negative_numbers(words, 1);
+        let mut words = with_negative_numbers(words, 1);
+        let link = Link::of_command(terminal);
+        if let Some(path) = take_recording(&mut words)? {
+            look_at(&link, &path)?;
+        }
         let matches = Cli::whole().term_width(columns).get_matches_from(words);
         if let Some((name, words)) = matches.subcommand()
-            && let Some(ran) = live::run_generic(name, words, &Link::of_command(terminal))
+            && let Some(ran) = live::run_generic(name, words, &link)
         {
             return ran;
         }
@@ -91,15 +106,18 @@ impl Cli {
     /// Runs the command and returns the exit code.
     ///
     /// # Errors
-    /// Whatever the command fails with.
+    /// When the command fails.
     fn run(self, terminal: &Terminal) -> Result<u8, Error> {
         match self.command {
             Command::Record(args) => record::run(args, terminal),
+            Command::Overview(args) => overview::run(&args),
+            Command::Rerun(args) => rerun::run(&args, terminal),
             Command::Sql(args) => sql::run(args, terminal),
             Command::Repl(args) => repl::run(*args, terminal),
             Command::Info(args) => info::run(&args, terminal),
             Command::Check(args) => check::run(&args, terminal),
             Command::Pack(args) => pack::run(&args, terminal),
+            Command::Mcp(args) => mcp::run(&args),
             Command::Setup(args) => setup::run(&args, terminal),
             Command::Guard(args) => guard::run(&args),
             Command::Daemon(args) => daemon::run(&args),
@@ -108,8 +126,8 @@ impl Cli {
     }
 }
 
-/// Sets expressions that begin with a negative number, as `-7/2`, apart from options: with a blank in front. The verb is the word
-/// at `verb`.
+/// Distinguishes expressions that begin with a negative number, such as `-7/2`, from options by a leading space. `verb`
+/// is the index of the verb.
 pub fn with_negative_numbers(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
     const VERBS: [&str; 5] = ["print", "p", "eval", "display", "set"];
     let is_one = |word: &OsString| VERBS.iter().any(|verb| word == verb);
@@ -125,6 +143,50 @@ pub fn with_negative_numbers(mut words: Vec<OsString>, verb: usize) -> Vec<OsStr
         }
     }
     words
+}
+
+/// Takes the recording out of the words where a verb that looks at recordings names one before its own words: `why app 17`.
+/// Otherwise the verb is about a session.
+///
+/// # Errors
+/// The word before a number or an address can only be a recording, and there is none.
+fn take_recording(words: &mut Vec<OsString>) -> Result<Option<PathBuf>, Error> {
+    let verb = words.get(1).and_then(|word| word.to_str()).and_then(find);
+    let is_about_one = verb.is_some_and(|verb| {
+        verb.needs == Needs::Recording && verb.does == Does::Look && verb.words.is_some()
+    });
+    let (true, Some(verb), Some(word)) = (is_about_one, verb, words.get(2)) else {
+        return Ok(None);
+    };
+    let text = word.to_string_lossy();
+    let own = verb.words.unwrap_or_default();
+    let takes_operand = own
+        .iter()
+        .any(|word| matches!(word.form, Form::Rest | Form::Expression));
+    let next = words.get(3).map(|next| next.to_string_lossy());
+    if text.starts_with('-') || takes_operand && next.is_none() {
+        return Ok(None);
+    }
+    let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let found = match locate(Path::new(word)) {
+        Ok(path) => path,
+        Err(error) if next.is_some_and(|next| takes_operand && is_number(&next)) => {
+            return Err(error);
+        }
+        Err(_) => return Ok(None),
+    };
+    words.remove(2);
+    Ok(Some(found))
+}
+
+/// Looks at a recording in this process: where a signal ended the program, or at its end.
+fn look_at(link: &Link, path: &Path) -> Result<(), Error> {
+    let past = Past::open(path, &store::temp_dir()).map_err(server::Error::from)?;
+    if past.position().seq == 0 {
+        past.go_to_last_stop(None).map_err(server::Error::from)?;
+    }
+    link.look_at(past);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Reads lengths of time as people write them.
+//! Parses durations.
 
 use std::time::Duration;
 
-/// Reads `500ms`, `10s`, `2m`, `1h`, or bare seconds, more than none.
+/// Parses `500ms`, `10s`, `2m`, `1h`, or bare seconds; more than 0.
 ///
 /// # Errors
-/// A text for the user when it is none.
+/// A message for the user if the text is not a duration.
 pub fn parse(text: &str) -> Result<Duration, String> {
     match Duration::try_from_secs_f64(seconds(text)?) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
@@ -14,10 +14,10 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads the same as a number of seconds, which may be 0.
+/// Parses the same forms to a number of seconds, which may be 0.
 ///
 /// # Errors
-/// A text for the user when it is none.
+/// A message for the user if the text is not a duration.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')

@@ -1,4 +1,4 @@
-//! Everything a command can fail with, as one sentence, the next step and the exit code.
+//! The errors of all commands: one sentence, the next step and the exit code.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use server::protocol::Code;
 
 use crate::exit;
 
-/// Why a command failed. Read after `error: `; [`Error::help`] is read after `help: `.
+/// Why a command failed. The message follows `error: `, and [`Error::help`] follows `help: `.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{message}")]
@@ -29,10 +29,10 @@ pub enum Error {
     Query { source: query::Error },
     #[error("interrupted")]
     Interrupted,
-    /// A stop was waited for, and the user did not want to wait any longer.
+    /// The user abandoned the wait for a stop.
     #[error("stopped waiting; the program is still running")]
     Left,
-    /// The reader of the output has gone: not worth a word.
+    /// The reader of the output has gone. This is not reported.
     #[error("the output is no longer read")]
     ReaderGone,
     #[error("cannot {}", with_causes(source))]
@@ -43,14 +43,14 @@ pub enum Error {
     Live { source: server::Error },
     #[error("cannot {action}: {source}")]
     Io {
-        /// What was tried: a verb and its object.
+        /// The failed action: a verb and its object.
         action: String,
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Returns a mistake in what the user wrote.
+    /// Makes an error for a mistake in the user's input.
     pub fn usage(message: impl Into<String>, help: Option<String>) -> Error {
         Error::Usage {
             message: message.into(),
@@ -58,7 +58,7 @@ impl Error {
         }
     }
 
-    /// Returns a refusal of the operating system; `action` is a verb and its object.
+    /// Makes an error for a failed system call; `action` is a verb and its object.
     pub fn io(action: impl Into<String>, source: io::Error) -> Error {
         Error::Io {
             action: action.into(),
@@ -66,7 +66,7 @@ impl Error {
         }
     }
 
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     pub fn help(&self) -> Option<String> {
         match self {
             Error::Usage { help, .. } => help.clone(),
@@ -92,7 +92,7 @@ impl Error {
         }
     }
 
-    /// Returns the place in the question that is wrong, as lines with a caret below it.
+    /// Returns the wrong part of the query, as lines with a caret below.
     pub fn excerpt(&self) -> Option<&str> {
         match self {
             Error::Query {
@@ -121,6 +121,7 @@ impl Error {
                 source:
                     recorder::Error::Pattern { .. }
                     | recorder::Error::Watch { .. }
+                    | recorder::Error::Probe { .. }
                     | recorder::Error::Store(
                         store::Error::Exists { .. }
                         | store::Error::BadName { .. }
@@ -149,7 +150,7 @@ impl From<server::Error> for Error {
     }
 }
 
-/// Nothing was done because the request was wrong, or something was tried and failed.
+/// Distinguishes a wrong request, after which nothing was done, from an attempt that failed.
 fn live_exit_code(code: Code) -> u8 {
     match code {
         Code::NotStarted => exit::NOT_STARTED,
@@ -176,7 +177,7 @@ fn live_message(error: &server::Error) -> String {
     }
 }
 
-/// Some of the store's messages are sentences, the others say what was tried.
+/// Some of the store's messages are sentences; others name the failed action.
 fn store_message(error: &store::Error) -> String {
     let message = with_causes(error);
     match error {
@@ -190,7 +191,7 @@ fn store_message(error: &store::Error) -> String {
 fn record_message(error: &recorder::Error) -> String {
     let message = with_causes(error);
     match error {
-        // These say what is so, not what was tried.
+        // These messages are sentences, not actions.
         recorder::Error::Store(_) | recorder::Error::DebugInfo(_) => {
             format!("cannot record: {message}")
         }
@@ -212,7 +213,7 @@ fn query_message(error: &query::Error) -> String {
     }
 }
 
-/// Leaves out who says it: Arrow and Parquet name themselves before they quote the operating system.
+/// Removes the prefixes that Arrow and Parquet put before the operating system's message.
 fn without_speakers(message: &str) -> String {
     message
         .replace(": Io error: ", ": ")

@@ -1,6 +1,6 @@
-//! The exit codes of `hindsight`, in one place: scripts may rely on them, so a number never changes its meaning.
+//! The exit codes of `hindsight`. Scripts rely on them, so a number never changes its meaning.
 
-/// The command did what it was asked to do.
+/// The command succeeded.
 pub const DONE: u8 = 0;
 /// The answer is "no" (`check` found damage), or the command failed while doing its work.
 pub const FAILED: u8 = 1;
@@ -16,7 +16,7 @@ pub fn from_signal(signal: i32) -> u8 {
     128u8.saturating_add(u8::try_from(signal).unwrap_or(127))
 }
 
-/// The text `--help` shows under the options.
+/// The text that `--help` shows below the options.
 pub const HELP: &str = "\
 Exit codes:
   0  done

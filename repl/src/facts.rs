@@ -1,4 +1,4 @@
-//! What there is to say of a recording as a whole: gathered once, shown as text or JSON.
+//! Facts about a whole recording, gathered once and shown as text or JSON.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct Facts {
     pub tables: Vec<(&'static str, u64)>,
     pub unfinished: u64,
     pub lost: u64,
-    /// Bytes at the end of the log that are no whole frame.
+    /// Bytes at the end of the log that are not a complete frame.
     pub torn_bytes: u64,
     /// Name and size in bytes of each part of the folder.
     pub disk: Vec<(&'static str, u64)>,
@@ -36,7 +36,7 @@ pub enum End {
     Code(i64),
     Signal(String),
     Detached,
-    /// Nothing was recorded of it.
+    /// The recording does not show the end.
     NotSeen,
 }
 
@@ -50,7 +50,7 @@ pub struct Module {
 }
 
 impl Facts {
-    /// Gathers them by asking the recording.
+    /// Gathers the facts by queries on the recording.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -96,7 +96,7 @@ impl Facts {
             .map_or(0, |(_, rows)| *rows)
     }
 
-    /// Returns the word for how far the recording has come.
+    /// Returns the word for the state of the recording.
     pub fn state_word(&self) -> &'static str {
         match self.state {
             RecordingState::Closed => "closed",
@@ -113,7 +113,7 @@ impl Facts {
         }
     }
 
-    /// Returns all of it.
+    /// Returns all facts as JSON.
     pub fn as_json(&self) -> Value {
         let manifest = &self.manifest;
         let (code, signal) = match &self.end {
@@ -158,6 +158,8 @@ impl Facts {
                 "filters": manifest.settings.filters,
                 "keep_log": manifest.settings.keep_log,
                 "captures": manifest.settings.captures,
+                "no_aslr": manifest.settings.no_aslr,
+                "log_writes": manifest.settings.log_writes,
             },
             "host": { "kernel": manifest.host.kernel, "cpu": manifest.host.cpu },
             "tsc_hz": manifest.clock.tsc_hz,

@@ -1,4 +1,4 @@
-//! The forms a result can be written in. The writers themselves belong to `query`, all but the table.
+//! Output formats. The writers belong to `query`, except for tables.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ impl Format {
     /// The names, as the user types them.
     pub const NAMES: [&str; 5] = ["table", "csv", "json", "jsonl", "parquet"];
 
-    /// Returns the form that a file's name asks for.
+    /// Returns the format for a file name, by its extension.
     pub fn of_file(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?;
         match extension {
@@ -34,7 +34,7 @@ impl Format {
         }
     }
 
-    /// Returns the writer that writes this form to a screen or a pipe; tables are drawn, and Parquet needs a file.
+    /// Returns the writer of this format to a screen or a pipe. Tables have none, and Parquet needs a file.
     pub fn writer(self) -> Option<Writer> {
         match self {
             Format::Parquet => None,
@@ -42,7 +42,7 @@ impl Format {
         }
     }
 
-    /// Returns the writer that writes this form to a file; tables are drawn.
+    /// Returns the writer of this format to a file; tables have none.
     pub fn file_writer(self) -> Option<Writer> {
         match self {
             Format::Table => None,

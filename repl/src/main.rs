@@ -1,6 +1,7 @@
-//! The `hindsight` binary: reads the command line, runs one command, turns its error into a message and an exit code.
+//! The `hindsight` binary: parses the command line, runs a command, and reports its error with a message and an exit
+//! code.
 #![forbid(unsafe_code)]
-// Comments of arguments are their help texts: `v[5]` is an expression.
+// Comments on arguments are their help texts, in which `v[5]` is an expression and not a link.
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod ask;
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Logs to stderr what `HINDSIGHT_LOG` asks for, such as `debug` or `query=debug,store=trace`; nothing by default.
+/// Logs to stderr as `HINDSIGHT_LOG` says, such as `debug` or `query=debug,store=trace`; nothing by default.
 fn start_log() {
     let filter = EnvFilter::builder()
         .with_env_var("HINDSIGHT_LOG")

@@ -1,5 +1,5 @@
-//! Where text goes: stdout, or the user's pager when someone sits there and the text is longer than the screen.
-//! A reader that went away (`| head`) is no failure: the command ends without a word.
+//! The destination of text: stdout, or the user's pager on a terminal if the text is longer than the screen. If the
+//! reader has gone (`| head`), the command ends silently without a failure.
 
 use std::io::{self, BufWriter, Stdout, StdoutLock, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -11,7 +11,7 @@ pub fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 << 10, io::stdout().lock())
 }
 
-/// Returns the error of writing to stdout; a reader that went away is one that nobody is told of.
+/// Converts an error of writing to stdout. One caused by a reader that has gone is not reported.
 pub fn to_stdout(source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::BrokenPipe => Error::ReaderGone,
@@ -19,7 +19,7 @@ pub fn to_stdout(source: io::Error) -> Error {
     }
 }
 
-/// A writer that remembers when its reader went away, whatever those above it make of that.
+/// A writer that remembers when its reader has gone, even if its users ignore the error.
 pub struct Watched<W> {
     out: W,
     gone: bool,
@@ -36,7 +36,7 @@ impl Watched<BufWriter<Stdout>> {
 }
 
 impl<W> Watched<W> {
-    /// Says whether the reader went away.
+    /// Says whether the reader has gone.
     pub fn is_gone(&self) -> bool {
         self.gone
     }
@@ -59,12 +59,12 @@ impl<W: Write> Write for Watched<W> {
     }
 }
 
-/// Shows `text` on the terminal, through `$PAGER` when it is longer than `rows` lines.
+/// Shows `text` on the terminal, through `$PAGER` if it is longer than `rows` lines.
 ///
 /// # Errors
 /// When stdout cannot be written to.
 pub fn show(text: &[u8], rows: usize) -> io::Result<()> {
-    // One row stays for the prompt.
+    // One row is for the prompt.
     let long = text.iter().filter(|byte| **byte == b'\n').count() >= rows;
     if long && let Some((child, stdin)) = start_pager() {
         return feed(child, stdin, text);
@@ -73,8 +73,8 @@ pub fn show(text: &[u8], rows: usize) -> io::Result<()> {
     out.write_all(text).and_then(|()| out.flush())
 }
 
-/// Starts `$PAGER`, or `less` when it is not set. An empty `$PAGER` or `cat` means none, and so does a terminal
-/// on which pagers cannot draw.
+/// Starts `$PAGER`, or `less` if it is not set. There is no pager if `$PAGER` is empty or `cat`, or if the terminal is
+/// one on which pagers cannot draw.
 fn start_pager() -> Option<(Child, ChildStdin)> {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     let pager = pager.trim();
@@ -85,7 +85,7 @@ fn start_pager() -> Option<(Child, ChildStdin)> {
     let mut command = Command::new("sh");
     command.args(["-c", pager]).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {
-        // Quit if one screen, keep colours, do not fold lines, leave the text on the screen: what git asks for too.
+        // Quit if one screen, keep colours, do not fold lines, leave the text on the screen: the settings of git.
         command.env("LESS", "FRSX");
     }
     let mut child = command
@@ -101,7 +101,7 @@ fn feed(mut child: Child, mut stdin: ChildStdin, text: &[u8]) -> io::Result<()> 
     drop(stdin);
     child.wait()?;
     match written {
-        // Whoever leaves the pager early has seen enough.
+        // The user left the pager early.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }

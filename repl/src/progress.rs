@@ -1,4 +1,4 @@
-//! What commands show on stderr while they work. Bars only on a terminal, and only when it takes a while.
+//! Progress of commands on stderr. A bar appears only on a terminal, and only if the work takes some time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use server::quantity::count;
 
 use crate::render::{Paint, Terminal, bytes, escaped};
 
-/// Work that takes less than this shows no bar.
+/// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The lines and the bar of one command.
+/// The progress display of one command.
 pub struct Progress {
     terminal: Terminal,
     state: Mutex<State>,
@@ -24,7 +24,7 @@ struct State {
 }
 
 impl Progress {
-    /// Shows nothing yet.
+    /// Makes a display that is still empty.
     pub fn new(terminal: &Terminal) -> Progress {
         Progress {
             terminal: terminal.clone(),
@@ -39,12 +39,12 @@ impl Progress {
         }
     }
 
-    /// Shows a step of the setup, which happens once.
+    /// Shows a step of the one-time setup.
     pub fn setup(&self, step: &str) {
         self.line(&format!("hindsight: {}", escaped(step)));
     }
 
-    /// Shows what the user should know but that stops nothing.
+    /// Shows a warning.
     pub fn warning(&self, text: &str) {
         let word = self
             .terminal
@@ -53,14 +53,14 @@ impl Progress {
         self.line(&format!("hindsight: {word} {}", escaped(text)));
     }
 
-    /// Shows how far sealing is.
+    /// Shows the progress of sealing.
     pub fn sealing(&self, events: u64, done_bytes: u64, total_bytes: u64) {
         self.advance("sealing", done_bytes, total_bytes, || {
             count(events, "event")
         });
     }
 
-    /// Shows how much of a recording was read.
+    /// Shows the progress of reading a recording.
     pub fn reading(&self, done_bytes: u64, total_bytes: u64) {
         self.advance("reading", done_bytes, total_bytes, || bytes(done_bytes));
     }
@@ -81,7 +81,7 @@ impl Progress {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic while drawing leaves nothing behind that matters.
+        // A panic while drawing cannot damage the state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,7 +135,7 @@ mod tests {
         })
     }
 
-    /// Makes the work one that began longer ago than anybody should wait without a word.
+    /// Pretends that the work has run for longer than the delay of the bar.
     fn run_out_of_patience(progress: &Progress) {
         let long_ago = Instant::now().checked_sub(PATIENCE);
         progress.state().since = Some(long_ago.expect("the machine has run for a while"));

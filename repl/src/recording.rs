@@ -1,4 +1,4 @@
-//! Which folder the user means: `app`, `app.hindsight` and `app.hindsight/` are the same recording.
+//! Finds a recording's folder: `app`, `app.hindsight` and `app.hindsight/` are the same recording.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::suggest;
 /// Finds the folder of the recording called `name`.
 ///
 /// # Errors
-/// When there is none: the error names the nearest one beside it.
+/// When there is none; the error names the most similar one in the same folder.
 pub fn locate(name: &Path) -> Result<PathBuf, Error> {
     recording::resolve(name).map_err(|_| {
         let folder = recording::with_suffix(name);
@@ -27,7 +27,7 @@ pub fn locate(name: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-/// Returns how many bytes the files of `folder` hold; what cannot be read counts as nothing.
+/// Returns the size of the files in `folder`, in bytes. Unreadable files count as 0.
 pub fn size_on_disk(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return 0;
@@ -40,7 +40,7 @@ pub fn size_on_disk(folder: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
-/// The recording in the same folder whose name is most like `name`, or the only one there.
+/// Returns the recording in the same folder with the most similar name, or the only one there.
 fn near(name: &Path) -> Option<PathBuf> {
     let folder = match name.parent() {
         Some(parent) if parent != Path::new("") => parent,

@@ -1,4 +1,4 @@
-//! How an error reaches the user: one line, the wrong place where there is one, and the next step.
+//! Error messages: one line, the wrong part of the input if known, and the next step.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ pub fn report(error: &Error, terminal: &Terminal) {
     eprint!("{}", message(error, terminal.stderr_colour));
 }
 
-/// Returns the lines that tell of `error`; none for what needs no words.
+/// Returns the message for `error`; empty if the error is not reported.
 pub fn message(error: &Error, colour: Colour) -> String {
     let mut text = String::new();
     if matches!(error, Error::ReaderGone) {
@@ -19,7 +19,7 @@ pub fn message(error: &Error, colour: Colour) -> String {
     // Writing to a String cannot fail.
     let lines = without_numbers(&error.to_string());
     if matches!(error, Error::Interrupted | Error::Left) {
-        // The terminal has shown ^C where the cursor was.
+        // The terminal has shown ^C at the cursor.
         text.push('\n');
     }
     let word = colour.paint(Paint::Error, "error:");
@@ -36,7 +36,7 @@ pub fn message(error: &Error, colour: Colour) -> String {
     text
 }
 
-/// Leaves out the numbers that the standard library puts behind the operating system's own words.
+/// Removes the numbers that the standard library appends to the operating system's messages.
 pub fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

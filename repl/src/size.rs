@@ -1,6 +1,6 @@
-//! Reads sizes of memory as people write them.
+//! Parses memory sizes.
 
-/// Units and their bytes; longer names come before those they end with.
+/// Units and their bytes. A name comes before the shorter ones that it ends with.
 const UNITS: [(&str, f64); 8] = [
     ("kib", 1024.0),
     ("mib", 1048576.0),
@@ -11,13 +11,13 @@ const UNITS: [(&str, f64); 8] = [
     ("tb", 1e12),
     ("b", 1.0),
 ];
-/// With less, no question can be answered.
+/// The minimum with which any query can run.
 const LEAST: f64 = 1048576.0;
 
-/// Reads `512MB`, `8GB` or `1.5GiB`, from one mebibyte.
+/// Parses `512MB`, `8GB` or `1.5GiB`, at least one mebibyte.
 ///
 /// # Errors
-/// A text for the user when it is none.
+/// A message for the user if the text is not a size.
 pub fn parse(text: &str) -> Result<usize, String> {
     let lower = text.trim().to_ascii_lowercase();
     let found = UNITS.iter().find_map(|(unit, bytes)| {

@@ -1,19 +1,19 @@
-//! Where one SQL statement ends and the next begins: at a `;` outside quotes and comments. Knows nothing else of SQL.
+//! Splits text into SQL statements at each `;` outside quotes and comments. It knows nothing else about SQL.
 
-/// A text cut into statements.
+/// A text split into statements.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Split<'a> {
-    /// The statements that end with `;`, without it, with the offset in the text at which each begins.
+    /// The statements that end with `;`, without it. Each comes with its offset in the text.
     pub complete: Vec<(usize, &'a str)>,
-    /// Just after the last `;` that ends a statement, or 0.
+    /// The offset after the last `;` that ends a statement, or 0.
     pub end: usize,
-    /// What follows the last `;`, when it is more than white space and comments.
+    /// The text after the last `;`, if it is more than white space and comments.
     pub rest: Option<(usize, &'a str)>,
     /// The text ends inside quotes or a comment.
     pub open: bool,
 }
 
-/// What the character at hand belongs to.
+/// The context of the current character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Code,
@@ -22,7 +22,7 @@ enum Within {
     BlockComment,
 }
 
-/// Cuts `text` into statements.
+/// Splits `text` into statements.
 pub fn split(text: &str) -> Split<'_> {
     let mut within = Within::Code;
     let mut begin = 0;
@@ -54,7 +54,7 @@ pub fn split(text: &str) -> Split<'_> {
                     }
                 }
             },
-            // A doubled quote closes and opens again: the same thing here.
+            // A doubled quote closes and opens again, which has the same effect here.
             Within::Quotes(quote) if c == quote => within = Within::Code,
             Within::LineComment if c == '\n' => within = Within::Code,
             Within::BlockComment if c == '*' && next == Some('/') => {
@@ -72,7 +72,7 @@ pub fn split(text: &str) -> Split<'_> {
     }
 }
 
-/// Returns `text[begin..end]` without white space around it, and where that begins.
+/// Returns `text[begin..end]` without surrounding white space, and where it begins.
 fn trimmed(text: &str, begin: usize, end: usize) -> (usize, &str) {
     let part = &text[begin..end];
     let skipped = part.len() - part.trim_start().len();

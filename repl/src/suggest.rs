@@ -1,6 +1,6 @@
-//! "Did you mean": the nearest of some known words, or none when nothing is near.
+//! "Did you mean": the nearest of some known words, or none if no word is near.
 
-/// Returns the candidate most like `word`, ignoring case, if one is like it at all.
+/// Returns the candidate most similar to `word`, ignoring case, if one is similar enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     candidates
@@ -16,7 +16,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Says whether `text` is the single word `word` with a slip in it.
+/// Says whether `text` is the single word `word` with a typing error.
 pub fn is_slip(text: &str, word: &str) -> bool {
     let text = text.to_lowercase();
     text.chars().all(char::is_alphabetic) && strsim::damerau_levenshtein(&text, word) == 1

@@ -1,4 +1,4 @@
-//! Answers to right questions: transcripts of `hindsight sql` on a frozen recording, in every form of output.
+//! Answers to correct queries: transcripts of `hindsight sql` on a frozen recording, in every output format.
 
 mod common;
 

@@ -1,6 +1,7 @@
-//! `docs/sql.md` and `docs/state.md` show what `hindsight` prints: each example of these pages is run on frozen recordings, or
-//! on a made-up debugging session, and compared. What begins with `$` is a command; what begins with `recorded` is a line that
-//! somebody types at the prompt of `hindsight repl`, behind `goto` where a block begins in the middle of things.
+//! Checks that `docs/sql.md` and `docs/state.md` show what `hindsight` prints. Each example of these pages is run on
+//! frozen recordings or on a synthetic debugging session, and compared. A line that begins with `$` is a command. A
+//! line that begins with `recorded` is typed at the prompt of `hindsight repl`, after a `goto` if the block does not
+//! open the prompt.
 
 mod common;
 
@@ -9,11 +10,11 @@ use std::process::Command;
 use common::Folder;
 use expect_test::expect_file;
 
-/// Where a block ends.
+/// The end of a block.
 const FENCE: &str = "```";
-/// What a prompt begins with.
+/// The beginning of a prompt.
 const PROMPT: &str = "recorded ";
-/// The command that opens one.
+/// The command that opens a prompt.
 const OPENING: &str = "$ hindsight repl ";
 
 #[test]
@@ -35,7 +36,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(std::path::Path::new(docs).join(name)).unwrap()
 }
 
-/// Returns the page with the answers of now, and the number of examples.
+/// Returns the page with the current answers, and the number of examples.
 fn with_answers(page: &str) -> (String, usize) {
     let (mut text, mut examples) = (String::new(), 0);
     let mut lines = page.lines().peekable();
@@ -55,7 +56,7 @@ fn with_answers(page: &str) -> (String, usize) {
         let Some(first) = line.strip_prefix("$ ") else {
             continue;
         };
-        // Its program is nobody's.
+        // The example's program does not exist.
         if first.starts_with("hindsight record") {
             let rest = std::iter::from_fn(|| lines.next_if(|line| *line != FENCE));
             rest.for_each(|line| text += &format!("{line}\n"));
@@ -82,7 +83,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Returns all that the shell shows of a command.
+/// Returns the output of a shell command.
 fn run(command: &str) -> String {
     let folder = folder();
     let mut shell = Command::new("sh");
@@ -95,13 +96,14 @@ fn run(command: &str) -> String {
     String::from_utf8(shell.output().unwrap().stdout).unwrap()
 }
 
-/// Returns what was typed, if the line is one of a prompt.
+/// Returns the typed text, if the line is a prompt's.
 fn typed(line: &str) -> Option<&str> {
     let (_, typed) = line.strip_prefix(PROMPT)?.split_once("> ")?;
     Some(typed)
 }
 
-/// Returns a block in which these lines are typed: from the opening on, or from the event that its first prompt shows.
+/// Runs a block's lines at a prompt and returns the block with their answers. The prompt begins with the opening
+/// command, or at the event that the block's first prompt shows.
 fn at_prompt(first: &str, typed: &[&str]) -> String {
     let is_opened = first.starts_with(OPENING);
     let seq = first[PROMPT.len().min(first.len())..].split(' ').next();
@@ -110,7 +112,7 @@ fn at_prompt(first: &str, typed: &[&str]) -> String {
         lines.insert(0, format!("goto {}\n", seq.unwrap_or_default()));
     }
     lines.push("quit\n".to_owned());
-    // At the beginning of a line: answers have the word too.
+    // Only at the beginning of a line: answers contain the word too.
     let prompt = format!("\n{PROMPT}");
     let steps: Vec<(&str, &str)> = lines
         .iter()
@@ -126,7 +128,7 @@ fn at_prompt(first: &str, typed: &[&str]) -> String {
     let end = *prompts.last().expect("the prompt at which it is left");
     match is_opened {
         true => format!("{first}\n{}", &shown[..end]),
-        // Behind the first prompt and its answer.
+        // Skip the first prompt and its answer.
         false => shown[prompts[1]..end].to_owned(),
     }
 }

@@ -1,28 +1,27 @@
-//! The prompt and scripts: statements on stdin, and someone typing on a pseudo terminal.
+//! The SQL prompt and scripts: statements on stdin, and typing at a pseudo terminal.
 
 mod common;
 
 use common::Folder;
 use expect_test::{Expect, expect};
 
-/// A terminal that can do everything, with no colours: texts are found as they are.
+/// A capable terminal without colours, so that texts can be found unchanged.
 const PLAIN: [&str; 2] = ["TERM=xterm-256color", "NO_COLOR=1"];
 
 fn check_script(stdin: &str, expected: Expect) {
     expected.assert_eq(&Folder::with_shop().transcript_with(&["sql", "shop"], stdin));
 }
 
-/// Types at the prompt, step by step.
 fn typed(folder: &Folder, steps: &[(&str, &str)]) -> String {
     folder.on_terminal(80, &PLAIN, &["sql", "shop"], steps)
 }
 
-/// Returns what the prompt has kept for the next time.
+/// Returns the saved history of the prompt.
 fn history(folder: &Folder) -> String {
     std::fs::read_to_string(folder.path(".local/share/hindsight/history")).unwrap()
 }
 
-/// Types lines at a terminal that cannot edit, where all that is shown is what was typed and answered.
+/// Types lines at a terminal that cannot edit, which shows only the typed text and the answers.
 fn check_lines(lines: &[&str], expected: Expect) {
     let typed: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
     let steps: Vec<(&str, &str)> = typed
@@ -151,7 +150,8 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              probes     | one row per function that the filter selects, and per live probe
              pauses     | one row per stop of a thread
              logpoints  | one row per message of a logpoint
-             writes     | one row per change that somebody made to the program
+             writes     | one row per change that somebody made to the program, and per
+                        | logged write of its own
              exceptions | one row per exception, panic or signal that was seen: live, or as
                         | it ended the program
              notes      | one row per note: recorded ones, and those added since
@@ -172,7 +172,8 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              probes     | one row per function that the filter selects, and per live probe
              pauses     | one row per stop of a thread
              logpoints  | one row per message of a logpoint
-             writes     | one row per change that somebody made to the program
+             writes     | one row per change that somebody made to the program, and per
+                        | logged write of its own
              exceptions | one row per exception, panic or signal that was seen: live, or as
                         | it ended the program
              notes      | one row per note: recorded ones, and those added since

@@ -1,11 +1,11 @@
-//! Wrong questions, names and files: transcripts of what `hindsight sql` says, one clear line and the next step.
+//! Wrong queries, names and files: transcripts of `hindsight sql`, with one clear line and the next step.
 
 mod common;
 
 use common::Folder;
 use expect_test::{Expect, expect};
 
-/// Asks each question and puts the transcripts below each other.
+/// Runs each query and concatenates the transcripts.
 fn check(questions: &[&str], expected: Expect) {
     let folder = Folder::with_shop();
     let ask = |question: &&str| folder.transcript(&["sql", "shop", question]);
@@ -492,7 +492,7 @@ fn a_program_that_cannot_be_recorded_is_told_with_the_reason() {
             --- exit code 4
         "#]],
     );
-    // A name is no text of ours: nothing is cut out of it.
+    // A file name is not one of Hindsight's messages, so nothing is cut from it.
     check_args(
         &folder,
         &["record", "--", "./a; b"],

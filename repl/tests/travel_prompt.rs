@@ -1,16 +1,16 @@
-//! The prompt of `hindsight repl` as somebody at a terminal sees it: what Tab and Ctrl-R offer, what is kept, paged, coloured
-//! and warned of, and that nothing of what is typed is lost.
+//! The prompt of `hindsight repl` on a terminal: completion by Tab, search by Ctrl-R, history, pager, colours and
+//! warnings. No typed text may be lost.
 
 mod common;
 
 use common::Folder;
 use expect_test::expect;
 
-/// A terminal that can do everything, with no colours: texts are found as they are.
+/// A capable terminal without colours, so that texts can be found unchanged.
 const PLAIN: [&str; 2] = ["TERM=xterm-256color", "NO_COLOR=1"];
-/// A pager that runs until it is given a line.
+/// A pager that runs until it receives a line.
 const WAITING_PAGER: &str = "PAGER=cat; read line < /dev/tty";
-/// A pager whose lines can be told from others.
+/// A pager that marks its lines.
 const MARKING_PAGER: &str = "PAGER=sed s/^/P:/";
 
 /// Types at the prompt of `orders`, step by step.
@@ -18,12 +18,12 @@ fn typed(folder: &Folder, steps: &[(&str, &str)]) -> String {
     folder.on_terminal(80, &PLAIN, &["repl", "orders"], steps)
 }
 
-/// As [`typed`], at a terminal that cannot edit, where all that is shown is what was typed and answered.
+/// As [`typed`], at a terminal that cannot edit, which shows only the typed text and the answers.
 fn typed_without_editing(folder: &Folder, steps: &[(&str, &str)]) -> String {
     folder.on_terminal(80, &["TERM=dumb"], &["repl", "orders"], steps)
 }
 
-/// Runs `hindsight ARGS` on a terminal of so few rows that a long answer goes to a pager.
+/// Runs `hindsight ARGS` on a terminal with so few rows that a long answer goes to a pager.
 fn paged(
     folder: &Folder,
     rows: usize,
@@ -34,7 +34,7 @@ fn paged(
     folder.on_terminal_of((80, rows), &[PLAIN[0], PLAIN[1], pager], args, steps)
 }
 
-/// The lines that the prompt has kept for the next time.
+/// Returns the saved history of the prompt.
 fn kept_lines(folder: &Folder) -> Vec<String> {
     let kept = std::fs::read_to_string(folder.path(".local/share/hindsight/travel_history"));
     let kept = kept.unwrap();
@@ -82,7 +82,7 @@ fn tab_completes_what_the_recording_has() {
         // A file.
         ("recorded 19 ", "break orders\t50\r"),
         ("Breakpoint 2: orders.c:50 (1 function)", ""),
-        // A variable of the frame, and of another one.
+        // A variable of the frame, then of another frame.
         ("recorded 19 ", "print order->pieces + disc\t\r"),
         ("order->pieces + discount = ", ""),
         ("recorded 19 ", "up\r"),
@@ -91,7 +91,7 @@ fn tab_completes_what_the_recording_has() {
         // A table.
         ("recorded 19 ", "select count(*) as n from exc\t\r"),
         ("(1 row)", ""),
-        // All there are.
+        // All candidates.
         ("recorded 19 ", "break s\t\t"),
         ("say", ""),
         ("settle", "\x15goto \t\t"),
@@ -127,7 +127,7 @@ fn long_answers_are_paged_on_a_terminal_alone() {
         "twenty registers and their heading: {short}"
     );
     assert!(lines[0].contains("Register | Value"), "{short}");
-    // What fits is not paged.
+    // A short answer is not paged.
     assert!(
         short.ends_with(" rip      | 0x55a57873f2df | settle+12\n"),
         "{short}"
@@ -240,7 +240,7 @@ fn statements_that_are_typed_while_a_question_is_answered_come_next() {
     assert!(!text.contains("error:"), "{text}");
 }
 
-/// As a script types them, which waits for nothing.
+/// The lines arrive as if typed by a script, which waits for nothing.
 #[test]
 fn lines_that_arrive_at_once_run_in_turn() {
     let folder = Folder::with_frozen(&["orders"]);

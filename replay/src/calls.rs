@@ -11,7 +11,7 @@ use store::columns::{CallPage, CallSpine, CallsFile, ReadCall};
 use store::seal::SealedPart;
 
 use crate::cache::Cache;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::min_tree::MinTree;
 
 /// Most pages whose spans in time are kept: 8,192 calls of 60 bytes each.
@@ -402,6 +402,39 @@ impl Calls {
         Ok(())
     }
 
+    /// Finds for each of `values` the last call that returned it in rax before event `seq`: of values of 32 bits, what may
+    /// be them. Stops at `is_interrupted`.
+    pub(crate) fn returned_before(
+        &self,
+        values: &[u64],
+        seq: u64,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<Option<CallHead>>> {
+        let mut found: Vec<Option<CallHead>> = vec![None; values.len()];
+        let last = (self.first_block(seq) + 1).min(self.blocks.len());
+        for at in (0..last).rev() {
+            if found.iter().all(Option::is_some) {
+                break;
+            }
+            if is_interrupted() {
+                return Err(Error::Interrupted);
+            }
+            let Block { file, page, .. } = self.blocks[at];
+            let results = self.files[file as usize].results(page as usize)?;
+            for (value, found) in values.iter().zip(&mut found) {
+                let is_it = |result: &Option<u64>| result.is_some_and(|rax| is_same(rax, *value));
+                if found.is_some() || !results.iter().any(is_it) {
+                    continue;
+                }
+                let spine = self.spine(at)?;
+                let until = spine.calls.first_end_from(seq);
+                let row = (0..until).rev().find(|row| is_it(&results[*row]));
+                *found = row.map(|row| self.head(&spine, at, row));
+            }
+        }
+        Ok(found)
+    }
+
     /// Returns the calls of `functions` that begin with one of the events `range`, unordered.
     pub(crate) fn entered_in(
         &self,
@@ -441,6 +474,12 @@ impl Calls {
     pub(crate) fn starts(&self, block: usize) -> (u64, u64) {
         self.blocks[block].starts
     }
+}
+
+/// Tells whether rax holds a value. The upper half of what returns 32 bits may be anything.
+fn is_same(rax: u64, value: u64) -> bool {
+    let is_narrow = i32::try_from(value as i64).is_ok() || u32::try_from(value).is_ok();
+    rax == value || is_narrow && rax as u32 == value as u32
 }
 
 /// The pages of a file. The first `finished` of its calls have ended.

@@ -73,6 +73,8 @@ pub enum Kind {
     Gap,
     /// The program wrote to descriptor 1 or 2.
     Output,
+    /// The program wrote to a place whose writes are logged.
+    LoggedWrite,
     /// A logpoint was passed.
     Logpoint,
     /// Memory was copied.
@@ -102,6 +104,7 @@ impl Kind {
             "process_exit" | "exec" | "detached" => Kind::End,
             "gap" => Kind::Gap,
             "stdout" | "stderr" => Kind::Output,
+            "logged_write" => Kind::LoggedWrite,
             "logpoint" => Kind::Logpoint,
             "snapshot" => Kind::Snapshot,
             "probe" | "probe_removed" => Kind::Probe,

@@ -30,7 +30,7 @@ const MOST_LOOKED_AT: usize = 1 << 16;
 
 /// How an allocation function receives the size of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Size {
+pub(crate) enum Size {
     /// In an argument.
     Argument(usize),
     /// It is the product of two arguments, from this one on.
@@ -170,7 +170,7 @@ impl Heap {
 }
 
 /// Returns how the function of this name receives the size of its block; `None` if it does not allocate.
-fn size_of(name: &str) -> Option<Size> {
+pub(crate) fn size_of(name: &str) -> Option<Size> {
     match plain(name) {
         "malloc" | "valloc" | "pvalloc" => Some(Size::Argument(0)),
         "realloc" | "aligned_alloc" | "memalign" | ALIGNED | "mmap" | "mmap64" => {
@@ -188,7 +188,13 @@ fn size_of(name: &str) -> Option<Size> {
 
 /// The name of a function without glibc's prefixes: debug information has one of several names, such as
 /// `__libc_malloc`, `__GI___libc_malloc` or `__mmap`.
-fn plain(name: &str) -> &str {
+pub(crate) fn plain(name: &str) -> &str {
+    // Newer compilers of Rust have them in a crate of that name.
+    let is_rust = name.starts_with("__rustc::") || name.starts_with("__rustc[");
+    let name = match name.rsplit_once("::") {
+        Some((_, name)) if is_rust => name,
+        _ => name,
+    };
     let name = name.strip_prefix("__GI_").unwrap_or(name);
     let name = name.strip_prefix("__libc_").unwrap_or(name);
     match name.strip_prefix("__") {

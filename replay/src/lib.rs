@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod backtrace;
+mod blocks;
 mod cache;
 mod calls;
 mod captures;
@@ -18,6 +19,7 @@ mod event;
 mod heap;
 pub mod history;
 mod left;
+mod logged_writes;
 mod machine;
 mod marks;
 mod memory;
@@ -36,11 +38,13 @@ mod target;
 mod timeline;
 
 pub use backtrace::Trace;
+pub use blocks::{Block, Blocks};
 pub use calls::CallHead;
 pub use error::{Error, Result};
 pub use event::{Event, Kind};
 pub use heap::UNKNOWN_BLOCK;
 pub use history::{Parameters, Tracked};
+pub use logged_writes::LoggedWrite;
 pub use machine::StateMachine;
 pub use marks::Mark;
 pub use memory::Run;

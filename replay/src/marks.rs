@@ -2,7 +2,8 @@
 //! ends.
 //!
 //! One pass over the columns `seq`, `tid` and `kind` of the event files finds them; calls are not in these files. An
-//! entry takes 16 bytes. Their number depends on the user and the tracer, not on the length of the program's run.
+//! entry takes 16 bytes. Their number depends on the user and the tracer, not on the length of the program's run, but for
+//! logged writes: the program makes them, each in microseconds.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -23,10 +24,11 @@ pub struct Mark {
 }
 
 /// Kinds that are kept.
-const KEPT: [Kind; 14] = [
+const KEPT: [Kind; 15] = [
     Kind::Pause,
     Kind::Resume,
     Kind::Write,
+    Kind::LoggedWrite,
     Kind::ModuleLoad,
     Kind::ModuleUnload,
     Kind::ThreadStart,

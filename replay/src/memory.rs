@@ -3,7 +3,7 @@
 //! | source | shows |
 //! |---|---|
 //! | pause | the stack from rsp on, at most 64 KiB; a watched place |
-//! | write | the bytes written |
+//! | write, logged write | the bytes written |
 //! | enter | the return address in its slot, as long as the call is open |
 //! | enter, leave | what was captured with them: the stack from rsp on, texts, watched values |
 //! | snapshot | all writable memory that is not shared |
@@ -341,6 +341,14 @@ impl State<'_> {
         }
         sources.extend(self.shown(self.timeline.written()?, range));
         sources.extend(self.shown(&self.timeline.pauses.watched, range));
+        let logged = self.timeline.logged_bytes()?.last_in(range, self.seq);
+        sources.extend(logged.map(|(shown, address, bytes)| ByteSource {
+            address,
+            len: bytes.len() as u64,
+            held: Held::Slice(bytes),
+            shown,
+            is_constant: false,
+        }));
         if let Some(last) = last {
             // It also shows everything older than itself.
             let covers =

@@ -100,6 +100,13 @@ impl Modules {
         self.entries.iter().map(|entry| &entry.loaded)
     }
 
+    /// Tells whether the module `number` is a library of the system.
+    #[must_use]
+    pub fn is_system(&self, number: u32) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|entry| entry.loaded.number == number && entry.loaded.is_system)
+    }
+
     /// Returns all modules whose files cannot be used, whenever they were mapped.
     #[must_use]
     pub fn all_absent(&self) -> Vec<Absent> {
@@ -182,7 +189,8 @@ impl Modules {
     }
 
     /// Says whether a recorded module was mapped at `address`.
-    pub(crate) fn covers(&self, address: u64, seq: u64) -> bool {
+    #[must_use]
+    pub fn covers(&self, address: u64, seq: u64) -> bool {
         self.mapped_at(seq)
             .any(|entry| entry.loaded.range().contains(&address))
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use debuginfo::{Diagnostic, Glob};
+use debuginfo::{Diagnostic, Glob, short_name_at};
 
 use crate::calls::CallHead;
 use crate::error::{Error, Result};
@@ -304,6 +304,17 @@ impl Timeline {
         }
     }
 
+    /// Returns the short name of the function of a call.
+    #[must_use]
+    pub fn short_name(&self, call: &CallHead) -> String {
+        match self.function(call.function) {
+            Some(function) => {
+                short_name_at(&function.name, function.file.as_deref(), function.line)
+            }
+            None => self.name(call),
+        }
+    }
+
     /// Returns the ids of the functions whose name matches `pattern`, a [`Glob`].
     #[must_use]
     pub fn functions_matching(&self, pattern: &str) -> BTreeSet<u32> {
@@ -311,7 +322,7 @@ impl Timeline {
         let matches = |name: &str| glob.matches(name);
         let found = self.functions().filter(|function| {
             let plain = function.name.split(['(', '<']).next().unwrap_or_default();
-            matches(&function.name) || matches(&function.linkage) || matches(plain)
+            glob.matches_function(&function.name) || matches(&function.linkage) || matches(plain)
         });
         found.map(|function| function.id).collect()
     }

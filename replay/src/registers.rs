@@ -6,6 +6,7 @@
 //! | leave by a return | rax, rdx, xmm0 and xmm1 as captured (low halves), rsp, rip; all general ones with `--regs` |
 //! | pause | all |
 //! | write to a register | that one |
+//! | logged write | rip: the instruction that wrote; with `--regs` all general ones |
 //! | passed logpoint | rip, if its probe was set in one place only; with `--regs` or `--stack` always, with `--regs` all general ones |
 //!
 //! A leave that stands for an exception or longjmp shows nothing.
@@ -168,7 +169,10 @@ impl Registers {
         }
         if let Event::Other(event) = state.event()?
             && event.tid == Some(state.tid)
-            && Kind::of_name(&event.kind) == Kind::Logpoint
+            && matches!(
+                Kind::of_name(&event.kind),
+                Kind::Logpoint | Kind::LoggedWrite
+            )
             && let Some(place) = timeline.place_of_logpoint(event)?
         {
             all.set(Register::RIP, place, seq, true);
@@ -195,7 +199,7 @@ impl Registers {
             RegisterSource::Logpoint(seq) => {
                 self.captured(timeline, at, known)?;
                 if let Event::Other(event) = timeline.event(*seq)?
-                    && let Some(place) = event.addr
+                    && let Some(place) = timeline.place_of_logpoint(&event)?
                 {
                     self.set(Register::RIP, place, at, known);
                 }

@@ -14,6 +14,7 @@ use crate::captures::Captures;
 use crate::error::{Error, Result};
 use crate::event::{Event, Kind};
 use crate::heap::Heap;
+use crate::logged_writes::LoggedBytes;
 use crate::marks::Marks;
 use crate::modules::{Loaded, Modules};
 use crate::others::Others;
@@ -32,6 +33,8 @@ pub struct Timeline {
     pub(crate) pauses: Pauses,
     /// Bytes that were written from outside, in the order of seq.
     written: OnceLock<Vec<ShownBytes>>,
+    /// What logged writes wrote.
+    pub(crate) logged_bytes: OnceLock<LoggedBytes>,
     /// Where probes of live control were set, in the order of seq.
     placed: OnceLock<Vec<Placed>>,
     heap: OnceLock<Option<Heap>>,
@@ -88,6 +91,7 @@ impl Timeline {
             captures: Captures::open(parts)?,
             pauses: Pauses::open(parts)?,
             written: OnceLock::new(),
+            logged_bytes: OnceLock::new(),
             placed: OnceLock::new(),
             heap: OnceLock::new(),
             logged: OnceLock::new(),
@@ -221,6 +225,20 @@ impl Timeline {
         self.calls.parent(head)
     }
 
+    /// Finds for each of `values` the last call, of any thread, that returned it in rax before event `seq`. For a value of
+    /// 32 bits, the upper half of rax may be anything. One search serves all of them; it reads the results of all calls before if one was never returned.
+    ///
+    /// # Errors
+    /// The files cannot be read, or `is_interrupted` said so: [`Error::Interrupted`].
+    pub fn returned_before(
+        &self,
+        values: &[u64],
+        seq: u64,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<Option<CallHead>>> {
+        self.calls.returned_before(values, seq, is_interrupted)
+    }
+
     /// Returns the call that began with event `seq`.
     ///
     /// # Errors
@@ -251,9 +269,12 @@ impl Timeline {
         Ok(self.written.get_or_init(|| found))
     }
 
-    /// Returns the place of the thread that passed a logpoint with `event`: as it was captured, or else the only place
+    /// Returns the place of the thread that wrote or passed a logpoint with `event`: as it was captured, or else the only place
     /// of the probe then. `None` if the probe had several, or its place is not recorded.
     pub(crate) fn place_of_logpoint(&self, event: &ReadEvent) -> Result<Option<u64>> {
+        if Kind::of_name(&event.kind) == Kind::LoggedWrite {
+            return Ok(event.value.map(|pc| pc as u64));
+        }
         if event.addr.is_some() {
             return Ok(event.addr);
         }
@@ -267,7 +288,7 @@ impl Timeline {
         Ok(last.and_then(|placed| placed.address))
     }
 
-    /// Returns the logpoints with captures, by thread, in order.
+    /// Returns the logpoints and logged writes with captures, by thread, in order.
     pub(crate) fn logged(&self) -> Result<&FxHashMap<u32, Vec<u64>>> {
         if let Some(logged) = self.logged.get() {
             return Ok(logged);
@@ -281,6 +302,14 @@ impl Timeline {
                     found.entry(tid).or_default().push(head.seq);
                 }
             }
+            for mark in self.marks.all(Kind::LoggedWrite) {
+                if let Some(tid) = mark.tid
+                    && self.captures.at(mark.seq)?.is_some()
+                {
+                    found.entry(tid).or_default().push(mark.seq);
+                }
+            }
+            found.values_mut().for_each(|seqs| seqs.sort_unstable());
         }
         Ok(self.logged.get_or_init(|| found))
     }

@@ -1,7 +1,8 @@
-//! The other end: connects to the daemon, starts one if there is none, asks and waits.
+//! The client: connects to the daemon, starts one if none runs, sends requests and waits for the answers.
 //!
-//! A daemon that greets has taken note of us and does not end meanwhile; one that does not is ending, and the next one is
-//! waited for. What a daemon that was killed left behind is told instead of "there is no session".
+//! A daemon that greets has counted the client and does not end while it is connected. A daemon that does not greet is
+//! ending; the client waits for its successor. If a daemon was killed, the client reports what it left instead of
+//! "there is no session".
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -24,9 +25,9 @@ use crate::push::Push;
 use crate::state::State;
 use crate::verbs::Verb;
 
-/// How long a daemon may take until it greets.
+/// How long a daemon may take to greet.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// How often is looked whether it does.
+/// How often the client checks for a new daemon.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A conversation with the daemon.
@@ -34,11 +35,11 @@ pub struct Client {
     stream: BufReader<UnixStream>,
     paths: Paths,
     next_id: u64,
-    /// What came while an answer was waited for.
+    /// Pushes that arrived while the client waited for an answer.
     pushed: VecDeque<Push>,
 }
 
-/// A line of the daemon's.
+/// A line from the daemon.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Said {
@@ -52,31 +53,31 @@ fn said(line: &[u8]) -> Result<Said> {
     })
 }
 
-/// Ends a conversation from another thread.
+/// Ends a connection from another thread.
 pub struct Cutter(UnixStream);
 
 impl Cutter {
-    /// Ends it: whoever waits for an answer is told that there will be none.
+    /// Ends the connection. A pending wait fails: no answer will come.
     pub fn cut(&self) {
-        // It may have ended already.
+        // The connection may have ended already.
         let _ = self.0.shutdown(std::net::Shutdown::Both);
     }
 }
 
-/// How an answer is waited for.
+/// How to wait for an answer.
 pub struct Wait<'a> {
-    /// So long after the last sign of life.
+    /// How long to wait after the last sign of life.
     pub patience: Option<Duration>,
-    /// Is told what takes time.
+    /// Receives the notices.
     pub notify: &'a mut dyn FnMut(Notice),
 }
 
 impl Client {
-    /// Connects to the daemon that serves, if one does.
+    /// Connects to the running daemon.
     ///
     /// # Errors
-    /// With [`Code::NoSession`] if none does: what happened to the last one, if it was killed. Or the folder is not one
-    /// to trust.
+    /// [`Code::NoSession`] if no daemon runs; the failure says what happened to the last one if it was killed.
+    /// [`Error::Folder`] if the folder is not to be trusted.
     pub fn connect(paths: &Paths) -> Result<Client> {
         match Client::greeted(paths)? {
             Some(client) => Ok(client),
@@ -84,11 +85,11 @@ impl Client {
         }
     }
 
-    /// Connects to the daemon, and starts it with `command` if none serves. Returns what happened to the last one too, if
+    /// Connects to the daemon; starts it with `command` if none runs. Also returns what happened to the last daemon if
     /// it was killed.
     ///
     /// # Errors
-    /// It does not start, or the folder is not one to trust.
+    /// The daemon does not start, or the folder is not to be trusted.
     pub fn connect_or_start(
         paths: &Paths,
         command: &mut Command,
@@ -104,7 +105,7 @@ impl Client {
             if let Some(client) = Client::greeted(paths)? {
                 return Ok((client, death));
             }
-            // One that ended well found another that serves.
+            // A daemon that exits successfully found another one running.
             let ended = child.try_wait().map_err(Error::io("watch the daemon"))?;
             let reason = match ended {
                 Some(status) if !status.success() => format!("it ended with {status}"),
@@ -123,7 +124,7 @@ impl Client {
         }
     }
 
-    /// Connects, if somebody greets.
+    /// Connects if a daemon greets.
     fn greeted(paths: &Paths) -> Result<Option<Client>> {
         if !paths.verify()? {
             return Ok(None);
@@ -143,7 +144,7 @@ impl Client {
         client.set_patience(Some(CONNECT_PATIENCE))?;
         let line = match client.read_line() {
             Ok(line) => line,
-            // It listens and does not greet: most likely it is being killed. Who starts another finds out.
+            // A daemon that listens but does not greet is most likely being killed. Starting another one settles it.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(failed()(error)),
         };
@@ -171,10 +172,10 @@ impl Client {
         }
     }
 
-    /// Returns what ends this conversation while it waits.
+    /// Returns a handle that ends this connection while another thread waits on it.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call fails.
     pub fn cutter(&self) -> Result<Cutter> {
         let twin = self.stream.get_ref().try_clone();
         Ok(Cutter(twin.map_err(Error::io(
@@ -182,10 +183,10 @@ impl Client {
         ))?))
     }
 
-    /// Asks for verb `V` and waits for its reply.
+    /// Sends a request for verb `V` and waits for its reply.
     ///
     /// # Errors
-    /// The verb's failure; [`Code::Timeout`] if the wait was too long; the daemon's death.
+    /// The verb fails, the wait takes too long ([`Code::Timeout`]), or the daemon dies.
     pub fn call<V: Verb>(
         &mut self,
         args: &V::Args,
@@ -199,7 +200,7 @@ impl Client {
         })
     }
 
-    /// Asks for any verb, with arguments and reply as they are on the wire.
+    /// Sends a request for any verb. Arguments and reply are JSON, as on the wire.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -241,7 +242,7 @@ impl Client {
                 Said::Response(response) => *response,
             };
             if response.id != id {
-                // The answer to a request that nobody waited for to the end.
+                // This answers an earlier request whose wait was given up.
                 continue;
             }
             match response {
@@ -258,10 +259,10 @@ impl Client {
         }
     }
 
-    /// Returns the next of what the daemon pushes, and waits for it; [`crate::verbs::Subscribe`] comes before that.
+    /// Waits for the next push and returns it. The client must have sent [`crate::verbs::Subscribe`] before.
     ///
     /// # Errors
-    /// The daemon has gone.
+    /// The daemon has ended.
     pub fn next_push(&mut self) -> Result<Push> {
         if let Some(push) = self.pushed.pop_front() {
             return Ok(push);
@@ -283,7 +284,7 @@ impl Client {
             .map_err(Error::io("set how long to wait"))
     }
 
-    /// Reads a line; `None` at the end of the conversation.
+    /// Reads a line; `None` at the end of the connection.
     fn read_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         let mut bounded = self.stream.by_ref().take(MAX_LINE_BYTES);
@@ -299,7 +300,7 @@ impl Client {
     }
 }
 
-/// Starts the daemon: no terminal, what it says goes into a file beside the socket.
+/// Starts the daemon without a terminal. Its messages go to a file next to the socket.
 fn start(paths: &Paths, command: &mut Command) -> Result<Child> {
     let log = paths.log();
     let file = OpenOptions::new()
@@ -342,7 +343,7 @@ fn late(command: &str, patience: Option<Duration>) -> Failure {
     .hint("wait longer: request_secs under [timeouts] in ~/.config/hindsight/config.toml")
 }
 
-/// There is no daemon: because it was killed, or because nobody needed one.
+/// No daemon runs, either because it was killed or because none was needed.
 fn no_daemon(paths: &Paths) -> Failure {
     State::read(&paths.state())
         .and_then(|state| state.death())
@@ -352,7 +353,7 @@ fn no_daemon(paths: &Paths) -> Failure {
         })
 }
 
-/// The daemon ended while we waited for an answer.
+/// The daemon ended while the client waited for an answer.
 fn gone(paths: &Paths) -> Failure {
     State::read(&paths.state())
         .and_then(|state| state.death())

@@ -1,5 +1,5 @@
-//! The configuration file, `~/.config/hindsight/config.toml`. What it does not say has a default; what it says wrongly is
-//! an error with the file's name and the line, never a default.
+//! The configuration file, `~/.config/hindsight/config.toml`. A missing setting has its default. A wrong setting is an
+//! error with the file's name and the line; it never falls back to the default.
 //!
 //! ```toml
 //! [daemon]
@@ -26,9 +26,9 @@ use crate::error::{Error, Result};
 pub struct Config {
     /// The daemon itself.
     pub daemon: DaemonConfig,
-    /// How long is waited.
+    /// Timeouts of commands.
     pub timeouts: Timeouts,
-    /// What is kept of programs' output.
+    /// How much of a program's output is kept.
     pub output: OutputLimits,
 }
 
@@ -36,31 +36,31 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonConfig {
-    /// After so many minutes without a session and a client the daemon ends.
+    /// The daemon ends after this many minutes without sessions and clients.
     #[serde(deserialize_with = "positive")]
     pub idle_timeout_minutes: f64,
 }
 
-/// How long is waited.
+/// Timeouts of commands.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
-    /// For an answer.
+    /// How long a command waits for its answer, in seconds.
     #[serde(deserialize_with = "positive")]
     pub request_secs: f64,
-    /// For a stop, unless `--timeout` says otherwise.
+    /// How long a command waits for a stop, in seconds, unless `--timeout` is given.
     #[serde(deserialize_with = "positive")]
     pub await_default_secs: f64,
 }
 
-/// What is kept of a program's output.
+/// How much of a program's output is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutputLimits {
-    /// So many pieces.
+    /// Maximum number of pieces.
     #[serde(deserialize_with = "at_least_one")]
     pub max_events: usize,
-    /// So many megabytes (of 2^20 bytes).
+    /// Maximum size in megabytes (2^20 bytes).
     #[serde(deserialize_with = "positive")]
     pub max_bytes_mb: f64,
 }
@@ -91,14 +91,14 @@ impl Default for OutputLimits {
     }
 }
 
-/// No time is longer than this: sums of times must not overflow.
+/// The longest time allowed, so that sums of times do not overflow.
 const LONGEST_SECS: f64 = 1e9;
 
 impl Config {
-    /// Reads the user's file; one that does not exist says nothing.
+    /// Reads the user's file. All settings have their defaults if it does not exist.
     ///
     /// # Errors
-    /// It cannot be read, or says something wrong.
+    /// The file cannot be read, or a setting is wrong.
     pub fn load() -> Result<Config> {
         match file(
             std::env::var_os("XDG_CONFIG_HOME"),
@@ -109,10 +109,10 @@ impl Config {
         }
     }
 
-    /// Reads a file; one that does not exist says nothing.
+    /// Reads a file. All settings have their defaults if it does not exist.
     ///
     /// # Errors
-    /// It cannot be read, or says something wrong.
+    /// The file cannot be read, or a setting is wrong.
     pub fn load_from(path: &Path) -> Result<Config> {
         match std::fs::read_to_string(path) {
             Ok(text) => Config::parse(path, &text),
@@ -132,7 +132,7 @@ impl Config {
         })
     }
 
-    /// How long the daemon stays without a session and a client.
+    /// How long the daemon stays without sessions and clients.
     #[must_use]
     pub fn idle_timeout(&self) -> Duration {
         Duration::from_secs_f64((self.daemon.idle_timeout_minutes * 60.0).min(LONGEST_SECS))
@@ -144,7 +144,7 @@ impl Config {
         Duration::from_secs_f64(self.timeouts.request_secs)
     }
 
-    /// How long it may take to find out a value: the answer is to be there before nobody waits for it any more.
+    /// How long an evaluation may take. It is shorter than a client's wait, so that the answer still finds a reader.
     #[must_use]
     pub fn question_time(&self) -> Duration {
         self.request_timeout().mul_f64(0.8)
@@ -158,10 +158,10 @@ impl Config {
 }
 
 impl OutputLimits {
-    /// How many bytes are kept.
+    /// Maximum size in bytes.
     #[must_use]
     pub fn max_bytes(&self) -> usize {
-        // A float beyond usize becomes the greatest usize.
+        // The cast saturates: a float beyond usize becomes the greatest usize.
         (self.max_bytes_mb * f64::from(1 << 20)) as usize
     }
 }

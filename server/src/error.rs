@@ -1,4 +1,4 @@
-//! What can go wrong around the verbs: the folder, the socket, the configuration, the conversation.
+//! Errors of the folder, the socket, the configuration and the connection.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use crate::protocol::Failure;
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Messages are sentences without a beginning capital; [`Error::hint`] is the next step.
+/// Errors around the verbs. Messages do not begin with a capital; [`Error::hint`] is the next step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The folder of the socket is not one to trust.
+    /// The folder of the socket is not to be trusted.
     #[error("the folder {} {reason}", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
-        /// What to do.
+        /// What the user can do.
         next: String,
     },
     /// The configuration file is wrong.
@@ -35,31 +35,31 @@ pub enum Error {
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     Io {
-        /// A verb and its object.
+        /// The action that failed: a verb and its object.
         action: String,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// The daemon did not begin to serve.
+    /// The daemon did not start to serve.
     #[error("the daemon did not start: {reason}")]
     NotServing {
-        /// What is known.
+        /// The known reason.
         reason: String,
-        /// Where it says more.
+        /// The daemon's log.
         log: PathBuf,
     },
-    /// Another version serves.
+    /// The daemon is of another version.
     #[error("the running daemon is Hindsight {daemon}, this is {ours}")]
     Version {
-        /// The daemon's.
+        /// The daemon's version.
         daemon: String,
-        /// The client's.
+        /// The client's version.
         ours: String,
         /// The daemon's process id.
         pid: u32,
     },
-    /// The daemon said what is no answer.
+    /// The daemon sent something that is not an answer.
     #[error("the daemon's answer cannot be read: {reason}")]
     Answer {
         /// What is wrong.
@@ -71,7 +71,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

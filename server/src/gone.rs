@@ -1,4 +1,4 @@
-//! Whether a client has gone, or wants no answer any more: that ends what waits for it, at once and without looking again and again.
+//! A flag that a client has gone, or no longer wants its answer. It ends a wait at once, without polling.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,15 +9,15 @@ type Wake = Box<dyn Fn() + Send>;
 #[derive(Default)]
 pub struct Gone {
     is_set: AtomicBool,
-    /// Wakes what waits for something else meanwhile.
+    /// Wakes a wait for something else.
     wake: Mutex<Option<Wake>>,
 }
 
-/// As long as this lives, what waits is woken.
+/// A registered wake-up; dropping it removes the registration.
 pub struct Waiting<'a>(&'a Gone);
 
 impl Gone {
-    /// The client has gone.
+    /// Sets the flag and wakes a registered wait.
     pub fn set(&self) {
         self.is_set.store(true, Ordering::Release);
         if let Some(wake) = &*self.wake() {
@@ -25,18 +25,19 @@ impl Gone {
         }
     }
 
-    /// It wants answers again.
+    /// Clears the flag: the client wants answers again.
     pub fn clear(&self) {
         self.is_set.store(false, Ordering::Release);
     }
 
-    /// Says whether it has gone.
+    /// Says whether the flag is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// Has `wake` called when the client goes from now on. Whoever waits looks at [`Gone::is_set`] before, and when it wakes.
+    /// Registers `wake`, to be called when the client goes. The caller checks [`Gone::is_set`] before it waits and
+    /// after it is woken.
     #[must_use]
     pub fn waiting(&self, wake: impl Fn() + Send + 'static) -> Waiting<'_> {
         *self.wake() = Some(Box::new(wake));

@@ -1,8 +1,9 @@
-//! Live control as requests and responses: every verb once, as a typed request and its typed answer, and the daemon that
-//! holds live sessions while the command line comes and goes.
+//! Live control as requests and responses. Every verb exists once, as a typed request with a typed reply. The daemon
+//! holds live sessions across invocations of the command line.
 //!
-//! Layers: `protocol` are the words on the wire; `verbs` has one file per verb; `session` is one program under control;
-//! `inspect` answers about a stopped moment and knows no process; `daemon` listens, `client` asks. The crate prints nothing.
+//! Layers: `protocol` defines the messages on the wire; `verbs` has one file per verb; `session` is one program under
+//! control; `inspect` answers about a stopped moment and knows no process; `daemon` listens; `client` sends requests.
+//! The crate prints nothing.
 #![deny(unsafe_code)]
 
 pub mod client;
@@ -18,10 +19,10 @@ pub mod past;
 pub mod paths;
 pub mod protocol;
 pub mod push;
-pub mod quantity;
 pub mod session;
 pub mod state;
 pub mod transport;
 pub mod verbs;
 
 pub use error::{Error, Result};
+pub use values::quantity;

@@ -1,17 +1,17 @@
-//! Where a probe is to be, as people write it: `function`, `file:line`, `file:line:column`, `*0xADDRESS`, `0xADDRESS`,
-//! or a bare line of the file that is looked at.
+//! Locations as users write them: `function`, `file:line`, `file:line:column`, `*0xADDRESS`, `0xADDRESS`, or a bare
+//! line of the selected file.
 
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Code, Failure};
 
-/// Where, on the wire: one of these forms.
+/// A location on the wire, in one of these forms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Target {
-    /// As people write it.
+    /// The text of a user.
     Text(String),
-    /// A function or a glob of such.
+    /// A function name or a glob.
     Function(FunctionTarget),
     /// A line.
     Line(LineTarget),
@@ -19,7 +19,7 @@ pub enum Target {
     Address(AddressTarget),
 }
 
-/// A function or a glob of such.
+/// A function name or a glob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FunctionTarget {
@@ -33,9 +33,9 @@ pub struct FunctionTarget {
 pub struct LineTarget {
     /// The file, or the end of its path.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// From 1.
+    /// The column, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
 }
@@ -44,25 +44,25 @@ pub struct LineTarget {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AddressTarget {
-    /// In hexadecimal.
+    /// The address, in hexadecimal.
     pub address: String,
 }
 
-/// Where, understood.
+/// A parsed location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParsedLocation {
-    /// Functions that match.
+    /// The functions that match.
     Function(String),
     /// A line.
     Line(LineTarget),
-    /// A line of the file that is looked at.
+    /// A line of the selected file.
     LineHere(u32),
     /// An address.
     Address(u64),
 }
 
 impl Target {
-    /// Understands it.
+    /// Parses the location.
     ///
     /// # Errors
     /// [`Code::BadRequest`].
@@ -80,7 +80,7 @@ impl Target {
 }
 
 impl std::fmt::Display for Target {
-    /// Writes it as people do.
+    /// Writes the location as a user would.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Target::Text(text) => f.write_str(text),
@@ -91,7 +91,7 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// Reads a location as people write it.
+/// Parses a location as users write it.
 ///
 /// # Errors
 /// [`Code::BadRequest`].
@@ -133,7 +133,7 @@ pub fn parse(text: &str) -> Result<ParsedLocation, Failure> {
     checked(target).map(ParsedLocation::Line)
 }
 
-/// Reads an address: hexadecimal with `0x`, or decimal.
+/// Parses an address: hexadecimal with `0x`, or decimal.
 ///
 /// # Errors
 /// [`Code::InvalidAddress`].
@@ -141,7 +141,7 @@ pub fn address(text: &str) -> Result<u64, Failure> {
     let text = text.trim();
     let digits = text.strip_prefix("0x").or(text.strip_prefix("0X"));
     let read = match digits {
-        // Signs are none of an address's digits, though the standard library reads them.
+        // The standard library accepts a sign, which an address cannot have.
         Some(digits) if !digits.starts_with(['+', '-']) => u64::from_str_radix(digits, 16).ok(),
         None if is_number(text) => text.parse().ok(),
         _ => None,
@@ -250,7 +250,7 @@ mod tests {
             spot(json!({"address": "0x10"})),
             ParsedLocation::Address(16)
         );
-        // A function may be called like a line.
+        // A function's name may look like a line.
         let function = json!({"function": "a.c:12"});
         assert_eq!(
             spot(function),

@@ -1,5 +1,5 @@
-//! Arguments, folders and environments on the wire: text where it is UTF-8, a list of bytes where it is not, so that
-//! nothing is lost on the way to the program.
+//! Arguments, folders and environments on the wire: text if UTF-8, a list of bytes otherwise, so that the program
+//! receives them unchanged.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,6 +1,6 @@
-//! What a program under control has printed and nobody has fetched: a bounded buffer, the oldest goes first.
+//! A bounded buffer of a program's output. The oldest output is dropped first.
 //!
-//! Pieces are numbered from 0 without holes, so that a reader that follows knows what it missed.
+//! Pieces are numbered from 0 without gaps, so that a reader that follows knows what it missed.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::OutputLimits;
 
-/// Which stream it came from.
+/// An output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -21,40 +21,40 @@ pub enum Stream {
     Stderr,
 }
 
-/// Bytes that were read together.
+/// Bytes of one read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Its number.
     pub number: u64,
-    /// Which stream.
+    /// Its stream.
     pub stream: Stream,
-    /// What was printed.
+    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What a reader gets.
+/// What a reader receives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fetched {
-    /// In the order in which they were printed.
+    /// The pieces, in the order in which they were printed.
     pub pieces: Vec<Piece>,
     /// The number of the next piece.
     pub next: u64,
-    /// How many pieces between what was asked for and the first one had to go.
+    /// How many requested pieces before the first one were dropped.
     pub dropped: u64,
-    /// Both streams have ended: nothing will come any more.
+    /// Both streams have ended; no more pieces follow.
     pub ended: bool,
 }
 
-/// The buffer. Fed by threads of its own, read from any.
+/// The buffer. It has its own threads that fill it; any thread may read it.
 pub struct Output {
     limits: OutputLimits,
     state: Mutex<State>,
     changed: Condvar,
-    /// Is told of each piece.
+    /// Called for each piece.
     heard: OnceLock<Hear>,
 }
 
-/// What is done with each piece when it comes.
+/// A callback for each piece.
 type Hear = Box<dyn Fn(&Piece) + Send + Sync>;
 
 #[derive(Debug, Default)]
@@ -62,12 +62,12 @@ struct State {
     pieces: VecDeque<Piece>,
     bytes: usize,
     next: u64,
-    /// The first piece that nobody has fetched or cleared.
+    /// The first piece that was neither fetched nor cleared.
     unseen: u64,
     open_streams: usize,
 }
 
-/// Reads of a pipe are as long as a pipe usually is.
+/// The size of a read: the usual capacity of a pipe.
 const CHUNK_BYTES: usize = 64 << 10;
 
 impl Output {
@@ -82,13 +82,13 @@ impl Output {
         })
     }
 
-    /// From now on each piece is told. Only who comes first is.
+    /// Sets the callback for each piece from now on. Only the first call has an effect.
     pub fn tell(&self, hear: impl Fn(&Piece) + Send + Sync + 'static) {
-        // Nobody else comes: the buffer is new.
+        // The buffer is new, so no callback is set yet.
         let _ = self.heard.set(Box::new(hear));
     }
 
-    /// Reads `from` to its end, in a thread of its own.
+    /// Reads `from` to its end in a new thread.
     pub fn feed(self: &Arc<Self>, stream: Stream, mut from: impl Read + Send + 'static) {
         self.state().open_streams += 1;
         let output = Arc::clone(self);
@@ -110,7 +110,7 @@ impl Output {
         });
     }
 
-    /// Appends what was printed.
+    /// Appends output.
     pub fn push(&self, stream: Stream, bytes: &[u8]) {
         let mut state = self.state();
         let number = state.next;
@@ -136,7 +136,7 @@ impl Output {
         self.changed.notify_all();
     }
 
-    /// Returns what nobody has fetched, and forgets it.
+    /// Returns the pieces not fetched yet, and discards them.
     #[must_use]
     pub fn take(&self) -> Fetched {
         let mut state = self.state();
@@ -146,7 +146,7 @@ impl Output {
         fetched
     }
 
-    /// Forgets what nobody has fetched; returns how many pieces that were.
+    /// Discards the pieces not fetched yet and returns their number.
     pub fn clear(&self) -> u64 {
         let mut state = self.state();
         let count = state.next - state.unseen;
@@ -154,8 +154,8 @@ impl Output {
         count
     }
 
-    /// Returns what is kept from piece `from` on, forgets nothing, and waits for something if there is nothing yet; not where
-    /// nobody wants it any more when [`Output::wake`] is called.
+    /// Returns the kept pieces from piece `from` on without discarding them. If there are none yet, waits for one. The
+    /// wait ends early when [`Output::wake`] is called and `is_unwanted` returns true.
     #[must_use]
     pub fn follow(&self, from: u64, patience: Duration, is_unwanted: &dyn Fn() -> bool) -> Fetched {
         let waits =
@@ -167,14 +167,15 @@ impl Output {
         state.fetched(from)
     }
 
-    /// Has those who follow look whether they are wanted.
+    /// Makes waiting readers check whether they are still wanted.
     pub fn wake(&self) {
-        // Whoever holds it has looked already, and will be told.
+        // Taking the lock once makes sure that every reader either has yet to check or is already waiting for the
+        // notification.
         drop(self.state());
         self.changed.notify_all();
     }
 
-    /// Waits until both streams have ended, `patience` at most: children of the program may keep them open.
+    /// Waits until both streams have ended, at most `patience`: children of the program may keep them open.
     pub fn wait_for_end(&self, patience: Duration) {
         let is_open = |state: &mut State| state.open_streams > 0;
         drop(
@@ -183,7 +184,7 @@ impl Output {
         );
     }
 
-    /// Returns the last `lines` lines of what is kept, and forgets nothing.
+    /// Returns the last `lines` lines that are kept, and discards nothing.
     #[must_use]
     pub fn tail(&self, lines: usize) -> Fetched {
         let state = self.state();
@@ -200,7 +201,7 @@ impl Output {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change leaves the state whole, whoever panics.
+        // Every change leaves the state consistent, even if a thread panics.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -229,7 +230,7 @@ impl State {
     }
 }
 
-/// Cuts away all but the last `lines` lines; an unfinished last line counts as one.
+/// Removes all but the last `lines` lines. An unfinished last line counts as one.
 fn keep_last_lines(pieces: &mut Vec<Piece>, lines: usize) {
     let mut left = lines;
     let mut is_last_byte = true;

@@ -1,6 +1,7 @@
-//! Where the daemon's files are, and whether their folder is one to trust.
+//! Where the daemon's files are, and whether their folder can be trusted.
 //!
-//! Whoever may write into the folder can pose as the daemon, so it must be ours, a real folder and closed to others.
+//! Any process that may write to the folder could pose as the daemon. The folder must therefore be a real folder that
+//! belongs to the user and is closed to others.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Metadata};
@@ -17,7 +18,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Returns `$XDG_RUNTIME_DIR/hindsight`, or `/tmp/hindsight-UID` where there is no such variable.
+    /// Returns `$XDG_RUNTIME_DIR/hindsight`, or `/tmp/hindsight-UID` if the variable is not set.
     #[must_use]
     pub fn of_environment() -> Paths {
         Paths::choose(std::env::var_os("XDG_RUNTIME_DIR"), own_uid())
@@ -30,7 +31,7 @@ impl Paths {
     }
 
     fn choose(runtime: Option<OsString>, uid: u32) -> Paths {
-        // A relative one must be ignored, says the specification of that variable.
+        // The specification of the variable says to ignore a relative path.
         let runtime = runtime.map(PathBuf::from).filter(|path| path.is_absolute());
         Paths {
             folder: match runtime {
@@ -46,34 +47,34 @@ impl Paths {
         &self.folder
     }
 
-    /// Where the daemon listens.
+    /// The socket on which the daemon listens.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.folder.join("daemon.sock")
     }
 
-    /// Locked by the daemon as long as it lives.
+    /// The file that the daemon keeps locked while it lives.
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.folder.join("daemon.lock")
     }
 
-    /// What the daemon has to say to nobody.
+    /// The daemon's log.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.folder.join("daemon.log")
     }
 
-    /// Which sessions there are, for the time after a daemon's sudden death.
+    /// The list of sessions, read after a daemon's sudden death.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.folder.join("sessions.json")
     }
 
-    /// Makes the folder if it does not exist, and makes sure that it is ours alone.
+    /// Creates the folder if it does not exist, and checks that it belongs to the user alone.
     ///
     /// # Errors
-    /// It cannot be made, or is not one to trust.
+    /// The folder cannot be created or is not to be trusted.
     pub fn prepare(&self) -> Result<()> {
         match DirBuilder::new().mode(0o700).create(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -84,10 +85,10 @@ impl Paths {
         self.verify().map(|_| ())
     }
 
-    /// Says whether the folder exists, and makes sure that it is ours alone if it does.
+    /// Says whether the folder exists. If it does, checks that it belongs to the user alone.
     ///
     /// # Errors
-    /// It is not one to trust.
+    /// The folder is not to be trusted.
     pub fn verify(&self) -> Result<bool> {
         let meta = match self.folder.symlink_metadata() {
             Ok(meta) => meta,
@@ -109,13 +110,13 @@ impl Paths {
     }
 }
 
-/// Returns our effective user id.
+/// Returns the effective user id of this process.
 #[must_use]
 pub fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Returns what is wrong with a folder, and what to do.
+/// Returns what is wrong with a folder, and what to do about it.
 fn refusal(meta: &Metadata, uid: u32) -> Option<(String, &'static str)> {
     let elsewhere = "remove it, or set XDG_RUNTIME_DIR to a folder of yours";
     let mode = meta.permissions().mode() & 0o777;

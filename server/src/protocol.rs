@@ -1,15 +1,16 @@
-//! The words on the wire: one JSON document per line, both ways.
+//! The messages on the wire: one JSON document per line, both ways.
 //!
 //! ```text
 //! daemon: {"hindsight":1,"version":"0.1.0","pid":4711}                      once, before anything else
-//! client: {"id":1,"command":"break","args":{"at":"parse.c:12"},"session":2}  session may be left out: the newest of "folder", or of all
+//! client: {"id":1,"command":"break","args":{"at":"parse.c:12"},"session":2}  session is optional (see Request)
 //! daemon: {"id":1,"notice":{"kind":"progress","text":"reading libfoo.so"}}   any number of these, then one of
 //! daemon: {"id":1,"success":true,"result":{...}}
 //! daemon: {"id":1,"success":false,"error":{"code":"INVALID_LINE","message":"...","details":{"valid_lines":[10,14]}}}
-//! daemon: {"push":{"session":2,"kind":"stopped","stop":{...}}}               at any time, to who has subscribed
+//! daemon: {"push":{"session":2,"kind":"stopped","stop":{...}}}               at any time, to a subscribed client
 //! ```
 //!
-//! A connection's requests are answered one after the other; who wants to wait and ask at once opens two connections.
+//! The daemon answers the requests of a connection one at a time. A client that wants to send requests while another
+//! one waits opens a second connection.
 
 use std::path::PathBuf;
 
@@ -21,35 +22,35 @@ use serde_json::Value;
 use crate::os_text::OsText;
 use crate::push::Push;
 
-/// The version of these words. It changes when an old client would misunderstand a new daemon or the other way round.
+/// The protocol version. It changes when an old client would misunderstand a new daemon, or the reverse.
 pub const VERSION: u32 = 1;
 
-/// No line may be longer: memory for one is bounded, whoever writes it.
+/// The maximum length of a line, which bounds the memory that a peer can make the reader use.
 pub const MAX_LINE_BYTES: u64 = 64 << 20;
 
-/// What the daemon says first.
+/// The daemon's first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {
     /// [`VERSION`].
     pub hindsight: u32,
-    /// The version of the program that serves.
+    /// The daemon's version.
     pub version: String,
     /// The daemon's process id.
     pub pid: u32,
 }
 
-/// What a client asks.
+/// A client's request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Comes back in the response.
+    /// An id that the response repeats.
     pub id: u64,
     /// The verb.
     pub command: String,
-    /// The verb's arguments: an object, see the verb's `Args`.
+    /// The verb's arguments: an object; see the verb's `Args`.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub args: Value,
-    /// Which session; left out: the newest that was begun in `folder`, or else the newest.
+    /// The session. Default: the newest that was begun in `folder`, else the newest of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u32>,
     /// The client's folder.
@@ -57,46 +58,46 @@ pub struct Request {
     pub folder: Option<OsText>,
 }
 
-/// Something to show while the answer is being worked on.
+/// A message shown while the answer is prepared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// What it is.
+    /// Its kind.
     pub kind: NoticeKind,
-    /// For people.
+    /// The text, for people.
     pub text: String,
 }
 
-/// What a notice is.
+/// The kind of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeKind {
-    /// A step of something that takes time.
+    /// A step of a long operation.
     Progress,
-    /// Something to know; the work goes on.
+    /// A warning; the work continues.
     Warning,
 }
 
-/// What the daemon answers: a notice, or the end of it.
+/// A message about a request: a notice, or the final answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Response {
-    /// The request's.
+    /// The request's id.
     pub id: u64,
-    /// Only in notices; nothing else is there then.
+    /// A notice; all other fields are then absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<Notice>,
-    /// Whether it was done; in all but notices.
+    /// Whether the verb succeeded; absent in a notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<bool>,
     /// The verb's reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// Why it was not done.
+    /// Why the verb failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
 }
 
 impl Response {
-    /// Makes the response to request `id` of what its verb returned.
+    /// Makes the response to request `id` from the outcome of its verb.
     #[must_use]
     pub fn of(id: u64, outcome: Result<Value, Failure>) -> Response {
         let (result, error) = match outcome {
@@ -125,14 +126,14 @@ impl Response {
     }
 }
 
-/// What the daemon says without being asked, once the client has subscribed.
+/// A message that the daemon sends on its own, once the client has subscribed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pushed {
     /// What has happened.
     pub push: Push,
 }
 
-/// What kind of failure it is: a word for programs, which never changes its meaning.
+/// The kind of a failure: a word for programs, whose meaning never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Code {
@@ -140,7 +141,7 @@ pub enum Code {
     NoSession,
     /// The program has ended.
     NotRunning,
-    /// It asks for a stopped thread, and none is.
+    /// The verb needs a stopped thread, and none is stopped.
     NotStopped,
     /// No thread has this number.
     NoThread,
@@ -148,15 +149,15 @@ pub enum Code {
     NoFrame,
     /// The recording has no such event, or no event in that direction.
     NoEvent,
-    /// The line has no code; [`Details::valid_lines`] has the nearest that do.
+    /// The line has no code; [`Details::valid_lines`] lists the nearest lines that do.
     InvalidLine,
-    /// No loaded module was made of such a source file.
+    /// No loaded module was compiled from such a source file.
     InvalidFile,
     /// The line table has no columns for the line.
     InvalidColumn,
     /// No function matches.
     InvalidFunction,
-    /// Nothing can be placed at this address.
+    /// No probe can be set at this address.
     InvalidAddress,
     /// A condition or template has a mistake at `position`.
     InvalidCondition,
@@ -164,7 +165,7 @@ pub enum Code {
     BreakpointNotFound,
     /// No displayed expression has this number.
     DisplayNotFound,
-    /// The processor watches four places at most.
+    /// The processor can watch only four places.
     NoWatchpointLeft,
     /// An expression could not be evaluated.
     EvalFailed,
@@ -172,13 +173,13 @@ pub enum Code {
     WriteFailed,
     /// Memory could not be read.
     ReadFailed,
-    /// No loaded module has such a place yet: it is pending.
+    /// No loaded module has such a place yet; the probe is pending.
     ModuleNotLoaded,
     /// The program could not be started or attached to.
     NotStarted,
-    /// It took too long; the program goes on.
+    /// The operation took too long; the program continues.
     Timeout,
-    /// The request is no request: an unknown verb, or arguments it does not take.
+    /// The request is malformed: an unknown verb, or arguments that the verb does not take.
     BadRequest,
     /// The client is not the daemon's user.
     NotAllowed,
@@ -186,37 +187,37 @@ pub enum Code {
     Failed,
 }
 
-/// Why something was not done.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
-    /// For programs.
+    /// The kind of failure, for programs.
     pub code: Code,
-    /// For people: what is wrong.
+    /// What is wrong, for people.
     pub message: String,
-    /// For people: the next step.
+    /// The next step, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// For programs: what belongs to the code.
+    /// Details that belong to the code, for programs.
     #[serde(default, skip_serializing_if = "Details::is_empty")]
     pub details: Details,
-    /// What is wrong with an expression, for verbs that add to it.
+    /// What is wrong with an expression, for verbs that explain it further.
     #[serde(skip)]
     pub expression: Option<ExpressionFault>,
 }
 
-/// What programs may want to know of a failure, by its code.
+/// Details of a failure, for programs. The code says which are set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Details {
-    /// With [`Code::InvalidLine`]: lines near it that have code, in order.
+    /// With [`Code::InvalidLine`]: nearby lines that have code, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub valid_lines: Vec<u32>,
-    /// With [`Code::InvalidCondition`] and [`Code::EvalFailed`]: the byte of the text, from 0, where the mistake is.
+    /// With [`Code::InvalidCondition`] and [`Code::EvalFailed`]: the byte offset of the mistake in the text, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
-    /// What may have been meant: verbs, files or functions.
+    /// What the user may have meant: verbs, files or functions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nearest: Vec<String>,
-    /// Of a session that is no more: what was recorded of it.
+    /// The recording of a session that no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<PathBuf>,
 }
@@ -230,9 +231,9 @@ impl Details {
 /// What is wrong with an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpressionFault {
-    /// It cannot be read.
+    /// The expression has a syntax error.
     Unreadable,
-    /// It names what is not there.
+    /// The expression names something that does not exist.
     Missing(Missing),
 }
 
@@ -248,7 +249,7 @@ impl Failure {
         }
     }
 
-    /// Makes a failure of what is wrong and what to do about it.
+    /// Makes a failure from a diagnostic: what is wrong, and what to do about it.
     pub fn of(code: Code, what: impl Into<Diagnostic>) -> Failure {
         let Diagnostic { message, hint } = what.into();
         Failure {
@@ -264,13 +265,13 @@ impl Failure {
         self
     }
 
-    /// Adds what belongs to the code.
+    /// Adds details.
     #[must_use]
     pub fn details(self, details: Details) -> Failure {
         Failure { details, ..self }
     }
 
-    /// Adds the byte of the text, from 0, where the mistake is.
+    /// Adds the byte offset of the mistake in the text, from 0.
     #[must_use]
     pub fn at(self, position: usize) -> Failure {
         self.details(Details {
@@ -279,7 +280,7 @@ impl Failure {
         })
     }
 
-    /// Makes the failure of a request that is none.
+    /// Makes the failure of a malformed request.
     pub fn bad_request(message: impl Into<String>) -> Failure {
         Failure::new(Code::BadRequest, message)
     }

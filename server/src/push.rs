@@ -1,7 +1,8 @@
-//! What the daemon says without being asked: stops, output and ends, to clients that have subscribed.
+//! Messages that the daemon sends on its own to subscribed clients: stops, output and ends.
 //!
-//! Who tells is whoever notices: the thread that waits for a session's stops, those that read its output. None of them waits for
-//! a client: one that does not read loses what does not fit its queue, and is told how much that was.
+//! The thread that notices an event sends it: the one that waits for a session's stops, or one that reads its output.
+//! No such thread waits for a client. A client that reads too slowly loses what does not fit its queue, and is told how
+//! much it lost.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -21,7 +22,7 @@ pub struct Push {
     /// What has happened.
     #[serde(flatten)]
     pub what: Happened,
-    /// So many before this one were lost: the client read too slowly.
+    /// How many pushes before this one were lost because the client read too slowly.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
 }
@@ -30,23 +31,23 @@ pub struct Push {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Happened {
-    /// A thread has stopped. A stop that is over at once may go untold.
+    /// A thread has stopped. A very short stop may not be reported.
     Stopped {
-        /// Its stop.
+        /// The stop.
         stop: Box<StopReport>,
     },
     /// The program has printed something.
     Output {
         /// The number of the piece, as `output` counts them.
         piece: u64,
-        /// Where to.
+        /// Its stream.
         stream: Stream,
-        /// Text where it is UTF-8, else bytes.
+        /// The output: text if UTF-8, else bytes.
         text: OsText,
     },
-    /// The program has ended or was left.
+    /// The program has ended or was detached from.
     Ended {
-        /// How.
+        /// How it ended.
         exit: ExitReport,
         /// The recording's folder.
         recording: PathBuf,
@@ -57,22 +58,22 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// All who have subscribed.
+/// All subscribers.
 #[derive(Default)]
 pub struct Subscribers {
     known: Mutex<Vec<Subscriber>>,
 }
 
 struct Subscriber {
-    /// Only that session; `None`: all.
+    /// The session to hear of; `None` for all.
     session: Option<u32>,
-    /// The client's, as long as it is there.
+    /// The queue of the client; gone once the client is.
     queue: Weak<SyncSender<Push>>,
     lost: u64,
 }
 
 impl Subscribers {
-    /// Adds one, as long as its queue is there.
+    /// Adds a subscriber for as long as its queue exists.
     pub fn add(&self, session: Option<u32>, queue: Weak<SyncSender<Push>>) {
         let mut known = self.known();
         known.retain(Subscriber::is_there);
@@ -83,14 +84,14 @@ impl Subscribers {
         });
     }
 
-    /// Says whether anybody wants to hear of a session.
+    /// Says whether there is a subscriber for a session.
     #[must_use]
     pub fn want(&self, session: u32) -> bool {
         let known = self.known();
         known.iter().any(|one| one.wants(session) && one.is_there())
     }
 
-    /// Tells everybody who wants to hear of it.
+    /// Sends a push to all subscribers of the session.
     pub fn tell(&self, session: u32, what: &Happened) {
         self.known().retain_mut(|one| {
             let Some(queue) = one.queue.upgrade() else {
@@ -114,7 +115,7 @@ impl Subscribers {
     }
 
     fn known(&self) -> MutexGuard<'_, Vec<Subscriber>> {
-        // Each entry stands alone.
+        // The entries are independent of each other.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,8 @@
-//! The daemon's notes to those who come after its sudden death: which programs it held, and where their recordings are.
+//! A file that survives the daemon's sudden death. It says which programs the daemon held, and where their recordings
+//! are.
 //!
-//! The file is replaced whole whenever a session begins or ends, and removed when the daemon ends as it should. So one
-//! that lies there without a daemon tells of a death.
+//! The file is replaced as a whole whenever a session begins or ends, and removed when the daemon ends normally. A file
+//! without a daemon therefore means that the daemon died.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::protocol::{Code, Failure};
 
-/// What the file holds.
+/// The contents of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// The daemon's process id.
@@ -22,23 +23,23 @@ pub struct State {
     pub sessions: Vec<Held>,
 }
 
-/// A session, as far as it matters without its daemon.
+/// The part of a session that matters without its daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// The session's number.
     pub session: u32,
-    /// The program, as it was given.
+    /// The program's name, as given.
     pub program: String,
     /// Its process id.
     pub pid: i32,
-    /// When that process began, in the kernel's ticks: a process id alone may be another's by now.
+    /// The start time of the process, in the kernel's ticks: a process id alone may have been reused.
     pub began: Option<u64>,
     /// The recording's folder.
     pub recording: PathBuf,
 }
 
 impl State {
-    /// Reads the file; `None` where there is none, or none that can be read.
+    /// Reads the file; `None` if it is missing or unreadable.
     #[must_use]
     pub fn read(path: &Path) -> Option<State> {
         let text = fs::read_to_string(path).ok()?;
@@ -63,7 +64,7 @@ impl State {
         write().map_err(Error::io(format!("write {}", path.display())))
     }
 
-    /// Tells of the daemon's death, if it held anything.
+    /// Describes the daemon's death, if it held any session.
     #[must_use]
     pub fn death(&self) -> Option<Failure> {
         let last = self.sessions.last()?;
@@ -80,7 +81,7 @@ impl State {
 }
 
 impl Held {
-    /// Notes a session down.
+    /// Makes the note of a session.
     #[must_use]
     pub fn new(session: u32, program: String, pid: i32, recording: PathBuf) -> Held {
         Held {
@@ -108,10 +109,10 @@ impl Held {
     }
 }
 
-/// Returns when a process began; `None` if there is none.
+/// Returns the start time of a process; `None` if it does not exist.
 fn began(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything. The state is the 3rd field, the start the 22nd.
+    // The name is in parentheses and may contain any character. The state is the 3rd field, the start the 22nd.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     match fields.next()? {

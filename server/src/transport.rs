@@ -1,4 +1,5 @@
-//! How a client asks for verbs: typed, in this process or over the daemon's socket, and no text in between that it would see.
+//! How a client sends requests for verbs: typed, in this process or over the daemon's socket. The client never sees the
+//! JSON.
 
 use std::sync::Arc;
 
@@ -10,12 +11,12 @@ use crate::past::Past;
 use crate::session::Sessions;
 use crate::verbs::{Asked, Call, Verb};
 
-/// Who answers verbs.
+/// Something that answers verbs.
 pub trait Transport {
-    /// Asks for verb `V` and waits for its reply.
+    /// Sends a request for verb `V` and waits for its reply.
     ///
     /// # Errors
-    /// The verb's failure, or that of the way to who answers.
+    /// The verb or the connection fails.
     fn call<V: Verb>(
         &mut self,
         args: &V::Args,
@@ -35,7 +36,7 @@ impl Transport for Client {
     }
 }
 
-/// A recording that is looked at in this process.
+/// Answers verbs about a recording in this process.
 pub struct InProcess {
     sessions: Arc<Sessions>,
     config: Config,
@@ -43,7 +44,7 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// Looks at a recording.
+    /// Makes a transport for a recording.
     #[must_use]
     pub fn new(past: Past) -> InProcess {
         InProcess {
@@ -53,7 +54,7 @@ impl InProcess {
         }
     }
 
-    /// Returns what ends a search through time when it is set. Whoever sets it clears it before the next one.
+    /// Returns a flag that, when set, ends a search through time. The caller clears it before the next one.
     #[must_use]
     pub fn interrupt(&self) -> Arc<Gone> {
         Arc::clone(&self.interrupt)

@@ -1,5 +1,5 @@
-//! Goal: the daemon lets in whom it should, answers several clients, and ends when nobody needs it. Method: it serves in a
-//! thread of the test, in a folder of its own; its end is waited for, never slept for.
+//! Goal: the daemon accepts only its user, answers several clients, and ends when it is no longer needed. Method: it
+//! serves from a thread of the test in its own folder. The tests wait for its end and never sleep.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +30,7 @@ fn config(idle_minutes: f64) -> Config {
     config
 }
 
-/// Starts one and connects; what is tried before it listens finds nobody.
+/// Starts a daemon and connects; attempts before it listens find none.
 fn served(idle_minutes: f64) -> (Served, Client) {
     let folder = tempfile::tempdir().unwrap();
     let paths = Paths::in_folder(folder.path().join("run"));
@@ -56,7 +56,7 @@ fn served(idle_minutes: f64) -> (Served, Client) {
 }
 
 impl Served {
-    /// Waits until it has ended by itself.
+    /// Waits until the daemon has ended by itself.
     fn end(self) -> (TempDir, Paths) {
         self.thread.join().unwrap().unwrap();
         (self.folder, self.paths)
@@ -172,7 +172,7 @@ fn a_socket_that_was_left_behind_is_in_nobodys_way() {
     assert!(paths.socket().exists());
     let none = Client::connect(&paths).err().unwrap();
     assert_eq!(failure(none).code, Code::NoSession);
-    // Nobody comes: it ends by itself, and takes the socket with it.
+    // Without clients, it ends by itself and removes the socket.
     serve(&paths, config(0.001), None).unwrap();
     assert!(!paths.socket().exists());
 }

@@ -1,4 +1,4 @@
-//! Searches through a recording end when somebody wants them to, and leave what is looked at as it is.
+//! Interrupted searches through a recording end, and leave the current position unchanged.
 
 use std::sync::Arc;
 

@@ -295,6 +295,7 @@ fn manifest() -> Manifest {
             tsc_base: TSC_BASE,
         },
         settings: Settings::default(),
+        launch: None,
     }
 }
 

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 pub use live::{
     ByteBuf, Exception, ExceptionPhase, GENERAL_REGISTERS, LiveProbe, LogFormat, LogKind, LogPart,
-    LogValue, MAX_STACK_LEN, Passed, Pause, PauseReason, ProbeKind, ProbePlace, ProbeState,
-    REGISTER_NAMES, SavedRegisters, Snapshot, SnapshotReason, VECTOR_LEN, VECTOR_REGISTERS,
-    Watched, Write,
+    LogValue, LoggedWrite, MAX_STACK_LEN, Passed, Pause, PauseReason, ProbeKind, ProbePlace,
+    ProbeState, REGISTER_NAMES, SavedRegisters, Snapshot, SnapshotReason, VECTOR_LEN,
+    VECTOR_REGISTERS, Watched, Write,
 };
 
 pub use crate::wire::GapReason;
@@ -178,6 +178,8 @@ pub enum Control {
     Snapshot(Snapshot),
     /// How the words of a logpoint's records become a message. No event.
     LogFormat(LogFormat),
+    /// The program wrote to a place whose writes are logged.
+    LoggedWrite(Box<LoggedWrite>),
 }
 
 impl Control {
@@ -200,6 +202,7 @@ impl Control {
             Self::Probe(probe) => Some(probe.ticks),
             Self::Pause(pause) => Some(pause.ticks),
             Self::Write(write) => Some(write.ticks),
+            Self::LoggedWrite(write) => Some(write.ticks),
             Self::Exception(exception) => Some(exception.ticks),
             Self::Snapshot(snapshot) => Some(snapshot.ticks),
             Self::LogFormat(format) => Some(format.ticks),

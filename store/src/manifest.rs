@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+pub use serde_bytes::ByteBuf;
 
 pub use crate::clock::ClockCalibration;
 
@@ -45,6 +46,9 @@ pub struct Manifest {
     pub clock: ClockCalibration,
     /// The settings that the user chose.
     pub settings: Settings,
+    /// What it takes to start the target once more; none if it ran before, or in recordings of before.
+    #[serde(default)]
+    pub launch: Option<Launch>,
 }
 
 /// The machine a recording was made on.
@@ -68,6 +72,39 @@ pub struct Settings {
     /// The data captured with each enter and leave, for people.
     #[serde(default)]
     pub captures: Vec<String>,
+    /// Whether the kernel was told to put the target and its libraries at the same addresses in each run.
+    #[serde(default)]
+    pub no_aslr: bool,
+    /// The places whose writes are logged from the start, as given.
+    #[serde(default)]
+    pub log_writes: Vec<String>,
+}
+
+/// How the target was started, byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The program and its arguments.
+    pub argv: Vec<ByteBuf>,
+    /// Its working directory.
+    pub cwd: ByteBuf,
+    /// Its environment: `NAME=VALUE` each.
+    pub env: Vec<ByteBuf>,
+    /// Its standard input.
+    pub stdin: Stdin,
+    /// The options of `record` that ask for the same recording.
+    pub options: Vec<String>,
+}
+
+/// What a target's standard input was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stdin {
+    /// A file, read from its beginning.
+    File(ByteBuf),
+    /// A terminal.
+    Terminal,
+    /// Something that cannot be read once more: a pipe, a socket, a file from its middle.
+    Once,
 }
 
 /// The action of a thread of the target when its ring is full.

@@ -365,6 +365,7 @@ pub fn manifest() -> Manifest {
             tsc_base: 0,
         },
         settings: Settings::default(),
+        launch: None,
     }
 }
 

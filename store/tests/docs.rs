@@ -145,6 +145,7 @@ fn the_format_page_lists_every_column_and_kind() {
         EventKind::Pause,
         EventKind::Resume,
         EventKind::Write,
+        EventKind::LoggedWrite,
         EventKind::Logpoint,
         EventKind::Exception,
         EventKind::ConditionError,

@@ -78,13 +78,26 @@ impl Live {
     /// A command line for the test's own daemon.
     #[must_use]
     pub fn command(&self, words: &[&str]) -> Program {
+        self.program(Hindsight::path(), words)
+    }
+
+    /// The folder of the daemon's socket: `XDG_RUNTIME_DIR` of its clients.
+    #[must_use]
+    pub fn runtime(&self) -> &Path {
+        self.runtime.path()
+    }
+
+    /// Another program, with the environment that leads to the test's own daemon.
+    #[must_use]
+    pub fn program(&self, path: &Path, words: &[&str]) -> Program {
         let home = self.scratch.path().to_path_buf();
         // The data is fetched once for all tests.
         let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(
             || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache"),
             PathBuf::from,
         );
-        Hindsight::command(&self.scratch, words)
+        Program::new(path, self.scratch.path())
+            .args(words)
             .env("XDG_RUNTIME_DIR", self.runtime.path())
             .env("HOME", home)
             .env("XDG_CACHE_HOME", cache)

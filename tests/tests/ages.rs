@@ -61,7 +61,7 @@ fn shown(recording: &Recording, scratch: &Scratch, seqs: &[u64]) -> Vec<Shown> {
     for seq in seqs {
         script.push_str(&format!("goto {seq}\n"));
         for name in NAMES {
-            script.push_str(&format!("print {name}\n"));
+            script.push_str(&format!("print --full {name}\n"));
         }
     }
     let path = scratch.join("script");

@@ -310,7 +310,7 @@ fn a_question_with_too_much_work_is_given_up_and_the_session_answers() {
     let refused = live.refused(&["print", "ring[2000000]"]);
     let why = refused["message"].as_str().expect("text");
     assert!(why.contains("leads back to the node"), "{refused:#}");
-    let locals = live.command(&["locals"]).run().text();
+    let locals = live.command(&["locals", "--full"]).run().text();
     assert!(
         locals.contains("the rest is left out: its text has more than"),
         "{locals}"

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "agent",
     "store",
     "debuginfo",
@@ -15,6 +15,7 @@ const CRATES: [&str; 11] = [
     "replay",
     "query",
     "server",
+    "gateway",
     "repl",
     "tests",
 ];

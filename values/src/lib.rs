@@ -1,5 +1,5 @@
 //! What values look like, and what they are as numbers and bytes: containers by what they hold, rendering, floating-point formats,
-//! encoding and writes.
+//! encoding and writes; quantities and texts for people.
 //!
 //! A [`Value`](debuginfo::Value) is of `debuginfo`, which says where its parts are. Nothing here reads debug information itself, and damaged
 //! values never make it panic.
@@ -8,23 +8,30 @@
 mod cast;
 pub mod containers;
 mod decimal;
+mod draft;
 mod encode;
+mod fit;
 mod fixed;
 mod floats;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod natural;
+pub mod one_line;
 mod printer;
+pub mod quantity;
 mod render;
 mod scalar;
 mod strings;
 mod write;
 
 pub use cast::{cast, float};
+pub use draft::Draft;
 pub use encode::{encode, encode_value};
+pub use natural::Later;
 pub use printer::{Children, Presented, Printer, printer_for};
 pub use render::{
-    Format, RenderOptions, children, render, render_certain, render_known, render_with,
+    Format, RenderOptions, Rendered, children, render, render_certain, render_known,
+    render_shortened, render_with,
 };
 pub use strings::{Text, text_at};
 pub use write::{Write, WriteTarget, writes};

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::containers::Limits;
+use crate::containers::{Container, Limits};
+use crate::draft::Draft;
+use crate::fit::fit;
 use crate::printer::{Children, Presented, Printer, printer_for};
 use crate::render::{Format, RenderOptions, absent, field_name, is_number, unknown};
 use crate::scalar::{scalar, symbol};
@@ -15,16 +17,57 @@ use debuginfo::value::{Look, Value, ada, inside, number, variants};
 /// Equal elements in a row that are counted instead of shown.
 const REPEATS: u64 = 10;
 /// Bytes of text after which the rest is left out.
-const MAX_TEXT: usize = 1 << 16;
+pub(crate) const MAX_TEXT: usize = 1 << 16;
 /// Values that one text is made of; those behind are left out.
-const MAX_VALUES: usize = 1 << 14;
+pub(crate) const MAX_VALUES: usize = 1 << 14;
+/// Characters of a value without parts that are written at once; longer ones wait for what is beside them.
+const MAX_AT_ONCE: usize = 40;
 /// How long one text may take. Each value is read from a program or a recording, and nobody waits for more.
 const MAX_TIME: Duration = Duration::from_secs(3);
 
+/// A value inside another that is written later, if there is room.
+#[derive(Debug, Clone)]
+pub struct Later {
+    value: Value,
+    depth: usize,
+    /// Containers around it.
+    containers: usize,
+    path: Path,
+}
+
+/// How a part is reached from the whole, as an expression continues: `.a[3]`.
+#[derive(Debug, Clone, Default)]
+struct Path {
+    text: String,
+    /// It leads only to something around the part.
+    is_around: bool,
+}
+
+impl Path {
+    /// Goes on to a part inside, by what an expression says for it; `None` if there is nothing to say.
+    fn step(&self, step: Option<&str>) -> Path {
+        match step {
+            Some(step) if !self.is_around => Path {
+                text: format!("{}{step}", self.text),
+                is_around: false,
+            },
+            _ => Path {
+                text: self.text.clone(),
+                is_around: true,
+            },
+        }
+    }
+}
+
+/// What continues the expression of something around a part of the same value.
+const SAME: Option<&str> = Some("");
+
 pub(super) struct Renderer<'a> {
-    options: &'a RenderOptions,
+    options: RenderOptions,
     look: Look<'a>,
-    out: String,
+    out: Draft<Later>,
+    /// The way to the value that is written.
+    path: Path,
     /// Bytes of text that are written and not yet in `out`.
     spent: usize,
     /// Values that were begun.
@@ -40,9 +83,10 @@ pub(super) struct Renderer<'a> {
 impl<'a> Renderer<'a> {
     pub(super) fn new(options: &'a RenderOptions, look: Look<'a>) -> Renderer<'a> {
         Renderer {
-            options,
+            options: *options,
             look,
-            out: String::new(),
+            out: Draft::default(),
+            path: Path::default(),
             spent: 0,
             values: 0,
             start: Instant::now(),
@@ -51,12 +95,115 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    pub(super) fn text(mut self, value: &Value) -> String {
-        self.value(value, self.options.max_depth);
+    /// Returns the text, and the path of what is left out first if something is.
+    pub(super) fn text(mut self, value: &Value) -> (String, Option<String>) {
+        let depth = self.options.max_depth;
+        let (mut text, left_out) = match self.options.max_chars {
+            None => {
+                self.value(value, depth);
+                (std::mem::take(&mut self.out).into_text(), None)
+            }
+            Some(budget) => self.fitted(value, depth, budget),
+        };
+        self.spent = text.len();
         if let Some(limit) = self.limit() {
-            self.push(&format!(" <the rest is left out: {limit}>"));
+            text.push_str(&format!(" <the rest is left out: {limit}>"));
         }
-        self.out
+        (text, left_out)
+    }
+
+    fn fitted(&mut self, value: &Value, depth: usize, budget: usize) -> (String, Option<String>) {
+        let whole = Later {
+            value: value.clone(),
+            depth,
+            containers: 0,
+            path: Path::default(),
+        };
+        let stub = self.stub(value);
+        let max_string = self.options.max_string;
+        let fitted = fit(whole, stub, budget, &mut |part, limit| {
+            self.options.max_string = limit.map_or(max_string, |limit| limit.min(max_string));
+            self.containers = part.containers;
+            self.path = part.path.clone();
+            self.value(&part.value, part.depth);
+            std::mem::take(&mut self.out)
+        });
+        let left_out = fitted
+            .left_out
+            .map(|part| part.map_or_else(String::new, |p| p.path.text));
+        (fitted.text, left_out)
+    }
+
+    /// Writes a part of the value that is written, or leaves it for later. `step` continues the expression of the value.
+    fn part(&mut self, value: &Value, depth: usize, step: Option<&str>) {
+        if self.options.max_chars.is_none() {
+            return self.value(value, depth);
+        }
+        if self.containers > 0
+            && !self.options.raw
+            && let Some(Err(why)) = Container::of(value, &self.look)
+        {
+            return self.push(&unknown(why));
+        }
+        if self.is_plain(value) {
+            let before = std::mem::take(&mut self.out);
+            self.value(value, depth);
+            let written = std::mem::replace(&mut self.out, before);
+            let words = written.words().map(|words| words.chars().count());
+            if words.is_some_and(|count| count <= MAX_AT_ONCE) {
+                return self.out.append(written);
+            }
+        }
+        let later = Later {
+            value: value.clone(),
+            depth,
+            containers: self.containers,
+            path: self.path.step(step),
+        };
+        let stub = self.stub(value);
+        self.out.push_later(later, stub);
+    }
+
+    /// Tells whether a value has no parts.
+    fn is_plain(&self, value: &Value) -> bool {
+        let ty = value.ty.strip();
+        let has_printer = !self.options.raw && printer_for(&ty).is_some();
+        match ty.kind() {
+            _ if has_printer => false,
+            TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Array => false,
+            TypeKind::Reference | TypeKind::RvalueReference => false,
+            TypeKind::Pointer => !self.follows(&ty),
+            _ => true,
+        }
+    }
+
+    /// What stands for a value that is not written.
+    fn stub(&self, value: &Value) -> String {
+        let ty = value.ty.strip();
+        match ty.kind() {
+            TypeKind::Pointer => match value.as_address() {
+                Ok(address) => format!("{address:#x}"),
+                Err(_) => "...".to_owned(),
+            },
+            TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Array => {
+                "{...}".to_owned()
+            }
+            _ => "...".to_owned(),
+        }
+    }
+
+    /// An item of several begins, its separator included; it counts as `count`.
+    fn item(&mut self, count: u64) {
+        if self.options.max_chars.is_some() {
+            self.out.begin_item(count);
+        }
+    }
+
+    /// The items end, and those that were counted are all.
+    fn end_items(&mut self) {
+        if self.options.max_chars.is_some() {
+            self.out.end_items(Some(0));
+        }
     }
 
     /// What was reached of what one text may cost.
@@ -72,7 +219,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn push(&mut self, text: &str) {
-        self.out.push_str(text);
+        self.out.push(text);
     }
 
     fn is_full(&self) -> bool {
@@ -95,7 +242,7 @@ impl<'a> Renderer<'a> {
             && let Some(printer) = printer_for(&ty)
         {
             match self.line(printer, value, depth) {
-                Some(Ok(line)) => return self.push(&line),
+                Some(Ok(line)) => return self.out.append(line),
                 // One of many that are damaged: its members would be as much noise.
                 Some(Err(why)) if self.containers > 0 => return self.push(&unknown(why)),
                 Some(Err(why)) => {
@@ -119,20 +266,21 @@ impl<'a> Renderer<'a> {
         printer: &dyn Printer,
         value: &Value,
         depth: usize,
-    ) -> Option<Result<String, Unknown>> {
+    ) -> Option<Result<Draft<Later>, Unknown>> {
         let (look, spent) = (self.look, self.spent);
         let limits = Limits {
             elements: self.options.max_elements,
             text: self.options.max_string,
+            has_budget: self.options.max_chars.is_some(),
         };
         self.containers += 1;
-        let line = printer.line(value, &look, &limits, &mut |inner| {
-            let start = self.out.len();
+        let line = printer.line(value, &look, &limits, &mut |inner, step| {
+            let before = std::mem::take(&mut self.out);
             match depth {
                 0 => self.push("..."),
-                depth => self.value(inner, depth - 1),
+                depth => self.part(inner, depth - 1, step),
             }
-            let text = self.out.split_off(start);
+            let text = std::mem::replace(&mut self.out, before);
             self.spent += text.len();
             text
         });
@@ -184,7 +332,7 @@ impl<'a> Renderer<'a> {
             Children::None => {}
             Children::Transparent(inner) => {
                 self.push(gap);
-                self.value(&inner, depth);
+                self.part(&inner, depth, SAME);
             }
             Children::Text(bytes) => {
                 self.push(gap);
@@ -195,30 +343,35 @@ impl<'a> Renderer<'a> {
                 let more = cut(values.len());
                 self.push(gap);
                 self.push("{");
-                self.elements(values.len() as u64, more, depth, |at| {
-                    values.get(at as usize).cloned()
-                });
+                let element = |at: u64| values.get(at as usize).cloned();
+                self.elements(values.len() as u64, more, depth, element, |_| None);
                 self.push("}");
             }
             Children::Map(pairs) => {
                 let more = cut(pairs.len());
                 self.push(&format!("{gap}{{"));
                 for (at, (key, value)) in pairs.iter().enumerate() {
+                    self.item(1);
                     self.push(if at > 0 { ", [" } else { "[" });
-                    self.value(key, depth);
+                    self.part(key, depth, None);
                     self.push("] = ");
-                    self.value(value, depth);
+                    self.part(value, depth, None);
                 }
-                self.push(if more { "..." } else { "" });
+                match more {
+                    true => self.out.push_cut(),
+                    false => self.end_items(),
+                }
                 self.push("}");
             }
             Children::Fields(fields) => {
                 self.push(&format!("{gap}{{"));
                 for (at, (name, value)) in fields.iter().enumerate() {
+                    self.item(1);
                     self.push(if at > 0 { ", " } else { "" });
                     self.push(&format!("{name} = "));
-                    self.value(value, depth);
+                    self.part(value, depth, None);
                 }
+                self.end_items();
                 self.push("}");
             }
         }
@@ -226,10 +379,17 @@ impl<'a> Renderer<'a> {
 
     fn reference(&mut self, value: &Value, depth: usize) {
         match value.deref(&self.look) {
-            Ok(target) if depth > 0 => self.value(&target, depth - 1),
+            Ok(target) if depth > 0 => self.part(&target, depth - 1, SAME),
             Ok(_) => self.push("..."),
             Err(why) => self.push(&unknown(why)),
         }
+    }
+
+    /// Tells whether a pointer is shown as what it points to.
+    fn follows(&self, ty: &Type) -> bool {
+        ty.language() == Language::Rust
+            && ty.plain_name().is_some_and(|n| n.starts_with('&'))
+            && self.options.format == Format::Natural
     }
 
     fn pointer(&mut self, value: &Value, ty: &Type, depth: usize) {
@@ -242,15 +402,12 @@ impl<'a> Renderer<'a> {
         }
         let target = ty.target().map(|t| t.strip());
         let kind = target.as_ref().map(Type::kind);
-        let follows = ty.language() == Language::Rust
-            && ty.plain_name().is_some_and(|n| n.starts_with('&'))
-            && self.options.format == Format::Natural;
-        if follows
+        if self.follows(ty)
             && depth > 0
             && let Ok(target) = value.deref(&self.look)
         {
             self.push("&");
-            return self.value(&target, depth - 1);
+            return self.part(&target, depth - 1, None);
         }
         self.push(&format!("{address:#x}"));
         if let (Some(TypeKind::Char { .. }), Some(target)) = (kind, &target)
@@ -286,7 +443,7 @@ impl<'a> Renderer<'a> {
         let text = strings::to_utf8(&bytes[..end], width);
         self.push(&strings::quoted(&text, '"'));
         if more || end < bytes.len() {
-            self.push("...");
+            self.out.push_cut();
         }
     }
 
@@ -335,7 +492,12 @@ impl<'a> Renderer<'a> {
         let is_rust = ty.language() == Language::Rust;
         self.push(if is_rust { "[" } else { "{" });
         let look = self.look;
-        self.elements(count, false, depth - 1, |at| value.nth(at, &look).ok());
+        // Other languages write an element in another way.
+        let has_steps = matches!(ty.language(), Language::C | Language::Cpp | Language::Rust)
+            && ty.is_plain_array();
+        let step = |at: u64| has_steps.then(|| format!("[{}]", ty.index_of(at)));
+        let element = |at: u64| value.nth(at, &look).ok();
+        self.elements(count, false, depth - 1, element, step);
         self.push(if is_rust { "]" } else { "}" });
     }
 
@@ -345,7 +507,9 @@ impl<'a> Renderer<'a> {
         more: bool,
         depth: usize,
         element: impl Fn(u64) -> Option<Value>,
+        step: impl Fn(u64) -> Option<String>,
     ) {
+        let has_budget = self.options.max_chars.is_some();
         let (mut at, mut shown) = (0, 0);
         while at < count && shown < self.options.max_elements && !self.is_full() {
             let Some(value) = element(at) else { break };
@@ -364,19 +528,24 @@ impl<'a> Renderer<'a> {
                 next += 1;
             }
             let run = next - at;
+            let is_run = run > REPEATS;
+            self.item(if is_run { run } else { 1 });
             self.push(if at > 0 { ", " } else { "" });
-            self.value(&value, depth);
-            if run > REPEATS {
+            self.part(&value, depth, step(at).as_deref());
+            if is_run {
                 self.push(&format!(" <repeats {run} times>"));
                 at = next;
-                shown += REPEATS as usize;
+                // Within a budget it is one of the few that are shown.
+                shown += if has_budget { 1 } else { REPEATS as usize };
             } else {
                 at += 1;
                 shown += 1;
             }
         }
-        if at < count || more {
-            self.push("...");
+        match (at < count || more, has_budget) {
+            (true, true) => self.out.end_items((!more).then_some(count - at)),
+            (true, false) => self.push("..."),
+            (false, _) => self.end_items(),
         }
     }
 
@@ -409,6 +578,9 @@ impl<'a> Renderer<'a> {
             if member.name.is_none() && member.bits.is_some() {
                 continue;
             }
+            if member.role == Role::Base && is_nothing_of_std(&member.ty) {
+                continue;
+            }
             let inner = inside::member_value(value, &member, &self.look);
             if member.role == Role::VirtualBase
                 && let Ok(Some(address)) = inner.as_ref().map(Value::address)
@@ -418,8 +590,15 @@ impl<'a> Renderer<'a> {
                 }
                 self.shared.push(address);
             }
+            self.item(1);
             self.push(if first { "" } else { ", " });
             first = false;
+            let named = member.name.as_ref().map(|name| format!(".{name}"));
+            let step = match member.role {
+                Role::Static => None,
+                Role::Base | Role::VirtualBase => SAME,
+                _ => named.as_deref().or(SAME),
+            };
             match (&member.name, member.role) {
                 (_, Role::Base | Role::VirtualBase) => {
                     self.push(&format!("<{}> = ", member.ty.name()));
@@ -430,11 +609,14 @@ impl<'a> Renderer<'a> {
             }
             match inner {
                 // A static member may be of the class's own type.
-                Ok(inner) if member.role == Role::Static => self.value(&inner, depth.min(2) - 1),
-                Ok(inner) => self.value(&inner, depth - 1),
+                Ok(inner) if member.role == Role::Static => {
+                    self.part(&inner, depth.min(2) - 1, step);
+                }
+                Ok(inner) => self.part(&inner, depth - 1, step),
                 Err(why) => self.push(&unknown(why)),
             }
         }
+        self.end_items();
         if let Some(why) = why {
             let gap = if first { "" } else { ", " };
             self.push(&format!("{gap}<unknown: which variant it is: {why}>"));
@@ -446,7 +628,11 @@ impl<'a> Renderer<'a> {
         let full = ty.plain_name().unwrap_or_default().to_owned();
         if ty.variants().is_some() {
             return match value.variant(&self.look) {
-                Ok((name, data)) => self.fields(&data, &data.ty.strip(), &name, depth),
+                Ok((name, data)) => {
+                    // What is in a variant has no name that is valid for all.
+                    self.path = self.path.step(None);
+                    self.fields(&data, &data.ty.strip(), &name, depth);
+                }
                 Err(why) => self.push(&unknown(why)),
             };
         }
@@ -508,15 +694,18 @@ impl<'a> Renderer<'a> {
             (false, false) => " { ",
         });
         for (at, member) in members.iter().enumerate() {
+            self.item(1);
             self.push(if at > 0 { ", " } else { "" });
+            let field = field_name(&plain(member), ty.language());
             if !is_tuple {
-                self.push(&format!("{}: ", field_name(&plain(member), ty.language())));
+                self.push(&format!("{field}: "));
             }
             match inside::member_value(value, member, &self.look) {
-                Ok(inner) => self.value(&inner, depth - 1),
+                Ok(inner) => self.part(&inner, depth - 1, Some(&format!(".{field}"))),
                 Err(why) => self.push(&unknown(why)),
             }
         }
+        self.end_items();
         self.push(match (is_tuple, members.len()) {
             (true, 1) if name.is_empty() => ",)",
             (true, _) => ")",
@@ -528,4 +717,11 @@ impl<'a> Renderer<'a> {
         let text = scalar(value, ty, self.options.format, &self.look);
         self.push(&text.unwrap_or_else(|why| format!("<unknown: {why}>")));
     }
+}
+
+/// Tells whether a base class is one of the standard library's that hold nothing: people do not know of them.
+fn is_nothing_of_std(ty: &Type) -> bool {
+    let ty = ty.strip();
+    let is_std = |name: String| name.starts_with("std::") || name.starts_with("__gnu_cxx::");
+    ty.members().is_empty() && !ty.is_declaration() && ty.own_name().is_some_and(is_std)
 }

@@ -1,6 +1,8 @@
 //! The seam for types that are shown otherwise than as their members: strings, vectors, maps.
 
 use crate::containers;
+use crate::draft::Draft;
+use crate::natural::Later;
 use debuginfo::types::Type;
 use debuginfo::value::Look;
 use debuginfo::value::Value;
@@ -59,7 +61,7 @@ pub trait Printer: Sync {
         look: &Look<'_>,
         limits: &containers::Limits,
         show: containers::Show,
-    ) -> Option<Result<String, Unknown>> {
+    ) -> Option<Result<Draft<Later>, Unknown>> {
         let _ = (value, look, limits, show);
         None
     }

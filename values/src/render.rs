@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::natural::Renderer;
+use crate::natural::{MAX_TEXT, MAX_VALUES, Renderer};
 use crate::printer::{Children, printer_for};
 use debuginfo::location::ValuePlace;
 use debuginfo::types::{Language, Role, TypeKind};
@@ -42,8 +42,49 @@ pub struct RenderOptions {
     pub max_elements: usize,
     /// Characters of one text.
     pub max_string: usize,
+    /// Characters of the whole text: it never has more, save for marks behind it. What is outside is shown before what is
+    /// inside it; what does not fit becomes `{...}`, and elements that are left out are counted. `None`: no such budget.
+    pub max_chars: Option<usize>,
     /// Show the members even of what a printer would show by its meaning.
     pub raw: bool,
+}
+
+/// Characters of a value that is shown beside others.
+pub const CHARS_OF_MANY: usize = 400;
+/// Characters of a value that was asked for.
+pub const CHARS_OF_ONE: usize = 2_000;
+/// Elements of one array or container that are shown within such a budget.
+pub const ELEMENTS: usize = 10;
+
+impl RenderOptions {
+    /// Returns how one of many values is shown: variables, arguments, changes.
+    #[must_use]
+    pub fn one_of_many() -> RenderOptions {
+        RenderOptions {
+            max_chars: Some(CHARS_OF_MANY),
+            max_elements: ELEMENTS,
+            ..RenderOptions::default()
+        }
+    }
+
+    /// Returns how a value is shown that was asked for.
+    #[must_use]
+    pub fn asked_for() -> RenderOptions {
+        RenderOptions {
+            max_chars: Some(CHARS_OF_ONE),
+            ..RenderOptions::one_of_many()
+        }
+    }
+
+    /// Returns how all of a value is shown, as far as one text goes.
+    #[must_use]
+    pub fn full() -> RenderOptions {
+        RenderOptions {
+            max_elements: MAX_VALUES,
+            max_string: MAX_TEXT,
+            ..RenderOptions::default()
+        }
+    }
 }
 
 impl Default for RenderOptions {
@@ -53,6 +94,7 @@ impl Default for RenderOptions {
             max_depth: 20,
             max_elements: 200,
             max_string: 200,
+            max_chars: None,
             raw: false,
         }
     }
@@ -73,12 +115,34 @@ pub fn render(
 /// As [`render`].
 #[must_use]
 pub fn render_with(value: &Value, options: &RenderOptions, look: &Look<'_>) -> String {
-    let (mut text, certainty) = render_certain(value, options, look);
-    let is_shown = value.bytes.is_ok() || value.is_partly_known(look.machine);
-    if let (Certainty::Stale { as_of }, true) = (certainty, is_shown) {
-        text.push_str(&format!(" <stale: as of event {as_of}>"));
+    let rendered = render_shortened(value, options, look);
+    rendered.with_age(value, look)
+}
+
+/// The text of a value, and what to know of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The text, without a word about its age.
+    pub text: String,
+    /// How old the bytes are, and all memory that was read besides, such as the text behind a pointer, what was seen first.
+    pub certainty: Certainty,
+    /// The budget left something out: what to append to the value's expression to see the first such part, or a part
+    /// around it; empty for the value itself.
+    pub left_out: Option<String>,
+}
+
+impl Rendered {
+    /// Returns the text of `value`, and which event it is from if it may have changed since.
+    #[must_use]
+    pub fn with_age(&self, value: &Value, look: &Look<'_>) -> String {
+        let is_shown = value.bytes.is_ok() || value.is_partly_known(look.machine);
+        match (self.certainty, is_shown) {
+            (Certainty::Stale { as_of }, true) => {
+                format!("{} <stale: as of event {as_of}>", self.text)
+            }
+            _ => self.text.clone(),
+        }
     }
-    text
 }
 
 /// Returns the value as text without a word about its age, and that: of its bytes and of all memory that was read besides,
@@ -89,6 +153,13 @@ pub fn render_certain(
     options: &RenderOptions,
     look: &Look<'_>,
 ) -> (String, Certainty) {
+    let rendered = render_shortened(value, options, look);
+    (rendered.text, rendered.certainty)
+}
+
+/// As [`render_certain`], and says whether [`RenderOptions::max_chars`] left something out.
+#[must_use]
+pub fn render_shortened(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Rendered {
     let noting = Noting {
         machine: look.machine,
         oldest: Cell::new(value.certainty),
@@ -98,8 +169,12 @@ pub fn render_certain(
         space: look.space,
         machine: &noting,
     };
-    let text = Renderer::new(options, look).text(value);
-    (text, noting.oldest.get())
+    let (text, left_out) = Renderer::new(options, look).text(value);
+    Rendered {
+        text,
+        certainty: noting.oldest.get(),
+        left_out,
+    }
 }
 
 /// Returns the value as text if it is known. Of a pointer to a text whose bytes are not known, only the address.

@@ -1,6 +1,7 @@
-//! Decides whether a C++ class is passed by reference: non-trivial copying or destruction (Itanium C++ ABI, 3.1.2.3).
+//! Decides whether a C++ class is passed by reference because copying or destroying it is non-trivial (Itanium C++ ABI,
+//! 3.1.2.3).
 //!
-//! DWARF 5 says so (`DW_AT_calling_convention`). For older versions the members and special member functions tell.
+//! DWARF 5 states it (`DW_AT_calling_convention`). For older versions, the members and special member functions tell.
 
 use gimli::constants as dw;
 use gimli::{AttributeValue, DwVirtuality};
@@ -10,11 +11,11 @@ use super::members::Member;
 use super::shape::Shape;
 use crate::dies::Die;
 
-/// How objects of a class are passed; of several answers for the parts, the greatest holds for the whole.
+/// How objects of a class are passed. The answer for a class is the greatest of the answers for its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ClassPassing {
     ByValue,
-    /// The debug information does not tell functions that the compiler wrote from the programmer's.
+    /// The debug information does not distinguish the compiler's functions from the programmer's.
     Unclear,
     ByReference,
 }
@@ -56,7 +57,7 @@ impl<'a> Types<'_, '_, 'a> {
         })
     }
 
-    /// A class with virtual functions has a constructor that sets the table's address.
+    /// A class with virtual functions has a constructor that sets the vtable's address.
     fn has_vtable(&self, class: &Die<'a>) -> bool {
         let members = self.session.children(class, &[dw::DW_TAG_member]);
         members.iter().any(|member| {
@@ -84,11 +85,11 @@ impl<'a> Types<'_, '_, 'a> {
         parts.max().unwrap_or(ByValue)
     }
 
-    /// A user-provided destructor, copy or move constructor; or all copy and move constructors deleted.
+    /// Checks for a user-provided destructor, copy or move constructor, or for deleted copy and move constructors only.
     fn by_functions(&self, class: &Die<'a>) -> ClassPassing {
         let name = self.session.string(class, dw::DW_AT_name);
         let full_name = name.as_ref().map_or(&b""[..], |n| n.slice());
-        // Constructors of a class template's instance are named without the template arguments.
+        // Constructors of a class template instance are named without the template arguments.
         let name = full_name.split(|b| *b == b'<').next().unwrap_or_default();
         let mut deleted = 0;
         let mut usable = 0;
@@ -111,7 +112,7 @@ impl<'a> Types<'_, '_, 'a> {
                 }
             }
             if self.session.flag(&function, dw::DW_AT_deleted) {
-                // A deleted destructor makes the class unusable by value either way.
+                // A class with a deleted destructor cannot be passed by value in either case.
                 deleted += usize::from(!is_destructor);
                 continue;
             }
@@ -122,8 +123,9 @@ impl<'a> Types<'_, '_, 'a> {
             }
             usable += usize::from(!is_destructor);
         }
-        // Whether further arguments have default values, which makes it a copy constructor, is not recorded. Where there
-        // is one without them, they have none: no copy could choose between the two.
+        // A constructor with further parameters is a copy constructor if all of them have default arguments, which
+        // DWARF does not record. If the class also has a copy constructor without further parameters, they have no
+        // defaults: overload resolution could not choose between the two.
         unclear |= copies_more && !copies;
         match deleted > 0 && usable == 0 {
             true => ByReference,
@@ -132,8 +134,8 @@ impl<'a> Types<'_, '_, 'a> {
         }
     }
 
-    /// How many arguments of a constructor follow a first one that is a reference to its own class; `None` if the first
-    /// is something else.
+    /// Returns how many parameters follow the first one of a constructor if the first is a reference to its own class,
+    /// else `None`.
     fn arguments_behind_own_class(&self, function: &Die<'a>, class: &Die<'a>) -> Option<usize> {
         let params = self
             .session
@@ -158,7 +160,7 @@ impl<'a> Types<'_, '_, 'a> {
             return Author::Compiler;
         }
         match self.session.unsigned(function, dw::DW_AT_defaulted) {
-            // DW_DEFAULTED_in_class; one defaulted outside of the class counts as the programmer's.
+            // DW_DEFAULTED_in_class. A function defaulted outside the class counts as the programmer's.
             Some(1) => Author::Compiler,
             Some(_) => Author::Programmer,
             None if self.states_defaulted(function) => Author::Programmer,
@@ -166,7 +168,7 @@ impl<'a> Types<'_, '_, 'a> {
         }
     }
 
-    /// Tells whether the unit would say that a function is defaulted or deleted.
+    /// Returns whether the unit would state that a function is defaulted or deleted.
     fn states_defaulted(&self, function: &Die<'a>) -> bool {
         if function.unit.header.version() >= 5 {
             return true;
@@ -175,7 +177,7 @@ impl<'a> Types<'_, '_, 'a> {
             let producer = self.session.string(unit, dw::DW_AT_producer)?;
             Some(is_explicit(&producer.to_string_lossy()))
         };
-        // Type units and dwz's units name no producer: they come from that of the unit that uses them.
+        // Type units and dwz's units name no producer. They come from the producer of the unit that uses them.
         let own = self.session.root(function.home, function.index).ok();
         let own = own.and_then(|root| producer(&root));
         let using = || self.session.root(self.unit.0, self.unit.1).ok();
@@ -190,8 +192,8 @@ enum Author {
     Unknown,
 }
 
-/// Tells whether a compiler marks defaulted and deleted functions before DWARF 5: gcc does since version 7, unless it was
-/// told to keep to the older standards.
+/// Returns whether a compiler marks defaulted and deleted functions before DWARF 5. gcc does since version 7, unless
+/// `-gstrict-dwarf` restricts it to the older standards.
 fn is_explicit(producer: &str) -> bool {
     let mut words = producer.split(' ');
     let is_gcc = words.next() == Some("GNU") && words.next().is_some_and(|w| w.starts_with("C++"));

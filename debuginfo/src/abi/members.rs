@@ -1,4 +1,4 @@
-//! The parts of a struct, class or union: data members and base classes with their offsets.
+//! Lists the parts of a struct, class or union: data members and base classes with their offsets.
 
 use gimli::constants as dw;
 
@@ -8,18 +8,18 @@ use crate::types::{BitRange, bit_range, constant_offset};
 
 /// A data member or a base class.
 pub(super) struct Member<'a> {
-    /// The entry of the member itself.
+    /// The DIE of the member itself.
     pub die: Die<'a>,
     /// Its type.
     pub of: Die<'a>,
     /// Bytes from the start of the record.
     pub offset: u64,
-    /// For a bit field its bits.
+    /// The bits of a bit field.
     pub bits: Option<BitRange>,
 }
 
 impl<'a> Types<'_, '_, 'a> {
-    /// Members that lie in each object, base classes included, in the order of the declaration.
+    /// Returns the members that every object contains, base classes included, in declaration order.
     pub(super) fn members(&self, record: &Die<'a>) -> Vec<Member<'a>> {
         let tags = [dw::DW_TAG_member, dw::DW_TAG_inheritance];
         let parts = self.session.children(record, &tags).into_iter();
@@ -27,7 +27,7 @@ impl<'a> Types<'_, '_, 'a> {
     }
 }
 
-/// Reads a member; `None` for one that is not part of the object (a static member) or has no type.
+/// Reads a member. Returns `None` if it is not part of the object (a static member) or has no type.
 pub(super) fn member<'a>(session: &DieReader<'_, 'a>, die: Die<'a>) -> Option<Member<'a>> {
     if session.flag(&die, dw::DW_AT_external) || session.flag(&die, dw::DW_AT_declaration) {
         return None;

@@ -1,4 +1,4 @@
-//! Types as far as passing and showing a value needs: its kind, its size, and how each calling convention passes it.
+//! What passing and showing a value requires of its type: kind, size, and how each calling convention passes it.
 
 pub(crate) mod args;
 mod cxx;
@@ -17,14 +17,14 @@ use crate::model::ValueKind;
 use crate::types::enumerators;
 use shape::{Encoding, Shape};
 
-/// Entries that may be visited to classify one type; more than any type of 16 bytes has.
+/// DIEs visited to classify one type, at most. No type of 16 bytes has as many.
 const MAX_VISITS: u32 = 4096;
-/// Types that are remembered before the memory is cleared.
+/// Types kept before the cache is cleared.
 const MAX_REMEMBERED: usize = 1 << 14;
-/// Names of an enumeration that are kept.
+/// Names kept of one enumeration.
 const MAX_ENUM_NAMES: usize = 1 << 14;
 
-/// The rules by which a function gets its arguments.
+/// The calling convention by which a function receives its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Abi {
     /// The System V convention of C and C++.
@@ -34,11 +34,11 @@ pub(crate) enum Abi {
     },
     /// What rustc does for functions of its own convention.
     Rust,
-    /// A convention nobody wrote down here (Go, D, Ada, ...).
+    /// A convention that is not implemented here (Go, D, Ada, ...).
     Other,
 }
 
-/// The register file that an eightbyte goes to.
+/// The register file that holds an eightbyte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RegClass {
     Int,
@@ -48,14 +48,14 @@ pub(crate) enum RegClass {
 /// How a value is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passing {
-    /// It has no bytes.
+    /// The value has no bytes.
     Empty,
-    /// In registers, one for each eightbyte that is not all padding. `together`: if not all fit, all of it goes to
-    /// the stack.
+    /// In registers, one for each eightbyte that is not all padding. With `together`, the whole value goes to the stack
+    /// if not all of it fits.
     Regs {
         first: Option<RegClass>,
         second: Option<RegClass>,
-        /// The byte of the value at which the second part begins.
+        /// Offset in the value, in bytes, of the second part.
         second_at: u8,
         together: bool,
     },
@@ -79,7 +79,6 @@ impl Passing {
     }
 }
 
-/// What is known of a type.
 #[derive(Debug, Clone)]
 pub(crate) struct TypeInfo {
     pub kind: ValueKind,
@@ -110,17 +109,17 @@ impl TypeInfo {
 
 type Key = (Home, usize, usize);
 
-/// Answers questions about types, remembering the answers.
+/// Classifies types and caches the answers.
 pub(crate) struct Types<'s, 't, 'a> {
     session: &'s DieReader<'t, 'a>,
-    /// The unit whose functions are asked about.
+    /// The unit whose functions are examined.
     unit: (Home, usize),
     known: RefCell<HashMap<(Key, Abi), Rc<TypeInfo>>>,
     layouts: RefCell<HashMap<Key, (u64, u64)>>,
 }
 
 impl<'s, 't, 'a> Types<'s, 't, 'a> {
-    /// `unit` is the one whose functions are asked about.
+    /// Makes a cache for functions of `unit`.
     pub(crate) fn new(session: &'s DieReader<'t, 'a>, unit: (Home, usize)) -> Types<'s, 't, 'a> {
         Types {
             session,
@@ -130,7 +129,7 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
         }
     }
 
-    /// The type that `die` describes, as `abi` passes it.
+    /// Returns the type that `die` describes, as `abi` passes it.
     pub(crate) fn info(&self, die: &Die<'a>, abi: Abi) -> Rc<TypeInfo> {
         let key = (die.key(), abi);
         if let Some(known) = self.known.borrow().get(&key) {
@@ -196,7 +195,7 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
     }
 
     fn enum_kind(&self, die: &Die<'a>, bytes: u8) -> ValueKind {
-        // Of unsigned numbers these are the bits.
+        // For unsigned enumerations, the `i64` holds the bits of the value.
         let all = enumerators(self.session, die, true).into_iter();
         let all = all.map(|one| (one.value as i64, one.name));
         let names: Vec<(i64, String)> = all.take(MAX_ENUM_NAMES).collect();

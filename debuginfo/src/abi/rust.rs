@@ -1,9 +1,10 @@
-//! How rustc passes values between functions of its own convention, read back from the layout in the debug information.
+//! How rustc passes values between functions of its own convention, reconstructed from the layout in the debug
+//! information.
 //!
-//! The convention is not promised to anyone. What is written here is what rustc does since it has kept aggregates of
-//! more than a word in memory: scalars and pairs of scalars travel in registers, each on its own; other values of at
-//! most 8 bytes as one integer; everything else by address. Callers of this module compare its answers with what the
-//! function's locations and first instructions say.
+//! The convention is not stable. rustc has used the rules below since it began to keep aggregates larger than a word in
+//! memory. Scalars and pairs of scalars travel in registers, each on its own. Other values of at most 8 bytes travel as
+//! one integer, everything else by address. Callers of this module compare its answers with the function's locations
+//! and first instructions.
 
 use gimli::constants as dw;
 
@@ -35,7 +36,7 @@ impl Scalar {
         }
     }
 
-    /// The scalar that can hold either, as rustc joins the payloads of an enum's variants.
+    /// Returns the scalar that can hold either one, the way rustc merges the payloads of an enum's variants.
     fn join(self, other: Scalar) -> Option<Scalar> {
         match (self, other) {
             (a, b) if a == b => Some(a),
@@ -47,7 +48,7 @@ impl Scalar {
     }
 }
 
-/// What rustc calls the representation of a value.
+/// The representation of a value, in rustc's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Repr {
     Zst,
@@ -79,7 +80,7 @@ impl<'a> Types<'_, '_, 'a> {
                 together: true,
             },
             Repr::Scalar(scalar) => Passing::one(scalar.class()),
-            // The halves of a pair that are wider than a register are too rare to follow further.
+            // Pairs with a half wider than a register are too rare to handle.
             Repr::Pair(a, b) if a.bytes() > 8 || b.bytes() > 8 => Passing::Unknown,
             Repr::Pair(a, b) => Passing::Regs {
                 first: Some(a.class()),
@@ -104,7 +105,7 @@ impl<'a> Types<'_, '_, 'a> {
             Shape::Unknown => Repr::Unknown,
             Shape::Void => Repr::Zst,
             _ if size == 0 => Repr::Zst,
-            // Also what keeps the sums below small.
+            // This limit also keeps the sums below small.
             Shape::Base(_) | Shape::Enum(_) if size > 16 => Repr::Unknown,
             Shape::Base(Encoding::Float | Encoding::Quad | Encoding::X87) => {
                 Repr::Scalar(Scalar::Float(size))
@@ -128,7 +129,7 @@ impl<'a> Types<'_, '_, 'a> {
         }
     }
 
-    /// The fields that have bytes, with their representation.
+    /// Returns the fields that have bytes, with their representations.
     fn fields(&self, die: &Die<'a>, depth: u32, visits: &mut u32) -> Vec<(u64, u64, Repr)> {
         let read = |m: Member<'a>| {
             let shape = self.shape(&m.of);
@@ -196,7 +197,7 @@ impl<'a> Types<'_, '_, 'a> {
         self.repr(&shape, size, depth + 1, visits)
     }
 
-    /// The tag hides in values that a field of one variant never has.
+    /// The tag is encoded in values that a field of one variant never has.
     fn niche_repr(
         &self,
         holder: &Member<'a>,
@@ -221,7 +222,7 @@ impl<'a> Types<'_, '_, 'a> {
         }
     }
 
-    /// A tag of its own: a pair with the payload if all variants keep one scalar at the same place.
+    /// A separate tag. It forms a pair with the payload if all variants keep one scalar at the same offset.
     fn tagged_repr(
         &self,
         tag: &Member<'a>,
@@ -238,7 +239,7 @@ impl<'a> Types<'_, '_, 'a> {
                 return Repr::Unknown;
             };
             let mut fields = self.fields(&die, depth, visits);
-            // The tag is listed among the fields of no variant, but be safe against it.
+            // No variant should list the tag among its fields; drop it in case one does.
             fields.retain(|(offset, ..)| *offset >= tag.offset.saturating_add(tag_size));
             common = match (fields.as_slice(), common) {
                 ([], common) => common,

@@ -1,4 +1,4 @@
-//! What a type is once qualifiers and aliases are taken off, and how many bytes it takes.
+//! What a type is without its qualifiers and aliases, and how many bytes it takes.
 
 use gimli::constants as dw;
 use gimli::{
@@ -9,7 +9,7 @@ use super::{MAX_REMEMBERED, MAX_VISITS, Types};
 use crate::dies::Die;
 use crate::types::stated_size;
 
-/// How a base type's bits are read.
+/// How the bits of a base type are interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Bool,
@@ -28,7 +28,7 @@ pub(super) enum Encoding {
     Complex,
     /// A pair of x87 extended precision numbers.
     ComplexX87,
-    /// A pair of integers, or anything else that is passed like one.
+    /// A pair of integers, or anything else that is passed like an integer.
     Other,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Types<'_, '_, 'a> {
                 }
                 _ => Shape::MemberPointer,
             },
-            // The one unspecified type that has values: `decltype(nullptr)`.
+            // The only unspecified type that has values: `decltype(nullptr)`.
             dw::DW_TAG_unspecified_type => match self.session.string(&die, gimli::DW_AT_name) {
                 Some(name) if name.slice() == b"decltype(nullptr)" => Shape::Pointer,
                 _ => Shape::Unknown,
@@ -156,7 +156,7 @@ impl<'a> Types<'_, '_, 'a> {
         })
     }
 
-    /// Size and alignment in bytes; 0 and 1 if unknown.
+    /// Returns size and alignment in bytes; 0 and 1 if unknown.
     pub(super) fn layout(&self, die: &Die<'a>) -> (u64, u64) {
         let mut visits = MAX_VISITS;
         self.layout_within(die, 0, &mut visits)
@@ -211,7 +211,7 @@ impl<'a> Types<'_, '_, 'a> {
                 (size, if *vector { size } else { align })
             }
         };
-        // A scalar larger than 16 bytes does not exist; vectors align to their size.
+        // No scalar is larger than 16 bytes. Vectors align to their size.
         let natural = match natural.is_power_of_two() {
             true => natural.min(64),
             false => 1,
@@ -222,7 +222,8 @@ impl<'a> Types<'_, '_, 'a> {
         (size, align.max(1))
     }
 
-    /// The largest alignment of the members, or 1 if one of them lies across it (a packed record).
+    /// Returns the largest alignment of the members, or 1 if a member's offset violates its alignment (a packed
+    /// record).
     fn record_align(&self, die: &Die<'a>, size: u64, depth: u32, visits: &mut u32) -> u64 {
         let mut align = 1;
         for member in self.members(die) {
@@ -235,7 +236,7 @@ impl<'a> Types<'_, '_, 'a> {
         if size.is_multiple_of(align) { align } else { 1 }
     }
 
-    /// The size of an array, from its own size or from the product of its dimensions.
+    /// Returns the size of an array, from its own size or from the product of its dimensions.
     pub(super) fn array_size(&self, die: &Die<'a>, element_size: u64) -> u64 {
         let mut die = die.clone();
         for _ in 0..64 {
@@ -254,7 +255,7 @@ impl<'a> Types<'_, '_, 'a> {
         let count = |dimension: &Die<'a>| {
             let upper = || {
                 let upper = self.session.unsigned(dimension, DW_AT_upper_bound)?;
-                // An upper bound of -1 is how older compilers write an empty array.
+                // Older compilers write an empty array with an upper bound of -1.
                 Some(upper.wrapping_add(1))
             };
             let count = self.session.unsigned(dimension, DW_AT_count);

@@ -1,4 +1,4 @@
-//! The classification of the System V AMD64 ABI (section 3.2.3 of its document), as gcc and clang do it.
+//! The classification algorithm of the System V AMD64 ABI (section 3.2.3), as gcc and clang implement it.
 
 use gimli::constants as dw;
 
@@ -22,7 +22,7 @@ enum Class {
 }
 
 impl Class {
-    /// The class of an eightbyte that two fields share (step 4 of the algorithm).
+    /// Returns the class of an eightbyte that two fields share (step 4 of the algorithm).
     fn merge(self, other: Class) -> Class {
         use Class::{ComplexX87, Integer, Memory, None, Sse, X87, X87Up};
         match (self, other) {
@@ -40,7 +40,7 @@ impl Class {
 struct Eightbytes {
     classes: [Class; 2],
     visits: u32,
-    /// A part was met whose class is not known.
+    /// The class of some part is unknown.
     unknown: bool,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Types<'_, '_, 'a> {
             Shape::Void => Passing::Empty,
             Shape::Unknown => Passing::Unknown,
             Shape::Base(Encoding::ComplexX87) => Passing::X87,
-            // Wider vectors go to one register if the function was compiled for AVX, which is not recorded.
+            // Wider vectors take one register if the function was compiled for AVX, which is not recorded.
             Shape::Array { vector: true, .. } if size > 16 => Passing::Unknown,
             Shape::Record(die) if size > 16 && self.is_wide_vector(die, size) => Passing::Unknown,
             _ if size > 16 => Passing::Stack,
@@ -124,7 +124,7 @@ impl<'a> Types<'_, '_, 'a> {
             return pair(Class::Sse, Class::SseUp, 16, at, out);
         }
         if vector {
-            // MMX vectors of 8 bytes and smaller ones go to vector registers too.
+            // MMX vectors of 8 bytes and smaller ones also go to vector registers.
             return scalar(Class::Sse, size, at, out);
         }
         let shape = self.shape(element);
@@ -145,7 +145,7 @@ impl<'a> Types<'_, '_, 'a> {
 
     fn classify_record(&self, die: &Die<'a>, at: u64, depth: u32, out: &mut Eightbytes) {
         self.classify_members(die, at, depth, out);
-        // A Rust enum with data, as a function of the C convention sees it: a tag and a union.
+        // A Rust enum with data in a function of the C convention: a tag and a union.
         for part in self.session.children(die, &[dw::DW_TAG_variant_part]) {
             self.classify_members(&part, at, depth, out);
             for variant in self.session.children(&part, &[dw::DW_TAG_variant]) {
@@ -172,7 +172,7 @@ impl<'a> Types<'_, '_, 'a> {
         }
     }
 
-    /// Tells whether the record is nothing but one vector of more than 16 bytes.
+    /// Returns whether the record consists of a single vector of more than 16 bytes.
     fn is_wide_vector(&self, die: &Die<'a>, size: u64) -> bool {
         let members = self.members(die);
         let [member] = members.as_slice() else {
@@ -204,7 +204,7 @@ fn base(encoding: Encoding, size: u64, at: u64, out: &mut Eightbytes) {
     }
 }
 
-/// A scalar of at most 8 bytes; one that lies across its alignment sends the whole object to memory.
+/// Adds a scalar of at most 8 bytes. A misaligned one sends the whole object to memory.
 fn scalar(class: Class, size: u64, at: u64, out: &mut Eightbytes) {
     let misaligned = size.is_power_of_two() && !at.is_multiple_of(size);
     match misaligned {
@@ -214,7 +214,7 @@ fn scalar(class: Class, size: u64, at: u64, out: &mut Eightbytes) {
     }
 }
 
-/// A scalar of two eightbytes.
+/// Adds a scalar of two eightbytes.
 fn pair(low: Class, high: Class, align: u64, at: u64, out: &mut Eightbytes) {
     if !at.is_multiple_of(align) {
         return out.add(0, Class::Memory);
@@ -233,7 +233,7 @@ fn bit_field(first: u64, bits: u64, out: &mut Eightbytes) {
     }
 }
 
-/// The post-merger cleanup (step 5), and what the classes mean.
+/// Applies the post-merger cleanup (step 5) and translates the classes.
 fn passing(classes: [Class; 2]) -> Passing {
     let [low, high] = match classes {
         [low, Class::SseUp] if low != Class::Sse => [low, Class::Sse],
@@ -253,7 +253,7 @@ fn passing(classes: [Class; 2]) -> Passing {
         }
         (Class::None, Class::None) => Passing::Empty,
         (Class::Sse, Class::SseUp) => Passing::one(RegClass::Sse),
-        // An eightbyte of nothing but padding takes no register.
+        // An eightbyte that is all padding takes no register.
         (low, high) => Passing::Regs {
             first: class(low),
             second: class(high),

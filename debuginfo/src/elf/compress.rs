@@ -1,4 +1,4 @@
-//! Decompresses debug sections, never into more memory than the section plausibly needs.
+//! Decompresses debug sections. Never allocates more memory than a section plausibly needs.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -7,14 +7,14 @@ use object::LittleEndian;
 use object::elf;
 use object::read::{CompressedData, CompressionFormat};
 
-/// Largest accepted ratio of decompressed to compressed bytes; debug data shrinks to a third or a tenth.
+/// Largest accepted ratio of decompressed to compressed bytes. Real debug data shrinks to a third or a tenth.
 const MAX_RATIO: u64 = 256;
-/// Sections up to this size are accepted whatever their ratio.
+/// Sections up to this size are accepted at any ratio.
 const SMALL_BYTES: u64 = 1 << 20;
 
 type Answer<'a> = Result<Cow<'a, [u8]>, String>;
 
-/// Bytes of a section whose header says whether it is compressed (`SHF_COMPRESSED`, zlib or zstd).
+/// Returns the bytes of a section. `compressed`: its header has `SHF_COMPRESSED` (zlib or zstd).
 pub(super) fn section(raw: &[u8], compressed: bool) -> Answer<'_> {
     if !compressed {
         return Ok(Cow::Borrowed(raw));
@@ -38,7 +38,7 @@ pub(super) fn section(raw: &[u8], compressed: bool) -> Answer<'_> {
     }
 }
 
-/// Bytes of a `.zdebug_` section: `ZLIB`, the size as a big-endian u64, then a zlib stream.
+/// Returns the bytes of a `.zdebug_` section: `ZLIB`, the size as a big-endian u64, then a zlib stream.
 pub(super) fn old_section(raw: &[u8]) -> Answer<'_> {
     let (header, data) = raw
         .split_at_checked(12)

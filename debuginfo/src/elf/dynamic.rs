@@ -1,4 +1,4 @@
-//! The few entries of the dynamic section that say what kind of file this is.
+//! Reads the entries of the dynamic section that tell what kind of file this is.
 
 use object::LittleEndian;
 use object::elf;
@@ -6,21 +6,21 @@ use object::pod::slice_from_all_bytes;
 
 use super::{Elf, slice};
 
-/// Libraries that are listed; a damaged file may ask for any number.
+/// Libraries listed, at most. A damaged file may name any number.
 const MAX_NEEDED: usize = 4096;
 
-/// What the dynamic section says of the file itself.
+/// What the dynamic section states about the file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Dynamic {
     pub soname: Option<String>,
-    /// `DF_1_PIE`: the linker was asked for a position-independent executable.
+    /// `DF_1_PIE`: the linker made a position-independent executable.
     pub says_pie: bool,
-    /// The libraries that it asks for.
+    /// The libraries that the file requires.
     pub needed: Vec<String>,
 }
 
 impl Elf {
-    /// Reads the dynamic section; all empty if there is none.
+    /// Reads the dynamic section. All fields are empty if there is none.
     pub(crate) fn dynamic(&self) -> Dynamic {
         let mut answer = Dynamic::default();
         let (mut strtab, mut soname) = (None, None);

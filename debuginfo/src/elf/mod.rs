@@ -1,6 +1,6 @@
-//! An ELF file as tables of plain values: header, segments, sections and the bytes they name.
+//! An ELF file as tables of plain values: header, segments, sections and their bytes.
 //!
-//! Every offset that leaves this module was checked against the file's length.
+//! This module checks every offset against the file's length before it hands it out.
 
 mod compress;
 mod dynamic;
@@ -21,12 +21,12 @@ use crate::error::{Error, Result};
 use crate::map::Bytes;
 use crate::model::{CodeRange, Segment, SegmentFlags, Svma};
 
-/// Bytes of a section's name that are kept.
+/// Bytes of a section name that are kept.
 const MAX_NAME_BYTES: usize = 64;
 
 type Header = elf::FileHeader64<LittleEndian>;
 
-/// A section header with its name; the bytes are asked for with [`Elf::section_bytes`].
+/// A section header with its name. [`Elf::section_bytes`] returns the bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Section {
     pub name: String,
@@ -40,12 +40,12 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// The first address after the section, or its start if the header is nonsense.
+    /// Returns the first address after the section, saturated if the header is invalid.
     pub(crate) fn end(&self) -> u64 {
         self.addr.saturating_add(self.size)
     }
 
-    /// Tells whether the section holds code of the running program.
+    /// Returns whether the section holds code of the running program.
     pub(crate) fn is_code(&self) -> bool {
         let wanted = u64::from(elf::SHF_ALLOC | elf::SHF_EXECINSTR);
         self.flags & wanted == wanted && self.size > 0
@@ -86,7 +86,7 @@ impl Elf {
         Err(Error::NotLoadable { path, what })
     }
 
-    /// As [`Elf::parse`] for files that are only read and never mapped: `.dwo`, `.dwp` and dwz's.
+    /// Like [`Elf::parse`], for files that are only read and never mapped: `.dwo`, `.dwp` and dwz's.
     ///
     /// # Errors
     /// Not ELF, 32-bit, big-endian, another machine, or headers out of bounds.
@@ -120,7 +120,7 @@ impl Elf {
         Ok(elf)
     }
 
-    /// Ranges of the executable sections or, in a file without sections, of the executable segments.
+    /// Returns the ranges of the executable sections or, in a file without sections, of the executable segments.
     fn code_ranges(&self) -> Vec<(u64, u64)> {
         let sections = self.sections.iter().filter(|s| s.is_code());
         let mut ranges: Vec<_> = sections.map(|s| (s.addr, s.end())).collect();
@@ -132,7 +132,6 @@ impl Elf {
         ranges
     }
 
-    /// The same, for others.
     pub(crate) fn code_ranges_listed(&self) -> Vec<CodeRange> {
         let ranges = self.code.iter();
         ranges
@@ -191,7 +190,6 @@ impl Elf {
         &self.segments
     }
 
-    /// The thread-local storage, if the module has any.
     pub(crate) fn tls(&self) -> Option<TlsSegment> {
         self.tls
     }
@@ -208,7 +206,7 @@ impl Elf {
         self.sections.iter().find(|s| s.name == name)
     }
 
-    /// The section's bytes as they lie in the file; empty if it has none there or the header is out of bounds.
+    /// Returns the section's bytes as stored in the file. Empty if it has none or its header is out of bounds.
     pub(crate) fn section_bytes(&self, section: &Section) -> &[u8] {
         if section.kind == elf::SHT_NOBITS {
             return &[];
@@ -216,7 +214,7 @@ impl Elf {
         slice(&self.bytes, section.offset, section.size).unwrap_or_default()
     }
 
-    /// Tells whether reading [`Elf::contents`] of `name` means decompressing it.
+    /// Returns whether [`Elf::contents`] has to decompress the section `name`.
     pub(crate) fn is_compressed(&self, name: &str) -> bool {
         match self.section(name) {
             Some(section) => section.flags & u64::from(elf::SHF_COMPRESSED) != 0,
@@ -224,9 +222,9 @@ impl Elf {
         }
     }
 
-    /// The bytes of the section called `name`, decompressed; `None` if there is no such section with bytes.
+    /// Returns the bytes of the section called `name`, decompressed, or `None` if no such section has bytes.
     ///
-    /// `.debug_x` is also found as `.zdebug_x`, the older form of a compressed section.
+    /// Also finds `.debug_x` as `.zdebug_x`, the older form of a compressed section.
     pub(crate) fn contents(
         &self,
         name: &str,
@@ -245,14 +243,14 @@ impl Elf {
         sections.find(|s| s.name.strip_prefix(".z") == Some(rest))
     }
 
-    /// The file's bytes for `len` bytes at `svma`, as they are before relocation; `None` where the file has none.
+    /// Returns the file's `len` bytes at `svma`, before relocation, or `None` if the file has none.
     pub(crate) fn at(&self, svma: u64, len: u64) -> Option<&[u8]> {
         let segment = self.segments.iter().find(|s| s.holds_bytes(svma, len))?;
         let offset = segment.offset.checked_add(svma - segment.vaddr.0)?;
         slice(&self.bytes, offset, len)
     }
 
-    /// The file's bytes from `svma` to the end of its segment.
+    /// Returns the file's bytes from `svma` to the end of its segment.
     pub(crate) fn from(&self, svma: u64) -> Option<&[u8]> {
         let segment = self.segments.iter().find(|s| s.holds_bytes(svma, 1))?;
         let skipped = svma - segment.vaddr.0;
@@ -263,7 +261,6 @@ impl Elf {
         )
     }
 
-    /// Tells whether the file holds DWARF.
     pub(crate) fn has_debug_info(&self) -> bool {
         let mut sections = self.sections.iter();
         sections.any(|s| {
@@ -272,12 +269,13 @@ impl Elf {
         })
     }
 
-    /// Tells whether `svma` is code: in an executable section, or, in a file without sections, in an executable segment.
+    /// Returns whether `svma` is code: in an executable section or, in a file without sections, an executable segment.
     pub(crate) fn is_code(&self, svma: u64) -> bool {
         self.code_section_end(svma).is_some()
     }
 
-    /// The end (exclusive) of the executable section that holds `svma`, or of the segment if the file has no sections.
+    /// Returns the end (exclusive) of the executable section that contains `svma`, or of the segment if the file has no
+    /// sections.
     pub(crate) fn code_section_end(&self, svma: u64) -> Option<u64> {
         let after = self.code.partition_point(|(start, _)| *start <= svma);
         let (_, end) = self.code[..after].last()?;
@@ -285,7 +283,7 @@ impl Elf {
     }
 }
 
-/// Checks what must hold before anything else is read.
+/// Checks the header before anything else is read.
 fn checked_header<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a Header> {
     let path = || path.to_owned();
     if bytes.get(..4) != Some(&elf::ELFMAG) {
@@ -324,7 +322,7 @@ fn read_sections(
     let table = header.sections(LittleEndian, bytes)?;
     let name = |s: &elf::SectionHeader64<LittleEndian>| {
         let name = table.section_name(LittleEndian, s).unwrap_or_default();
-        // No name that is asked for is longer, and many headers may share one that is.
+        // All section names that this crate looks up are shorter. Many headers may share one long name, so it is cut.
         let name = &name[..name.len().min(MAX_NAME_BYTES)];
         String::from_utf8_lossy(name).into_owned()
     };
@@ -341,7 +339,7 @@ fn read_sections(
     Ok(table.iter().map(read).collect())
 }
 
-/// `len` bytes at `offset`, if the file is that long.
+/// Returns `len` bytes at `offset` if the file is that long.
 pub(crate) fn slice(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
     let start = usize::try_from(offset).ok()?;
     let end = usize::try_from(offset.checked_add(len)?).ok()?;

@@ -1,4 +1,4 @@
-//! Finds the build id among the notes of an ELF file, and who has written notes.
+//! Finds the build id and the authors among the notes of an ELF file.
 
 use object::LittleEndian;
 use object::elf;
@@ -12,12 +12,12 @@ const ALIGN: u64 = 4;
 type Notes<'a> = NoteIterator<'a, elf::FileHeader64<LittleEndian>>;
 
 impl Elf {
-    /// The GNU build id, if the file has one: 1 to 64 bytes, usually 20.
+    /// Returns the GNU build id, if the file has one: 1 to 64 bytes, usually 20.
     pub(crate) fn build_id(&self) -> Option<&[u8]> {
         self.all_notes().find_map(build_id_in)
     }
 
-    /// Tells whether there is a note whose author has this name.
+    /// Returns whether any note has an author of this name.
     pub(crate) fn has_note_of(&self, author: &[u8]) -> bool {
         self.all_notes().any(|bytes| {
             let mut authors = names_in(bytes);

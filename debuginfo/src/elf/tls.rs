@@ -1,4 +1,4 @@
-//! Where a file's global offset table says of its thread-local storage what the dynamic linker decided (ELF Handling for
+//! Finds the words of the global offset table that the dynamic linker fills for thread-local storage (ELF Handling for
 //! Thread-Local Storage, section 4.4.6 x86-64 relocations).
 
 use object::LittleEndian;
@@ -7,27 +7,29 @@ use object::pod::slice_from_all_bytes;
 
 use super::{Elf, Section};
 
-/// The thread-local storage that a file brings along (`PT_TLS`).
+/// A file's thread-local storage segment (`PT_TLS`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TlsSegment {
-    /// Where its first contents are in the file.
+    /// Address of the initial contents in the file.
     pub vaddr: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
     pub align: u64,
 }
 
-/// A word that the dynamic linker has filled.
+/// A word that the dynamic linker fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TlsSlot {
-    /// The word at this address of the file is the module's number (`R_X86_64_DTPMOD64`).
+    /// The word at this address of the file holds the module's number (`R_X86_64_DTPMOD64`).
     Number(u64),
-    /// The word at `at` is how far from the thread pointer byte `offset` of the storage lies (`R_X86_64_TPOFF64`).
+    /// The word at `at` holds the distance from the thread pointer to byte `offset` of the storage
+    /// (`R_X86_64_TPOFF64`).
     Distance { at: u64, offset: u64 },
 }
 
 impl Elf {
-    /// Finds such a word; `None` if no code of the file has needed one, or if it uses descriptors (`-mtls-dialect=gnu2`).
+    /// Finds such a word. Returns `None` if no code in the file needs one, or if it uses descriptors
+    /// (`-mtls-dialect=gnu2`).
     pub(crate) fn tls_slot(&self) -> Option<TlsSlot> {
         let is_loaded = |s: &&Section| s.flags & u64::from(elf::SHF_ALLOC) != 0;
         let tables = self.sections().iter().filter(is_loaded);
@@ -45,7 +47,8 @@ impl Elf {
         if !matches!(kind, elf::R_X86_64_DTPMOD64 | elf::R_X86_64_TPOFF64) {
             return None;
         }
-        // Without a symbol it is about the file's own storage; symbols of others are about theirs.
+        // Without a symbol, the relocation refers to the file's own storage. An undefined symbol refers to another
+        // module's.
         let value = match relocation.r_sym(LittleEndian, false) {
             0 => 0,
             index => {
@@ -66,7 +69,6 @@ impl Elf {
         })
     }
 
-    /// The entries of a table of relocations.
     pub(crate) fn relocations(&self, table: &Section) -> &[elf::Rela64<LittleEndian>] {
         let bytes = self.section_bytes(table);
         let entry_size = size_of::<elf::Rela64<LittleEndian>>();

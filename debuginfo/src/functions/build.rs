@@ -1,4 +1,4 @@
-//! The second walk: reads one function in full.
+//! The second walk: reads each function in full.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ struct Builder<'s, 't, 'a> {
     language: Option<DwLang>,
 }
 
-/// Builds the functions that `candidates` of unit `index` stand for; fewer, and why, if the unit asks for more work
-/// than its size warrants.
+/// Builds the functions for `candidates` of unit `index`. If the unit demands more work than its size warrants, returns
+/// fewer of them and the reason.
 pub(super) fn build(
     session: &DieReader<'_, '_>,
     index: usize,
@@ -52,7 +52,7 @@ pub(super) fn build(
     let mut functions = Vec::new();
     for candidate in candidates {
         let function = builder.function(&root, candidate);
-        // What was read when the steps ran out may be wrong.
+        // What was read after the budget ran out may be wrong.
         if session.is_exhausted() {
             return (functions, Some(Damage::Exhausted));
         }
@@ -103,7 +103,6 @@ impl<'a> Builder<'_, '_, 'a> {
         }
     }
 
-    /// File and line of the declaration.
     fn declared_at(&self, chain: &[Die<'a>]) -> (Option<Arc<str>>, Option<u32>) {
         let file_of = |d| self.files.path(d, self.file_number(d)?);
         let line_of = |d| {
@@ -112,7 +111,7 @@ impl<'a> Builder<'_, '_, 'a> {
         };
         let file = chain.iter().find_map(file_of);
         let line = chain.iter().find_map(line_of);
-        // The call operator of a lambda has no line of its own: that of its class is the same.
+        // The call operator of a lambda has no line of its own. The line of its class is the same.
         let around = match (&file, line, chain.last()) {
             (None, None, Some(die)) => self.scopes.around(die),
             _ => None,
@@ -130,7 +129,7 @@ impl<'a> Builder<'_, '_, 'a> {
         }
     }
 
-    /// The function's parts, the one that begins at `svma` first.
+    /// Returns the parts of the function, the one that begins at `svma` first.
     fn ranges(&self, die: &Die<'a>, svma: u64) -> Vec<CodeRange> {
         let mut ranges = self.listed_ranges(die).unwrap_or_default();
         ranges.extend(self.only_range(die).filter(|_| ranges.is_empty()));
@@ -158,7 +157,7 @@ impl<'a> Builder<'_, '_, 'a> {
         Some(ranges)
     }
 
-    /// From the stated first address to the stated end, which is an address or a distance.
+    /// Returns the range from the stated first address to the stated end, which is an address or a length.
     fn only_range(&self, die: &Die<'a>) -> Option<CodeRange> {
         let dwarf = self.session.dwarf(die);
         let address = |value| dwarf.attr_address(&die.unit, value).ok()?;
@@ -177,7 +176,7 @@ impl<'a> Builder<'_, '_, 'a> {
     fn signature(&self, chain: &[Die<'a>], candidate: &Candidate, names: &Names) -> Signature {
         let abi = self.abi(names);
         let closure = matches!(abi, Abi::Rust) && {
-            // Closures and coroutines get their environment in a parameter that is not described.
+            // Closures and coroutines receive their environment in a parameter that DWARF does not describe.
             let plain = self.session.string(&chain[0], dw::DW_AT_name);
             plain.is_some_and(|n| n.slice().starts_with(b"{"))
         };
@@ -214,7 +213,7 @@ impl<'a> Builder<'_, '_, 'a> {
 
     fn abi(&self, names: &Names) -> Abi {
         match self.language {
-            // `extern "C"` functions are not told apart, but most of them keep their plain name.
+            // `extern "C"` functions are not marked, but most of them keep their plain names.
             Some(dw::DW_LANG_Rust) if names.mangled => Abi::Rust,
             Some(dw::DW_LANG_Rust) => Abi::SysV { cxx: false },
             Some(language) if is_cxx(language) => Abi::SysV { cxx: true },

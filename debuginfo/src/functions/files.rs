@@ -1,4 +1,4 @@
-//! Full paths of source files, from the headers of line tables.
+//! Resolves file numbers to full paths of source files, from the headers of line tables.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,15 +13,15 @@ use crate::units::root_attributes;
 
 type Known = HashMap<(Home, usize, u64), Option<Arc<str>>>;
 type Program<'a> = IncompleteLineProgram<Slice<'a>>;
-/// The section, whether it is the skeleton's, and the offset in it.
+/// The section, whether it belongs to the skeleton, and the offset in it.
 type TableKey = (Home, bool, usize);
 type Tables<'a> = HashMap<TableKey, Option<Rc<Program<'a>>>>;
 
-/// Resolves file numbers, remembering the answers.
+/// Resolves file numbers and caches the answers.
 pub(crate) struct Files<'s, 't, 'a> {
     session: &'s DieReader<'t, 'a>,
     known: RefCell<Known>,
-    /// Line tables by offset: type units share the one of their unit.
+    /// Line tables by offset: a type unit shares the table of its compilation unit.
     tables: RefCell<Tables<'a>>,
 }
 
@@ -34,7 +34,7 @@ impl<'s, 't, 'a> Files<'s, 't, 'a> {
         }
     }
 
-    /// The path of file `number` of the unit that `die` lies in.
+    /// Returns the path of file `number` of the unit that contains `die`.
     pub(crate) fn path(&self, die: &Die<'a>, number: u64) -> Option<Arc<str>> {
         let key = (die.home, die.index, number);
         if let Some(known) = self.known.borrow().get(&key) {
@@ -47,7 +47,7 @@ impl<'s, 't, 'a> Files<'s, 't, 'a> {
 
     fn read(&self, die: &Die<'a>, number: u64) -> Option<String> {
         let own = (self.session.dwarf(die), &*die.unit);
-        // A split unit without a line table uses the one of its skeleton.
+        // A split unit without a line table uses that of its skeleton.
         let skeleton = self.session.skeleton;
         let (dwarf, unit, offset, other) = match (line_table(own.1), skeleton) {
             (Some(offset), _) => (own.0, own.1, offset, false),
@@ -87,7 +87,6 @@ impl<'s, 't, 'a> Files<'s, 't, 'a> {
     }
 }
 
-/// Where a unit's line table is.
 pub(crate) fn line_table(unit: &Unit<Slice<'_>>) -> Option<DebugLineOffset> {
     let attributes = root_attributes(unit).ok()?;
     attributes.iter().find_map(|a| match a.value() {
@@ -96,7 +95,7 @@ pub(crate) fn line_table(unit: &Unit<Slice<'_>>) -> Option<DebugLineOffset> {
     })
 }
 
-/// The size that a line table's header states for itself, which is what parsing it costs.
+/// Returns the size that a line table's header states for itself, which is the cost of parsing it.
 pub(crate) fn header_bytes(section: &Slice<'_>, offset: DebugLineOffset) -> Option<usize> {
     let mut rest = *section;
     rest.skip(offset.0).ok()?;
@@ -125,7 +124,7 @@ pub(crate) fn path<'a>(
         .comp_dir
         .map(|d| d.to_string_lossy().into_owned())
         .unwrap_or_default();
-    // Directory 0 is the unit's own: in DWARF 4 and older it is not listed, later it is, and may be a relative one.
+    // Directory 0 is the unit's own. DWARF 4 and older do not list it; later versions do, possibly as a relative path.
     if let Some(directory) = file.directory(header) {
         let directory = text(directory)?;
         if file.directory_index() != 0 || directory != path {
@@ -136,7 +135,7 @@ pub(crate) fn path<'a>(
     Some(path)
 }
 
-/// Appends `part` to `path`, or replaces it by an absolute one; leaves out `.` in front of names.
+/// Appends `part` to `path`, or replaces `path` if `part` is absolute. Drops leading `./`.
 pub(crate) fn join(path: &mut String, part: &str) {
     if part.starts_with('/') {
         path.clear();

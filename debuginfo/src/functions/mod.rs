@@ -1,14 +1,15 @@
 //! All functions with machine code that the debug information describes.
 //!
-//! Two walks: the first lists, unit by unit, the entries with code; equal addresses are then reduced to one entry, since
-//! every unit that includes a header describes its inline functions again; the second walk reads what is left in full.
-//! Both run on all processors, and their answer does not depend on how the work was spread.
+//! There are two walks. The first lists the DIEs with code, unit by unit. Every unit that includes a header describes
+//! its inline functions again, so only one DIE is kept for each address. The second walk reads the remaining DIEs in
+//! full. Both walks run on all processors. Their results do not depend on how the work is distributed.
 
 mod build;
 pub(crate) mod files;
 pub(crate) mod names;
 mod scan;
 pub(crate) mod scopes;
+mod short_name;
 mod signature;
 mod split;
 
@@ -26,25 +27,26 @@ use crate::model::{Function, Functions};
 use crate::module::Module;
 use crate::parallel;
 use scan::{Candidate, Damage, Scan};
+pub use short_name::{short_name, short_name_at};
 use split::Skeleton;
 pub(crate) use split::{Neighbours, SplitFiles};
 
 /// What the first walk found in one unit.
 struct Walked {
     scan: Scan,
-    /// The entries lie in the unit's split half.
+    /// The DIEs are in the split unit.
     split: bool,
     warning: Option<Warning>,
 }
 
-/// Everything both walks need.
+/// What both walks need.
 struct Reader<'x, 'a> {
     table: &'x UnitTable<'a>,
     code: &'x Code,
     neighbours: Option<Neighbours<'x>>,
 }
 
-/// The functions of one module, once they were asked for.
+/// The functions of one module, read on first use.
 #[derive(Debug, Default)]
 pub(crate) struct KnownFunctions {
     list: OnceLock<Functions>,
@@ -52,7 +54,6 @@ pub(crate) struct KnownFunctions {
 }
 
 impl KnownFunctions {
-    /// All of them.
     pub(crate) fn list(&self, module: &Module) -> &Functions {
         let read = || match module.entries().units() {
             Some(units) => read(units, &module.code, module.entries().neighbours()),
@@ -64,14 +65,13 @@ impl KnownFunctions {
         self.list.get_or_init(read)
     }
 
-    /// Which functions and symbols have a name.
     pub(crate) fn by_name(&self, module: &Module) -> &ByName {
         let list = || ByName::of(&self.list(module).list, module.code.symbols());
         self.by_name.get_or_init(list)
     }
 }
 
-/// Reads all functions of a module. Split debug files are looked for among `neighbours`, or not at all.
+/// Reads all functions of a module. Looks for split debug files among `neighbours`, if given.
 fn read(units: &KeptUnits, code: &Code, neighbours: Option<Neighbours<'_>>) -> Functions {
     let table = units.table();
     let reader = Reader {
@@ -99,9 +99,9 @@ fn read(units: &KeptUnits, code: &Code, neighbours: Option<Neighbours<'_>>) -> F
     Functions { list, warnings }
 }
 
-/// Hands `work` a session on the unit that holds the entries of `unit`, which is `index` of `session`'s, and the index of
-/// that unit: the split half of a skeleton (`None` if it is not found), or else the unit itself. Split files are looked
-/// for among `neighbours`, or not at all.
+/// Calls `work` with a session and the index of the unit that holds the DIEs of `unit`, which is unit `index` of
+/// `session`. For a skeleton this is its split unit (returns `None` if it is not found), else the unit itself. Looks
+/// for split files among `neighbours`, if given.
 pub(crate) fn in_whole_unit<'a, T>(
     session: &DieReader<'_, 'a>,
     index: usize,
@@ -115,7 +115,7 @@ pub(crate) fn in_whole_unit<'a, T>(
     split::with_split(session.table, unit, &skeleton, neighbours, work).ok()
 }
 
-/// The one candidate for each address, by unit: of several the best described, then the first.
+/// Chooses one candidate for each address and groups them by unit: the best described, or else the first.
 fn choose(walked: &[Walked]) -> Vec<(usize, Vec<&Candidate>)> {
     let mut all: Vec<(u64, bool, usize, &Candidate)> = Vec::new();
     for (unit, walked) in walked.iter().enumerate() {
@@ -204,11 +204,11 @@ impl Reader<'_, '_> {
                 build::build(split, index, &walked.scan, candidates, self.code)
             })
         });
-        // The first walk found the file; if it is gone now, so are its functions.
+        // The first walk found the file. If it is gone now, so are its functions.
         built.and_then(Result::ok).map(warned).unwrap_or_default()
     }
 
-    /// Where the unit's header is in `.debug_info`.
+    /// Returns the offset of the unit's header in `.debug_info`.
     fn offset(&self, index: usize) -> usize {
         let header = &self.table.headers(Home::Info)[index];
         header.offset().as_debug_info_offset().map_or(0, |o| o.0)
@@ -228,7 +228,7 @@ impl Reader<'_, '_> {
         split::with_split(session.table, &unit, skeleton, neighbours, then)
     }
 
-    /// The warning for a unit whose header is at `offset`.
+    /// Returns the warning for a unit whose header is at `offset`.
     fn damaged(&self, offset: usize, damage: Damage) -> Warning {
         let why = match damage {
             Damage::Dwarf(error) => error.to_string(),

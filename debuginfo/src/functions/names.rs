@@ -1,4 +1,4 @@
-//! The two names of a function: what linkers call it and what people call it.
+//! The linker name and the readable name of a function.
 
 use gimli::constants as dw;
 
@@ -8,29 +8,27 @@ use crate::demangle::{self, Mangling};
 use crate::dies::{Die, DieReader};
 use crate::dwarf::Slice;
 
-/// Names of one function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names {
     pub readable: String,
     pub linkage: String,
-    /// The compiler made a variant of the function whose parameters or result may differ from the source.
+    /// The compiler cloned the function, and the clone's parameters or result may differ from the source.
     pub changed: Option<Change>,
-    /// The linker name was made by mangling.
+    /// The linker name is mangled.
     pub mangled: bool,
 }
 
 /// What the compiler may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Parameters may be gone (`.constprop`).
+    /// Parameters may be missing (`.constprop`).
     Params,
-    /// Parameters and the result may be gone (`.isra`, `.part`).
+    /// Parameters and the result may be missing (`.isra`, `.part`).
     ParamsAndResult,
 }
 
-/// Finds the names of the function that `chain` describes; `top_level` says that the last of
-/// them lies directly below its unit. No
-/// symbol is looked for at an `svma` that is none, such as `u64::MAX` for an inlined function.
+/// Finds the names of the function that `chain` describes. `top_level`: the last DIE of `chain` is a direct child of
+/// its unit. Pass an `svma` without a symbol, such as `u64::MAX`, for an inlined function.
 pub(crate) fn names<'a>(
     session: &DieReader<'_, 'a>,
     scopes: &Scopes<'_, '_, 'a>,
@@ -49,7 +47,7 @@ pub(crate) fn names<'a>(
         Some((name, _)) => name,
         None if plain.is_empty() => linkage.clone(),
         None if top_level => plain,
-        // The declaration at the end of the chain is the one that lies in its scope.
+        // The declaration at the end of the chain is the DIE inside its scope.
         None => chain
             .last()
             .map_or(plain.clone(), |die| scopes.qualified(die, &plain)),
@@ -66,7 +64,7 @@ fn lossy(slice: Slice<'_>) -> String {
     slice.to_string_lossy().into_owned()
 }
 
-/// The symbol at `svma` that belongs to the function: the stated one, or a variant of it, or any other.
+/// Returns the symbol at `svma` that belongs to the function: the stated one, a variant of it, or any other.
 fn linkage(stated: Option<&str>, plain: &str, svma: u64, code: &Code) -> String {
     let expected = stated.unwrap_or(plain);
     let is_variant = |name: &&str| {
@@ -80,8 +78,8 @@ fn linkage(stated: Option<&str>, plain: &str, svma: u64, code: &Code) -> String 
         }
         first = first.or(Some(name));
     }
-    // Constructors and destructors are described once, under a name (C4, D4) that no symbol has; functions of unnamed
-    // namespaces without any.
+    // Constructors and destructors are described once, under a name (C4, D4) that no symbol has. Functions of unnamed
+    // namespaces have no stated name.
     let vague = stated.is_none_or(|s| s.contains("C4E") || s.contains("D4E"));
     first.filter(|_| vague).unwrap_or(expected).to_owned()
 }
@@ -98,7 +96,7 @@ fn change(linkage: &str) -> Option<Change> {
     changed
 }
 
-/// The older Rust mangling leaves out generic arguments of functions, which the debug information has.
+/// The legacy Rust mangling omits generic arguments of functions. The debug information includes them.
 fn with_generics(demangled: String, plain: &str) -> String {
     let Some((base, _)) = plain.split_once('<') else {
         return demangled;

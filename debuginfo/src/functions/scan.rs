@@ -1,4 +1,4 @@
-//! The first walk over a unit: which entries are functions with code, where they begin, and their parameters' entries.
+//! The first walk over a unit: finds the DIEs of functions with code, their start addresses and their parameters.
 
 use gimli::constants as dw;
 use gimli::{AttributeValue, Unit, UnitOffset};
@@ -7,10 +7,10 @@ use crate::code::Code;
 use crate::dies::{DieReader, Value};
 use crate::dwarf::Slice;
 
-/// Ranges of one function that are looked at.
+/// Ranges examined for one function, at most.
 pub(super) const MAX_RANGES: usize = 4096;
 
-/// An entry that describes a function with machine code.
+/// A DIE that describes a function with machine code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub svma: u64,
@@ -18,7 +18,7 @@ pub(super) struct Candidate {
     /// Its formal parameters, as a range of [`Scan::params`].
     pub params: std::ops::Range<u32>,
     pub variadic: bool,
-    /// It lies directly below the unit: its name has no scope.
+    /// The DIE is a direct child of the unit, so its name has no scope.
     pub top_level: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Candidate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Damage {
     Dwarf(gimli::Error),
-    /// It refers to itself, or to the same parts, over and over.
+    /// The unit refers to itself, or to the same parts, over and over.
     Exhausted,
 }
 
@@ -36,12 +36,12 @@ impl From<gimli::Error> for Damage {
     }
 }
 
-/// What the walk found.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub candidates: Vec<Candidate>,
     pub params: Vec<UnitOffset>,
-    /// The unit holds types: a function without parameters has none. Otherwise only lines were recorded.
+    /// The unit describes types, so a function without parameter DIEs has no parameters. Otherwise it has only line
+    /// information.
     pub described: bool,
     /// Why the walk ended early.
     pub error: Option<Damage>,
@@ -56,7 +56,6 @@ struct Extent<'a> {
     declaration: bool,
 }
 
-/// Walks the whole unit.
 pub(super) fn scan<'a>(session: &DieReader<'_, 'a>, unit: &Unit<Slice<'a>>, code: &Code) -> Scan {
     let mut scan = Scan::default();
     session.begin(unit);
@@ -73,7 +72,7 @@ fn walk<'a>(
     scan: &mut Scan,
 ) -> Result<(), Damage> {
     let mut entries = unit.entries_raw(None)?;
-    // The candidate that the last entry seen at each depth stands for.
+    // The candidate for the last DIE at each depth, if that DIE is one.
     let mut open: Vec<Option<usize>> = Vec::new();
     while !entries.is_empty() {
         let offset = entries.next_offset();
@@ -119,7 +118,7 @@ fn walk<'a>(
 }
 
 impl Scan {
-    /// Notes an entry whose parent is `function` (an index of `candidates`), if the parent is a candidate.
+    /// Records a DIE whose parent is the candidate `function` (an index into `candidates`), if the parent is one.
     fn note(&mut self, tag: gimli::DwTag, offset: UnitOffset, function: Option<usize>) {
         match tag {
             dw::DW_TAG_formal_parameter => {
@@ -159,7 +158,7 @@ impl<'a> Extent<'a> {
         }
     }
 
-    /// The function's first instruction.
+    /// Returns the address of the function's first instruction.
     fn start(
         &self,
         session: &DieReader<'_, 'a>,
@@ -185,7 +184,7 @@ impl<'a> Extent<'a> {
             if !code.is_code(range.begin) {
                 continue;
             }
-            // The part with the entry comes first, except where a linker or an old compiler put cold code there.
+            // The part with the entry comes first, unless a linker or an old compiler put cold code there.
             if !code.is_cold(range.begin) {
                 return Some(range.begin);
             }

@@ -1,4 +1,4 @@
-//! Namespaces and classes around an entry, for functions whose linker name does not tell.
+//! The namespaces and classes around a DIE, for functions whose linker name does not state them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,6 @@ use gimli::constants as dw;
 use crate::dies::{Die, DieReader, Home};
 use crate::nesting::ScopeTable;
 
-/// What gives functions a scope.
 const SCOPES: [gimli::DwTag; 5] = [
     dw::DW_TAG_namespace,
     dw::DW_TAG_structure_type,
@@ -21,7 +20,7 @@ const SCOPES: [gimli::DwTag; 5] = [
 
 type ScopesByUnit = HashMap<(Home, usize), Rc<ScopeTable>>;
 
-/// Scopes of the units asked about so far, each unit walked once.
+/// Scopes of the units used so far. Each unit is walked once.
 pub(crate) struct Scopes<'s, 't, 'a> {
     session: &'s DieReader<'t, 'a>,
     units: RefCell<ScopesByUnit>,
@@ -35,7 +34,7 @@ impl<'s, 't, 'a> Scopes<'s, 't, 'a> {
         }
     }
 
-    /// `plain` behind the names of the namespaces and classes around `die`.
+    /// Returns `plain`, qualified with the names of the namespaces and classes around `die`.
     pub(crate) fn qualified(&self, die: &Die<'a>, plain: &str) -> String {
         let mut path = vec![plain.to_owned()];
         self.each_around(die, |entry| {
@@ -48,12 +47,12 @@ impl<'s, 't, 'a> Scopes<'s, 't, 'a> {
         path.join("::")
     }
 
-    /// The namespace or class right around `die`.
+    /// Returns the innermost namespace or class around `die`.
     pub(crate) fn around(&self, die: &Die<'a>) -> Option<Die<'a>> {
         self.each_around(die, Some)
     }
 
-    /// Visits the namespaces and classes around `die`, innermost first, until there is an answer.
+    /// Visits the namespaces and classes around `die`, innermost first, until `visit` returns an answer.
     fn each_around<T>(&self, die: &Die<'a>, visit: impl FnMut(Die<'a>) -> Option<T>) -> Option<T> {
         let unit = self.unit(die);
         let near = unit.near(die.offset.0);

@@ -1,7 +1,7 @@
-//! Parameters and result of one function: what they are, and where they are at entry and on return.
+//! The parameters and the result of one function: their types, and their places at entry and on return.
 //!
-//! The calling convention says where each argument ought to be. Optimisers may have changed a function that only its own
-//! unit calls; then what the location lists say of the first instruction counts, and what they leave open is unknown.
+//! The calling convention states where each argument should be. An optimiser may change a function that only its own
+//! unit calls. In that case, only what the location lists state for the first instruction is used; the rest is unknown.
 
 use std::rc::Rc;
 
@@ -13,22 +13,21 @@ use crate::code::Code;
 use crate::dies::{Die, DieReader};
 use crate::model::{Param, ParameterPlace, RetPlace, RetReg, UsedXmm, ValueKind};
 
-/// Bytes of a function that are searched for the stores of its arguments.
+/// Bytes of a function searched for the stores of its arguments.
 const PROLOGUE_BYTES: usize = 512;
 
-/// Parameters of one function that are read; a function that claims more is not known to take these.
+/// Parameters read of one function, at most. If there are more, `params_known` is false.
 const MAX_PARAMS: usize = 1024;
 
-/// How much of the declared signature the machine code still obeys.
+/// How much of the declared signature the machine code still follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     All,
-    /// The result is as declared, parameters may have changed.
+    /// The result is as declared, but parameters may have changed.
     Result,
     Nothing,
 }
 
-/// The answer.
 pub(super) struct Signature {
     pub params: Vec<Param>,
     pub params_known: bool,
@@ -37,24 +36,23 @@ pub(super) struct Signature {
     pub xmm: UsedXmm,
 }
 
-/// Reads signatures of functions of one unit.
 pub(super) struct Signatures<'x, 's, 't, 'a> {
     pub session: &'x DieReader<'t, 'a>,
     pub types: &'x Types<'s, 't, 'a>,
     pub code: &'x Code,
     pub abi: Abi,
-    /// The unit holds types; if not, nothing is known of any signature.
+    /// The unit describes types. If not, no signature is known.
     pub described: bool,
 }
 
-/// A parameter: its entries from the concrete one to the declaration, and whether the concrete one exists.
+/// A parameter: its DIEs from the concrete one to the declaration, and whether the concrete one exists.
 struct Formal<'a> {
     chain: Vec<Die<'a>>,
     concrete: bool,
 }
 
 impl<'a> Signatures<'_, '_, '_, 'a> {
-    /// `chain` is the function's, `own` the parameters listed below its concrete entry.
+    /// Reads a signature. `chain` is the function's; `own` holds the parameters below its concrete DIE.
     pub(super) fn read(
         &self,
         chain: &[Die<'a>],
@@ -114,7 +112,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         }
     }
 
-    /// All parameters in the order of the source, also those that the concrete entry lists differently or not at all.
+    /// Returns all parameters in source order, including those that the concrete DIE reorders or omits.
     fn formals(&self, chain: &[Die<'a>], own: Vec<Die<'a>>) -> Vec<Formal<'a>> {
         let own = own.iter().take(MAX_PARAMS);
         let own: Vec<Vec<Die<'a>>> = own.map(|d| self.session.chain(d)).collect();
@@ -157,7 +155,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             .collect()
     }
 
-    /// Parameters of the nearest declaration that lists any.
+    /// Returns the parameters of the nearest declaration that lists any.
     fn declared(&self, chain: &[Die<'a>]) -> Vec<Die<'a>> {
         for die in chain {
             let mut found = Vec::new();
@@ -194,7 +192,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             .unwrap_or_default()
     }
 
-    /// What the function's own locations and first instructions say of each parameter.
+    /// Returns what the function's own locations and first instructions state about each parameter.
     fn stated(
         &self,
         function: &Die<'a>,
@@ -205,7 +203,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         trust: Trust,
     ) -> Vec<Option<Passed>> {
         let locations = Locations::new(self.session, function, svma);
-        // The convention of C is certain, so that only a contradiction about the entry itself counts against it.
+        // The C convention is certain, so only a contradiction at the entry itself overrides it.
         let certain = matches!(self.abi, Abi::SysV { .. }) && trust == Trust::All;
         let mut spills: Option<Spills> = None;
         let mut of = |formal: &Formal<'a>, info: &TypeInfo, declared: &Passed| {
@@ -231,7 +229,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
     }
 }
 
-/// Joins what the convention says with what the code says.
+/// Combines the places that the convention prescribes with those that the code states.
 fn settle(declared: &[Passed], stated: &[Option<Passed>], trust: Trust) -> Vec<Passed> {
     let conflicts = || {
         declared
@@ -258,23 +256,23 @@ fn settle(declared: &[Passed], stated: &[Option<Passed>], trust: Trust) -> Vec<P
     declared.iter().zip(stated).map(join).collect()
 }
 
-/// How much of the declared places is believed.
+/// How many of the declared places are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Certainty {
     All,
-    /// The alignment of something on the stack is not as assumed.
+    /// Only those in registers: something on the stack does not have the expected alignment.
     Registers,
     Nothing,
 }
 
-/// What a difference between declared and stated places is about.
+/// The kind of place in which declared and stated places differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Conflict {
     Stack,
     Register,
 }
 
-/// Tells how the places differ, where both are known.
+/// Returns how the places differ, if both are known.
 fn conflict(declared: &Passed, stated: Passed) -> Option<Conflict> {
     let open =
         |place: ParameterPlace| matches!(place, ParameterPlace::Unknown | ParameterPlace::Empty);
@@ -293,7 +291,7 @@ fn is_unknown(passed: &Passed) -> bool {
     passed.place == ParameterPlace::Unknown || passed.place2 == Some(ParameterPlace::Unknown)
 }
 
-/// One more than the highest vector register used.
+/// Returns one more than the highest vector register used.
 fn last_xmm(passed: &Passed) -> u8 {
     let xmm = |place| match place {
         ParameterPlace::Sse(index) => index + 1,

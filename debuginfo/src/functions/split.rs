@@ -1,4 +1,4 @@
-//! Finds the `.dwo` and `.dwp` files that hold the bulk of a unit's debug information.
+//! Finds the `.dwo` and `.dwp` files that hold most of a unit's debug information.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::error::Warning;
 use crate::kept::KeptSections;
 use crate::map::Bytes;
 
-/// What a skeleton unit says of its other half.
+/// What a skeleton unit states about its split unit.
 pub(super) struct Skeleton {
     id: DwoId,
     path: PathBuf,
 }
 
-/// Reads the reference to a split file from a unit's root; `None` for an ordinary unit.
+/// Reads the reference to a split file from a unit's root. Returns `None` for an ordinary unit.
 pub(super) fn skeleton<'a>(
     session: &DieReader<'_, 'a>,
     unit: &Unit<Slice<'a>>,
@@ -36,11 +36,11 @@ pub(super) fn skeleton<'a>(
     })
 }
 
-/// Files that are kept.
+/// Files kept open, at most.
 const MAX_FILES: usize = 1 << 10;
 
-/// The files that the split units of a module were found in, opened once. A file that is not there is remembered too: each
-/// question about a variable or type of the unit would look for it anew.
+/// The files with split units of a module, each opened once. Missing files are remembered too; otherwise each question
+/// about a variable or type of the unit would search for the file again.
 #[derive(Debug, Default)]
 pub(crate) struct SplitFiles {
     opened: Cache<PathBuf, Option<Arc<KeptSections>>, MAX_FILES>,
@@ -54,32 +54,32 @@ impl SplitFiles {
         })
     }
 
-    /// The package (`.dwp`) beside the module, if there is one.
+    /// Returns the package (`.dwp`) next to the module, if there is one.
     fn package(&self, module: &Path) -> Option<Arc<KeptSections>> {
         let mut name = module.file_name()?.to_owned();
         name.push(".dwp");
         self.open(&module.with_file_name(name))
     }
 
-    /// The `.dwo` file where the compiler wrote it, or beside the module.
+    /// Opens the `.dwo` file where the compiler wrote it, or next to the module.
     fn dwo(&self, path: &Path, module: &Path) -> Option<Arc<KeptSections>> {
         let beside = module.with_file_name(path.file_name()?);
         [path, &beside].into_iter().find_map(|path| self.open(path))
     }
 }
 
-/// Where split units are looked for.
+/// Where to look for split units.
 #[derive(Clone, Copy)]
 pub(crate) struct Neighbours<'x> {
-    /// The module that the files lie beside.
+    /// The module next to which the files are.
     pub module: &'x Path,
     pub files: &'x SplitFiles,
 }
 
-/// Opens a skeleton's other half and hands a session on it and the index of the right unit to `then`.
+/// Opens a skeleton's split unit and calls `then` with a session on its file and its index.
 ///
 /// # Errors
-/// A warning if the half is nowhere, or damaged.
+/// A warning if the split unit is missing or damaged.
 pub(super) fn with_split<'a, T>(
     table: &UnitTable<'a>,
     skeleton_unit: &Unit<Slice<'a>>,
@@ -112,7 +112,7 @@ pub(super) fn with_split<'a, T>(
     let count = split.headers(Home::Info).len();
     let is_wanted = |index: &usize| match split.headers(Home::Info)[*index].type_() {
         UnitType::SplitCompilation(id) => id == skeleton.id,
-        // Before DWARF 5 the id is an attribute.
+        // Before DWARF 5, the id is an attribute.
         UnitType::Compilation => {
             let unit = session.unit(Home::Info, *index);
             unit.is_ok_and(|u| u.dwo_id == Some(skeleton.id))

@@ -1,15 +1,16 @@
-//! Makes a module whose variables lie where given DWARF expressions say, and reads them.
+//! Makes a module with variables at the places that given DWARF expressions compute, and reads them.
 
 use std::sync::Arc;
 
 use super::{CODE_BYTES, CODE_SVMA, MODULE_NAME, Show, elf, variables};
 use crate::Module;
 
-/// Expressions are cut here: a unit's length is written with 32 bits.
+/// Expressions are cut to this size, because the unit's length has 32 bits.
 const MAX_BYTES: usize = 1 << 16;
 
-/// Reads `data` as two DWARF expressions, the first byte being the length of the first: where a function's frame is, and
-/// where a local variable, a parameter and a global one are. The values of all of them are asked for.
+/// Reads `data` as two DWARF expressions. The first byte is the length of the first expression. The first one is the
+/// frame base of a function; the second one is the location of a local variable, a parameter and a global variable.
+/// Reads the values of all of them.
 pub fn location(data: &[u8], show: Show<'_>) {
     let Some((length, rest)) = data.split_first() else {
         return;
@@ -39,7 +40,7 @@ fn info(frame: &[u8], place: &[u8]) -> Vec<u8> {
     const VERSION_4: u16 = 4;
     const ADDRESS_BYTES: u8 = 8;
     const SIGNED: u8 = 5;
-    // Length, version, offset of the abbreviations, size of addresses.
+    // Length, version, offset of the abbreviations, size of an address.
     const HEADER_BYTES: usize = 4 + 2 + 4 + 1;
     let mut unit = b"\x01unit\0".to_vec();
     let ty = ((HEADER_BYTES + unit.len()) as u32).to_le_bytes();

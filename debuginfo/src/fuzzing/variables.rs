@@ -1,4 +1,4 @@
-//! Asks a module for the places, types and values of its variables, on a machine that makes up what it answers.
+//! Asks a module for the places, types and values of its variables, on a machine with made-up contents.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::scope::{globals, variables_at};
 use crate::types::{Type, find_type};
 use crate::value::{Look, Value};
 
-/// Functions whose variables are asked for.
+/// Functions whose variables are read.
 const MAX_FUNCTIONS: usize = 8;
-/// Variables of one function.
+/// Variables read of one function.
 const MAX_VARIABLES: usize = 16;
-/// Where the module is said to be.
 const BIAS: u64 = 0x5000_0000;
 
-/// Every word is an address near the module, so that pointers lead somewhere; every eighth page is missing.
+/// A machine on which every word is an address near the module, so that pointers lead somewhere, and every eighth page
+/// is missing.
 struct MadeUp;
 
 impl Machine for MadeUp {
@@ -46,7 +46,7 @@ impl Machine for MadeUp {
     }
 }
 
-/// Asks for everything about the variables of `module`.
+/// Reads everything about the variables of `module`.
 pub(super) fn ask(module: &Arc<Module>, show: Show<'_>) {
     let show = |site: &FrameContext<'_>, value: &Value| {
         look(site, value);

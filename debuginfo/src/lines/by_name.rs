@@ -1,25 +1,24 @@
-//! Which functions and symbols a whole name may mean, without looking at all of them.
+//! An index of functions and symbols by name, so that a lookup does not scan all of them.
 
 use super::pattern;
 use crate::model::{Function, Symbol, SymbolKind};
 use crate::types::hash;
 
-/// The functions and symbols of a module by their linker's names, and by the last part of their readable ones, without
+/// The functions and symbols of a module, by linker name and by the last component of the readable name, without
 /// template arguments.
 #[derive(Debug)]
 pub(crate) struct ByName {
-    /// By the hash of the name. Numbers of symbols follow those of functions.
+    /// Sorted by the hash of the name. Numbers of symbols follow those of functions.
     entries: Vec<(u32, u32)>,
-    /// Those with a name too long to list every part of it: any name may mean them.
+    /// Functions and symbols whose names are too long to be indexed. They are candidates for every name.
     long: Vec<u32>,
     functions: u32,
 }
 
-/// Bytes of a name that is listed.
+/// Longest indexed name, in bytes.
 const MAX_LEN: usize = 2048;
 
 impl ByName {
-    /// Lists the names of a module.
     pub(crate) fn of(functions: &[Function], symbols: &[Symbol]) -> ByName {
         let mut index = ByName {
             entries: Vec::with_capacity(2 * (functions.len() + symbols.len())),
@@ -54,7 +53,8 @@ impl ByName {
         }
     }
 
-    /// Returns the places in the lists of functions and of symbols that may be called `name`, in order; the caller compares.
+    /// Returns the positions in the lists of functions and of symbols that may be called `name`, in order. The caller
+    /// compares the names.
     pub(crate) fn candidates(&self, name: &str) -> (Vec<usize>, Vec<usize>) {
         let mut numbers = self.long.clone();
         for hash in [short(name), short(&pattern::key(name))] {
@@ -78,7 +78,7 @@ impl ByName {
     }
 }
 
-/// What has the same hash is compared anyway: half of it is enough.
+/// Candidates with equal hashes are compared anyway, so half of the hash is enough.
 fn short(name: &str) -> u32 {
     hash(name.as_bytes()) as u32
 }
@@ -113,7 +113,7 @@ mod tests {
             .iter()
             .map(|name| symbol(name, SymbolKind::Function))
             .collect();
-        // What is too long to be listed is looked at each time.
+        // A name too long for the index is a candidate for every lookup.
         let long = format!("{}last", "deep::".repeat(400));
         symbols.push(symbol(&long, SymbolKind::Function));
         symbols.push(symbol("total", SymbolKind::Cold));

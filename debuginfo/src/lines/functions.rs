@@ -1,4 +1,4 @@
-//! Functions by address and by name, for breakpoints on them.
+//! Finds functions by address and by name, for breakpoints on them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::scope::function_at;
 use crate::types::DieId;
 
 impl Mapped {
-    /// Returns the functions whose whole name, as source or linker have it, or an alias of it is `name`.
+    /// Returns the functions whose whole name or alias, in the source or for the linker, is `name`.
     pub fn functions_called(&self, name: &str) -> Vec<FunctionPlace> {
         matching(self, &Pattern::read(name), Way::Whole)
     }
 
-    /// As [`AddressSpace::functions_matching`], of this module alone.
+    /// Like [`AddressSpace::functions_matching`], for this module alone.
     pub fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
         let readings = readings(pattern);
         let mut found = readings.iter().map(|(of, way)| matching(self, of, *way));
@@ -29,8 +29,8 @@ impl Mapped {
 }
 
 impl AddressSpace {
-    /// Returns the function whose code holds `address`: from the debug information, or else from the symbols. What is
-    /// inlined there counts as part of it.
+    /// Returns the function whose code contains `address`, from the debug information or else from the symbols. Code
+    /// inlined into a function counts as part of it.
     #[must_use]
     pub fn function_at(&self, address: u64) -> Option<FunctionPlace> {
         let mapped = self.at(address)?;
@@ -43,7 +43,7 @@ impl AddressSpace {
         })
     }
 
-    /// Returns the name and address of the symbol or stub (`NAME@plt`) whose code holds `address`.
+    /// Returns the name and address of the symbol or stub (`NAME@plt`) whose code contains `address`.
     #[must_use]
     pub fn symbol_at(&self, address: u64) -> Option<(String, u64)> {
         let mapped = self.at(address)?;
@@ -51,11 +51,12 @@ impl AddressSpace {
         Some((name, mapped.address(start)))
     }
 
-    /// Returns the functions with machine code that `pattern` names, by module and address: a readable or linker name, in
-    /// which `*` stands for any text and `?` for one character. A name without scope or template arguments means all
-    /// functions of that name, unless one has exactly it; with a list of parameters, as in `f(int)`, those that take these;
-    /// with a file in front, as in `parse.c:f`, those that are declared there. Reads the debug information of all modules; of a module
-    /// without any the symbols.
+    /// Returns the functions with machine code that `pattern` names, by module and address.
+    ///
+    /// `pattern` is a readable or linker name, in which `*` matches any text and `?` one character. A name without
+    /// scope or template arguments selects all functions of that name, unless one has exactly that name. A parameter
+    /// list, as in `f(int)`, selects the functions with these parameters. A file, as in `parse.c:f`, selects the
+    /// functions declared in it. Reads the debug information of all modules, or the symbols of a module without any.
     #[must_use]
     pub fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
         for (pattern, way) in &readings(pattern) {
@@ -68,9 +69,9 @@ impl AddressSpace {
         Vec::new()
     }
 
-    /// Returns where breakpoints on the functions that `pattern` names go, by module and address: behind the prologue of
-    /// each, and where each inlined copy begins. `pattern` is as for [`AddressSpace::functions_matching`]; with `*` or `?` it
-    /// means no copies, of which there may be very many.
+    /// Returns the places for breakpoints on the functions that `pattern` names, by module and address: after the
+    /// prologue of each function, and at the start of each inlined copy. `pattern` is as for
+    /// [`AddressSpace::functions_matching`]. With `*` or `?` it selects no copies, of which there may be very many.
     #[must_use]
     pub fn function_places(&self, pattern: &str) -> Vec<LinePlace> {
         for (pattern, way) in &readings(pattern) {
@@ -93,7 +94,7 @@ impl AddressSpace {
     }
 }
 
-/// What a pattern may mean, the nearest first.
+/// Returns the possible meanings of a pattern, best first.
 fn readings(pattern: &str) -> Vec<(Pattern<'_>, Way)> {
     let readings = Pattern::read(pattern).readings();
     let ways = [Way::Whole, Way::WithoutScope];
@@ -103,7 +104,7 @@ fn readings(pattern: &str) -> Vec<(Pattern<'_>, Way)> {
         .collect()
 }
 
-/// The place of the function that the unit describes around `svma`.
+/// Returns the place of the function that the unit describes around `svma`.
 fn described(mapped: &Mapped, unit: &CodeUnit, svma: u64) -> Option<FunctionPlace> {
     let module = &mapped.module;
     let scopes = unit.scopes(module);
@@ -123,7 +124,7 @@ fn described(mapped: &Mapped, unit: &CodeUnit, svma: u64) -> Option<FunctionPlac
     })
 }
 
-/// The place of a function that only symbols name.
+/// Returns the place of a function that only symbols name.
 fn plain(mapped: &Mapped, name: String, start: Svma) -> FunctionPlace {
     let entry = mapped.address(start);
     let end = mapped.module.function_end(start);
@@ -141,14 +142,14 @@ fn plain(mapped: &Mapped, name: String, start: Svma) -> FunctionPlace {
     }
 }
 
-/// Where a function with code of its own is entered.
+/// Returns the place where a function with code of its own is entered.
 fn entered(mapped: &Mapped, function: FunctionPlace) -> LinePlace {
     let svma = mapped.svma(function.after_prologue);
     let unit = mapped.module.units().find(svma.0);
     place_at(mapped, unit, svma.0, Some(Arc::from(function.name)))
 }
 
-/// The place of what begins at `svma`.
+/// Returns the place of code that begins at `svma`.
 fn place_at(
     mapped: &Mapped,
     unit: Option<&CodeUnit>,
@@ -170,7 +171,7 @@ fn place_at(
     }
 }
 
-/// Where copies of the functions that `pattern` means begin.
+/// Returns where inlined copies of the functions that `pattern` names begin.
 fn copies(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<LinePlace> {
     let module = &mapped.module;
     let mut found = Vec::new();
@@ -184,13 +185,13 @@ fn copies(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<LinePlace> {
                 offset: copy.die.0,
             };
             if !copy.name.as_ref().is_some_and(is_named)
-                || !pattern.fits_file(copy.file.as_ref())
+                || !pattern.fits_place(copy.file.as_ref(), copy.line)
                 || !pattern.fits_parameters(module, || Some(die), None)
             {
                 continue;
             }
             let function = scopes.chain(copy.entry()).first().copied();
-            // Where variables cannot be read in the prologue, copies in it are entered behind it.
+            // If variables cannot be read in the prologue, copies inside it are entered after it.
             let ready = function.map_or(0, |at| prologue::end(module, unit, &scopes.list[at]));
             let entry = function.map_or(0, |at| scopes.list[at].entry());
             let svma = match (entry..ready).contains(&copy.entry()) {
@@ -230,18 +231,18 @@ fn matching(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<FunctionPla
         }
         last = Some(symbol.svma);
         match list.binary_search_by_key(&symbol.svma, |f| f.svma) {
-            // Another name of a function that the debug information has under its own.
+            // An alias of a function that the debug information has under another name.
             Ok(at) if is_wanted(&list[at].name, &list[at].linkage, symbol.svma) => {}
             Ok(at) => found.push(known(mapped, &list[at])),
             Err(_) => found.push(plain(mapped, symbol.name.clone(), symbol.svma)),
         }
     }
-    found.retain(|f| pattern.fits_file(f.file.as_ref()));
+    found.retain(|f| pattern.fits_place(f.file.as_ref(), f.line));
     found.sort_by_key(|f| f.entry);
     found
 }
 
-/// The functions and symbols that may have a name, in the order of the module's lists.
+/// Returns the functions and symbols that may be called `name`, in the order of the module's lists.
 fn named<'m>(module: &'m Module, name: &str) -> (Vec<&'m Function>, Vec<&'m Symbol>) {
     let (functions, symbols) = module.by_name().candidates(name);
     let (list, all) = (&module.functions().list, module.code.symbols());
@@ -251,7 +252,7 @@ fn named<'m>(module: &'m Module, name: &str) -> (Vec<&'m Function>, Vec<&'m Symb
     )
 }
 
-/// The place of a function that is known by name.
+/// Returns the place of a function from the debug information.
 fn known(mapped: &Mapped, function: &Function) -> FunctionPlace {
     let unit = mapped.module.units().find(function.svma.0);
     let place = unit.and_then(|unit| described(mapped, unit, function.svma.0));

@@ -1,7 +1,7 @@
-//! Lines and addresses: which code belongs to a line, which line to an address, where functions begin in earnest.
+//! Lines and addresses: the code of a line, the line of an address, and where a function's body begins.
 //!
-//! Line tables and functions are decoded unit by unit, when an address or a file of the unit is first asked about.
-//! Questions and answers of [`AddressSpace`] are in addresses of the process; everything below it uses those of the file.
+//! Line tables and functions are decoded unit by unit, on the first query for an address or a file of the unit.
+//! [`AddressSpace`] takes and returns addresses of the process. Everything below it uses addresses of the file.
 
 mod by_name;
 mod functions;
@@ -36,8 +36,8 @@ impl crate::Module {
 }
 
 impl AddressSpace {
-    /// Returns the line that the instruction at `address` belongs to; inside an inlined function, the line there. `None`
-    /// for code without line tables and for code that no line stands for.
+    /// Returns the line of the instruction at `address`. Inside an inlined function, this is the line there. Returns
+    /// `None` for code without line tables or without a line.
     #[must_use]
     pub fn line_at(&self, address: u64) -> Option<SourceLine> {
         let mapped = self.at(address)?;
@@ -46,8 +46,8 @@ impl AddressSpace {
         lines.source_line(lines.row_at(mapped.svma(address).0)?)
     }
 
-    /// Returns all source files that the line tables of the modules name, sorted, each once. Reads the header of every
-    /// line table.
+    /// Returns all source files that the line tables of the modules name, sorted and without duplicates. Reads the
+    /// header of every line table.
     #[must_use]
     pub fn source_files(&self) -> Vec<Arc<str>> {
         let files = |m: &Mapped| m.module.units().all_files(&m.module).to_vec();

@@ -1,4 +1,4 @@
-//! The words of the answers about lines: where a line's code is, what line an address belongs to, why there is none.
+//! Result types of line queries: the code of a line, the line of an address, and why there is none.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,22 +15,22 @@ pub struct SourceLine {
     pub column: u32,
 }
 
-/// One copy of a source line in the machine code: where a breakpoint on the line goes.
+/// One copy of a source line in the machine code, where a breakpoint on the line is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinePlace {
-    /// Where the copy's first statement begins; behind the prologue if the line is the first of a function.
+    /// The start of the copy's first statement, or the end of the prologue if the line is the first of a function.
     pub address: u64,
     /// The file, as the line table names it.
     pub file: Arc<str>,
-    /// The line: another one than was asked for if that has no code.
+    /// The line. It differs from the requested line if that has no code.
     pub line: u32,
     /// The column of the statement, from 1; 0 if the line table has none.
     pub column: u32,
-    /// The function that the copy belongs to; for an inlined one, that function, not the one around it.
+    /// The function that the copy belongs to. For an inlined copy, this is the inlined function, not the one around it.
     pub function: Option<Arc<str>>,
     /// The copy was inlined into another function.
     pub inlined: bool,
-    /// The number of the module it lies in.
+    /// The number of its module.
     pub module: u32,
 }
 
@@ -39,9 +39,10 @@ pub struct LinePlace {
 pub struct FunctionPlace {
     /// Readable name, as in [`crate::Function::name`].
     pub name: String,
-    /// Its first instruction.
+    /// The address of its first instruction.
     pub entry: u64,
-    /// Where its parameters can be read: behind the code that sets up the frame. The entry, if nothing tells.
+    /// The first address at which its parameters can be read, after the code that sets up the frame. Equals the entry
+    /// if nothing states it.
     pub after_prologue: u64,
     /// All its parts, the one with the entry first; empty if nothing states its size.
     pub ranges: Vec<Range<u64>>,
@@ -49,7 +50,7 @@ pub struct FunctionPlace {
     pub file: Option<Arc<str>>,
     /// The line of the declaration.
     pub line: Option<u32>,
-    /// The number of the module it lies in.
+    /// The number of its module.
     pub module: u32,
 }
 
@@ -61,23 +62,23 @@ pub enum LineError {
     NoLineTables,
     /// No line table names such a file.
     UnknownFile {
-        /// The file that was asked for.
+        /// The requested file.
         file: String,
         /// The files with the most similar names, best first.
         nearest: Vec<Arc<str>>,
     },
     /// The line has no code, and none follows it.
     NoCode {
-        /// The file that was asked for.
+        /// The requested file.
         file: String,
-        /// The line that was asked for.
+        /// The requested line.
         line: u32,
         /// The nearest lines with code, in order.
         valid: Vec<u32>,
     },
-    /// A column was asked for, and the line table has none.
+    /// The query has a column, but the line table has none.
     NoColumns {
-        /// The file that was asked for.
+        /// The requested file.
         file: String,
         /// The line.
         line: u32,
@@ -117,7 +118,7 @@ impl fmt::Display for LineError {
 }
 
 impl LineError {
-    /// Returns what to do about it, where there is something that the message does not say.
+    /// Returns what to do about it, if the message does not already say so.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {

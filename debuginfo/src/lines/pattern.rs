@@ -1,6 +1,6 @@
-//! What people write for functions: `f`, `ns::f`, `Stack::push`, `f(int)`, `file.c:f`, `Filter::*`.
+//! Patterns by which users name functions: `f`, `ns::f`, `Stack::push`, `f(int)`, `file.c:f`, `Filter::*`.
 //!
-//! Scopes, template arguments and parameters may be left out, from the outside in, of any scope, and as a whole.
+//! Scopes may be omitted from the outside in, template arguments of any scope, and parameters only as a whole.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use gimli::constants as dw;
 use super::resolve;
 use crate::demangle;
 use crate::dies::{Die, DieReader};
+use crate::functions::short_name;
 use crate::glob::Glob;
 use crate::module::Module;
 use crate::types::{DieId, Type, same_text, with_session, without_arguments};
@@ -17,18 +18,20 @@ use crate::types::{DieId, Type, same_text, with_session, without_arguments};
 /// Parameters of one function that are compared.
 const MAX_PARAMETERS: usize = 64;
 
-/// Which functions are meant.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern<'p> {
-    /// The end of the path of the file that they are in.
+    /// The end of the path of the source file.
     file: Option<&'p str>,
-    /// What they are called.
+    /// The line that declares them.
+    line: Option<u32>,
+    /// The name of the functions.
     pub name: Cow<'p, str>,
-    /// The name, if it stands for any text in places.
+    /// The name as a glob, if it has wildcards.
     glob: Option<Glob>,
-    /// The types that they take, in one way of writing.
+    /// The parameter types, normalised.
     parameters: Option<String>,
-    /// What follows the list of types, without spaces: which objects a member function is for. `None` for any.
+    /// The qualifiers after the parameter list, without spaces, which select the objects of a member function. `None`
+    /// matches any.
     qualifiers: Option<String>,
 }
 
@@ -58,6 +61,7 @@ impl<'p> Pattern<'p> {
         let (parameters, qualifiers) = parameters.unzip();
         Pattern {
             file,
+            line: None,
             name: name.into(),
             glob: Glob::is_one(name).then(|| Glob::new(name)),
             parameters,
@@ -65,8 +69,8 @@ impl<'p> Pattern<'p> {
         }
     }
 
-    /// What it may mean, the nearest first: `f()` is the function for objects that change, but where there is none of that
-    /// kind, the other one. `Outer.Inner` is what Ada calls `outer__inner`.
+    /// Returns the possible meanings, best first. `f()` is the function for non-const objects or, if there is none, the
+    /// one for const objects. `Outer.Inner` is Ada's notation for `outer__inner`.
     pub(super) fn readings(self) -> Vec<Pattern<'p>> {
         let is_plain = self.qualifiers.as_deref() == Some("");
         let any = is_plain.then(|| Pattern {
@@ -77,15 +81,42 @@ impl<'p> Pattern<'p> {
             name: self.name.replace('.', "__").to_ascii_lowercase().into(),
             ..self.clone()
         });
-        [Some(self), any, ada].into_iter().flatten().collect()
+        let closures = self.closures();
+        let plain = [Some(self), any, ada].into_iter().flatten();
+        plain.chain(closures).collect()
     }
 
-    /// Tells whether it stands for any text in places.
+    /// The closures that a short name calls by their file and line, as compilers name them.
+    fn closures(&self) -> Vec<Pattern<'p>> {
+        const KINDS: [(&str, &str); 4] = [
+            ("{closure@", "{closure#*}"),
+            ("{closure@", "{{closure}}"),
+            ("{lambda@", "{lambda(*)#*}::operator()"),
+            ("{lambda@", "$_*::operator()"),
+        ];
+        let Cow::Borrowed(name) = self.name else {
+            return Vec::new();
+        };
+        let reading = |(open, own): &(&str, &str)| {
+            let (before, place) = name.strip_suffix('}')?.rsplit_once(open)?;
+            let (file, line) = place.rsplit_once(':')?;
+            let name = format!("{before}{own}");
+            Some(Pattern {
+                file: Some(file),
+                line: Some(line.parse().ok()?),
+                glob: Some(Glob::new(&name)),
+                name: name.into(),
+                ..self.clone()
+            })
+        };
+        KINDS.iter().filter_map(reading).collect()
+    }
+
     pub(super) fn is_glob(&self) -> bool {
         self.glob.is_some()
     }
 
-    /// Tells whether a function of these names is meant.
+    /// Returns whether the pattern selects a function with these names.
     pub(super) fn fits(&self, way: Way, name: &str, linkage: &str) -> bool {
         let is_whole = match &self.glob {
             Some(glob) => glob.matches(name) || glob.matches(linkage),
@@ -94,9 +125,16 @@ impl<'p> Pattern<'p> {
         is_whole || way == Way::WithoutScope && self.fits_inside(name)
     }
 
-    /// Matches names without what stands around them: `f` means `ns::f<int>` too.
+    /// Matches partially qualified names: `f` also selects `ns::f<int>`.
     fn fits_inside(&self, name: &str) -> bool {
         let name = &*without_tags(name, &self.name);
+        // Otherwise a short name has nothing that the full one has not.
+        let may_be_short = self.name.contains('<') || self.name.contains("::");
+        self.fits_end(name) || may_be_short && self.fits_end(&short_name(name))
+    }
+
+    /// Matches the end of a name.
+    fn fits_end(&self, name: &str) -> bool {
         let own = components(name);
         if let Some(glob) = &self.glob {
             let bare: Vec<&str> = own.iter().map(|part| without_arguments(part)).collect();
@@ -117,14 +155,14 @@ impl<'p> Pattern<'p> {
         wanted.len() <= own.len() && wanted.iter().rev().zip(own.iter().rev()).all(is_same)
     }
 
-    /// Tells whether a function that is declared in `file` is meant.
-    pub(super) fn fits_file(&self, file: Option<&Arc<str>>) -> bool {
+    /// Tells whether a function that is declared at `line` of `file` is meant.
+    pub(super) fn fits_place(&self, file: Option<&Arc<str>>, line: Option<u32>) -> bool {
         let is_it = |wanted| file.is_some_and(|file| resolve::is_named(file, wanted));
-        self.file.is_none_or(is_it)
+        self.file.is_none_or(is_it) && self.line.is_none_or(|wanted| line == Some(wanted))
     }
 
-    /// Tells whether a function that the entry `die` describes is meant, as far as its parameters tell; of one that nothing
-    /// describes, the linker's name may.
+    /// Returns whether the pattern selects the function of DIE `die`, judged by its parameters. For a function without
+    /// a DIE, the linker name may tell.
     pub(super) fn fits_parameters(
         &self,
         module: &Arc<Module>,
@@ -138,7 +176,8 @@ impl<'p> Pattern<'p> {
             let qualifiers = self.qualifiers.as_deref();
             qualifiers.is_none_or(|wanted| own.split_whitespace().collect::<String>() == wanted)
         };
-        // Types have several names, and the debug information has others than the linker; objects have not.
+        // A type may have a different name in the debug information than in the linker name, so a different list
+        // decides nothing. Qualifiers have only one spelling.
         let is_stated = |linkage: &str| match demangle::parameters(linkage) {
             Some((_, own)) if !are_for(&own) => Some(false),
             Some((list, _)) if canonical(&list) == *wanted => Some(true),
@@ -161,7 +200,7 @@ impl<'p> Pattern<'p> {
     }
 }
 
-/// The types of a function's parameters as its debug information names them.
+/// Returns the types of a function's parameters, as its debug information names them.
 fn declared<'a>(module: &Arc<Module>, session: &DieReader<'_, 'a>, chain: &[Die<'a>]) -> String {
     for die in chain {
         let mut types = Vec::new();
@@ -185,7 +224,7 @@ fn declared<'a>(module: &Arc<Module>, session: &DieReader<'_, 'a>, chain: &[Die<
     String::new()
 }
 
-/// Tells whether a name is words with dots between them.
+/// Returns whether a name consists of words separated by dots.
 fn is_dotted(name: &str) -> bool {
     let mut words = name.split('.');
     let is_word = |word: &str| {
@@ -195,7 +234,7 @@ fn is_dotted(name: &str) -> bool {
     name.contains('.') && words.all(is_word)
 }
 
-/// Where a file's name ends: at the one colon that is none of a scope.
+/// Returns where a file name ends: at the only colon that does not belong to a `::`.
 fn file_end(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -210,7 +249,7 @@ fn file_end(text: &str) -> Option<usize> {
     None
 }
 
-/// Where the list of parameters at the end of a name begins.
+/// Returns where the parameter list at the end of a name begins.
 fn parameters_start(name: &str) -> Option<usize> {
     let mut end = name;
     for qualifier in ["&&", "&", "volatile", "const"] {
@@ -235,14 +274,14 @@ fn parameters_start(name: &str) -> Option<usize> {
     None
 }
 
-/// The parts of a name between `::`; those inside brackets separate nothing.
+/// Splits a name at `::`, except inside brackets.
 fn components(name: &str) -> Vec<&str> {
     let bytes = name.as_bytes();
     let (mut depth, mut start, mut parts) = (0usize, 0, Vec::new());
     for at in 0..bytes.len() {
         match bytes[at] {
             b'<' | b'(' | b'{' | b'[' => depth += 1,
-            // An arrow closes nothing.
+            // The `>` of an arrow closes no bracket.
             b'>' if at > 0 && bytes[at - 1] == b'-' => {}
             b'>' | b')' | b'}' | b']' => depth = depth.saturating_sub(1),
             b':' if depth == 0 && at >= start && bytes.get(at + 1) == Some(&b':') => {
@@ -256,18 +295,18 @@ fn components(name: &str) -> Vec<&str> {
     parts
 }
 
-/// The last part of a name, without template arguments: what an index finds it by.
+/// Returns the last component of a name, without template arguments, which is its key in the index.
 pub(super) fn key(name: &str) -> String {
     let name = without_tags(name, "");
     let last = components(&name).last().copied().unwrap_or_default();
     match last.strip_prefix("operator\"\"") {
-        // The space before the name is a matter of taste.
+        // The space before the suffix is optional.
         Some(suffix) => format!("operator\"\"{}", suffix.trim_start()),
         None => without_arguments(last).to_owned(),
     }
 }
 
-/// `name` without the tags of its ABI (`f[abi:cxx11]`), unless `pattern` has some.
+/// Returns `name` without ABI tags (`f[abi:cxx11]`), unless `pattern` has some.
 fn without_tags<'n>(name: &'n str, pattern: &str) -> Cow<'n, str> {
     const TAG: &str = "[abi:";
     if pattern.contains(TAG) || !name.contains(TAG) {
@@ -283,8 +322,8 @@ fn without_tags<'n>(name: &'n str, pattern: &str) -> Cow<'n, str> {
     bare.into()
 }
 
-/// A list of types in one way of writing, whoever wrote it: without spaces that are taste, with qualifiers behind what they
-/// are about, and with one name for each integer type.
+/// Normalises a list of types: drops optional spaces, moves qualifiers after the type they apply to, and uses one name
+/// for each integer type.
 fn canonical(list: &str) -> String {
     const STRING: &str =
         "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>";
@@ -310,17 +349,17 @@ fn canonical(list: &str) -> String {
         .replace("std::__cxx11::string", "std::string")
 }
 
-/// Types that are being written.
+/// The normalised list under construction.
 #[derive(Default)]
 struct Types {
     text: String,
-    /// The words of the type that is read.
+    /// The words of the current type.
     words: Vec<String>,
     is_const: bool,
     is_volatile: bool,
-    /// The next word belongs to the last one.
+    /// The next word continues the last one.
     goes_on: bool,
-    /// The types that template arguments interrupted: what was written before, and their words.
+    /// The enclosing types while template arguments are read: the text before them, and their words.
     outer: Vec<(String, Types)>,
 }
 
@@ -359,7 +398,7 @@ impl Types {
         }
     }
 
-    /// Goes on with the type that the arguments belong to.
+    /// Resumes the type that the arguments belong to.
     fn close(&mut self) {
         self.end();
         let arguments = std::mem::take(&mut self.text);
@@ -388,7 +427,7 @@ impl Types {
     }
 }
 
-/// One name for each integer type: `long unsigned int` is `unsigned long`.
+/// Returns one name for each integer type: `long unsigned int` is `unsigned long`.
 fn named(words: &[String]) -> String {
     let count = |word: &str| words.iter().filter(|w| *w == word).count();
     let is_integer = |word: &String| {
@@ -475,7 +514,7 @@ mod tests {
             let fits = |linkage| pattern.fits_parameters(&module, || None, Some(linkage));
             assert_eq!(linkages.map(fits), expected, "{text}");
         }
-        // Where there is only one for objects that stay, it is the one.
+        // The only overload is for const objects, so it is selected.
         let readings = Pattern::read("S::g()").readings();
         let any = readings.last().expect("there are some");
         assert!(any.fits_parameters(&module, || None, Some("_ZNK1S1gEv")));

@@ -1,7 +1,8 @@
-//! Where a function's own code begins, behind the instructions that set up its frame.
+//! Finds where a function's body begins, after the instructions that set up its frame.
 //!
-//! The rules are those that other debuggers have settled on: LLVM's line tables say where; of gcc's unoptimised code, it
-//! is the second row; of gcc's optimised code the entry, since its variables have locations from the first instruction on.
+//! The rules are those of other debuggers. LLVM's line tables mark the end of the prologue. In gcc's unoptimised code,
+//! it is the second row. In gcc's optimised code it is the entry, since variables have locations from the first
+//! instruction on.
 
 use super::scopes::{FunctionScope, Scopes};
 use super::table::Lines;
@@ -9,13 +10,13 @@ use super::units::{CodeUnit, Compiler};
 use crate::module::Module;
 
 const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
-/// `mov %rsp,%rbp` in both encodings, behind `push %rbp`.
+/// `push %rbp`, then `mov %rsp,%rbp` in both encodings.
 const SET_FRAME: [&[u8]; 2] = [&[0x55, 0x48, 0x89, 0xe5], &[0x55, 0x48, 0x8b, 0xec]];
-/// Bytes of a prologue that are looked at.
+/// Bytes of a prologue that are examined.
 const PROLOGUE_BYTES: usize = 64;
 
-/// The first address of the function around `svma`, and the first one behind its prologue; twice `svma` if nothing describes
-/// the function.
+/// Returns the first address of the function around `svma` and the first address after its prologue. Both are `svma` if
+/// nothing describes the function.
 pub(crate) fn around(module: &Module, svma: u64) -> (u64, u64) {
     let described = || {
         let unit = module.units().find(svma)?;
@@ -26,7 +27,7 @@ pub(crate) fn around(module: &Module, svma: u64) -> (u64, u64) {
     described().unwrap_or((svma, svma))
 }
 
-/// Where breakpoints on `function`, which lies in `unit`, go: the first address at which its variables can be read.
+/// Returns where to set breakpoints on `function` of `unit`: the first address at which its variables can be read.
 pub(super) fn end(module: &Module, unit: &CodeUnit, function: &FunctionScope) -> u64 {
     match unit.locates_at_entry(module) {
         true => function.entry(),
@@ -34,7 +35,7 @@ pub(super) fn end(module: &Module, unit: &CodeUnit, function: &FunctionScope) ->
     }
 }
 
-/// The first address behind the prologue of `function`, which lies in `unit`.
+/// Returns the first address after the prologue of `function` of `unit`.
 pub(super) fn behind(module: &Module, unit: &CodeUnit, function: &FunctionScope) -> u64 {
     let entry = function.entry();
     let Some((from, to)) = function.ranges.first().copied() else {
@@ -58,7 +59,8 @@ pub(super) fn behind(module: &Module, unit: &CodeUnit, function: &FunctionScope)
     }
 }
 
-/// Bytes up to the end of the instructions that set rbp; `None` if the function does not begin with them.
+/// Returns the number of bytes up to the end of the instructions that set rbp, or `None` if the function does not begin
+/// with them.
 fn behind_frame(code: &[u8]) -> Option<u64> {
     let mut rest = code.strip_prefix(ENDBR64).unwrap_or(code);
     rest = realigned(rest).unwrap_or(rest);
@@ -66,8 +68,8 @@ fn behind_frame(code: &[u8]) -> Option<u64> {
     Some((code.len() - rest.len() + set.len()) as u64)
 }
 
-/// What follows the code that aligns the stack of a function with wide locals: `lea 8(%rsp),%r10; and $-N,%rsp;
-/// push -8(%r10)`.
+/// Strips the code that aligns the stack of a function with wide locals: `lea 8(%rsp),%r10; and $-N,%rsp; push
+/// -8(%r10)`.
 fn realigned(code: &[u8]) -> Option<&[u8]> {
     let rest = code.strip_prefix(&[0x4c, 0x8d, 0x54, 0x24, 0x08])?;
     let rest = match rest {
@@ -78,12 +80,12 @@ fn realigned(code: &[u8]) -> Option<&[u8]> {
     rest.strip_prefix(&[0x41, 0xff, 0x72, 0xf8])
 }
 
-/// The start of the first row whose line is not before that of the entry's row: what lies between belongs to the
-/// prologue, moved there by the compiler.
+/// Returns the start of the first row whose line is not before the line of the entry's row. The rows between belong to
+/// the prologue, where the compiler moved them.
 fn by_lines(lines: &Lines, scopes: &Scopes, from: u64, to: u64) -> Option<u64> {
     let rows = lines.sequence(from)?;
     let mut at = rows.iter().position(|r| r.address == from)?;
-    // Two rows at the entry say that there is no prologue.
+    // Two rows at the entry mean that there is no prologue.
     if rows
         .get(at + 1)
         .is_some_and(|r| r.address == from && r.line > 0)

@@ -1,8 +1,8 @@
-//! From a line of a source file to the places of its code, one for each copy.
+//! Resolves a line of a source file to the places of its code, one for each copy.
 //!
-//! A copy is a function, or an inlined instance of one. A line often has several stretches of code in one copy (a loop's
-//! condition, moved code); its place is the lowest statement, as other debuggers have it. Statements in different lexical
-//! blocks of a copy are places of their own: a closing brace may end several, on different ways out.
+//! A copy is a function, or an inlined instance of one. A line often has several stretches of code in one copy (a
+//! loop's condition, moved code). Its place is the lowest statement, as in other debuggers. Statements in different
+//! lexical blocks of a copy are separate places, because a closing brace may end several blocks, on different ways out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,18 +14,20 @@ use super::units::{CodeUnit, last_component};
 use crate::address_space::{AddressSpace, Mapped};
 use crate::model::Svma;
 
-/// Names that an error lists.
+/// Names listed by an error.
 const MAX_NEAREST: usize = 5;
-/// Following lines that are tried for one without code.
+/// Following lines tried in place of a line without code.
 const MAX_FOLLOWING: usize = 64;
 
 impl AddressSpace {
-    /// Returns the places of the code of `file`:`line`, by address. `file` is a path or the end of one, by components. A
-    /// line without code is moved to the next one with code, as gdb does, which [`LinePlace::line`] tells. With a
-    /// `column`, only the statements that cover it count, or those nearest to it; without, the first of each copy.
+    /// Returns the places of the code of `file`:`line`, by address. `file` is a path or its last components.
+    ///
+    /// A line without code is moved to the next line with code, as in gdb; [`LinePlace::line`] has the result. With a
+    /// `column`, only the statements that cover it are considered, or else those nearest to it. Without one, the first
+    /// statement of each copy is.
     ///
     /// # Errors
-    /// There is no such file, or no code at or after the line, or the line's statements have no columns.
+    /// There is no such file, no code at or after the line, or the line's statements have no columns.
     pub fn resolve_line(
         &self,
         file: &str,
@@ -55,7 +57,7 @@ impl AddressSpace {
         Ok(answer)
     }
 
-    /// Returns the lines of `file` with code, in order; `file` as for [`AddressSpace::resolve_line`].
+    /// Returns the lines of `file` with code, in order. `file` is as for [`AddressSpace::resolve_line`].
     ///
     /// # Errors
     /// There is no such file.
@@ -67,7 +69,7 @@ impl AddressSpace {
             .collect())
     }
 
-    /// The units whose line tables name the file.
+    /// Returns the units whose line tables name the file.
     fn units_with(&self, file: &str) -> Result<Found<'_>, LineError> {
         let mut found = Found { units: Vec::new() };
         let mut has_tables = false;
@@ -103,20 +105,19 @@ struct Found<'s> {
     units: Vec<(&'s Mapped, &'s CodeUnit, Vec<u32>)>,
 }
 
-/// A statement of the line.
 #[derive(Clone, Copy)]
 struct Statement<'s> {
     mapped: &'s Mapped,
     unit: &'s CodeUnit,
     row: Row,
-    /// The innermost function or inlined copy around it.
+    /// The innermost function or inlined copy around the statement.
     scope: Option<usize>,
-    /// The innermost lexical block of that around it.
+    /// The innermost lexical block of that scope around the statement.
     block: Option<usize>,
 }
 
 impl<'s> Found<'s> {
-    /// The lines with statements, from `first` on; at most `count` of each unit's files.
+    /// Returns the lines with statements, starting at `first`; at most `count` for each file of a unit.
     fn lines(&self, first: u32, count: usize) -> BTreeSet<u32> {
         let mut lines = BTreeSet::new();
         for (mapped, unit, files) in &self.units {
@@ -139,7 +140,6 @@ impl<'s> Found<'s> {
         lines
     }
 
-    /// All statements of a line.
     fn statements(&self, line: u32) -> Vec<Statement<'s>> {
         let mut places = Vec::new();
         for (mapped, unit, files) in &self.units {
@@ -161,7 +161,7 @@ impl<'s> Found<'s> {
         places
     }
 
-    /// The statements of the next line with code.
+    /// Returns the statements of the next line with code.
     fn moved(&self, line: u32) -> Vec<Statement<'s>> {
         let following = self.lines(line.saturating_add(1), MAX_FOLLOWING);
         let following = following.into_iter().take(MAX_FOLLOWING);
@@ -169,7 +169,7 @@ impl<'s> Found<'s> {
         found.find(|places| !places.is_empty()).unwrap_or_default()
     }
 
-    /// The nearest line with code on each side.
+    /// Returns the nearest line with code on each side.
     fn nearest(&self, line: u32) -> Vec<u32> {
         let lines = self.lines(1, usize::MAX);
         let before = lines.range(..line).next_back();
@@ -179,7 +179,7 @@ impl<'s> Found<'s> {
 }
 
 impl Statement<'_> {
-    /// Tells whether it lies in a part of its function without the entry: code for what seldom happens.
+    /// Returns whether the statement is in a part of its function without the entry: rarely executed code.
     fn is_split_off(&self) -> bool {
         let scopes = self.unit.scopes(&self.mapped.module);
         let address = self.row.address;
@@ -195,10 +195,10 @@ impl Statement<'_> {
         let mut scope = self.scope.map(|at| &scopes.list[at]);
         let mut row = self.row;
         let mut address = row.address;
-        // Also where a copy of another one is what it begins with.
+        // Applies also if the function begins with a copy of another one.
         let around = scopes.chain(address).first().map(|at| &scopes.list[*at]);
         if let Some(function) = around.filter(|s| s.parent.is_none() && s.entry() == address) {
-            // The frame does not exist yet: arguments and variables could not be read.
+            // The frame does not exist yet, so arguments and variables cannot be read.
             address = prologue::end(module, self.unit, function);
             if address != row.address {
                 scope = Some(function);
@@ -224,7 +224,7 @@ impl Statement<'_> {
     }
 }
 
-/// Those of the statements that begin something; all, if none does.
+/// Returns the statements that are places of their own, or all of them if none is.
 fn beginning(mut places: Vec<Statement<'_>>) -> Vec<Statement<'_>> {
     if places.iter().any(|place| !place.row.superseded) {
         places.retain(|place| !place.row.superseded);
@@ -232,11 +232,11 @@ fn beginning(mut places: Vec<Statement<'_>>) -> Vec<Statement<'_>> {
     places
 }
 
-/// The lowest statement of each copy; one in a part that was split off only if there is no other.
+/// Returns the lowest statement of each copy. A split-off part is used only if there is no other.
 fn lowest(places: Vec<Statement<'_>>) -> Vec<Statement<'_>> {
     let mut copies = BTreeMap::new();
     for place in places {
-        // Code that belongs to no function is a copy for each place.
+        // Code outside functions forms one copy for each address.
         let alone = place.scope.is_none().then_some(place.row.address);
         let copy = (place.mapped.number, place.unit.index, place.scope);
         let key = (copy, place.block, alone);
@@ -249,8 +249,8 @@ fn lowest(places: Vec<Statement<'_>>) -> Vec<Statement<'_>> {
     copies.into_values().collect()
 }
 
-/// The statements that cover `column`: those that begin at the last column up to it at which any does, or else at the
-/// first one.
+/// Returns the statements that cover `column`: those with the last column up to it, or else those with the first
+/// column.
 fn at_column<'s>(
     mut places: Vec<Statement<'s>>,
     file: &str,
@@ -270,12 +270,12 @@ fn at_column<'s>(
     Ok(places)
 }
 
-/// Tells whether `wanted` is `path` or the end of it, by components; `.` and `..` are followed as text.
+/// Returns whether `wanted` is `path` or its last components. `.` and `..` are resolved textually.
 pub(super) fn is_named(path: &str, wanted: &str) -> bool {
     if path.is_empty() || wanted.is_empty() {
         return false;
     }
-    // Most paths differ in their last component already.
+    // Most paths already differ in their last component.
     if last_component(path) != last_component(wanted) {
         return false;
     }
@@ -300,7 +300,7 @@ fn components(path: &str) -> Vec<&str> {
     all
 }
 
-/// The files whose names look most like `wanted`.
+/// Returns the files with the names most similar to `wanted`.
 fn nearest_files(all: &[Arc<str>], wanted: &str) -> Vec<Arc<str>> {
     let name = |path: &str| {
         components(path)
@@ -308,7 +308,7 @@ fn nearest_files(all: &[Arc<str>], wanted: &str) -> Vec<Arc<str>> {
             .map_or(String::new(), |n| n.to_lowercase())
     };
     let wanted_name = name(wanted);
-    // As far as two names may differ and still be mistaken for each other.
+    // The largest distance at which two names may still be mistaken for each other.
     let most = wanted_name.chars().count() / 2;
     let rated = all.iter().filter_map(|path| {
         let name = name(path);
@@ -324,7 +324,7 @@ fn nearest_files(all: &[Arc<str>], wanted: &str) -> Vec<Arc<str>> {
     best.map(|(_, path)| path.clone()).collect()
 }
 
-/// How many characters have to be inserted, removed or replaced to make one text of the other.
+/// Returns the edit distance of two texts: the characters to insert, remove or replace.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(256).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

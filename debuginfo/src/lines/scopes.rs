@@ -1,7 +1,7 @@
-//! The functions of one unit and what was inlined into them, as a tree by address.
+//! The functions of one unit and the copies inlined into them, as a tree by address.
 //!
-//! Entries stand in the order of the debug information, each function before what is inlined into it, so that one walk
-//! over a function's entries finds the chain around an address.
+//! Scopes are in the order of the debug information, each function before the copies inlined into it. A single walk
+//! over a function's scopes therefore finds the chain around an address.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,39 +17,38 @@ use crate::functions::names::names;
 use crate::functions::scopes::Scopes as NameScopes;
 use crate::module::Module;
 
-/// Ranges of one entry that are looked at.
+/// Ranges read of one DIE, at most.
 const MAX_RANGES: usize = 4096;
 
 /// A function, or one copy of an inlined function.
 #[derive(Debug)]
 pub(crate) struct FunctionScope {
-    /// Offset of its entry in the unit (the split half, if the unit has one).
+    /// Offset of its DIE in the unit (in the split unit, if there is one).
     pub die: UnitOffset,
-    /// For an inlined copy: the function or copy that it was inlined into, an index of the list.
+    /// For an inlined copy: the function or copy into which it is inlined, an index into the list.
     pub parent: Option<usize>,
-    /// Where its code is, the part with the entry first.
+    /// The ranges of its code, the part with the entry first.
     pub ranges: Ranges,
     /// Readable name.
     pub name: Option<Arc<str>>,
-    /// Where it is declared.
+    /// The file of the declaration.
     pub file: Option<Arc<str>>,
     /// The line of the declaration.
     pub line: Option<u32>,
-    /// For an inlined copy: where it was called, if that is stated.
+    /// For an inlined copy: the line of the call, if it is stated.
     pub call: Option<SourceLine>,
-    /// The index behind the last entry that was inlined into it.
+    /// The index after the last scope inlined into it.
     next: usize,
 }
 
 impl FunctionScope {
-    /// Tells whether its code holds `svma`.
     pub(crate) fn contains(&self, svma: u64) -> bool {
         self.ranges
             .iter()
             .any(|(from, to)| (*from..*to).contains(&svma))
     }
 
-    /// Its first instruction.
+    /// Returns the address of its first instruction.
     pub(crate) fn entry(&self) -> u64 {
         self.ranges.first().map_or(0, |(from, _)| *from)
     }
@@ -59,17 +58,17 @@ impl FunctionScope {
 #[derive(Debug, Default)]
 pub(crate) struct Scopes {
     pub list: Vec<FunctionScope>,
-    /// First address, end and index of the functions' parts, by address.
+    /// Start, end and index of the functions' parts, by address.
     functions: Vec<(u64, u64, usize)>,
-    /// The ranges of the lexical blocks of each function or copy. Blocks that declare nothing do not count: compilers
-    /// make them as they like.
+    /// The ranges of the lexical blocks of each function or copy. Blocks without declarations are omitted, since
+    /// compilers create them arbitrarily.
     blocks: HashMap<usize, Vec<Ranges>>,
 }
 
 type Ranges = Vec<(u64, u64)>;
 
 impl Scopes {
-    /// Reads unit `index` of `module`; as much as can be read of a damaged one.
+    /// Reads unit `index` of `module`. From a damaged unit, reads as much as possible.
     pub(super) fn read(module: &Module, index: usize) -> Scopes {
         let read = |session: &DieReader<'_, '_>, index| {
             let root = session.root(Home::Info, index).ok()?;
@@ -96,7 +95,7 @@ impl Scopes {
         scopes
     }
 
-    /// The function around `svma`, then what is inlined there, from the outside to the inside, as indexes.
+    /// Returns the function around `svma`, then the copies inlined there, outermost first, as indexes.
     pub(crate) fn chain(&self, svma: u64) -> Vec<usize> {
         let after = self.functions.partition_point(|(from, ..)| *from <= svma);
         let mut near = self.functions[..after].iter().rev().take(8);
@@ -118,7 +117,7 @@ impl Scopes {
         chain
     }
 
-    /// The innermost lexical block of scope `at` around `svma`, as a number.
+    /// Returns the number of the innermost lexical block of scope `at` around `svma`.
     pub(crate) fn block(&self, at: usize, svma: u64) -> Option<usize> {
         let holds = |ranges: &Ranges| ranges.iter().any(|(from, to)| (*from..*to).contains(&svma));
         let bytes = |ranges: &Ranges| ranges.iter().map(|(from, to)| to - from).sum::<u64>();
@@ -129,25 +128,24 @@ impl Scopes {
             .map(|(number, _)| number)
     }
 
-    /// The innermost function or inlined copy around `svma`.
+    /// Returns the innermost function or inlined copy around `svma`.
     pub(crate) fn innermost(&self, svma: u64) -> Option<usize> {
         self.chain(svma).last().copied()
     }
 }
 
-/// A walk over one unit.
 struct Walk<'s, 't, 'a> {
     session: &'s DieReader<'t, 'a>,
     root: &'s Die<'a>,
     code: &'s Code,
     files: Files<'s, 't, 'a>,
     names: NameScopes<'s, 't, 'a>,
-    /// The functions that lie directly below the unit.
+    /// The functions that are direct children of the unit.
     top_level: HashSet<usize>,
     scopes: Scopes,
 }
 
-/// Tells whether an entry with these attributes declares something in the block that it lies in.
+/// Returns whether a DIE with these attributes declares something in the block around it.
 fn declares(tag: DwTag, has: impl Fn(gimli::DwAt) -> bool) -> bool {
     match tag {
         dw::DW_TAG_variable | dw::DW_TAG_constant => {
@@ -163,7 +161,7 @@ fn declares(tag: DwTag, has: impl Fn(gimli::DwAt) -> bool) -> bool {
     }
 }
 
-/// The attributes that say where an entry's code is, and where it was inlined.
+/// The attributes that state the code of a DIE and the place of an inlined call.
 #[derive(Default)]
 struct Extent<'a> {
     low: Option<crate::dies::Value<'a>>,
@@ -176,15 +174,15 @@ struct Extent<'a> {
 }
 
 impl<'a> Walk<'_, '_, 'a> {
-    /// Lists the entries with code; ends early on damage.
+    /// Lists the DIEs with code. Ends early on damage.
     fn walk(&mut self) {
         let unit = self.root.unit.clone();
         let Ok(mut entries) = unit.entries_raw(None) else {
             return;
         };
-        // The scopes that are open, each with the depth of its entry.
+        // The open scopes, each with the depth of its DIE.
         let mut open: Vec<(isize, usize)> = Vec::new();
-        // The last block, with its depth, until something named is declared in it.
+        // The last block, with its depth, until a declaration in it is found.
         let mut block: Option<(isize, usize, Ranges)> = None;
         while !entries.is_empty() {
             let (offset, depth) = (entries.next_offset(), entries.next_depth());
@@ -243,7 +241,7 @@ impl<'a> Walk<'_, '_, 'a> {
         self.close(&mut open, isize::MIN);
     }
 
-    /// Tells whether the block that the one at `offset` is an instance of declares something.
+    /// Returns whether the abstract origin of the block at `offset` declares something.
     fn inherits(&self, offset: UnitOffset) -> bool {
         let block = self.root.sibling(offset);
         let Some(origin) = self.session.follow(&block, dw::DW_AT_abstract_origin) else {
@@ -258,14 +256,14 @@ impl<'a> Walk<'_, '_, 'a> {
         found
     }
 
-    /// Ends the scopes that do not lie around an entry at `depth`.
+    /// Ends the scopes that do not enclose a DIE at `depth`.
     fn close(&mut self, open: &mut Vec<(isize, usize)>, depth: isize) {
         while let Some((_, scope)) = open.pop_if(|(at, _)| *at >= depth) {
             self.scopes.list[scope].next = self.scopes.list.len();
         }
     }
 
-    /// Adds an entry if it has code.
+    /// Adds a scope for a DIE if it has code.
     fn add(
         &mut self,
         tag: DwTag,
@@ -348,7 +346,7 @@ impl<'a> Walk<'_, '_, 'a> {
         ranges
     }
 
-    /// Finds names and declarations, for entries that share an origin once.
+    /// Finds names and declarations, only once for DIEs with the same origin.
     fn describe(&mut self) {
         let mut known: HashMap<_, (_, _, _)> = HashMap::new();
         for at in 0..self.scopes.list.len() {
@@ -359,7 +357,7 @@ impl<'a> Walk<'_, '_, 'a> {
                 return;
             };
             let key = (last.key(), chain.get(1).map(Die::key));
-            // Symbols of a function may tell more than its entry; copies have none.
+            // A function's symbols may tell more than its DIE. Inlined copies have no symbols.
             let described = match known.get(&key).filter(|_| !is_function) {
                 Some(described) => Clone::clone(described),
                 None => {
@@ -398,7 +396,7 @@ impl<'a> Walk<'_, '_, 'a> {
         let mut file = chain.iter().find_map(file_of);
         let mut line = chain.iter().find_map(line_of);
         if let (None, None, Some(class)) = (&file, line, self.names.around(last)) {
-            // The call operator of a lambda is declared where its class is.
+            // The call operator of a lambda is declared at the place of its class.
             (file, line) = (file_of(&class), line_of(&class));
         }
         let name = (!readable.is_empty()).then(|| Arc::from(readable));

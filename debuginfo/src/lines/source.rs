@@ -1,4 +1,4 @@
-//! The text of source files around a line.
+//! Reads the text of source files around a line.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Bytes of a source file that are read; larger ones are refused.
+/// Largest source file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Lines of a source file.
@@ -20,23 +20,23 @@ pub struct SourceText {
     pub path: PathBuf,
     /// The number of the first line in `lines`, from 1.
     pub first: u32,
-    /// The lines, without their ends.
+    /// The lines, without line ends.
     pub lines: Vec<String>,
-    /// How many lines the file has.
+    /// The number of lines in the file.
     pub total: u32,
 }
 
-/// Copies of source files, by the paths that debug information names.
+/// Copies of source files, by their paths in the debug information.
 pub type SourceCopies = HashMap<String, PathBuf>;
 
 thread_local! {
-    /// The copies that this thread reads.
+    /// The copies used by this thread.
     static COPIES: RefCell<Option<Arc<SourceCopies>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`, in which this thread reads copies in place of the files that have one.
+/// Runs `work`. In it, this thread reads the copies instead of the original files.
 pub fn with_source_copies<T>(copies: &Arc<SourceCopies>, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was there before, also behind a panic.
+    /// Restores the previous copies, even after a panic.
     struct Before(Option<Arc<SourceCopies>>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -55,16 +55,16 @@ pub enum SourceError {
     Unreadable {
         /// The file, as the line table names it.
         file: String,
-        /// What the system said.
+        /// The error from the system.
         why: String,
     },
     /// The file has fewer lines.
     NoSuchLine {
         /// The file.
         file: String,
-        /// The line that was asked for.
+        /// The requested line.
         line: u32,
-        /// How many lines it has.
+        /// The number of lines in the file.
         total: u32,
     },
 }
@@ -99,8 +99,8 @@ impl SourceError {
 impl std::error::Error for SourceError {}
 
 impl SourceText {
-    /// Reads the lines from `context` before to `context` after `line`. A relative `file` is looked for below
-    /// `directory`, then where the reading process stands.
+    /// Reads the lines from `context` before to `context` after `line`. A relative `file` is looked up below
+    /// `directory`, then in the working directory of this process.
     ///
     /// # Errors
     /// The file cannot be read, or has no such line.
@@ -137,7 +137,7 @@ impl SourceText {
 
 fn open(file: &str, directory: Option<&Path>) -> Result<(PathBuf, Opened), SourceError> {
     let copy = COPIES.with_borrow(|copies| copies.as_ref()?.get(file).cloned());
-    // A copy that cannot be read is no worse than none.
+    // If the copy cannot be read, the original file is tried.
     if let Some(Ok(opened)) = copy.map(|copy| Opened::at(&copy)) {
         return Ok((PathBuf::from(file), opened));
     }
@@ -158,20 +158,20 @@ fn open(file: &str, directory: Option<&Path>) -> Result<(PathBuf, Opened), Sourc
     })
 }
 
-/// A source file that lines are read from.
+/// A source file opened for reading lines.
 struct Opened {
     file: File,
     lines: Arc<Lines>,
 }
 
-/// Where the lines of a file begin.
+/// The offsets at which the lines of a file begin.
 #[derive(Debug)]
 struct Lines {
     starts: Vec<u32>,
     end: u32,
 }
 
-/// What changes with a file.
+/// Metadata that changes when a file changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     file: (u64, u64),
@@ -180,10 +180,10 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-/// Files whose lines were looked for, the newest last: a stop shows its line, and files may have megabytes.
+/// Files whose line starts are known, the newest last. Every stop shows its line, and files may have megabytes.
 static KNOWN: Mutex<Vec<(PathBuf, Stamp, Arc<Lines>)>> = Mutex::new(Vec::new());
 const MAX_KNOWN: usize = 16;
-/// What has changed in this time may change once more without another time of change.
+/// A file changed within this time may change again without a new time stamp.
 const UNSETTLED: Duration = Duration::from_secs(2);
 
 impl Opened {
@@ -218,7 +218,7 @@ impl Opened {
         Ok(Opened { file, lines })
     }
 
-    /// Reads lines, by their numbers from 1, with their ends.
+    /// Reads the lines `first` to `last`, counted from 1, with their line ends.
     fn read(&self, first: u32, last: u32) -> io::Result<String> {
         let starts = &self.lines.starts;
         let from = starts[first as usize - 1];
@@ -237,7 +237,7 @@ impl Lines {
         let mut starts = vec![0];
         starts.extend(ends.map(|(at, _)| at as u32 + 1));
         let end = bytes.len() as u32;
-        // Nothing stands behind the last end.
+        // No line follows the last line end.
         starts.pop_if(|start| *start == end);
         Ok(Lines { starts, end })
     }
@@ -284,7 +284,7 @@ mod tests {
         assert!(line().is_err());
     }
 
-    /// As it was told before, from the whole text.
+    /// Reference implementation that reads the whole text.
     fn by_hand(path: &Path, line: u32, context: u32) -> Vec<String> {
         let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
         let lines = text.lines().enumerate();

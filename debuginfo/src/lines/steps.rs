@@ -1,4 +1,4 @@
-//! What stepping needs to know of an address: the statement it belongs to, and which inlined calls begin there.
+//! What stepping needs for an address: its statement, and the inlined calls that begin there.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,42 +11,42 @@ use crate::model::Svma;
 /// The stretch of code of one row of a line table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepLine {
-    /// The file, as [`SourceLine::file`].
+    /// The file, like [`SourceLine::file`].
     pub file: Arc<str>,
     /// The line, from 1.
     pub line: u32,
-    /// Its code: the first address begins the statement.
+    /// The range of its code. The statement begins at the first address.
     pub range: Range<u64>,
-    /// Whether stepping may stop where it begins.
+    /// Whether stepping may stop at its start.
     pub is_statement: bool,
 }
 
-/// A function around an address, or one that was inlined there.
+/// The function around an address, or a copy inlined there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallAt {
     /// Readable name, as in [`crate::Function::name`].
     pub name: Option<Arc<str>>,
-    /// Its first instruction: tells the copies inside one function apart.
+    /// Its first instruction, which distinguishes the copies inside one function.
     pub entry: u64,
-    /// For an inlined copy: where it was called, if that is stated.
+    /// For an inlined copy: the line of the call, if it is stated.
     pub call: Option<SourceLine>,
-    /// The copy is entered at the address: a thread that gets there from outside has not made the call yet, as people
-    /// count. Never so for the function itself.
+    /// The copy is entered at the address. A thread that arrives from outside has not made the call yet, as seen by the
+    /// user. Always false for the function itself.
     pub begins: bool,
 }
 
-/// Where a thread stands, as people count inlined calls: in the innermost one that it has made.
+/// The position of a thread, as seen by the user: in the innermost inlined call that it has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// Readable name of the function or inlined one, as in [`crate::Function::name`].
+    /// Readable name of the function or inlined copy, as in [`crate::Function::name`].
     pub function: Option<Arc<str>>,
-    /// The line there: that of the next inlined call to make, if there is one.
+    /// The current line. If an inlined call is still to come, this is the line of the call.
     pub source: Option<SourceLine>,
 }
 
 impl AddressSpace {
-    /// Returns where a thread at `address` stands that has not made the innermost `to_come` of the inlined calls around. Any
-    /// number that is too large means all.
+    /// Returns the position of a thread at `address` that has not made the innermost `to_come` of the inlined calls
+    /// around it. If the number is too large, the thread has made none of them.
     #[must_use]
     pub fn standing(&self, address: u64, to_come: usize) -> Standing {
         let calls = self.calls_at(address);
@@ -62,8 +62,8 @@ impl AddressSpace {
         }
     }
 
-    /// Returns how many of the inlined calls that begin at `address` a thread there has not made that stands in `function` at
-    /// `file`:`line`; `None` if it does not stand there.
+    /// Returns how many of the inlined calls that begin at `address` a thread has still to make if its position is
+    /// `function` at `file`:`line`. Returns `None` if it is not.
     #[must_use]
     pub fn calls_to_come(
         &self,
@@ -79,8 +79,8 @@ impl AddressSpace {
         })
     }
 
-    /// Returns the code that a step at `address` goes through at once. Code that belongs to no line counts to the line
-    /// before it. `None` without line tables.
+    /// Returns the code that one step from `address` covers. Code without a line belongs to the preceding line. Returns
+    /// `None` without line tables.
     #[must_use]
     pub fn step_line(&self, address: u64) -> Option<StepLine> {
         let mapped = self.at(address)?;
@@ -96,8 +96,8 @@ impl AddressSpace {
         })
     }
 
-    /// Returns the function around `address`, then what is inlined there, from the outside to the inside; empty if the
-    /// debug information does not tell.
+    /// Returns the function around `address`, then the copies inlined there, outermost first. Empty if the debug
+    /// information does not tell.
     #[must_use]
     pub fn calls_at(&self, address: u64) -> Vec<CallAt> {
         let Some(mapped) = self.at(address) else {
@@ -121,8 +121,8 @@ impl AddressSpace {
         described.collect()
     }
 
-    /// Counts the inlined calls around `address` that lie inside the function whose line `line` of `file` is: compilers say of
-    /// some instructions of an inlined function that they belong to the line that calls it.
+    /// Counts the inlined calls around `address` that are inside the function to which line `line` of `file` belongs.
+    /// Compilers attribute some instructions of an inlined function to the line of the call.
     #[must_use]
     pub fn calls_inside_line(&self, address: u64, file: &str, line: u32) -> usize {
         let found = self.at(address).and_then(|mapped| {
@@ -136,7 +136,7 @@ impl AddressSpace {
         found.unwrap_or(0)
     }
 
-    /// Counts the inlined calls that begin at `address` and lie inside one another, the innermost one first.
+    /// Counts the nested inlined calls that begin at `address`, starting with the innermost one.
     #[must_use]
     pub fn calls_beginning(&self, address: u64) -> usize {
         let calls = self.calls_at(address);
@@ -144,8 +144,8 @@ impl AddressSpace {
     }
 }
 
-/// Which of the functions around an address, from the outside to the inside, a line belongs to: the one that is declared last
-/// before it, unless it was called there.
+/// Returns which of the functions around an address, outermost first, a line belongs to: the one declared last before
+/// the line, unless that function is called on the line.
 fn of_line(chain: &[&FunctionScope], file: &str, line: u32) -> Option<usize> {
     let declared = |at: usize| {
         let scope: &FunctionScope = chain[at];

@@ -1,6 +1,6 @@
-//! One unit's line table, decoded: rows by address, and the files that they name.
+//! The decoded line table of one unit: rows by address, and their files.
 //!
-//! Sequences that lie outside the module's code, as linkers leave them for functions that they dropped, are left out.
+//! Sequences outside the module's code are omitted. Linkers leave them for functions that they dropped.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,12 +12,12 @@ use super::model::SourceLine;
 use crate::dwarf::Slice;
 use crate::functions::files;
 
-/// Rows that one table may have; a damaged one ends there.
+/// Rows of one table, at most. A damaged table is cut there.
 const MAX_ROWS: usize = 1 << 24;
-/// Files that one table may name.
+/// Files of one table, at most.
 const MAX_FILES: u64 = 1 << 16;
 
-/// A row: what is said of the instructions from `address` to the next row's.
+/// A row, which describes the instructions from `address` up to the next row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub address: u64,
@@ -25,32 +25,31 @@ pub(crate) struct Row {
     pub file: u32,
     /// 0 if the instructions belong to no line.
     pub line: u32,
-    /// 0 if not known.
+    /// 0 if unknown.
     pub column: u32,
     /// A recommended place for a breakpoint.
     pub is_stmt: bool,
-    /// The compiler says that the frame is set up here.
+    /// The compiler marks the end of the prologue here.
     pub prologue_end: bool,
-    /// No row: the first address behind the sequence.
+    /// Not a row, but the first address after the sequence.
     pub end: bool,
-    /// Another row says what this one would: see [`supersede`]. It is no place of its own.
+    /// Another row replaces this one (see [`supersede`]), so it is not a place of its own.
     pub superseded: bool,
 }
 
-/// The rows and files of one unit.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    /// By the numbers of the line table; empty for numbers that it does not use.
+    /// By file number. Empty for unused numbers.
     pub files: Vec<Arc<str>>,
     rows: Vec<Row>,
-    /// First address, end, and the rows, the end's included; by address.
+    /// Start address, end address and rows (including the end row), by address.
     sequences: Vec<(u64, u64, Range<usize>)>,
-    /// The statements, as indexes of rows, by file and line.
+    /// The statements, as indexes into `rows`, by file and line.
     by_line: OnceLock<Vec<u32>>,
 }
 
 impl Lines {
-    /// Decodes the line table at `offset`; a damaged one as far as it can be read.
+    /// Decodes the line table at `offset`. A damaged table is decoded as far as possible.
     pub(super) fn read(
         dwarf: &Dwarf<Slice<'_>>,
         unit: &Unit<Slice<'_>>,
@@ -94,7 +93,7 @@ impl Lines {
                 start = lines.close(start, &is_code);
             }
         }
-        // What was not closed has no end: it belongs to no code.
+        // A sequence that was not closed has no end, so it describes no code.
         lines.rows.truncate(start);
         lines
             .sequences
@@ -102,7 +101,7 @@ impl Lines {
         lines
     }
 
-    /// Ends the sequence that begins with row `start`; returns where the next one begins.
+    /// Ends the sequence that begins with row `start`. Returns the start of the next one.
     fn close(&mut self, start: usize, is_code: &impl Fn(u64) -> bool) -> usize {
         let rows = &mut self.rows[start..];
         if !rows.is_sorted_by_key(|r| r.address) {
@@ -120,18 +119,16 @@ impl Lines {
         self.rows.len()
     }
 
-    /// The ranges of the sequences, by address.
     pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.sequences.iter().map(|(from, to, _)| (*from, *to))
     }
 
-    /// The statements of `line` of the file with this number.
     pub(super) fn statements(&self, file: u32, line: u32) -> impl Iterator<Item = &Row> {
         let all = self.statements_from(file, line);
         all.take_while(move |row| row.line == line)
     }
 
-    /// The statements of the file with this number, from `line` on, by line.
+    /// Returns the statements of file number `file`, starting at `line`, by line.
     pub(super) fn statements_from(&self, file: u32, line: u32) -> impl Iterator<Item = &Row> {
         let sorted = self.by_line.get_or_init(|| {
             let wanted = |row: &Row| row.is_stmt && row.line > 0 && !row.end;
@@ -150,26 +147,26 @@ impl Lines {
         &self.rows[at as usize]
     }
 
-    /// The rows of the sequence that holds `address`, the end's included.
+    /// Returns the rows of the sequence that contains `address`, including the end row.
     pub(super) fn sequence(&self, address: u64) -> Option<&[Row]> {
         let after = self
             .sequences
             .partition_point(|(from, ..)| *from <= address);
-        // Sequences do not overlap in sound files; in others a few are looked at.
+        // Sequences do not overlap in valid files. In others, a few are tried.
         let mut near = self.sequences[..after].iter().rev().take(8);
         let (_, _, range) = near.find(|(_, to, _)| address < *to)?;
         Some(&self.rows[range.clone()])
     }
 
-    /// The row that covers `address`: the last of those that begin there, but a statement if one of them is.
+    /// Returns the row that covers `address`: the last row that begins there, but preferably a statement.
     pub(crate) fn row_at(&self, address: u64) -> Option<&Row> {
         let rows = self.sequence(address)?;
         let after = rows.partition_point(|r| r.address <= address);
         covering(&rows[..after])
     }
 
-    /// The row that steps take `address` to belong to, and the address behind it: code that belongs to no line counts to
-    /// the line before it.
+    /// Returns the row to which stepping assigns `address`, and the first address after it. Code without a line belongs
+    /// to the preceding line.
     pub(super) fn step_row(&self, address: u64) -> Option<(&Row, u64)> {
         let rows = self.sequence(address)?;
         let counts = |row: &Row| row.line > 0 && !row.superseded;
@@ -179,14 +176,14 @@ impl Lines {
         Some((covering(&rows[..last])?, next.address))
     }
 
-    /// The address behind the row that covers `address`.
+    /// Returns the first address after the row that covers `address`.
     pub(super) fn row_end(&self, address: u64) -> Option<u64> {
         let rows = self.sequence(address)?;
         let after = rows.partition_point(|r| r.address <= address);
         rows.get(after).map(|r| r.address)
     }
 
-    /// What a row says, as an answer; `None` if it says that there is no line.
+    /// Converts a row to a source line. Returns `None` if the row has no line.
     pub(crate) fn source_line(&self, row: &Row) -> Option<SourceLine> {
         let file = self.files.get(row.file as usize)?;
         (row.line > 0 && !row.end && !file.is_empty()).then(|| SourceLine {
@@ -197,7 +194,7 @@ impl Lines {
     }
 }
 
-/// Of the rows at the last address of `rows`, the one that counts.
+/// Returns the row that applies among those at the last address of `rows`.
 pub(super) fn covering(rows: &[Row]) -> Option<&Row> {
     let last = rows.iter().rev().find(|r| !r.superseded)?;
     let same = rows.iter().rev().skip_while(|r| r.address > last.address);
@@ -206,13 +203,12 @@ pub(super) fn covering(rows: &[Row]) -> Option<&Row> {
     Some(statements.next().unwrap_or(last))
 }
 
-/// Marks the rows of a sequence that begin nothing, by the rules that gdb has settled on. Where a row of another file
-/// begins at the same address, nothing is left of the row, except that a row that is no statement gives way to one that
-/// is. Rows of one line that tell its basic blocks apart (by discriminators) go on with the line. `rows` are in the
-/// order of the table.
+/// Marks the rows of a sequence that are not places of their own, by gdb's rules. A row of another file at the same
+/// address replaces a row, except that a non-statement yields to an earlier statement at that address. Rows of one line
+/// that only separate its basic blocks (by discriminators) continue the line. `rows` are in table order.
 fn supersede(rows: &mut [Row], discriminators: &[u64], files: &[Arc<str>]) {
     let name = |file: u32| files.get(file as usize);
-    // The rows of each file that count, by address.
+    // The remaining rows of each file, by address.
     let mut kept: HashMap<u32, Vec<usize>> = HashMap::new();
     let mut last: Option<(u32, u32)> = None;
     let (mut line, mut is_divided) = (1, false);
@@ -247,7 +243,7 @@ fn supersede(rows: &mut [Row], discriminators: &[u64], files: &[Arc<str>]) {
     }
 }
 
-/// The paths of the files of the line table at `offset`, by number.
+/// Returns the paths of the files of the line table at `offset`, by number.
 pub(super) fn files(
     dwarf: &Dwarf<Slice<'_>>,
     unit: &Unit<Slice<'_>>,

@@ -1,4 +1,4 @@
-//! The units of a module by address, each with its lines and functions once they were asked for.
+//! The units of a module by address. Lines and functions of each unit are read on first use.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use crate::module::Module;
 use crate::parallel;
 use crate::units::root_attributes;
 
-/// Ranges of one unit that are looked at.
+/// Ranges read of one unit, at most.
 const MAX_RANGES: usize = 1 << 20;
 
 /// A unit that has code or a line table.
@@ -23,9 +23,9 @@ const MAX_RANGES: usize = 1 << 20;
 pub(crate) struct CodeUnit {
     /// Its number among the units of `.debug_info`.
     pub index: usize,
-    /// Which compiler made it.
+    /// The compiler that made the unit.
     compiler: OnceLock<Compiler>,
-    /// It has location lists.
+    /// The unit has location lists.
     has_lists: OnceLock<bool>,
     line_table: Option<DebugLineOffset>,
     files: OnceLock<Vec<Arc<str>>>,
@@ -33,32 +33,32 @@ pub(crate) struct CodeUnit {
     scopes: OnceLock<Scopes>,
 }
 
-/// Compilers, as far as prologues differ.
+/// Compilers, distinguished by their prologues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compiler {
-    /// One of LLVM's: prologues end where the line table says so.
+    /// An LLVM compiler: the line table marks the ends of prologues.
     Llvm,
-    /// One of GCC's: location lists are right in prologues too.
+    /// A GCC compiler: location lists are also valid in prologues.
     Gnu,
     Other,
 }
 
-/// All such units of a module.
+/// All units of a module that have code or a line table.
 #[derive(Debug, Default)]
 pub(crate) struct Units {
     pub list: Vec<CodeUnit>,
-    /// First address, end, index in `list`; by address.
+    /// Start address, end address and index into `list`, by address.
     ranges: Vec<(u64, u64, u32)>,
     files: OnceLock<Vec<Arc<str>>>,
-    /// Where the line tables name files: by the last component of the path, the unit's index in `list` and the file's
+    /// The files in the line tables, by the last component of the path: the unit's index in `list` and the file's
     /// number.
     by_name: OnceLock<HashMap<Box<str>, Vec<(u32, u32)>>>,
-    /// Units with inlined code whose names the module's index does not have, as indexes in `list`.
+    /// Units with inlined code whose names are not in the module's index, as indexes into `list`.
     unlisted: OnceLock<Vec<usize>>,
 }
 
 impl Units {
-    /// Reads the roots of all units.
+    /// Reads the root DIEs of all units.
     pub(crate) fn read(module: &Module) -> Units {
         let Some(kept) = module.entries().units() else {
             return Units::default();
@@ -83,16 +83,15 @@ impl Units {
         units
     }
 
-    /// The unit whose code holds `svma`.
     pub(crate) fn find(&self, svma: u64) -> Option<&CodeUnit> {
         let after = self.ranges.partition_point(|(from, ..)| *from <= svma);
-        // Ranges do not overlap in sound files; in others a few are looked at.
+        // Ranges do not overlap in valid files. In others, a few are tried.
         let mut near = self.ranges[..after].iter().rev().take(8);
         let (_, _, at) = near.find(|(_, to, _)| svma < *to)?;
         self.list.get(*at as usize)
     }
 
-    /// All files that the line tables name, sorted, each once.
+    /// Returns all files in the line tables, sorted and without duplicates.
     pub(crate) fn all_files(&self, module: &Module) -> &[Arc<str>] {
         self.files.get_or_init(|| {
             let mut all: HashSet<Arc<str>> = HashSet::new();
@@ -105,8 +104,8 @@ impl Units {
         })
     }
 
-    /// The units, as indexes of `list`, whose line tables have a file whose path ends with the component `name`, with the
-    /// file's number; by unit.
+    /// Returns the files whose path ends with the component `name`: the unit's index in `list` and the file's number,
+    /// by unit.
     pub(super) fn with_name(&self, module: &Module, name: &str) -> &[(u32, u32)] {
         let by_name = self.by_name.get_or_init(|| {
             let mut by_name: HashMap<Box<str>, Vec<(u32, u32)>> = HashMap::new();
@@ -127,8 +126,8 @@ impl Units {
         by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The units that may have copies of a function called `name`, in order: they describe one as inlined, or their names
-    /// are in a file of their own.
+    /// Returns the units that may have inlined copies of a function called `name`, in order. Such a unit describes the
+    /// function as inlined, or has its names in a separate file.
     pub(super) fn with_copies(&self, module: &Module, name: &str) -> Vec<&CodeUnit> {
         let index = module.types().index();
         let unlisted = self.unlisted.get_or_init(|| {
@@ -149,13 +148,13 @@ impl Units {
     }
 }
 
-/// The name of the file itself in a path.
+/// Returns the file name at the end of a path.
 pub(super) fn last_component(path: &str) -> Option<&str> {
     path.rsplit('/').find(|c| !c.is_empty() && *c != ".")
 }
 
 impl CodeUnit {
-    /// The files of its line table by number, without decoding the rows.
+    /// Returns the files of the line table by number, without decoding the rows.
     pub(crate) fn files(&self, module: &Module) -> &[Arc<str>] {
         if let Some(lines) = self.lines.get() {
             return &lines.files;
@@ -164,7 +163,6 @@ impl CodeUnit {
         self.files.get_or_init(read)
     }
 
-    /// Its line table.
     pub(crate) fn lines(&self, module: &Module) -> &Lines {
         let code = &module.code;
         self.lines.get_or_init(|| {
@@ -185,12 +183,11 @@ impl CodeUnit {
         Some(read(&session.table.dwarf, &unit, self.line_table?))
     }
 
-    /// Its functions and what was inlined into them.
     pub(crate) fn scopes(&self, module: &Module) -> &Scopes {
         self.scopes.get_or_init(|| Scopes::read(module, self.index))
     }
 
-    /// Which compiler made it: of a split unit, its other half says so.
+    /// Returns the compiler that made the unit. For a split unit, the split file states it.
     pub(super) fn compiler(&self, module: &Module) -> Compiler {
         let ask = |session: &DieReader<'_, '_>, index| compiler(session, index);
         let read = || {
@@ -202,8 +199,8 @@ impl CodeUnit {
         *self.compiler.get_or_init(read)
     }
 
-    /// Tells whether the locations of its variables are right from the first instruction of a function on: so they are where
-    /// gcc makes lists of them.
+    /// Returns whether variable locations are valid from the first instruction of a function on. They are if gcc emits
+    /// location lists.
     pub(super) fn locates_at_entry(&self, module: &Module) -> bool {
         if self.compiler(module) != Compiler::Gnu {
             return false;
@@ -217,7 +214,7 @@ impl CodeUnit {
 
 type Ranges = Vec<(u64, u64)>;
 
-/// What the root of unit `index` says; `None` for a unit without code and lines.
+/// Reads the root DIE of unit `index`. Returns `None` for a unit without code and lines.
 fn root(session: &DieReader<'_, '_>, index: usize, module: &Module) -> Option<(CodeUnit, Ranges)> {
     let header = session.table.headers(Home::Info).get(index)?;
     if let UnitType::Type { .. } | UnitType::SplitType { .. } = header.type_() {
@@ -243,7 +240,7 @@ fn root(session: &DieReader<'_, '_>, index: usize, module: &Module) -> Option<(C
         scopes: OnceLock::new(),
     };
     if ranges.is_empty() && line_table.is_some() && states_no_range(&unit) {
-        // Its rows tell where its code is.
+        // The rows tell where the code is.
         ranges.extend(unit_of.lines(module).ranges());
     }
     (line_table.is_some() || !ranges.is_empty()).then_some((unit_of, ranges))
@@ -256,12 +253,11 @@ fn states_no_range(unit: &Unit<Slice<'_>>) -> bool {
         .any(|a| matches!(a.name(), dw::DW_AT_ranges | dw::DW_AT_high_pc))
 }
 
-/// Words in the names of LLVM's compilers. Distributors put their own before them: `Debian clang version 14.0.6`.
+/// Words in the names of LLVM-based compilers. Distributors prepend their own: `Debian clang version 14.0.6`.
 const LLVM: [&str; 9] = [
     "clang", "llvm", "flang", "rustc", "aocc", "zig ", "swift", "ldc", "oneapi",
 ];
 
-/// Which compiler made unit `index`.
 fn compiler(session: &DieReader<'_, '_>, index: usize) -> Compiler {
     let Ok(root) = session.root(Home::Info, index) else {
         return Compiler::Other;
@@ -285,7 +281,7 @@ impl Compiler {
     }
 }
 
-/// Whether a variable of the unit is described by a list of locations.
+/// Returns whether a variable of the unit has a location list.
 fn has_lists(session: &DieReader<'_, '_>, index: usize) -> bool {
     let Ok(unit) = session.unit(Home::Info, index) else {
         return false;

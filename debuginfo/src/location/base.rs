@@ -1,7 +1,7 @@
-//! The frame bases that compilers state as a register: rbp or rsp, as they are once the prologue has run.
+//! Frame bases that compilers state as a register: rbp or rsp, with the value they have after the prologue.
 //!
-//! Before that, and behind the end of the frame, the register holds something else. But it keeps one distance to the
-//! canonical frame address while the function runs, which the unwind tables tell at every instruction.
+//! Before the prologue's end and after the frame is taken down, the register holds something else. In the body of the
+//! function its distance to the CFA is constant, and the unwind tables state the CFA at every instruction.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::model::Svma;
 use crate::module::Module;
 use crate::unwind::{frame_distance, tail_calls};
 
-/// By how much the canonical frame address exceeds the register that the function around `svma` states as its frame base;
-/// `None` if the unwind tables do not tell.
+/// Returns the distance from the register that is the frame base of the function around `svma` up to the CFA, or `None`
+/// if the unwind tables do not tell.
 pub(super) fn distance(module: &Arc<Module>, svma: u64, register: Register) -> Option<i64> {
     if !matches!(register, Register::RBP | Register::RSP) {
         return None;
@@ -24,16 +24,16 @@ pub(super) fn distance(module: &Arc<Module>, svma: u64, register: Register) -> O
     frame_distance(module, entry, register.0)
 }
 
-/// Instructions from the end of a function that may take a frame down.
+/// Instructions at the end of a function that may take down the frame, at most.
 const MAX_EPILOGUE: usize = 10;
-/// Bytes of code that are looked at for them.
+/// Bytes of code read for them.
 const EPILOGUE_BYTES: u64 = 32;
 
-/// Checks that registers have at `svma` what they have in the body of its function: what is said of all of the function is meant of
-/// its body alone.
+/// Checks that registers have at `svma` the values of the function's body. A location stated for the whole function is
+/// valid only in its body.
 ///
 /// # Errors
-/// The code there sets the frame up, or takes it down.
+/// The code there sets up the frame or takes it down.
 pub(super) fn in_body(module: &Module, svma: u64) -> Result<(), Unknown> {
     let (entry, behind) = prologue_of(module, svma);
     if (entry..behind).contains(&svma) {
@@ -47,7 +47,7 @@ pub(super) fn in_body(module: &Module, svma: u64) -> Result<(), Unknown> {
     }
 }
 
-/// Tells whether nothing but registers is taken from the stack at `svma` before the function returns.
+/// Returns whether the code at `svma` only pops registers before the function returns.
 fn is_epilogue(module: &Module, svma: u64) -> bool {
     let mut lengths = (1..=EPILOGUE_BYTES).rev();
     let code = lengths.find_map(|len| module.code(Svma(svma), len));
@@ -66,7 +66,7 @@ fn is_epilogue(module: &Module, svma: u64) -> bool {
     false
 }
 
-/// The address in the module's file that `site` looks variables up at.
+/// Returns the address, in the module's file, at which `site` looks up variables.
 pub(super) fn svma_of(site: &FrameContext<'_>, bias: u64) -> u64 {
     site.lookup_pc.wrapping_sub(bias)
 }

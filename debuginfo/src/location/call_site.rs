@@ -1,4 +1,4 @@
-//! What an argument was when its function was entered: the call in the caller's frame may tell.
+//! Finds the value that an argument had at function entry, from the call site in the caller's frame.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,15 +17,17 @@ use crate::scope::function_at;
 use crate::types::DieId;
 use crate::unwind::tail_calls;
 
-/// Calls that are looked at for one value: what a caller passed may itself depend on what several of its own callers did.
+/// Calls examined for one value, at most. What a caller passed may itself depend on what several of its own callers
+/// passed.
 const MAX_CALLS: u32 = 1 << 10;
 
 thread_local! {
-    /// Calls that were looked at for the value that is asked for.
+    /// Calls examined for the current value.
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Counts a call that is looked at; a value that is asked for anew begins at none.
+/// Counts a call and returns whether the limit allows it. The count restarts at each value that is not nested in
+/// another one.
 fn is_within_work(nesting: usize) -> bool {
     let count = if nesting == 0 { 1 } else { CALLS.get() + 1 };
     CALLS.set(count);
@@ -36,7 +38,7 @@ fn unknown() -> Unknown {
     Unknown::because("the caller does not tell what it was at entry")
 }
 
-/// The value of `expression`, a register or what it points to, when the context's function was entered.
+/// Returns the value of `expression`, a register or what it points to, at the entry of the context's function.
 pub(super) fn entry_value<'a>(
     context: &Context<'_, '_, 'a>,
     expression: Expression<Slice<'a>>,
@@ -44,7 +46,7 @@ pub(super) fn entry_value<'a>(
     passed(context, Wanted::Location(expression.0.slice()))
 }
 
-/// The register that `expression` is, and the type that it is read as if it says one.
+/// Returns the register that makes up `expression`, and the type it is read as, if stated.
 pub(super) fn only_register(
     expression: Expression<Slice<'_>>,
     encoding: Encoding,
@@ -64,8 +66,8 @@ pub(super) fn only_register(
     }
 }
 
-/// The value that the caller of the context's function passed for the parameter at `offset` of `unit`, which the function
-/// itself has no use for.
+/// Returns the value that the caller passed for the parameter at `offset` of `unit`. The function itself does not use
+/// the parameter.
 pub(super) fn parameter<'a>(
     context: &Context<'_, '_, 'a>,
     offset: UnitOffset,
@@ -83,12 +85,12 @@ pub(super) fn parameter<'a>(
     number.map_err(|_| Unknown::because("the argument was optimized out"))
 }
 
-/// What is looked for at a call.
+/// What to find at a call site.
 #[derive(Clone, Copy)]
 enum Wanted<'w> {
-    /// What is passed at the place that this expression describes.
+    /// The value passed at the place that this expression describes.
     Location(&'w [u8]),
-    /// What is passed for the parameter that is described there.
+    /// The value passed for the parameter that this DIE describes.
     Parameter(UnitSectionOffset, UnitOffset),
 }
 
@@ -103,7 +105,7 @@ impl Wanted<'_> {
                 let encoding = parameter.unit.encoding();
                 let asked = Expression(Slice::new(wanted, gimli::LittleEndian));
                 let number = |e| only_register(e, encoding).map(|(number, _)| number);
-                // One of both may say as what the register is read.
+                // Only one of the two may state a type for the register.
                 match (number(asked), number(location)) {
                     (Some(asked), Some(stated)) => asked == stated,
                     _ => location.0.slice() == wanted,
@@ -139,7 +141,7 @@ fn passed<'a>(
     let module = &mapped.module;
     let pc = mapped.svma(caller.lookup_pc);
     let function = function_at(module, pc).ok_or_else(unknown)?;
-    // The call ends where it returns to: one byte behind the address that the caller is looked up by.
+    // The call's return address is one byte after the address by which the caller is looked up.
     let return_svma = pc.0.wrapping_add(1);
     let nesting = context.nesting + 1;
     let value = with_context(
@@ -159,7 +161,7 @@ fn passed<'a>(
     value.ok_or_else(unknown)?
 }
 
-/// What tells a function from others.
+/// What identifies a function.
 struct Callee {
     keys: Vec<DieId>,
     name: Option<Vec<u8>>,
@@ -181,7 +183,7 @@ impl Callee {
         }
     }
 
-    /// Tells whether the call `site` enters this function, and not another that jumped here.
+    /// Returns whether the call `site` enters this function, and not another one that jumped here.
     fn is_called_by<'a>(
         &self,
         context: &Context<'_, '_, 'a>,
@@ -217,7 +219,7 @@ fn is_call(tag: DwTag) -> bool {
     matches!(tag, dw::DW_TAG_call_site | dw::DW_TAG_GNU_call_site)
 }
 
-/// The call in `function` that returns to `return_svma`.
+/// Returns the call site in `function` that returns to `return_svma`.
 fn call_at<'a>(
     context: &Context<'_, '_, 'a>,
     function: &Die<'a>,
@@ -250,7 +252,7 @@ fn call_at<'a>(
     }
 }
 
-/// What the call passes as `wanted`.
+/// Returns the value that the call passes for `wanted`.
 fn argument<'a>(
     context: &Context<'_, '_, 'a>,
     site: &Die<'a>,

@@ -1,7 +1,7 @@
-//! Arrays that the running program decides: where their elements are, whether there are any, which indexes they have.
+//! Arrays whose place, existence or bounds are known only at run time.
 //!
-//! A decided array has a type of its own, in which all is known. What cannot be found out leaves the value unknown, with the
-//! reason.
+//! A resolved array has a type of its own, in which everything is known. If something cannot be determined, the value
+//! is unknown, with the reason.
 
 use std::cell::Cell;
 
@@ -17,11 +17,12 @@ use crate::types::{Bound, Count, DieId, Dimension, Stride, Type, elements};
 use crate::value::Value;
 use crate::value::trail::Trail;
 
-/// Bytes in front of the bounds in a descriptor, and those of one dimension's, of the compilers that have descriptors.
+/// Bytes of an array descriptor before its bounds, and bytes of the bounds of one dimension.
 const HEAD_BYTES: u64 = 40;
 const DIMENSION_BYTES: u64 = 24;
 
-/// Returns a value whose type says all; `function` is the one with code whose frame it is in, `record` what it is a member of.
+/// Returns a value whose type is fully resolved. `function` is the function with code whose frame contains the value;
+/// `record` is the address of the structure that the array is a member of.
 pub(crate) fn decided(
     value: Value,
     site: &FrameContext<'_>,
@@ -69,19 +70,19 @@ pub(crate) fn decided(
         // Without its length, the place of an array is still known.
         Err(why) => match (value.address(), &value.place) {
             (Some(_), _) if is_without_length(&ty) => value,
-            // It has a reason of its own.
+            // The value already has a reason.
             (None, ValuePlace::OptimizedOut | ValuePlace::Unknown(_)) => value,
             _ => Value::unknown(value.ty, why),
         },
     }
 }
 
-/// Only the number of elements is missing: an element that is asked for is where it would be with any length.
+/// Only the number of elements is missing. The place of an element does not depend on it.
 fn is_without_length(ty: &Type) -> bool {
     ty.is_plain_array()
 }
 
-/// Elements are shown with the bounds that they had when they were seen.
+/// Checks that the elements were seen together with their bounds.
 fn of_one_moment(object: u64, ty: &Type, found: Value, site: &FrameContext<'_>) -> Value {
     let bytes = HEAD_BYTES + DIMENSION_BYTES * ty.dimensions().len() as u64;
     let byte = crate::types::builtin("u8").expect("u8 is a base type");
@@ -95,21 +96,21 @@ fn of_one_moment(object: u64, ty: &Type, found: Value, site: &FrameContext<'_>) 
     }
 }
 
-/// An array's type, and what is asked about it.
+/// An array's type, and what its expressions refer to.
 struct Asked<'c, 'x, 't, 'a> {
     context: &'c Context<'x, 't, 'a>,
     die: &'c Die<'a>,
-    /// What the expressions call the object.
+    /// The address of the object (`DW_OP_push_object_address`).
     object: Option<u64>,
-    /// The object, if it has no address: optimised code keeps what it needs of a descriptor in registers.
+    /// The object, if it has no address: optimised code keeps the required parts of a descriptor in registers.
     held: Option<&'c Value>,
-    /// The structure that it is a member of.
+    /// The address of the structure that the array is a member of.
     record: Option<u64>,
     certainty: Cell<Certainty>,
 }
 
 impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
-    /// Where the elements are, if not where the value is, and the type in which all is known.
+    /// Returns the address of the elements, if it differs from the value's, and the resolved type.
     fn decide(&self, ty: &Type) -> Result<(Option<u64>, Type), Unknown> {
         let is_there = |name| match self.stated(self.die, name) {
             Some(value) => Ok(self.number(self.die, value)? != 0),
@@ -171,7 +172,7 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
         self.context.session.attr(die, name)
     }
 
-    /// A number that an entry of the array's unit states or computes.
+    /// Returns a number that a DIE of the array's unit states or computes.
     fn attribute(&self, id: DieId, name: DwAt) -> Result<i64, Unknown> {
         let die = self.die.sibling(UnitOffset(id.offset));
         let missing = || Unknown::because("a bound of the array is not stated");
@@ -204,7 +205,7 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
         Ok(number)
     }
 
-    /// What a member of the structure around the array holds.
+    /// Returns the value of a member of the structure around the array.
     fn discriminant(&self, member: &Die<'a>) -> Result<i64, Unknown> {
         let session = self.context.session;
         let outside = || Unknown::because("it depends on the structure that it is part of");
@@ -221,7 +222,7 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
         i64::try_from(number).map_err(|_| Unknown::because("a bound of the array is too large"))
     }
 
-    /// The length of a text of Fortran: stated is where it is kept.
+    /// Returns the length of a Fortran string. The attribute states where the length is stored.
     fn text_length(&self) -> Result<i64, Unknown> {
         let missing = || Unknown::because("the length of the text is not stated");
         let value = self.stated(self.die, dw::DW_AT_string_length);

@@ -1,4 +1,4 @@
-//! Evaluates one DWARF expression: feeds gimli's machine with what it asks for.
+//! Evaluates one DWARF expression: answers the requests of gimli's evaluator.
 
 use std::cell::Cell;
 
@@ -17,14 +17,15 @@ use crate::types::{DieId, Type};
 use crate::units::root_attributes;
 use crate::value::Value;
 
-/// Operations of one expression that are carried out.
+/// Operations executed for one expression, at most.
 const MAX_OPERATIONS: u32 = 1 << 12;
-/// Answers that one expression gets.
+/// Requests answered for one expression, at most.
 const MAX_ANSWERS: usize = 1 << 12;
-/// Pieces of one value.
+/// Pieces of one value, at most.
 const MAX_PIECES: usize = 1 << 10;
 
-/// Where an object is taken to be that has no address: where no memory is. And bytes from there on that are taken for it.
+/// The pretended address of an object that has none, where no memory is mapped, and the number of bytes reserved for
+/// it.
 const HELD_AT: u64 = 0x4000_0000_0000_0000;
 const HELD_BYTES: u64 = 1 << 16;
 
@@ -36,13 +37,13 @@ pub(super) struct Evaluator<'c, 'x, 't, 'a> {
     unit: &'c Unit<Slice<'a>>,
     certainty: Cell<Certainty>,
     depth: usize,
-    /// The object that is described, for what its type computes.
+    /// The address of the object, for expressions of its type.
     object: Option<u64>,
-    /// The object, if it has no address: what is read from [`HELD_AT`] on is read from it.
+    /// The object, if it has no address. Reads from [`HELD_AT`] on are served from it.
     held: Option<&'c Value>,
-    /// The expression is meant of all of a function's body; else of where it is evaluated.
+    /// The expression applies to the whole body of a function, not just to the current address.
     is_everywhere: bool,
-    /// The last word that was taken from `.debug_addr`, after what was made of it.
+    /// The last word read from `.debug_addr`, preceded by the address made of it.
     indexed: Cell<Option<(u64, u64)>>,
 }
 
@@ -50,7 +51,7 @@ fn damaged(error: gimli::Error) -> Unknown {
     Unknown::because(format!("its location cannot be evaluated: {error}"))
 }
 
-/// Why variables on the stack are not known in a frame that is there no more.
+/// Why variables on the stack are unknown in a frame that no longer exists.
 const LEFT: &str = "its function gave up its part of the stack before the tail call";
 
 impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
@@ -67,7 +68,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// For a location that is stated once for all of a function.
+    /// Makes an evaluator for a location that is stated once for a whole function.
     pub(super) fn everywhere(context: &'c Context<'x, 't, 'a>, unit: &'c Unit<Slice<'a>>) -> Self {
         Evaluator {
             is_everywhere: true,
@@ -75,7 +76,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// For expressions of a type, which may ask where the object is.
+    /// Makes an evaluator for expressions of a type, which may use the object's address.
     pub(super) fn about(
         context: &'c Context<'x, 't, 'a>,
         unit: &'c Unit<Slice<'a>>,
@@ -89,7 +90,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// How certain what was read so far is.
+    /// Returns the certainty of everything read so far.
     pub(super) fn certainty(&self) -> Certainty {
         self.certainty.get()
     }
@@ -98,7 +99,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         self.certainty.set(self.certainty.get().and(certainty));
     }
 
-    /// The place that an expression describes; `object` is pushed first.
+    /// Returns the place that an expression describes. `object` is pushed first.
     pub(super) fn place(
         &self,
         expression: Expression<Slice<'a>>,
@@ -123,7 +124,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// The place that an expression without pieces describes.
+    /// Returns the place that an expression without pieces describes.
     fn whole(
         &self,
         expression: Expression<Slice<'a>>,
@@ -139,12 +140,12 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// The whole number that an expression computes.
+    /// Returns the integer that an expression computes.
     pub(super) fn number(&self, expression: Expression<Slice<'a>>) -> Result<u64, Unknown> {
         self.value(expression)?.to_u64(u64::MAX).map_err(damaged)
     }
 
-    /// The number that an expression computes, of whatever type.
+    /// Returns the number, of any type, that an expression computes.
     pub(super) fn value(&self, expression: Expression<Slice<'a>>) -> Result<Number, Unknown> {
         let expression = parts::without_uninit(expression, self.unit.encoding());
         if let Some(typed) = self.typed(expression) {
@@ -159,8 +160,8 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// The number that an expression ends with, if it ends with one of a stated type: the machine takes what is left at an
-    /// expression's end for an address, which has to be whole.
+    /// Evaluates an expression that ends with a typed number, or returns `None` for any other. gimli's evaluator would
+    /// take the result for an address, which has to be an integer.
     fn typed(&self, expression: Expression<Slice<'a>>) -> Option<Result<Number, Unknown>> {
         let encoding = self.unit.encoding();
         let Expression(whole) = expression;
@@ -197,14 +198,14 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// What `expression`, a register, was when the function was entered.
+    /// Returns the value that the register `expression` had at function entry.
     fn entry_value(&self, expression: Expression<Slice<'a>>) -> Result<Number, Unknown> {
         let (value, certainty) = super::call_site::entry_value(self.context, expression)?;
         self.note(certainty);
         self.read_as(value, expression)
     }
 
-    /// What a register held, as the type that `expression`, which asks for it, reads it as.
+    /// Converts a register's value to the type that `expression` reads it as.
     fn read_as(&self, value: Number, expression: Expression<Slice<'a>>) -> Result<Number, Unknown> {
         let register = super::call_site::only_register(expression, self.unit.encoding());
         let Some((_, Some(base))) = register else {
@@ -257,7 +258,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         let chain = context.session.chain(&die);
         let mut types = chain.iter();
         let ty = types.find_map(|d| context.session.follow(d, dw::DW_AT_type));
-        // Constants without a name have no type: only their bytes are known.
+        // Constants without a name have no type. Only their bytes are known.
         let typed = ty.map(|ty| Type::at(context.module, DieId::of(&ty)));
         let ty = typed.clone().unwrap_or_else(|| bytes_type(0));
         let function = context.function.as_ref().map(DieId::of);
@@ -363,7 +364,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         })
     }
 
-    /// Which byte of its module's thread-local storage a variable begins at.
+    /// Returns the offset of a variable in its module's thread-local storage.
     fn tls_offset(&self, stated: u64) -> Result<u64, Unknown> {
         match self.indexed.take() {
             Some((made, word)) if made == stated && self.is_gnu() => {
@@ -374,7 +375,6 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// Tells whether a compiler of GCC's made the unit.
     fn is_gnu(&self) -> bool {
         let attributes = root_attributes(self.unit).unwrap_or_default();
         let mut attributes = attributes.iter();
@@ -422,7 +422,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// Reads memory, or the object that has no place in it.
+    /// Reads memory, or the object that is not in memory.
     fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Unknown> {
         let machine = self.context.site.machine;
         let inside = address.checked_sub(HELD_AT).filter(|at| *at < HELD_BYTES);
@@ -461,7 +461,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// The address that the function's variables are counted from.
+    /// Returns the address that the function's variables are relative to.
     fn frame_base(&self) -> Result<u64, Unknown> {
         let context = self.context;
         if context.site.is_left {
@@ -499,7 +499,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// What a register has once the prologue has run.
+    /// Returns the value of a register after the prologue.
     fn base_register(&self, register: Register) -> Result<u64, Unknown> {
         let context = self.context;
         let svma = base::svma_of(context.site, context.bias);
@@ -516,7 +516,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// The expression that `DW_OP_call` inserts: nothing if the entry has none.
+    /// Returns the expression that `DW_OP_call` inserts: empty if the DIE has none.
     fn called(&self, reference: DieReference) -> Result<Slice<'a>, Unknown> {
         let session = self.context.session;
         let value = match reference {
@@ -561,7 +561,7 @@ fn bytes_of(value: Number) -> Vec<u8> {
     match value {
         Number::Generic(v) | Number::U64(v) => v.to_le_bytes().to_vec(),
         Number::I64(v) => v.to_le_bytes().to_vec(),
-        // Wider reads of a narrow number see its sign.
+        // A wider read of a narrow number is sign-extended.
         Number::I8(v) => i64::from(v).to_le_bytes().to_vec(),
         Number::I16(v) => i64::from(v).to_le_bytes().to_vec(),
         Number::I32(v) => i64::from(v).to_le_bytes().to_vec(),

@@ -1,5 +1,5 @@
-//! Places that are as simple as most are: an address in the file, or so many bytes from the frame's address. They are read from the
-//! debug information once, not whenever somebody asks for the variable.
+//! Simple places, which most variables have: an address in the file, or an offset from the CFA. They are read from the
+//! debug information only once.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::machine::Register;
 use crate::module::Module;
 use crate::types::DieId;
 
-/// Where a variable is in all of its scope.
+/// The place of a variable in its whole scope.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FixedPlace {
-    /// At this address of the file.
+    /// An address of the file.
     Address(u64),
-    /// So far from the canonical frame address.
+    /// An offset from the CFA, in bytes.
     Frame(i64),
 }
 
 impl FixedPlace {
-    /// The address at `site`; `None` if there is no frame to count from.
+    /// Returns the address at `site`, or `None` if there is no frame.
     pub(crate) fn address(&self, site: &FrameContext<'_>, module: &Arc<Module>) -> Option<u64> {
         match self {
             FixedPlace::Address(svma) => Some(svma.wrapping_add(bias_of(site, module))),
@@ -33,7 +33,7 @@ impl FixedPlace {
     }
 }
 
-/// Finds the variable `id`, which belongs to `function`, if it is at such a place.
+/// Finds the variable `id` of `function`, if it has such a place.
 pub(crate) fn fixed_place(
     site: &FrameContext<'_>,
     module: &Arc<Module>,
@@ -74,7 +74,7 @@ impl<'a> Context<'_, '_, 'a> {
     }
 }
 
-/// The operation of an expression that holds everywhere and has one alone.
+/// Returns the only operation of an expression that is not in a location list.
 fn only_operation<'a>(die: &Die<'a>, value: Attribute<'a>) -> Option<Operation<Slice<'a>>> {
     let Expression(bytes) = value.exprloc_value()?;
     let mut operations = Expression(bytes).operations(die.unit.encoding());

@@ -1,15 +1,15 @@
-//! Sites from the frames of a backtrace.
+//! Makes evaluation contexts from the frames of a backtrace.
 
 use super::FrameContext;
 use crate::address_space::AddressSpace;
 use crate::machine::Machine;
 use crate::unwind::{Frame, FrameMachine};
 
-/// Callers that may be asked for what arguments were, each by the one inside it.
+/// Nested callers consulted for entry values, at most.
 pub(super) const MAX_CALLERS: usize = 32;
 
-/// Calls `work` with the site of frame `index` of a backtrace; its callers are at hand for what their calls tell. `None`
-/// if there is no such frame.
+/// Calls `work` with the context of frame `index` of a backtrace. Its callers are available for call site values.
+/// Returns `None` if there is no such frame.
 pub fn at_frame<T>(
     space: &AddressSpace,
     machine: &dyn Machine,
@@ -38,7 +38,7 @@ pub fn at_frame<T>(
     result
 }
 
-/// The frame that called the one with this number.
+/// Returns the frame that called frame `index`.
 fn caller(frames: &[Frame], index: usize) -> Option<usize> {
     let physical = (index..frames.len()).find(|at| !frames[*at].inlined)?;
     let caller = physical + 1;
@@ -46,7 +46,7 @@ fn caller(frames: &[Frame], index: usize) -> Option<usize> {
     called.then_some(caller)
 }
 
-/// Makes the site of the last frame of `chain`, then those inside it, each knowing its caller.
+/// Makes the context of the last frame of `chain`, then of the frames inside it, each with its caller.
 fn nest(
     space: &AddressSpace,
     frames: &[Frame],

@@ -1,18 +1,18 @@
-//! Compiled expressions: trees of operations on registers and memory that need no debug information any more.
+//! Compiled expressions: trees of operations on registers and memory that no longer need debug information.
 //!
-//! Whoever runs one, the interpreter here or code made of it, gets the number that the evaluator would get, or *no
-//! answer*: a null pointer, a division by zero, memory that is not there, and whatever else the evaluator would have to be
-//! asked about. No answer is never wrong; it only takes longer.
+//! A tree is run by the interpreter here or by code generated from it. The result is the number that the evaluator
+//! would compute, or *no answer*: for a null pointer, a division by zero, missing memory, and everything else that
+//! requires the evaluator. No answer is never wrong, only slower.
 
 mod run;
 
 use crate::machine::Register;
 use run::extend;
 
-/// A whole number of 64 bits.
+/// A 64-bit integer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Int {
-    /// This number.
+    /// A constant.
     Const(u64),
     /// A general register, by its DWARF number: 0 to 15.
     Register(Register),
@@ -20,25 +20,25 @@ pub enum Int {
     Vector(Register),
     /// Memory.
     Load {
-        /// Its address.
+        /// The address.
         at: Box<Int>,
-        /// How many bytes: 1, 2, 4 or 8.
+        /// The number of bytes: 1, 2, 4 or 8.
         bytes: u8,
-        /// Extended to 64 bits by the sign instead of zeros.
+        /// Sign-extended to 64 bits instead of zero-extended.
         signed: bool,
     },
     /// The low bits of a number, extended to 64 bits.
     Extend {
         /// The number.
         of: Box<Int>,
-        /// How many bits count: 1 to 63.
+        /// The number of bits used: 1 to 63.
         bits: u8,
-        /// By the sign instead of zeros.
+        /// Sign-extended instead of zero-extended.
         signed: bool,
     },
     /// An operation on two numbers, modulo 2^64.
     Binary {
-        /// Which one.
+        /// The operation.
         op: IntOp,
         /// The left operand.
         left: Box<Int>,
@@ -47,18 +47,18 @@ pub enum Int {
     },
     /// 1 if the comparison holds, 0 if not.
     Compare {
-        /// Which one.
+        /// The comparison.
         order: Order,
-        /// The operands have a sign.
+        /// The operands are signed.
         signed: bool,
         /// The left operand.
         left: Box<Int>,
         /// The right operand.
         right: Box<Int>,
     },
-    /// 1 if the comparison holds, 0 if not; what is not a number is unequal to everything and has no order.
+    /// 1 if the comparison holds, 0 if not. A NaN is unequal to everything and unordered.
     CompareFloats {
-        /// Which one.
+        /// The comparison.
         order: Order,
         /// The left operand.
         left: Box<Float>,
@@ -67,20 +67,20 @@ pub enum Int {
     },
     /// 1 if the number is 0, otherwise 0.
     Not(Box<Int>),
-    /// 1 if neither is 0, otherwise 0; without the left one the right one is not looked at.
+    /// 1 if neither is 0, otherwise 0. If the left one is 0, the right one is not evaluated.
     And(Box<Int>, Box<Int>),
-    /// 0 if both are 0, otherwise 1; with the left one the right one is not looked at.
+    /// 0 if both are 0, otherwise 1. If the left one is not 0, the right one is not evaluated.
     Or(Box<Int>, Box<Int>),
-    /// One of two numbers; the other one is not looked at.
+    /// One of two numbers. The other one is not evaluated.
     Choose {
-        /// Chooses the first unless it is 0.
+        /// Selects the first number unless it is 0.
         condition: Box<Int>,
-        /// The first.
+        /// The first number.
         if_true: Box<Int>,
-        /// The second.
+        /// The second number.
         if_false: Box<Int>,
     },
-    /// The number, if it lies between the two, both inclusive and with signs; no answer otherwise.
+    /// The number if it is between `low` and `high`, both inclusive and signed. Otherwise no answer.
     Within {
         /// The number.
         of: Box<Int>,
@@ -89,16 +89,16 @@ pub enum Int {
         /// The greatest.
         high: i64,
     },
-    /// The number, unless it is 0; no answer then.
+    /// The number unless it is 0. Otherwise no answer.
     NonNull(Box<Int>),
-    /// The number, if it is one of these; no answer otherwise.
+    /// The number if it is one of `values`. Otherwise no answer.
     OneOf {
         /// The number.
         of: Box<Int>,
-        /// What it may be.
+        /// The accepted numbers.
         values: Vec<u64>,
     },
-    /// The number, if it lies in none of these ranges; no answer otherwise.
+    /// The number if it is in none of `ranges`. Otherwise no answer.
     Outside {
         /// The number.
         of: Box<Int>,
@@ -107,7 +107,7 @@ pub enum Int {
     },
 }
 
-/// Operations on whole numbers.
+/// Operations on integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntOp {
     /// Addition.
@@ -120,23 +120,23 @@ pub enum IntOp {
     And,
     /// Bits that are set in either.
     Or,
-    /// Bits that are set in one.
+    /// Bits that are set in exactly one.
     Xor,
-    /// The left one moved up; the right one is below 64.
+    /// The left operand shifted left. The right one is below 64.
     ShiftLeft,
-    /// The left one moved down; the right one is below 64.
+    /// The left operand shifted right. The right one is below 64.
     ShiftRight {
-        /// The sign moves in instead of zeros.
+        /// Shifts in the sign instead of zeros.
         signed: bool,
     },
-    /// The quotient, towards zero; no answer for a divisor of 0 or, with signs, -1.
+    /// The quotient, rounded towards zero. No answer for a divisor of 0 or, if signed, -1.
     Divide {
-        /// The operands have a sign.
+        /// The operands are signed.
         signed: bool,
     },
-    /// What the division leaves; no answer where it has none.
+    /// The remainder of the division. No answer if the division has none.
     Remainder {
-        /// The operands have a sign.
+        /// The operands are signed.
         signed: bool,
     },
 }
@@ -158,27 +158,27 @@ pub enum Order {
     GreaterEqual,
 }
 
-/// A floating-point number of 64 bits.
+/// A 64-bit floating-point number.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Float {
-    /// This number.
+    /// A constant.
     Const(f64),
-    /// The number that these bits stand for; `single`: the low 32, otherwise all 64.
+    /// The number with these bits: the low 32 if `single`, otherwise all 64.
     Bits {
         /// The bits.
         of: Box<Int>,
-        /// It has 32 bits.
+        /// It is a 32-bit number.
         single: bool,
     },
-    /// The nearest to a number with a sign.
+    /// The nearest to a signed integer.
     Signed(Box<Int>),
-    /// The nearest of 32 bits.
+    /// The nearest 32-bit number.
     Round(Box<Float>),
-    /// With the other sign.
+    /// The number with the opposite sign.
     Negate(Box<Float>),
     /// An operation on two numbers.
     Binary {
-        /// Which one.
+        /// The operation.
         op: FloatOp,
         /// The left operand.
         left: Box<Float>,
@@ -201,7 +201,7 @@ pub enum FloatOp {
 }
 
 impl Int {
-    /// Makes an addition; numbers that are known are added.
+    /// Makes an addition. Folds constants.
     #[must_use]
     pub fn plus(self, other: u64) -> Int {
         match self {
@@ -246,7 +246,7 @@ impl Int {
         match self {
             of if bits >= 64 => of,
             Int::Const(value) => Int::Const(extend(value, bits, signed)),
-            // What was loaded so has no other bits.
+            // A load of this width has no other bits.
             Int::Load {
                 at,
                 bytes,
@@ -264,7 +264,7 @@ impl Int {
         }
     }
 
-    /// Asks whether a number is not 0.
+    /// Makes a test for a number other than 0.
     #[must_use]
     pub fn is_true(self) -> Int {
         match self {
@@ -290,7 +290,7 @@ impl Float {
         }
     }
 
-    /// Rounds to 32 bits, where `single`.
+    /// Rounds to 32 bits if `single`.
     #[must_use]
     pub fn rounded(self, single: bool) -> Float {
         match (single, self) {

@@ -1,7 +1,7 @@
-//! Where a variable is: location lists and DWARF expressions, asked of a [`Machine`].
+//! Locates variables: evaluates location lists and DWARF expressions on a [`Machine`].
 //!
-//! An expression is evaluated a bounded number of steps. What it needs and cannot get makes the answer [`Unknown`], with
-//! the reason of whoever could not give it.
+//! The number of evaluation steps is bounded. If something required is not available, the answer is [`Unknown`], with
+//! the reason from where it is missing.
 
 mod base;
 mod call_site;
@@ -36,9 +36,9 @@ pub(crate) use stored::{Stored, stored};
 pub use symbolic::Symbolic;
 pub(crate) use symbolic::symbolic;
 
-/// Entries of one location list that are looked at.
+/// Entries read from one location list, at most.
 const MAX_ENTRIES: usize = 1 << 14;
-/// Implicit pointers to variables that are implicit pointers, and the like.
+/// Nesting of implicit pointers to variables that are implicit pointers themselves, and the like, at most.
 const MAX_NESTING: usize = 8;
 
 /// Where a value is.
@@ -52,53 +52,51 @@ pub enum ValuePlace {
     Pieces(Vec<Piece>),
     /// Nowhere: the debug information states the bytes themselves.
     Implicit(Vec<u8>),
-    /// The value is a pointer that does not exist, to something that may still be known.
+    /// A pointer that does not exist at run time, whose target may still be known.
     ImplicitPointer {
-        /// What it would point to.
+        /// The target of the pointer.
         target: Box<Value>,
-        /// Bytes from its start.
+        /// Bytes from the start of the target.
         offset: i64,
     },
     /// Nowhere: the compiler removed it.
     OptimizedOut,
-    /// It is not known where.
+    /// The place is unknown.
     Unknown(Unknown),
 }
 
 /// A part of a value.
 #[derive(Debug, Clone)]
 pub struct Piece {
-    /// Where it is; not in pieces again.
+    /// Where the piece is; never in pieces itself.
     pub place: ValuePlace,
-    /// Bits of the place that come before it.
+    /// Bits of the place before the piece.
     pub offset_bits: u64,
-    /// Its number of bits.
+    /// The size of the piece in bits.
     pub size_bits: u64,
 }
 
-/// A moment at one frame: what locations are evaluated with.
+/// One frame at one moment, in which locations are evaluated.
 #[derive(Clone, Copy)]
 pub struct FrameContext<'a> {
-    /// The modules.
+    /// The modules of the process.
     pub space: &'a AddressSpace,
-    /// Registers as of the frame, and memory.
+    /// Registers of the frame, and memory.
     pub machine: &'a dyn Machine,
-    /// The address by which variables are looked up: inside the instruction that runs, for callers inside the call.
+    /// The address at which variables are looked up: inside the current instruction or, in callers, inside the call.
     pub lookup_pc: u64,
-    /// How many inlined calls lie around the frame in its function with code.
+    /// The number of inlined calls between the frame and its function with code.
     pub inline_depth: usize,
-    /// The canonical frame address, where it could be found.
+    /// The CFA, if it could be found.
     pub cfa: Option<u64>,
-    /// The function has given up its frame before it jumped to another one: the stack where its variables were is no longer
-    /// theirs.
+    /// The function gave up its frame before a tail call, so the stack no longer holds its variables.
     pub is_left: bool,
-    /// The frame that called this one, which knows what arguments were at entry.
+    /// The frame that called this one, which knows the entry values of arguments.
     pub caller: Option<&'a FrameContext<'a>>,
 }
 
-/// The moment without a frame, for what needs none: global variables.
 impl<'a> FrameContext<'a> {
-    /// Makes a site that is in no function.
+    /// Makes a context outside any function, for what needs no frame, such as global variables.
     #[must_use]
     pub fn outside(space: &'a AddressSpace, machine: &'a dyn Machine) -> FrameContext<'a> {
         FrameContext {
@@ -113,24 +111,23 @@ impl<'a> FrameContext<'a> {
     }
 }
 
-/// A variable's place, and how certain it is.
 pub(crate) struct Located {
     pub place: ValuePlace,
     pub certainty: Certainty,
 }
 
-/// The module's part of a question.
+/// A context together with the module of the variable.
 pub(crate) struct Context<'x, 't, 'a> {
     pub site: &'x FrameContext<'x>,
     pub module: &'x Arc<Module>,
     pub bias: u64,
     pub session: &'x DieReader<'t, 'a>,
-    /// The function with code that the variable belongs to.
+    /// The function with code that contains the variable.
     pub function: Option<Die<'a>>,
     pub nesting: usize,
 }
 
-/// Finds the variable `id`, which belongs to `function`, for a value of type `ty`.
+/// Locates the variable `id` of `function`, for a value of type `ty`.
 pub(crate) fn locate(
     site: &FrameContext<'_>,
     module: &Arc<Module>,
@@ -182,14 +179,13 @@ fn with_context<T>(
     })
 }
 
-/// What is added to addresses of the module's file.
 fn bias_of(site: &FrameContext<'_>, module: &Arc<Module>) -> u64 {
     let mut mapped = site.space.modules().iter();
     let mapped = mapped.find(|m| Arc::ptr_eq(&m.module, module));
     mapped.map_or(0, |m| m.bias)
 }
 
-/// The address of a member that is computed from that of its object.
+/// Returns the address of a member that is computed from the address of its object.
 pub(crate) fn computed_member(
     site: &FrameContext<'_>,
     module: &Arc<Module>,
@@ -211,7 +207,7 @@ pub(crate) fn computed_member(
 }
 
 impl<'a> Context<'_, '_, 'a> {
-    /// Where the variable `die` is at the site.
+    /// Returns the place of the variable `die` at the site.
     fn locate(&self, die: &Die<'a>, ty: &Type) -> Located {
         let known = |place| Located {
             place,
@@ -245,7 +241,7 @@ impl<'a> Context<'_, '_, 'a> {
         known(ValuePlace::OptimizedOut)
     }
 
-    /// The bytes that a constant stands for.
+    /// Returns the bytes of a constant.
     fn implicit(&self, die: &Die<'a>, value: &Attribute<'a>, ty: &Type) -> ValuePlace {
         if let AttributeValue::Block(bytes) = value {
             return ValuePlace::Implicit(bytes.slice().to_vec());
@@ -266,7 +262,7 @@ impl<'a> Context<'_, '_, 'a> {
         }
     }
 
-    /// The expression that counts at the site; `None` if the list has none.
+    /// Returns the expression that applies at the site, or `None` if the location list has none.
     fn expression(
         &self,
         die: &Die<'a>,
@@ -291,7 +287,7 @@ impl<'a> Context<'_, '_, 'a> {
         Err(Unknown::because("its location list is too long"))
     }
 
-    /// The number that is the value of the variable which an attribute refers to.
+    /// Returns the value of the variable that an attribute refers to.
     fn variable_number(
         &self,
         die: &Die<'a>,

@@ -1,8 +1,8 @@
-//! Takes location expressions apart: the pieces of a value are asked for one by one, so that one that cannot be known does not
-//! hide the others.
+//! Splits location expressions into pieces. Pieces are evaluated separately, so an unknown one does not hide the
+//! others.
 //!
-//! GCC says of some locations that the variable may not be set yet (`DW_OP_GNU_uninit`, no part of the standard). The place is
-//! right all the same, and what is there is what a debugger shows.
+//! GCC marks some locations where the variable may not be set yet (`DW_OP_GNU_uninit`, not part of the standard). The
+//! place is correct all the same, and debuggers show its contents.
 
 use gimli::{Encoding, Expression, Operation, Reader};
 
@@ -13,23 +13,22 @@ const GNU_UNINIT: u8 = 0xf0;
 
 /// A location.
 pub(super) enum Parts<'a> {
-    /// Of all of the value.
+    /// Of the whole value.
     Whole(Expression<Slice<'a>>),
     /// Of its pieces, in order.
     Pieces(Vec<Part<'a>>),
 }
 
-/// The location of a piece.
 pub(super) struct Part<'a> {
-    /// Where it is; nothing, if it is nowhere.
+    /// The place of the piece. Empty if it has none.
     pub expression: Expression<Slice<'a>>,
-    /// Bits of the place that come before it.
+    /// Bits of the place before the piece.
     pub offset_bits: u64,
-    /// Its number of bits.
+    /// The size of the piece in bits.
     pub size_bits: u64,
 }
 
-/// Splits an expression at its pieces. What follows the last of them has no size and is left out.
+/// Splits an expression at its pieces. Operations after the last piece have no size and are dropped.
 pub(super) fn split<'a>(
     expression: Expression<Slice<'a>>,
     encoding: Encoding,
@@ -37,7 +36,7 @@ pub(super) fn split<'a>(
     let Expression(whole) = expression;
     let (mut rest, mut start) = (whole, whole);
     let mut pieces = Vec::new();
-    // Jumps lead to what is behind the pieces that they pass: such an expression is left as it is.
+    // A jump may pass over pieces, so an expression with jumps is not split.
     let mut jumps = false;
     while !rest.is_empty() {
         let before = rest;
@@ -69,7 +68,7 @@ pub(super) fn split<'a>(
     Ok(Parts::Pieces(pieces))
 }
 
-/// The expression without the remark at its end.
+/// Removes a `DW_OP_GNU_uninit` at the end of an expression.
 pub(super) fn without_uninit<'a>(
     expression: Expression<Slice<'a>>,
     encoding: Encoding,
@@ -137,7 +136,7 @@ mod tests {
     #[test]
     fn variables_that_may_be_uninitialised_are_where_they_are() {
         assert_eq!(parts(&[REG0, GNU_UNINIT]), Ok(vec![REG0]));
-        // An operand of this value is none of these remarks.
+        // An operand with this value is not the mark.
         let operand = [CONST1U, GNU_UNINIT];
         assert_eq!(parts(&operand), Ok(operand.to_vec()));
         let both = [REG0, GNU_UNINIT, PIECE, 4, LIT1, PIECE, 4, GNU_UNINIT];

@@ -1,5 +1,5 @@
-//! Parameters that are said to lie in their function's frame all the time. They get there in the prologue: before, the place
-//! holds what others left, and the parameter is where the caller has put it.
+//! Parameters that the debug information places in the function's frame for its whole body. The prologue stores them
+//! there. Before that, the place holds stale data, and the parameter is where the caller put it.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::model::{Param, ParameterPlace, Svma};
 use crate::module::Module;
 use crate::types::DieId;
 
-/// Bytes of a register, and of a word of the stack.
+/// Bytes of a register and of a stack word.
 const WORD: u64 = 8;
 
-/// When a parameter gets to the place that its description names, and where it is at its function's first instruction.
+/// When a parameter is stored to its described place, and where it is at the function's first instruction.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     entry: u64,
-    /// The first address at which it is there.
+    /// The first address at which the parameter is in its described place.
     from: u64,
     at_entry: Option<Param>,
 }
 
-/// Finds that for the parameter `id`, called `name`, of `function`; `None` if its description is right all the time.
+/// Examines the parameter `id`, called `name`, of `function`. Returns `None` if its description is always valid.
 pub(crate) fn stored(
     site: &FrameContext<'_>,
     module: &Arc<Module>,
@@ -40,7 +40,7 @@ pub(crate) fn stored(
         let Found::Home(home) = locations.of(die) else {
             return None;
         };
-        // From the canonical frame address on, the caller has put it there.
+        // At and above the CFA, the caller put it there.
         let below = match home.base {
             FrameBase::Cfa => 0,
             FrameBase::Register(number) => {
@@ -65,7 +65,8 @@ pub(crate) fn stored(
 }
 
 impl Stored {
-    /// Where a parameter of `size` bytes is at `site`, which is in its function; `None` if its description tells.
+    /// Returns the place of a parameter of `size` bytes at `site`, which is in its function, or `None` if the
+    /// description is valid there.
     pub(crate) fn place(
         &self,
         site: &FrameContext<'_>,
@@ -85,7 +86,7 @@ impl Stored {
     }
 }
 
-/// Where the caller has put a parameter.
+/// Returns where the caller put a parameter.
 fn passed(param: &Param, site: &FrameContext<'_>, size: Option<u64>) -> Option<ValuePlace> {
     let first = part(param.place, site)?;
     if param.indirect {
@@ -111,7 +112,7 @@ fn part(place: ParameterPlace, site: &FrameContext<'_>) -> Option<ValuePlace> {
     match place {
         ParameterPlace::Int(_) | ParameterPlace::Sse(_) => crate::abi::args::register_of(place)
             .map(|number| ValuePlace::Register(Register(number))),
-        // The return address lies below the canonical frame address.
+        // The return address is just below the CFA.
         ParameterPlace::Memory { offset } => {
             let address = site.cfa?.wrapping_sub(WORD).wrapping_add(offset.into());
             Some(ValuePlace::Memory(address))
@@ -120,7 +121,7 @@ fn part(place: ParameterPlace, site: &FrameContext<'_>) -> Option<ValuePlace> {
     }
 }
 
-/// The address in a word, if it is known.
+/// Returns the address in a word, if it is known.
 fn pointed_to(place: &ValuePlace, site: &FrameContext<'_>) -> Option<u64> {
     match place {
         ValuePlace::Register(register) => match site.machine.register(*register).ok()? {

@@ -1,5 +1,5 @@
-//! Where a variable is at one address for every thread that gets there: its location as operations on registers and
-//! memory, where the debug information allows that.
+//! Translates the location of a variable at one address to operations on registers and memory. They are valid for every
+//! thread that reaches the address. Not every location can be translated.
 
 use std::sync::Arc;
 
@@ -14,26 +14,26 @@ use crate::machine::Register;
 use crate::module::Module;
 use crate::types::{DieId, Type};
 
-/// Operations of one expression that are looked at.
+/// Operations translated of one expression, at most.
 const MAX_OPERATIONS: usize = 64;
 
-/// Where a variable is.
+/// The place of a variable.
 #[derive(Debug, Clone)]
 pub enum Symbolic {
     /// In memory, at this address.
     Memory(Int),
     /// In the low bytes of a register.
     Register(Register),
-    /// Nowhere: it is the low bytes of this number.
+    /// Nowhere: the value is the low bytes of this number.
     Number(Int),
     /// Nowhere: the debug information states the bytes.
     Bytes(Vec<u8>),
 }
 
-/// A location, or why there is none that holds for every thread.
+/// A location, or the reason why none is valid for every thread.
 pub(crate) type Found<T> = Result<T, String>;
 
-/// Finds the variable `id`, which belongs to `function`, at the address that `site` looks things up by.
+/// Translates the location of the variable `id` of `function` at the address at which `site` looks up variables.
 pub(crate) fn symbolic(
     site: &FrameContext<'_>,
     module: &Arc<Module>,
@@ -117,7 +117,7 @@ impl<'a> Context<'_, '_, 'a> {
         Err("its location is too long".to_owned())
     }
 
-    /// Carries out one operation that leaves a number.
+    /// Translates an operation that pushes a number.
     fn push(
         &self,
         die: &Die<'a>,
@@ -171,7 +171,7 @@ impl<'a> Context<'_, '_, 'a> {
         Ok(())
     }
 
-    /// A register as of the site's frame, which is the innermost one.
+    /// Returns a register of the site's frame, which is the innermost one.
     fn register(&self, number: u16) -> Found<Int> {
         match number {
             0..=15 => Ok(Int::Register(Register(number))),
@@ -180,7 +180,7 @@ impl<'a> Context<'_, '_, 'a> {
         }
     }
 
-    /// The address that the function's variables are counted from.
+    /// Returns the address that the function's variables are relative to.
     fn frame_address(&self) -> Found<Int> {
         const NONE: &str = "its function's frame base is not stated";
         let function = self.function.as_ref().ok_or(NONE)?;
@@ -200,7 +200,7 @@ impl<'a> Context<'_, '_, 'a> {
         }
     }
 
-    /// What a register has once the prologue has run.
+    /// Returns the value of a register after the prologue.
     fn base_register(&self, register: Register) -> Found<Int> {
         let svma = base::svma_of(self.site, self.bias);
         let Some(distance) = base::distance(self.module, svma, register) else {
@@ -214,7 +214,6 @@ impl<'a> Context<'_, '_, 'a> {
         }
     }
 
-    /// The canonical frame address.
     fn cfa(&self) -> Found<Int> {
         let rule = crate::unwind::cfa_rule(self.site.space, self.site.lookup_pc);
         let (register, offset) = rule.ok_or("its frame's address takes a computation")?;

@@ -1,7 +1,7 @@
 //! Addresses of thread-local variables (ELF Handling for Thread-Local Storage, section 3.4.6: variant II, x86-64).
 //!
-//! The program's storage ends at the thread pointer. That of a library is where the dynamic linker decided; a word of the
-//! library's global offset table tells.
+//! The program's storage ends at the thread pointer. The dynamic linker chooses the place of a library's storage, and a
+//! word of the library's global offset table states it.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::elf::{TlsSegment, TlsSlot};
 use crate::machine::{Certainty, Register, Unknown};
 use crate::module::Module;
 
-/// What a thread's table has for storage that was not needed yet (glibc: `TLS_DTV_UNALLOCATED`).
+/// The entry in a thread's table for storage that is not allocated yet (glibc: `TLS_DTV_UNALLOCATED`).
 const NOT_YET: u64 = u64::MAX;
 
-/// Where byte `offset` of the thread-local storage of `module` is for the site's thread.
+/// Returns the address of byte `offset` of the thread-local storage of `module`, for the site's thread.
 pub(super) fn address(
     site: &FrameContext<'_>,
     module: &Arc<Module>,
@@ -35,10 +35,10 @@ pub(super) fn address(
     Ok((start.wrapping_add(offset), certainty.and(start_certainty)))
 }
 
-/// Which byte of the thread-local storage of `module` a word of `.debug_addr` means.
+/// Converts a word of `.debug_addr` to an offset in the thread-local storage of `module`.
 ///
-/// gcc asks for the variable's address there (`R_X86_64_64`) where it should ask for its place in the storage
-/// (`R_X86_64_DTPOFF64`). GNU's linker writes the address in the file then, others write the place.
+/// gcc requests the variable's address there (`R_X86_64_64`) although it should request the offset
+/// (`R_X86_64_DTPOFF64`). The GNU linker then writes the address to the file; other linkers write the offset.
 pub(super) fn indexed(module: &Module, word: u64) -> Result<u64, Unknown> {
     let Some(tls) = module.files.tls() else {
         return Ok(word);
@@ -52,7 +52,7 @@ pub(super) fn indexed(module: &Module, word: u64) -> Result<u64, Unknown> {
     }
 }
 
-/// Where the storage of a library begins.
+/// Returns the start of a library's storage.
 fn library(
     site: &FrameContext<'_>,
     module: &Arc<Module>,
@@ -79,8 +79,8 @@ fn library(
             if number == 0 {
                 return Err(Unknown::because(format!("{name} is not linked yet")));
             }
-            // glibc: the second word of the thread's control block points to its table, of two words for each module. In
-            // front of it stands how many modules it has room for.
+            // glibc: the second word of the thread control block points to the thread's table, which has two words for
+            // each module. Two words before the table, its capacity in modules is stored.
             let (table, tabled) = word(thread.wrapping_add(8))?;
             let (room, roomed) = word(table.wrapping_sub(16))?;
             let not_yet = || {

@@ -1,7 +1,7 @@
-//! Enumerators by name: those that the source sees at a place, whether or not a variable of their type is there.
+//! Finds enumerators by name, as visible in the source at a place. No variable of their type has to exist there.
 //!
-//! An enumerator of C, or of an enumeration of C++ without `class`, is a name of the scope around the enumeration; all others
-//! are named with their type.
+//! An enumerator of C, or of a C++ enumeration without `class`, is a name of the scope around the enumeration. All
+//! others are qualified with their type.
 
 use gimli::constants as dw;
 
@@ -11,13 +11,13 @@ use crate::dies::{Die, DieReader};
 use crate::location::FrameContext;
 use crate::types::{DieId, EntryKind, Language, Type, name_fit, qualified, with_session};
 
-/// Enumerations with one name among their enumerators that are looked at.
+/// Enumerations examined that have an enumerator of one name, at most.
 const MAX_CANDIDATES: usize = 256;
-/// Blocks inside one another that are looked into.
+/// Depth of nested blocks that are searched.
 const MAX_DEPTH: usize = 64;
 
-/// Finds the enumerators that `name` means: those of the nearest place that has any, in this order: the blocks of the function
-/// at the site, its unit, its module, the program.
+/// Finds the enumerators that `name` refers to. Searches in this order: the blocks of the function at the site, its
+/// unit, its module, the program. The first place with any determines the result.
 pub fn enumerators(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
     let local = local_ones(site, name);
     if !local.is_empty() {
@@ -32,7 +32,7 @@ pub fn enumerators(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
     Vec::new()
 }
 
-/// Tells whether an enumeration of a module has an enumerator called `name`, in scope or not.
+/// Returns whether an enumeration of a module has an enumerator called `name`, in scope or not.
 pub fn has_enumerator(mapped: &Mapped, name: &str) -> bool {
     let module = &mapped.module;
     let candidates = module.types().index().candidates(name).iter();
@@ -65,7 +65,7 @@ fn in_module(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<(Type,
         .collect()
 }
 
-/// The value of the enumerator of `ty` that `name` means, and how well it fits.
+/// Returns the value of the enumerator of `ty` that `name` refers to, and how well it fits.
 fn fitting(ty: &Type, id: Option<DieId>, name: &str) -> Option<(u8, i128)> {
     let last = name.rsplit("::").next().unwrap_or(name);
     let all = ty.enumerators().iter();
@@ -82,13 +82,14 @@ fn fitting(ty: &Type, id: Option<DieId>, name: &str) -> Option<(u8, i128)> {
         (false, Some(module), Some(id)) => name_fit(name, &qualified(module.types(), id, plain)),
         (false, ..) => (plain == name).then_some(0),
     };
-    // "Red" is the end of "Color::Red" too, which is no name for one of "enum class Color".
+    // "Red" is also the end of "Color::Red", but does not name an enumerator of "enum class Color".
     let in_type = in_type.filter(|_| name.contains("::"));
     let rank = [in_type, around].into_iter().flatten().min()?;
     Some((rank, enumerator.value))
 }
 
-/// Those of enumerations that the function at the site declares, its innermost inlined call first.
+/// Finds the enumerators of enumerations declared in the function at the site, starting with the innermost inlined
+/// call.
 fn local_ones(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return Vec::new();

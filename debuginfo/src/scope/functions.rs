@@ -1,4 +1,4 @@
-//! Which function's code is at an address, and what code an entry covers.
+//! Finds the function at an address, and the code of a DIE.
 
 use std::sync::Arc;
 
@@ -10,22 +10,21 @@ use crate::model::Svma;
 use crate::module::Module;
 use crate::types::{DieId, Type, qualified, with_session};
 
-/// Ranges of one entry that are looked at.
+/// Ranges read of one DIE, at most.
 const MAX_RANGES: usize = 1 << 12;
 
-/// The entry of the function whose code holds `svma`.
+/// Returns the DIE of the function whose code contains `svma`.
 pub(crate) fn function_at(module: &Module, svma: Svma) -> Option<DieId> {
     copies_at(module, svma).into_iter().next()
 }
 
-/// Returns the type of the function whose code holds `svma`.
+/// Returns the type of the function whose code contains `svma`.
 #[must_use]
 pub fn function_type(module: &Arc<Module>, svma: Svma) -> Option<Type> {
     function_at(module, svma).map(|id| Type::of_function(module, id))
 }
 
-/// The function whose code holds `svma`, then the copies of other functions that were inlined there, from the outside to
-/// the inside.
+/// Returns the function whose code contains `svma`, then the copies of other functions inlined there, outermost first.
 pub(super) fn copies_at(module: &Module, svma: Svma) -> Vec<DieId> {
     let Some(unit) = module.units().find(svma.0) else {
         return Vec::new();
@@ -40,14 +39,14 @@ pub(super) fn copies_at(module: &Module, svma: Svma) -> Vec<DieId> {
     chain.map(id).collect()
 }
 
-/// The name of the function at the site with its namespaces and classes; empty if nothing tells.
+/// Returns the qualified name of the function at the site, or an empty string if it is unknown.
 pub fn scope_at(site: &FrameContext<'_>) -> String {
     let mapped = site.space.at(site.lookup_pc);
     let name = mapped.and_then(|m| name_at(&m.module, m.svma(site.lookup_pc), site.inline_depth));
     name.unwrap_or_default()
 }
 
-/// The name, with namespaces and classes, of the function at `svma` that so many inlined calls lie around.
+/// Returns the qualified name of the function at `svma` that is nested in `inline_depth` inlined calls.
 fn name_at(module: &Module, svma: Svma, inline_depth: usize) -> Option<String> {
     let copies = copies_at(module, svma);
     let read = with_session(
@@ -65,7 +64,6 @@ fn name_at(module: &Module, svma: Svma, inline_depth: usize) -> Option<String> {
     Some(qualified(module.types(), scope, &name))
 }
 
-/// The ranges of code that an entry covers.
 pub(super) fn ranges<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Vec<(u64, u64)> {
     let dwarf = session.dwarf(die);
     let address = |value| dwarf.attr_address(&die.unit, value).ok().flatten();

@@ -1,4 +1,4 @@
-//! Global variables and static members by name.
+//! Finds global variables and static members by name.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,21 +14,23 @@ use crate::module::Module;
 use crate::types::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOffset};
 use crate::types::{language_of, name_fit, qualified, with_session};
 
-/// Candidates for one name whose full names are compared.
+/// Candidates for one name whose full names are compared, at most.
 const MAX_CANDIDATES: usize = 4096;
-/// Added to the rank of a name that is only declared.
+/// Added to the rank of a variable that is only declared.
 const DECLARED: u8 = 16;
 
-/// Finds the global variable or static member that `name` means at the site, see [`globals`].
+/// Finds the global variable or static member that `name` refers to at the site; see [`globals`].
 #[must_use]
 pub fn global(site: &FrameContext<'_>, name: &str) -> Option<Variable> {
     globals(site, name).into_iter().next()
 }
 
-/// Finds the global variables and static members called `name`, which may leave out namespaces: those of the innermost
-/// namespace around the site's function first, those of its unit before those of others; the fullest match first. A library sees
-/// what the program exports as well; what other modules have is none of them, unless one of these modules imports the name.
-/// There are none either where the name may mean several variables.
+/// Finds the global variables and static members called `name`, which may omit namespaces.
+///
+/// Variables of the innermost namespace around the site's function come first. Those of its unit come before those of
+/// other units, and fuller matches before others. A library also sees the exports of the program, and its private
+/// variables where nothing else has the name. Variables of other modules are not included unless one of these modules
+/// imports the name. The result is empty if `name` is ambiguous.
 #[must_use]
 pub fn globals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
     let own = near(site, name);
@@ -44,11 +46,24 @@ pub fn globals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
         let mut found = foreign.map(|mapped| globals_of(mapped, site, name));
         return found.find(|all| !all.is_empty()).unwrap_or_default();
     }
-    Vec::new()
+    private_of_program(site, name)
 }
 
-/// Returns the variables of which `name` may mean each, because nothing at the site prefers one: static ones of other files, or
-/// those of other namespaces.
+/// Finds the variables that are private to the program's files, for code of a library where nothing visible has the name:
+/// a thread that waits stands there. Returns none if the name is ambiguous.
+fn private_of_program(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
+    // The module of the site comes first.
+    let modules = site.space.near(site.lookup_pc);
+    let found = modules
+        .get(1)
+        .map(|program| candidates(program, site, name));
+    let found = found.filter(|found| !is_undecided(found));
+    let found = found.unwrap_or_default().into_iter();
+    found.map(|one| one.variable).collect()
+}
+
+/// Returns the variables to which `name` may equally refer, because nothing at the site prefers one: static variables
+/// of other files, or those of other namespaces.
 #[must_use]
 pub fn rivals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
     let modules = site.space.near(site.lookup_pc);
@@ -60,7 +75,7 @@ pub fn rivals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
     }
 }
 
-/// Finds those of the nearest module that has any; none if it cannot be told which is meant.
+/// Finds the candidates of the nearest module that has any. Returns none if the name is ambiguous.
 fn near(site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
     let modules = site.space.near(site.lookup_pc);
     let mut all = modules.into_iter().map(|m| visible(m, site, name));
@@ -71,7 +86,7 @@ fn near(site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
     }
 }
 
-/// Finds those of a module that code at the site can see.
+/// Finds the candidates of a module that are visible to code at the site.
 fn visible(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
     let mut found = candidates(mapped, site, name);
     let here = site.space.at(site.lookup_pc);
@@ -81,7 +96,7 @@ fn visible(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candidat
     found
 }
 
-/// A variable that a name may mean. The smallest is meant.
+/// A variable that a name may refer to. The candidate with the smallest preference is chosen.
 struct Candidate {
     variable: Variable,
     preference: Preference,
@@ -89,18 +104,18 @@ struct Candidate {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Preference {
-    /// It is in no namespace or class around the site's function.
+    /// It is outside the namespaces and classes around the site's function.
     is_elsewhere: bool,
-    /// It is another file's own.
+    /// It is private to another file.
     is_of_other_file: bool,
-    /// How much of the function's name its namespaces are: more is nearer.
+    /// The length of the prefix that its namespaces share with the function's name. Longer is nearer.
     shared: std::cmp::Reverse<usize>,
     is_of_other_unit: bool,
-    /// How much of its full name the name leaves out.
+    /// How much of the full name the searched name omits.
     rank: u8,
 }
 
-/// Tells whether the first of the candidates is no better than another variable.
+/// Returns whether the first candidate is no better than another variable.
 fn is_undecided(found: &[Candidate]) -> bool {
     let [first, second, ..] = found else {
         return false;
@@ -115,7 +130,7 @@ fn is_undecided(found: &[Candidate]) -> bool {
 fn candidates(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
     let found = in_module(&mapped.module, name);
     let unit = unit_in(mapped, site);
-    // With one there is nothing to prefer.
+    // A single candidate needs no preference.
     let function = match found.len() > 1 {
         true => super::scope_at(site),
         false => String::new(),
@@ -126,7 +141,7 @@ fn candidates(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candi
             let scope = variable.name.strip_suffix(name).unwrap_or(&variable.name);
             let is_around = function.starts_with(scope);
             let is_of_other_unit = !is_of_unit(&variable, unit);
-            // Units are no scopes of Rust's.
+            // In Rust, units are not scopes.
             let is_private = || variable.language() != Language::Rust && !variable.is_external();
             let preference = Preference {
                 is_elsewhere: !is_around,
@@ -145,13 +160,13 @@ fn candidates(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candi
     found
 }
 
-/// Finds those of one module, the nearest to the site first.
+/// Finds the variables of one module, the nearest to the site first.
 pub fn globals_of(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
     let found = candidates(mapped, site, name).into_iter();
     found.map(|one| one.variable).collect()
 }
 
-/// Finds those of the units whose file is `file`, or ends with it: `dir/file.c`.
+/// Finds the variables of the units whose file is `file`, or ends with it: `dir/file.c`.
 pub fn globals_of_file(mapped: &Mapped, file: &str, name: &str) -> Vec<Variable> {
     let mut found = in_module(&mapped.module, name);
     found.retain(|(rank, variable)| *rank < DECLARED && variable.is_of_file(file));
@@ -167,7 +182,7 @@ impl Variable {
         read.unwrap_or(Language::Other)
     }
 
-    /// Returns the file that its unit was compiled from, as the compiler was given it.
+    /// Returns the source file of its unit, as it was given to the compiler.
     pub fn unit_file(&self) -> Option<String> {
         let read = with_session(self.module.entries(), self.id, |_, die| {
             let name = die.unit.name?;
@@ -183,8 +198,8 @@ impl Variable {
     }
 }
 
-/// Tells whether `name` is a global variable that the source of the site's function sees: one of its unit, in the function's own
-/// namespaces or in none.
+/// Returns whether `name` is a global variable that is visible in the source of the site's function: one of its unit,
+/// in the function's own namespaces or in none.
 pub fn is_in_file(site: &FrameContext<'_>, name: &str) -> bool {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return false;
@@ -219,8 +234,8 @@ fn is_of_unit(variable: &Variable, unit: Option<usize>) -> bool {
     Some(variable.id.index) == unit && variable.id.home == Home::Info
 }
 
-/// Lists names of global variables and static members of the program and its libraries, not of the system's, in
-/// alphabetical order, without their namespaces: of each module at most `limit`.
+/// Lists names of global variables and static members of the program and its libraries, but not of system libraries.
+/// Sorted alphabetically, without namespaces, and at most `limit` for each module.
 #[must_use]
 pub fn global_names(space: &AddressSpace, limit: usize) -> Vec<String> {
     let own = space.modules().iter().filter(|mapped| !mapped.is_system);
@@ -257,13 +272,13 @@ fn read(module: &Arc<Module>, name: &str) -> Vec<(u8, Described)> {
         })
     };
     let mut found: Vec<(u8, Described)> = of_kind(EntryKind::Variable).collect();
-    // What is declared here may be defined in another module.
+    // A variable that is only declared here may be defined in another module.
     let declared = of_kind(EntryKind::DeclaredVariable);
     found.extend(declared.map(|(rank, variable)| (rank + DECLARED, variable)));
     found
 }
 
-/// Finds the variables called `name` that the module's debug information has places for.
+/// Finds the variables called `name` that have a place in the module's debug information.
 pub(super) fn definitions(module: &Arc<Module>, name: &str) -> Vec<Variable> {
     let found = in_module(module, name).into_iter();
     found
@@ -283,7 +298,7 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
             .find_map(|d| session.unsigned(d, dw::DW_AT_decl_line));
         let artificial = chain.iter().any(|d| session.flag(d, dw::DW_AT_artificial));
         let is_c = language_of(session, die) == Language::C;
-        // The declaration at the end of the chain is the one that lies in its scope.
+        // The declaration at the end of the chain is the DIE inside its scope.
         let scope = chain.last().map_or(id, DieId::of);
         Some((
             plain.to_string_lossy().into_owned(),
@@ -312,7 +327,7 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
     })
 }
 
-/// Finds the variable that a static member of a class is; `None` if it is not one, or exists nowhere.
+/// Finds the variable of a static member of a class. Returns `None` if it is not static, or is not defined anywhere.
 #[must_use]
 pub fn static_member(member: &Member, class: &crate::types::Type) -> Option<Variable> {
     let MemberOffset::Static(ComputedOffset(declaration)) = &member.offset else {

@@ -1,5 +1,5 @@
-//! What a module has learned of its variables: which ones places in functions see, which global ones have a name, and where those
-//! are that are at the same place wherever a thread comes from.
+//! A module's cache of its variables: those visible at places in functions, global ones by name, and the fixed places
+//! that do not depend on the thread.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -14,40 +14,41 @@ use crate::location::{FixedPlace, Stored};
 use crate::module::Module;
 use crate::types::DieId;
 
-/// Variables that are kept, of places in functions and of names; beyond it all are forgotten and read again.
+/// Variables kept, of places in functions and of names. When the cache is full, all are dropped and read again on
+/// demand.
 const MAX_VARIABLES: usize = 1 << 16;
-/// Lists of variables that are kept.
+/// Lists of variables kept.
 const MAX_LISTS: usize = 1 << 14;
 
-/// What the debug information says of a variable, without its module, which keeps it.
+/// What the debug information states about a variable, without its module, which owns this value.
 #[derive(Debug)]
 pub struct Described {
-    /// The name, for global variables with their namespaces and classes.
+    /// The name. For global variables, it includes namespaces and classes.
     pub name: String,
-    /// The source file that declares it.
+    /// The source file of the declaration.
     pub file: Option<Arc<str>>,
-    /// The line that declares it.
+    /// The line of the declaration.
     pub line: Option<u32>,
     /// It is a parameter of its function.
     pub is_parameter: bool,
-    /// The compiler made it, as `this`.
+    /// The compiler generated it, like `this`.
     pub artificial: bool,
-    /// How many blocks of its function lie around it: 0 for parameters and the function's own variables.
+    /// The number of blocks of its function around it: 0 for parameters and the function's own variables.
     pub scope_depth: usize,
-    /// A variable of the same name further inside hides it.
+    /// A variable of the same name in an inner scope hides it.
     pub shadowed: bool,
-    /// How many inlined calls lie around its function in the one with code; 0 for global ones.
+    /// The number of inlined calls between its function and the function with code; 0 for global variables.
     pub inline_depth: usize,
     pub(super) id: DieId,
-    /// The function with code whose frame holds it.
+    /// The function with code whose frame contains it.
     pub(super) function: Option<DieId>,
     pub(super) learned: Learned,
 }
 
-/// What was found out about a variable, once somebody asked.
+/// Facts about a variable that are read on first use.
 #[derive(Debug, Default)]
 pub(super) struct Learned {
-    /// Its type's entry.
+    /// The DIE of its type.
     pub ty: OnceLock<Option<DieId>>,
     pub place: OnceLock<Option<FixedPlace>>,
     pub stored: OnceLock<Option<Stored>>,
@@ -63,15 +64,15 @@ impl Described {
     }
 }
 
-/// Variables that a place sees, or that have a name.
+/// Variables visible at a place, or with a name.
 type List<T> = Arc<Vec<T>>;
 
-/// The variables of one module that were asked about.
+/// The cached variables of one module.
 #[derive(Debug, Default)]
 pub(crate) struct KnownVariables {
     /// By address in the file and number of inlined calls around.
     places: Mutex<Lists<(u64, usize), Arc<Described>>>,
-    /// Global ones by name, each with how well that fits.
+    /// Global variables by name, each with its rank.
     names: Mutex<Lists<String, (u8, Arc<Described>)>>,
     pub(super) vtables: Vtables,
 }
@@ -118,7 +119,7 @@ where
     K: Borrow<Q> + Hash + Eq,
     Q: ToOwned<Owned = K> + Hash + Eq + ?Sized,
 {
-    // The lock is not held while reading; of two that read the same, the first answer is kept.
+    // The lock is not held while reading. If two threads read the same list, the first one is kept.
     let lock = || lists.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = lock().lists.get(key) {
         return Arc::clone(found);

@@ -1,7 +1,7 @@
-//! Variables that several files know: which memory is meant is for the linker to say, not for the debug information of one.
+//! Variables shared by several files. The linker, not the debug information of one file, decides which memory they use.
 //!
-//! A declaration has no place of its own. A library's definition has one, but the program may hold a copy that everybody uses
-//! instead (a copy relocation).
+//! A declaration has no place of its own. A library's definition has one, but the program may hold a copy that all
+//! modules use instead (a copy relocation).
 
 use gimli::constants as dw;
 
@@ -11,21 +11,21 @@ use crate::address_space::Mapped;
 use crate::location::FrameContext;
 use crate::types::{Type, with_session};
 
-/// What linking tells of a variable.
+/// What linking determines about a variable.
 pub(super) enum Linked {
     /// Its address in the process.
     Address(u64),
-    /// The definition that is meant.
+    /// The definition that the linker chose.
     Definition(Variable),
-    /// It is only declared.
+    /// It is declared, but not defined.
     Nowhere,
 }
 
-/// How the linker knows a variable.
+/// The linker's view of a variable.
 #[derive(Debug)]
 pub(super) struct Linkage {
     name: String,
-    /// Its own description says where it is.
+    /// Its own DIE states its place.
     is_located: bool,
     is_declared: bool,
 }
@@ -51,12 +51,13 @@ impl Variable {
         self.learned.linkage.get_or_init(read).as_ref()
     }
 
-    /// Tells whether other files know it by its name.
+    /// Returns whether other files know it by its name.
     pub(super) fn is_external(&self) -> bool {
         self.function.is_none() && self.linkage().is_some()
     }
 
-    /// The type that its definition has, if its own is incomplete: the file that only declares it may not know more.
+    /// Returns the type of the definition if the variable's own type is incomplete. A file that only declares the
+    /// variable may not know more.
     pub(super) fn complete(&self, ty: Type, site: &FrameContext<'_>) -> Type {
         if ty.size().is_some() {
             return ty;
@@ -73,7 +74,7 @@ impl Variable {
         known.unwrap_or(ty)
     }
 
-    /// Finds what is meant by it at `site`; `None` if its own description tells.
+    /// Finds the variable's memory or definition at `site`. Returns `None` if its own DIE states the place.
     pub(super) fn linked(&self, site: &FrameContext<'_>) -> Option<Linked> {
         if self.function.is_some() {
             return None;
@@ -81,7 +82,7 @@ impl Variable {
         let linkage = self.linkage()?;
         let name = &*linkage.name;
         if linkage.is_located {
-            // Only what the library exports can be in another place.
+            // Only an exported variable of a library can be in another place.
             let is_shared = self.module.is_library() && self.module.code.data().exports(name);
             let copy = is_shared.then(|| in_program(site, name));
             return copy.flatten().map(Linked::Address);
@@ -99,7 +100,7 @@ impl Variable {
             let data = mapped.module.code.data();
             match data.exported(name) {
                 Some(svma) => Some(Linked::Address(mapped.address(svma))),
-                // A thread's own variable has no address for all.
+                // A thread-local variable has no single address.
                 None if data.exports(name) => {
                     let mut all = definitions(&mapped.module, &self.about.name).into_iter();
                     let is_it = |own: &Linkage| own.is_located && own.name == name;
@@ -113,7 +114,7 @@ impl Variable {
     }
 }
 
-/// The address of the variable that the program itself has under a linker's name and shares with its libraries.
+/// Returns the address of the variable with a linker name that the program itself has and shares with its libraries.
 fn in_program(site: &FrameContext<'_>, name: &str) -> Option<u64> {
     let mut programs = site.space.modules().iter();
     let program = programs.find(|mapped| !mapped.module.is_library())?;

@@ -1,4 +1,4 @@
-//! The variables that a place in a function can see, innermost first.
+//! Lists the variables visible at a place in a function, innermost first.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,14 +17,13 @@ use crate::model::Svma;
 use crate::module::Module;
 use crate::types::{DieId, with_session};
 
-/// Blocks around a variable that are looked into.
+/// Depth of nested blocks that are searched.
 const MAX_DEPTH: usize = 256;
-/// Variables of one function that are listed.
+/// Variables listed of one function, at most.
 const MAX_VARIABLES: usize = 1 << 14;
 
-/// Lists parameters and variables that can be seen at the site, the innermost block's first, each block's in the order
-/// of the source. Those of a function that was inlined there are listed for its own frame only, see
-/// [`FrameContext::inline_depth`].
+/// Lists the parameters and variables visible at the site: the innermost block first, and source order in each block.
+/// Variables of an inlined function are listed only for its own frame; see [`FrameContext::inline_depth`].
 #[must_use]
 pub fn variables_at(site: &FrameContext<'_>) -> Vec<Variable> {
     match described_at(site) {
@@ -33,7 +32,8 @@ pub fn variables_at(site: &FrameContext<'_>) -> Vec<Variable> {
     }
 }
 
-/// Tells whether the function at the site, not what was inlined into it, has a variable called `name` in any of its blocks.
+/// Returns whether the function at the site has a variable called `name` in any of its blocks. Functions inlined into
+/// it do not count.
 #[must_use]
 pub fn has_variable(site: &FrameContext<'_>, name: &str) -> bool {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
@@ -44,14 +44,14 @@ pub fn has_variable(site: &FrameContext<'_>, name: &str) -> bool {
     all.iter().any(|variable| variable.name == name)
 }
 
-/// Finds the innermost of them that is called `name`.
+/// Finds the innermost variable called `name`.
 pub fn variable_at(site: &FrameContext<'_>, name: &str) -> Option<Variable> {
     let (module, all) = described_at(site)?;
     let found = all.iter().find(|one| one.name == name)?;
     Some(found.variable(module))
 }
 
-/// Lists the variables of the function whose code is at `address`, those of all of its blocks.
+/// Lists the variables of all blocks of the function whose code is at `address`.
 pub fn variables_of(space: &AddressSpace, address: u64) -> Vec<Variable> {
     let Some(mapped) = space.at(address) else {
         return Vec::new();
@@ -72,10 +72,10 @@ fn described_at<'s>(
     Some((module, all))
 }
 
-/// Which blocks of a function are looked into.
+/// Which blocks of a function to search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Blocks {
-    /// Those around the address.
+    /// Those that cover the address.
     Around,
     All,
 }
@@ -109,7 +109,7 @@ struct Walk<'w, 't, 'a> {
     inline_depth: usize,
     svma: u64,
     blocks: Blocks,
-    /// What the variables of this instance, wherever in it, are instances of.
+    /// The abstract origins of all variables in this instance.
     kept: HashSet<DieId>,
     found: Vec<Described>,
 }
@@ -134,7 +134,7 @@ impl<'a> Walk<'_, '_, 'a> {
         self.origins(root, &mut kept, 0);
         self.kept = kept;
         self.block(root, 0);
-        // Blocks were met from the outside in; the sort keeps the order inside of each.
+        // Blocks were visited from the outside in. The stable sort keeps the order within each block.
         self.found.sort_by_key(|v| std::cmp::Reverse(v.scope_depth));
         let mut seen = HashSet::new();
         for variable in &mut self.found {
@@ -188,7 +188,7 @@ impl<'a> Walk<'_, '_, 'a> {
         let chain = session.chain(die);
         let name = chain.iter().find_map(|d| session.string(d, dw::DW_AT_name));
         let Some(name) = name else { return };
-        // `extern` declarations in a block stand for a global variable.
+        // An `extern` declaration in a block stands for a global variable.
         if session.flag(die, dw::DW_AT_declaration) {
             return;
         }
@@ -215,8 +215,8 @@ impl<'a> Walk<'_, '_, 'a> {
         });
     }
 
-    /// Adds what the source declares in the block or function that `die` is an instance of, and the compiler left out of
-    /// this instance altogether.
+    /// Adds the declarations in the abstract origin of `die`, a block or function, that the compiler omitted from this
+    /// instance altogether.
     fn removed(&mut self, die: &Die<'a>, depth: usize) {
         let session = self.session;
         let Some(origin) = session.follow(die, dw::DW_AT_abstract_origin) else {
@@ -231,7 +231,7 @@ impl<'a> Walk<'_, '_, 'a> {
         self.missing(&origin, &instances, depth, 0);
     }
 
-    /// Adds the variables of an abstract block that no instance is left of, and those of such blocks in it.
+    /// Adds the variables of an abstract block that has no instance, and those of such blocks in it.
     fn missing(
         &mut self,
         origin: &Die<'a>,
@@ -259,7 +259,7 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    /// The entries that the variables below `die` are instances of.
+    /// Collects the abstract origins of the variables below `die`.
     fn origins(&self, die: &Die<'a>, kept: &mut HashSet<DieId>, depth: usize) {
         let mut blocks = Vec::new();
         self.session.each_child(die, |tag, offset| {

@@ -1,4 +1,4 @@
-//! Variables: those that can be seen at a place in a function, and global ones by name.
+//! Variables: those visible at a place in a function, and global ones by name.
 
 mod enumerators;
 mod functions;
@@ -36,12 +36,12 @@ pub use modules::split_module;
 pub use returned::{result_type, returned};
 pub use vtables::trait_object_type;
 
-/// Why what is only declared has no value.
+/// Why a variable that is only declared has no value.
 const UNDEFINED: &str = "it is declared here, and no loaded module defines it";
 /// Bytes of a register.
 const WORD: u64 = 8;
 
-/// A variable or parameter: what it is called and where its description is.
+/// A variable or parameter: its name and the DIE that describes it.
 #[derive(Debug, Clone)]
 pub struct Variable {
     about: Arc<Described>,
@@ -56,7 +56,7 @@ impl Deref for Variable {
     }
 }
 
-/// Returns the place of a parameter of `size` bytes that came in registers; `None` if its description must tell.
+/// Returns the place of a parameter of `size` bytes that was passed in registers, or `None` if only its DIE can tell.
 fn at_entry(entry: EntryPlace, size: Option<u64>, machine: &dyn Machine) -> Option<ValuePlace> {
     if entry.is_indirect {
         let (address, certainty) = machine.register(entry.first).ok()?;
@@ -80,13 +80,13 @@ fn at_entry(entry: EntryPlace, size: Option<u64>, machine: &dyn Machine) -> Opti
 }
 
 impl Variable {
-    /// Returns the module that describes it.
+    /// Returns the module that describes the variable.
     #[must_use]
     pub fn module(&self) -> &Arc<Module> {
         &self.module
     }
 
-    /// Returns its type; arrays whose length the running program decides are without length.
+    /// Returns its type. Arrays whose length is known only at run time have no length.
     #[must_use]
     pub fn ty(&self) -> Type {
         let read = || {
@@ -104,14 +104,14 @@ impl Variable {
         }
     }
 
-    /// Reads its value at `site`, which must be in the frame that it was found for or in one that is inlined there. What
-    /// cannot be known is in the value.
+    /// Reads its value at `site`, which must be in the frame for which the variable was found, or in one inlined there.
+    /// The value contains the reasons for anything unknown.
     #[must_use]
     pub fn read(&self, site: &FrameContext<'_>) -> Value {
         location::decided(self.described(site), site, self.function, None)
     }
 
-    /// The value as its type describes it.
+    /// Returns the value with its declared type.
     fn described(&self, site: &FrameContext<'_>) -> Value {
         let ty = self.ty();
         if self.is_parameter
@@ -146,7 +146,7 @@ impl Variable {
         Value::read(ty, located.place, site.machine).reached_by(located.certainty)
     }
 
-    /// Tells whether it needs no frame: a global variable, a static one of a function, a constant.
+    /// Returns whether the variable needs no frame: a global variable, a static one of a function, or a constant.
     pub fn is_static(&self, site: &FrameContext<'_>) -> bool {
         let fixed = || location::fixed_place(site, &self.module, self.id, self.function);
         let place = self.learned.place.get_or_init(fixed);
@@ -160,7 +160,7 @@ impl Variable {
         matches!(place, Some(location::FixedPlace::Address(_))) || is_constant()
     }
 
-    /// When its function stores it, if it is a parameter that gets to its place only then.
+    /// Returns when the function stores the variable, if it is a parameter that the prologue stores to its place.
     fn stored(&self, site: &FrameContext<'_>) -> Option<&location::Stored> {
         let find =
             || location::stored(site, &self.module, self.id, self.function, &self.about.name);
@@ -168,10 +168,10 @@ impl Variable {
         is_candidate.then(|| self.learned.stored.get_or_init(find).as_ref())?
     }
 
-    /// Finds where it is for every thread that gets to the address of `site`.
+    /// Finds the place of the variable that is valid for every thread at the address of `site`.
     ///
     /// # Errors
-    /// There is no such place; the text says why.
+    /// There is no such place. The text states the reason.
     pub fn symbolic(&self, site: &FrameContext<'_>) -> Result<location::Symbolic, String> {
         match self.linked(site) {
             Some(Linked::Address(address)) => {

@@ -1,12 +1,12 @@
-//! Which modules a name is looked for in, and what modules are called in front of names.
+//! Which modules are searched for a name, and how names are qualified with modules.
 //!
-//! A name without its module means what the nearest modules have, never what some other one happens to call so.
+//! A name without a module refers to the nearest modules, never to an unrelated one that happens to contain the name.
 
 use crate::address_space::{AddressSpace, Mapped};
 
 impl AddressSpace {
-    /// Returns the modules whose names need no module in front at `pc`, the nearest first: the one that has `pc`, then the
-    /// program itself, whose names come first for the dynamic linker too.
+    /// Returns the modules whose names need no qualification at `pc`, the nearest first: the module that contains `pc`,
+    /// then the program itself, whose names come first for the dynamic linker too.
     pub fn near(&self, pc: u64) -> Vec<&Mapped> {
         let here = self.at(pc);
         let program = self.program();
@@ -14,7 +14,7 @@ impl AddressSpace {
         here.into_iter().chain(program).collect()
     }
 
-    /// Returns all others, the system's last.
+    /// Returns all other modules, those of the system last.
     pub fn foreign(&self, pc: u64) -> Vec<&Mapped> {
         let near: Vec<u32> = self.near(pc).iter().map(|m| m.number).collect();
         let all = self.modules().iter();
@@ -23,7 +23,7 @@ impl AddressSpace {
         others
     }
 
-    /// Returns the modules that are called `name`.
+    /// Returns the modules called `name`.
     pub fn called(&self, name: &str) -> Vec<&Mapped> {
         let all = self.modules().iter();
         all.filter(|m| m.is_called(name)).collect()
@@ -36,20 +36,20 @@ impl AddressSpace {
 }
 
 impl Mapped {
-    /// Returns the name of its file.
+    /// Returns its file name.
     pub fn file_name(&self) -> String {
         let name = self.module.path().file_name();
         name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
-    /// Tells whether `name` is that of its file, with or without `.so` and what follows, or the one that others link it by.
+    /// Returns whether `name` is its file name, with or without `.so` and what follows, or its soname.
     pub fn is_called(&self, name: &str) -> bool {
         let file = self.file_name();
         let stem = file.split_once(".so").map(|(stem, _)| stem);
         file == name || stem == Some(name) || self.module.soname() == Some(name)
     }
 
-    /// Writes `name` as that of this module: what [`split_module`] reads.
+    /// Qualifies `name` with this module, for [`split_module`].
     pub fn with_name(&self, name: &str) -> String {
         let file = self.file_name();
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -60,7 +60,7 @@ impl Mapped {
     }
 }
 
-/// Splits `module::name`, in which the module may stand in quotes.
+/// Splits `module::name`. The module may be quoted.
 pub fn split_module(name: &str) -> Option<(&str, &str)> {
     match name.strip_prefix('\'') {
         Some(quoted) => quoted.split_once("'::"),

@@ -1,4 +1,4 @@
-//! What a function has just returned, from the registers behind its return.
+//! Reads what a function has just returned, from the registers after its return.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::module::Module;
 use crate::types::{DieId, Type, with_session};
 use crate::value::Value;
 
-/// Reads what the function whose first instruction is at `entry` has returned; `machine` shows the thread right behind
-/// the return. `Ok(None)`: it returns nothing.
+/// Reads the return value of the function whose first instruction is at `entry`. `machine` is the thread just after the
+/// return. `Ok(None)` means that the function returns nothing.
 ///
 /// # Errors
-/// Nothing describes the function, or its result is somewhere that is not read.
+/// Nothing describes the function, or its result is in an unsupported place.
 pub fn returned(
     space: &AddressSpace,
     machine: &dyn Machine,
@@ -55,7 +55,7 @@ pub fn returned(
     Ok(Some(Value::read(ty, place, machine)))
 }
 
-/// Returns the type of what the function at `svma` returns; `None` if it returns nothing, or nothing describes it.
+/// Returns the return type of the function at `svma`, or `None` if it returns nothing or nothing describes it.
 #[must_use]
 pub fn result_type(module: &Arc<Module>, svma: Svma) -> Option<Type> {
     stated_type(module, function_at(module, svma)?)

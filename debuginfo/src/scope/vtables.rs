@@ -1,4 +1,4 @@
-//! Which type a trait object is of: rustc describes the tables of functions, with the type that each is for.
+//! Finds the concrete type of a trait object. rustc describes each vtable with the type it belongs to.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -12,11 +12,11 @@ use crate::model::Svma;
 use crate::module::Module;
 use crate::types::{DieId, Type};
 
-/// The described tables of one module, read when first asked for.
+/// The described vtables of one module, read on first use.
 #[derive(Debug, Default)]
 pub(crate) struct Vtables(OnceLock<HashMap<Svma, DieId>>);
 
-/// Returns the type that the table of functions at `address` of the process is for.
+/// Returns the type to which the vtable at `address` of the process belongs.
 #[must_use]
 pub fn trait_object_type(address: u64, space: &AddressSpace) -> Option<Type> {
     let mapped = space.at(address)?;
@@ -50,7 +50,7 @@ fn read(module: &Arc<Module>) -> HashMap<Svma, DieId> {
     found
 }
 
-/// The address of the table that a variable is, and the type that its own type belongs to.
+/// Returns the address of the vtable that a variable represents, and the type to which the variable's type belongs.
 fn table<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<(Svma, DieId)> {
     let name = session.string(die, dw::DW_AT_name)?;
     if !name.slice().ends_with(b"{vtable}") {

@@ -1,28 +1,28 @@
-//! Arrays of every language: where their indexes begin, how far apart their elements lie, and which of both the running
-//! program decides.
+//! Arrays of every language: their first index, the distance between elements, and what of these is known only at run
+//! time.
 //!
-//! Dimensions are kept in the order in which an index names them; [`Type::in_order_of_display`] has them in that of memory.
+//! Dimensions are in the order of the indexes. [`Type::in_order_of_display`] has them in memory order.
 
 use std::sync::Arc;
 
 use super::node::{Count, DieId, Link, Shape};
 use super::{MAX_STEPS, Type, members};
 
-/// A number that the debug information states, or that the running program decides.
+/// A number that the debug information states, or that is computed at run time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bound {
     Known(i64),
-    /// By this entry's attribute.
+    /// Computed by an attribute of this DIE.
     Computed(DieId),
 }
 
-/// How far an element is from the next one.
+/// The distance from an element to the next one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stride {
-    /// They lie side by side.
+    /// The elements are adjacent.
     Natural,
     Bits(i64),
-    /// The entry's `DW_AT_byte_stride` computes the bytes.
+    /// `DW_AT_byte_stride` of this DIE computes the bytes.
     Computed(DieId),
 }
 
@@ -32,13 +32,13 @@ pub(crate) struct Dimension {
     /// The index of the first element.
     pub lower: Bound,
     pub stride: Stride,
-    /// The indexes in order, where they are not consecutive: Ada's arrays have one element for each name of an enumeration,
-    /// whatever number stands for it.
+    /// The indexes in order, if they are not consecutive. Ada arrays have one element for each enumerator of an
+    /// enumeration, whatever its value.
     pub indexes: Option<Arc<[i64]>>,
 }
 
 impl Dimension {
-    /// So many elements side by side, from index 0 on.
+    /// Makes a dimension of `count` adjacent elements, starting at index 0.
     pub(crate) fn plain(count: u64) -> Dimension {
         Dimension {
             count: Count::Known(count),
@@ -55,20 +55,20 @@ impl Dimension {
     }
 }
 
-/// What is said of an array as a whole.
+/// Properties of an array as a whole.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ArrayForm {
-    /// The first index is that of neighbours in memory.
+    /// Elements adjacent in memory differ in the first index.
     pub column_major: bool,
-    /// The bits of an element, where these are fewer than its type has.
+    /// The bits of an element, if it has fewer than its type.
     pub element_bits: Option<u64>,
-    /// What the entry stands for says where the elements are, and whether there are any.
+    /// The array's DIE states where the elements are, and whether there are any.
     pub has_descriptor: bool,
-    /// Its characters are one text (Fortran).
+    /// The characters form one string (Fortran).
     pub is_text: bool,
 }
 
-/// How many indexes there are from the first to the last.
+/// Returns the number of indexes from the first to the last.
 pub(crate) fn elements(lower: i64, last: i64) -> u64 {
     let count = i128::from(last) - i128::from(lower) + 1;
     u64::try_from(count.max(0)).unwrap_or(u64::MAX)
@@ -86,7 +86,8 @@ impl Type {
         }
     }
 
-    /// Returns the type of an array's elements; for an array of several dimensions an array of the rest.
+    /// Returns the type of an array's elements. For an array of several dimensions, this is an array of the remaining
+    /// ones.
     #[must_use]
     pub fn element(&self) -> Option<Type> {
         let (element, dimensions, form) = self.as_array()?;
@@ -97,7 +98,7 @@ impl Type {
         };
         let mut rest = rest.to_vec();
         if form.column_major {
-            // Between two neighbours of the rest lie those of the first dimension.
+            // Elements of the first dimension lie between two neighbours of the rest.
             let strides = self.strides()?;
             for (dimension, stride) in rest.iter_mut().zip(&strides[1..]) {
                 dimension.stride = Stride::Bits(*stride);
@@ -121,14 +122,14 @@ impl Type {
         )
     }
 
-    /// Returns the array as the running program has decided it.
+    /// Returns the array with the dimensions determined at run time.
     pub(crate) fn decided(&self, dimensions: Vec<Dimension>) -> Option<Type> {
         let (element, _, form) = self.as_array()?;
         let element = Type::linked(self.module(), element);
         Some(self.made_array(element, dimensions, form))
     }
 
-    /// Returns the number of an array's elements; `None` if it is not stated or depends on the running program.
+    /// Returns the number of an array's elements, or `None` if it is not stated or known only at run time.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         match self.as_array()?.1.first()?.count {
@@ -147,7 +148,7 @@ impl Type {
         }
     }
 
-    /// Returns the position of the element with an index, counted from 0; `None` if there can be none.
+    /// Returns the position of the element with an index, counted from 0, or `None` if there can be none.
     pub(crate) fn position_of(&self, index: i64) -> Option<i64> {
         match self.indexes() {
             Some(indexes) => {
@@ -168,24 +169,24 @@ impl Type {
         }
     }
 
-    /// Returns the indexes of an array in order, where they are not consecutive.
+    /// Returns the indexes of an array in order, if they are not consecutive.
     pub(crate) fn indexes(&self) -> Option<&[i64]> {
         self.dimensions().first()?.indexes.as_deref()
     }
 
-    /// Returns the dimensions of an array in the order of its indexes; none of other types.
+    /// Returns the dimensions of an array in the order of its indexes. Empty for other types.
     pub(crate) fn dimensions(&self) -> &[Dimension] {
         self.as_array().map_or(&[], |(_, dimensions, _)| dimensions)
     }
 
-    /// Tells whether the running program decides where an array is, or what its indexes are.
+    /// Returns whether the place or the bounds of an array are known only at run time.
     pub(crate) fn is_undecided(&self) -> bool {
         self.as_array().is_some_and(|(_, dimensions, form)| {
             form.has_descriptor || dimensions.iter().any(|d| !d.is_decided())
         })
     }
 
-    /// Tells whether an array is as those of C: element after element, from index 0 on.
+    /// Returns whether an array is like a C array: adjacent elements, starting at index 0.
     pub fn is_plain_array(&self) -> bool {
         self.as_array().is_some_and(|(_, dimensions, form)| {
             let plain =
@@ -197,12 +198,11 @@ impl Type {
         })
     }
 
-    /// Tells whether an array is a text of Fortran.
     pub(crate) fn is_text(&self) -> bool {
         self.as_array().is_some_and(|(_, _, form)| form.is_text)
     }
 
-    /// The bits of an element, also of several dimensions.
+    /// Returns the bits of an innermost element, also for several dimensions.
     fn element_bits(&self, steps: usize) -> Option<i64> {
         let (element, _, form) = self.as_array()?;
         let bits = match form.element_bits {
@@ -219,7 +219,7 @@ impl Type {
         self.strides_within(MAX_STEPS)
     }
 
-    /// How far the elements of each dimension are from each other, in bits.
+    /// Returns the distance between the elements of each dimension, in bits.
     fn strides_within(&self, steps: usize) -> Option<Vec<i64>> {
         let (_, dimensions, form) = self.as_array()?;
         let mut order: Vec<usize> = (0..dimensions.len()).collect();
@@ -244,10 +244,10 @@ impl Type {
         Some(strides)
     }
 
-    /// Returns how far the elements of an array are from each other, in bits.
+    /// Returns the distance between the elements of an array, in bits.
     pub fn stride(&self) -> Option<i64> {
         let (_, dimensions, form) = self.as_array()?;
-        // How many there are of these does not matter.
+        // The number of innermost elements does not matter here.
         let is_innermost = form.column_major || dimensions.len() == 1;
         match dimensions.first()?.stride {
             Stride::Bits(bits) => Some(bits),
@@ -257,7 +257,7 @@ impl Type {
         }
     }
 
-    /// Returns the bits of a packed array's elements; `None` if they have all bits of their type.
+    /// Returns the bits of a packed array's elements, or `None` if they have all bits of their type.
     pub(crate) fn packed_bits(&self) -> Option<u64> {
         let (element, _, form) = self.as_array()?;
         let bits = form.element_bits?;
@@ -267,7 +267,7 @@ impl Type {
         (bits % 8 != 0 || bits < whole).then_some(bits)
     }
 
-    /// The bits that all elements take, from the first to the last.
+    /// Returns the bits from the first element to the last.
     pub(super) fn bits(&self, steps: usize) -> Option<u64> {
         let (_, dimensions, _) = self.as_array()?;
         let strides = self.strides_within(steps)?;
@@ -279,15 +279,14 @@ impl Type {
             let Some(steps) = count.checked_sub(1) else {
                 return Some(0);
             };
-            // Of elements in the other direction, the first one does not lie first.
+            // With a negative stride, the first element is not the lowest.
             let stride = u64::try_from(stride).ok()?;
             total = total.checked_add(steps.checked_mul(stride)?)?;
         }
         Some(total)
     }
 
-    /// Returns the array with its dimensions in the order in which people write its elements: neighbours in memory are
-    /// side by side.
+    /// Returns the array with its dimensions in display order, in which neighbours in memory are adjacent.
     pub fn in_order_of_display(&self) -> Option<Type> {
         let (element, dimensions, form) = self.as_array()?;
         if !form.column_major {
@@ -306,7 +305,7 @@ impl Type {
         Some(self.made_array(element, turned, form))
     }
 
-    /// Returns the type of an array of so many of this type.
+    /// Returns the type of an array of `count` elements of this type.
     #[must_use]
     pub fn array(&self, count: u64) -> Type {
         self.made(
@@ -352,7 +351,7 @@ mod tests {
         let all = array(&[2, 3, 4], true);
         assert_eq!(all.strides(), Some(vec![32, 64, 192]));
         assert_eq!(all.size(), Some(96));
-        // A plane goes from its first element to its last, over those of the others.
+        // A plane extends from its first to its last element, across elements of the others.
         let plane = all.element().unwrap();
         assert_eq!((plane.size(), plane.stride()), (Some(92), Some(64)));
         let shown = all.in_order_of_display().unwrap();

@@ -1,12 +1,12 @@
-//! Types that exist without debug information: the base types of C and Rust for x86-64.
+//! Types that need no debug information: the base types of C and Rust for x86-64.
 
 use std::sync::Arc;
 
 use super::node::{Node, Shape};
 use super::{Language, Type, TypeKind};
 
-/// Returns the base type with this name: Rust's (`i32`, `usize`, `char` of four bytes is not among them), or C's in any
-/// order of words (`unsigned long int`, `long unsigned`); `None` if it is neither.
+/// Returns the base type with this name: Rust's (`i32`, `usize`, but not the four-byte `char`) or C's, with its words
+/// in any order (`unsigned long int`, `long unsigned`). Returns `None` for other names.
 #[must_use]
 pub fn builtin(name: &str) -> Option<Type> {
     if let Some((kind, size)) = rust(name) {
@@ -48,7 +48,7 @@ fn rust(name: &str) -> Option<(TypeKind, u64)> {
     }
 }
 
-/// Names that C's headers give to integers.
+/// Integer names from C's headers.
 fn alias(name: &str) -> Option<&'static str> {
     Some(match name {
         "int8_t" => "signed char",
@@ -63,7 +63,7 @@ fn alias(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The usual name, the kind and the size of C's base type with these words.
+/// Returns the usual name, the kind and the size of the C base type with these words.
 fn c(text: &str) -> Option<(&'static str, TypeKind, u64)> {
     let text = alias(text).unwrap_or(text);
     let (mut signed, mut unsigned, mut short, mut long) = (0, 0, 0, 0);

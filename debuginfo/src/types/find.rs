@@ -9,24 +9,24 @@ use crate::address_space::{AddressSpace, Mapped};
 use crate::dies::Home;
 use crate::module::Module;
 
-/// Candidates for one name whose full names are compared.
+/// Candidates for one name whose full names are compared, at most.
 const MAX_CANDIDATES: usize = 4096;
-/// Signs behind a name (`*`, `[4]`) that are read.
+/// Signs after a name (`*`, `[4]`) that are read, at most.
 const MAX_SIGNS: usize = 64;
 
-/// The code whose source names a type.
+/// The code whose source refers to a type.
 #[derive(Clone, Copy)]
 pub struct Near<'a> {
-    /// An address of it. Its module and language are preferred.
+    /// An address of the code. Types of its module and language are preferred.
     pub address: u64,
-    /// Its unit, whose types are preferred to those of others.
+    /// The unit of the code. Its types are preferred.
     pub unit: Option<usize>,
-    /// Tells the name of its function, whose namespaces are preferred. Asked where several types fit.
+    /// Returns the name of the function, whose namespaces are preferred. Called if several types fit.
     pub function: &'a dyn Fn() -> String,
 }
 
 impl Near<'_> {
-    /// Code in no unit.
+    /// Makes a value for code in no unit.
     #[must_use]
     pub fn address(address: u64) -> Near<'static> {
         Near {
@@ -90,7 +90,7 @@ fn named(space: &AddressSpace, context: Option<Near<'_>>, name: &str) -> Option<
     described.or_else(|| builtin(name))
 }
 
-/// Looks through the module of `context`, then the others in the order in which they were loaded.
+/// Searches the module of `context`, then the others in load order.
 fn in_modules(
     space: &AddressSpace,
     context: Option<Near<'_>>,
@@ -102,7 +102,7 @@ fn in_modules(
     let others = space.modules().iter();
     let others = others.filter(|m| Some(m.number) != number);
     let mut all = first.into_iter().chain(others);
-    // A base type's words may come in any order.
+    // The words of a base type may be in any order.
     let usual =
         builtin(name).and_then(|ty| Some((ty.plain_name()?.to_owned(), ty.kind(), ty.size())));
     all.find_map(
@@ -123,7 +123,7 @@ fn in_modules(
     )
 }
 
-/// How compilers write a base type whose usual name is `usual`.
+/// Returns the names that compilers use for the base type `usual`.
 fn spellings(usual: &str) -> Vec<String> {
     let mut all = vec![usual.to_owned()];
     let swapped = match usual {
@@ -168,7 +168,7 @@ fn in_module(
     fits.then_some(ty)
 }
 
-/// The type of the unit that the source of its code means: of the innermost namespace around its function.
+/// Returns the type of the unit that the source refers to: in the innermost namespace around its function.
 fn best_of_unit(
     module: &Arc<Module>,
     name: &str,
@@ -210,7 +210,7 @@ fn best(module: &Arc<Module>, name: &str, wanted: impl Fn(EntryKind) -> bool) ->
         .take(MAX_CANDIDATES)
     {
         let ty = Type::at(module, entry.id);
-        // Also in a type unit, where the declaration knows the scope.
+        // This also works in a type unit, where only the declaration is in its scope.
         let Some(full) = ty.own_name() else {
             continue;
         };
@@ -228,7 +228,7 @@ fn best(module: &Arc<Module>, name: &str, wanted: impl Fn(EntryKind) -> bool) ->
     best.map(|(_, ty)| ty)
 }
 
-/// The definition of a declared type: the one of the same name, in the same module.
+/// Returns the definition of a declared type: the one of the same name in the same module.
 pub(super) fn definition(ty: &Type) -> Option<Type> {
     let module = ty.module()?;
     let name = ty.own_name()?;

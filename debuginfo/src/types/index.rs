@@ -1,7 +1,7 @@
-//! The names of a module: types, global variables and enumerators by the last part of their names.
+//! The name index of a module: types, global variables and enumerators by the last component of their names.
 //!
-//! Built once, on all processors, by one walk over the units that looks at names only. Bodies of functions are passed
-//! over: their variables are found through the function.
+//! It is built once, on all processors, by a walk over the units that reads only names. The walk skips function bodies,
+//! whose variables are found through the function.
 
 use std::collections::HashSet;
 
@@ -15,29 +15,29 @@ use crate::dwarf::Slice;
 use crate::entries::Entries;
 use crate::parallel;
 
-/// Entries of one unit that are listed.
+/// DIEs indexed of one unit, at most.
 const MAX_ENTRIES: usize = 1 << 20;
 
-/// What an entry of the index is.
+/// What an entry of the index refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EntryKind {
-    /// A structure, class, union or enumeration that is defined.
+    /// A structure, class, union or enumeration with a definition.
     Tagged,
-    /// One that is only declared.
+    /// A structure, class, union or enumeration with only a declaration.
     Declared,
     /// A typedef or base type.
     Named,
-    /// A variable that is defined.
+    /// A variable with a definition.
     Variable,
-    /// A variable that is only declared.
+    /// A variable with only a declaration.
     DeclaredVariable,
-    /// A function that was inlined somewhere, or may have been.
+    /// A function that is inlined somewhere, or may be.
     Inlined,
-    /// An enumerator; its entry is that of the enumeration.
+    /// An enumerator. The entry refers to its enumeration.
     Enumerator,
 }
 
-/// An entry with a name.
+/// A named DIE.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     hash: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     entries: Vec<Entry>,
-    /// The units of the module's own file that have any.
+    /// The units of the module's own file that have any names.
     units: HashSet<usize>,
 }
 
@@ -84,13 +84,13 @@ impl Index {
         Index { entries, units }
     }
 
-    /// Some names of the module, at most `limit`, as their entries have them.
+    /// Returns some names of the module, at most `limit`, as its DIEs state them.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn names(&self, entries: &Entries, limit: usize) -> Vec<String> {
         self.names_where(entries, limit, |kind| kind != EntryKind::Enumerator)
     }
 
-    /// The names of some variables of the module outside of functions, at most `limit`, without their namespaces.
+    /// Returns the names of some variables of the module outside functions, at most `limit`, without namespaces.
     pub(crate) fn variables(&self, entries: &Entries, limit: usize) -> Vec<String> {
         self.names_where(entries, limit, |kind| kind == EntryKind::Variable)
     }
@@ -115,7 +115,7 @@ impl Index {
         wanted.take(limit).filter_map(name).collect()
     }
 
-    /// Entries whose names may be that of `name`; the caller compares.
+    /// Returns the entries whose names may equal `name`. The caller compares the names.
     pub(crate) fn candidates(&self, name: &str) -> &[Entry] {
         let hash = hash(text::key(name).as_bytes());
         let start = self.entries.partition_point(|e| e.hash < hash);
@@ -123,7 +123,7 @@ impl Index {
         &self.entries[start..end]
     }
 
-    /// The units of the module's own file that describe a function as inlined that may be called `name`.
+    /// Returns the units of the module's own file that describe a function as inlined that may be called `name`.
     pub(crate) fn inlining(&self, name: &str) -> impl Iterator<Item = usize> {
         let candidates = self.candidates(name).iter();
         let inlined =
@@ -131,25 +131,24 @@ impl Index {
         inlined.map(|e| e.id.index)
     }
 
-    /// Tells whether a unit of the module's own file has names here. Those of others are in a file of their own, if they
-    /// have any.
+    /// Returns whether a unit of the module's own file has names here. The names of other units, if any, are in
+    /// separate files.
     pub(crate) fn lists(&self, unit: usize) -> bool {
         self.units.contains(&unit)
     }
 }
 
-/// The names of one unit.
 fn names_of(session: &DieReader<'_, '_>, home: Home, index: usize) -> Vec<Entry> {
     let mut entries = Vec::new();
     if let Ok(root) = session.root(home, index) {
         session.begin(&root.unit);
-        // What follows damage is not listed.
+        // Nothing after damage is indexed.
         let _ = walk(session, &root, &mut entries);
     }
     entries
 }
 
-/// FNV-1a: names are short, and what has the same hash is compared anyway.
+/// FNV-1a. Names are short, and those with equal hashes are compared anyway.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -163,13 +162,13 @@ fn kind_of(tag: DwTag) -> Option<EntryKind> {
         | dw::DW_TAG_union_type
         | dw::DW_TAG_enumeration_type => Some(EntryKind::Tagged),
         dw::DW_TAG_typedef | dw::DW_TAG_base_type => Some(EntryKind::Named),
-        // A constant of Fortran's or Ada's has a value in the place of a location.
+        // A Fortran or Ada constant has a value instead of a location.
         dw::DW_TAG_variable | dw::DW_TAG_constant => Some(EntryKind::Variable),
         _ => None,
     }
 }
 
-/// The attributes that the index is made of.
+/// The attributes that the index uses.
 #[derive(Default)]
 struct Seen<'a> {
     name: Option<AttributeValue<Slice<'a>>>,
@@ -184,9 +183,9 @@ fn walk<'a>(
 ) -> gimli::Result<()> {
     let unit = &root.unit;
     let mut entries = unit.entries_raw(None)?;
-    // The depth at which the body of a function lies that has to be walked through.
+    // The depth of a function body that has to be walked.
     let mut body: Option<isize> = None;
-    // The enumeration that was met last, and its depth.
+    // The last enumeration and its depth.
     let mut enumeration: Option<(isize, UnitOffset)> = None;
     while !entries.is_empty() && found.len() < MAX_ENTRIES {
         let (offset, depth) = (entries.next_offset(), entries.next_depth());
@@ -268,7 +267,7 @@ fn entry<'a>(
         None => return None,
     };
     let bytes = name.slice();
-    // Most names have no brackets, and then the last part is the whole.
+    // Most names have no brackets. For them, the last component is the whole name.
     let hash = match bytes.iter().any(|b| matches!(b, b'<' | b':')) {
         true => hash(text::key(&name.to_string_lossy()).as_bytes()),
         false => hash(bytes),

@@ -1,4 +1,4 @@
-//! What a module has learned of its types and names: nodes by entry, scopes by unit, the index of names.
+//! A module's cache of types and names: nodes by DIE, scopes by unit, and the name index.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,12 +11,12 @@ use crate::dies::Home;
 use crate::entries::Entries;
 use crate::nesting::ScopeTable;
 
-/// Nodes that are kept. Handles keep their own.
+/// Nodes kept. A `Type` keeps its own node alive.
 const MAX_NODES: usize = 1 << 18;
 /// Units whose scopes are kept.
 const MAX_SCOPES: usize = 1 << 10;
 
-/// The types and names of one module, as far as they were asked for.
+/// The cached types and names of one module.
 #[derive(Debug)]
 pub(crate) struct KnownTypes {
     pub(super) entries: Arc<Entries>,

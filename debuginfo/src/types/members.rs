@@ -1,59 +1,59 @@
-//! What is inside a type: members, variants, template arguments; and sizes, which follow from it.
+//! The parts of a type: members, variants and template arguments, and the sizes that follow from them.
 
 use super::node::{Branch, DieId, Field, Offset, Shape, VariantPart};
 use super::{Language, Type};
 
-/// Bits inside an object: the position of the lowest from the object's first bit, and how many.
+/// Bits of an object: the position of the lowest one, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BitRange {
-    /// Bits before the first one, counted from the lowest bit of the first byte of the structure.
+    /// Bits before the first one, counted from the lowest bit of the structure's first byte.
     pub offset: u64,
     /// Number of bits.
     pub size: u64,
 }
 
-/// What a member is.
+/// The role of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// An ordinary one.
+    /// An ordinary member.
     Member,
     /// A base class.
     Base,
     /// A virtual base class.
     VirtualBase,
-    /// A static member, which lies outside of the object.
+    /// A static member, which is outside the object.
     Static,
 }
 
 /// Where a member begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberOffset {
-    /// So many bytes behind the object's start.
+    /// This many bytes after the start of the object.
     Bytes(u64),
-    /// It is computed from the object's contents (virtual base classes).
+    /// Computed from the object's contents (virtual base classes).
     Computed(ComputedOffset),
     /// Elsewhere: a static member.
     Static(ComputedOffset),
 }
 
-/// The description that says how to find a member.
+/// The DIE that states how to find a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComputedOffset(pub(crate) DieId);
 
 /// A member of a structure, class or union.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// `None` for unnamed structures and unions, whose members count as the outer one's, and for unnamed bit fields.
+    /// `None` for unnamed structures and unions, whose members belong to the outer one, and for unnamed bit fields.
     pub name: Option<String>,
     /// Its type.
     pub ty: Type,
     /// Where it begins.
     pub offset: MemberOffset,
-    /// For a bit field its bits; counted from the start of the outer structure.
+    /// The bits of a bit field, counted from the start of the outer structure.
     pub bits: Option<BitRange>,
-    /// What it is.
+    /// Its role.
     pub role: Role,
-    /// The compiler made it, such as the pointer to the virtual functions.
+    /// The compiler generated it, such as the pointer to the virtual functions.
     pub artificial: bool,
 }
 
@@ -69,9 +69,10 @@ pub struct Enumerator {
 /// The discriminants of one variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Discriminants {
-    /// All that no other variant has.
+    /// All discriminants that no other variant has.
     Others,
-    /// From the first to the second of each pair, inclusive, as unsigned numbers of the discriminant's size.
+    /// The ranges from the first to the second number of each pair, inclusive. The numbers are unsigned and have the
+    /// discriminant's size.
     These(Vec<(u128, u128)>),
 }
 
@@ -80,18 +81,18 @@ pub enum Discriminants {
 pub struct Variant {
     /// Its name.
     pub name: Option<String>,
-    /// When it is the live one.
+    /// The discriminants for which it is the active one.
     pub discriminants: Discriminants,
-    /// Its data: one member that lies over the whole enum.
+    /// Its data: one member that covers the whole enum.
     pub member: Member,
 }
 
 /// The variants of a Rust enum.
 #[derive(Debug, Clone)]
 pub struct Variants {
-    /// The member that tells which variant is live; `None` if there is only one.
+    /// The member that selects the active variant, or `None` if there is only one.
     pub discriminant: Option<Member>,
-    /// All variants that are described.
+    /// All variants in the debug information.
     pub list: Vec<Variant>,
 }
 
@@ -100,9 +101,9 @@ pub struct Variants {
 pub struct TemplateArgument {
     /// The parameter's name.
     pub name: Option<String>,
-    /// The argument, or the type of an argument that is a value.
+    /// The argument or, for a value argument, its type.
     pub ty: Type,
-    /// The value of an argument that is no type.
+    /// The value of a value argument.
     pub value: Option<i128>,
 }
 
@@ -125,7 +126,6 @@ pub(super) fn size(ty: &Type, steps: usize) -> Option<u64> {
     }
 }
 
-/// The member of `ty` that a field of it is.
 pub(crate) fn member_of(ty: &Type, field: &Field) -> Member {
     Member {
         name: field.name.clone(),
@@ -151,7 +151,7 @@ pub(super) fn members(ty: &Type) -> Vec<Member> {
 
 pub(super) fn variants(ty: &Type) -> Option<Variants> {
     let ty = ty.strip();
-    // Elsewhere a variant is a part of a structure and not all of it.
+    // In other languages, a variant is only a part of a structure.
     if ty.language() != Language::Rust {
         return None;
     }

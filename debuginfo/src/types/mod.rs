@@ -1,8 +1,8 @@
-//! Types as the debug information describes them: what they are called, how large they are, what is in them.
+//! Types as the debug information describes them: their names, sizes and parts.
 //!
-//! A [`Type`] is a cheap handle: the module and one node, read when it is first asked for and kept by the module. What a
-//! node refers to is read when it is asked for in turn, so that types which contain themselves, and damaged ones which
-//! contain themselves by value, end nowhere in an endless walk.
+//! A [`Type`] is a cheap handle to a module and one node. The node is read on first use and cached by the module. Nodes
+//! that it refers to are read on their own first use. Types that contain themselves, even damaged ones that do so by
+//! value, therefore never cause an endless walk.
 
 mod arrays;
 mod builtin;
@@ -42,32 +42,32 @@ pub(crate) use text::{same_text, without_arguments};
 
 use crate::module::Module;
 
-/// References that are followed at most to find what a type really is; more is damage.
+/// References followed to resolve a type, at most. More are damage.
 const MAX_STEPS: usize = 32;
 
 /// The source language of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
-    /// C of any year.
+    /// C of any standard.
     C,
-    /// C++ of any year.
+    /// C++ of any standard.
     Cpp,
     /// Rust.
     Rust,
-    /// Fortran of any year.
+    /// Fortran of any standard.
     Fortran,
-    /// Ada of any year.
+    /// Ada of any standard.
     Ada,
     /// Any other.
     Other,
 }
 
-/// What kind of type a [`Type`] is.
+/// The kind of a [`Type`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TypeKind {
     /// No value at all, or one of a type that nothing describes.
     Void,
-    /// A type that is named and not described, such as that of `nullptr`.
+    /// A type with a name but without a description, such as that of `nullptr`.
     Unspecified,
     /// An integer.
     Integer {
@@ -76,14 +76,14 @@ pub enum TypeKind {
     },
     /// A boolean.
     Bool,
-    /// A character; its size says which encoding it has.
+    /// A character. Its size determines the encoding.
     Char {
-        /// Negative values are possible (`char` of C).
+        /// Negative values are possible (C's `char`).
         signed: bool,
     },
     /// A floating-point number, binary or decimal, of 2 to 16 bytes.
     Float,
-    /// A fixed-point number: a whole number of steps.
+    /// A fixed-point number: a multiple of a step.
     Fixed {
         /// Negative values are possible.
         signed: bool,
@@ -96,15 +96,15 @@ pub enum TypeKind {
     Reference,
     /// An rvalue reference.
     RvalueReference,
-    /// A pointer to a member of a class: an offset, or for member functions two words.
+    /// A pointer to a member of a class: an offset, or two words for member functions.
     MemberPointer,
     /// Another name for [`Type::target`].
     Typedef,
     /// [`Type::target`] with `const`, `volatile`, `restrict` or `_Atomic`.
     Qualified,
-    /// A structure, also a Rust tuple and a Rust enum with data (see [`Type::variants`]).
+    /// A structure, including Rust tuples and Rust enums with data (see [`Type::variants`]).
     Struct,
-    /// A class of C++: as a structure.
+    /// A C++ class, like a structure.
     Class,
     /// A union.
     Union,
@@ -116,7 +116,7 @@ pub enum TypeKind {
     Function,
 }
 
-/// A type. Two handles are equal if they stand for the same description.
+/// A type. Two handles are equal if they refer to the same description.
 #[derive(Clone)]
 pub struct Type {
     module: Option<Arc<Module>>,
@@ -128,13 +128,13 @@ impl Type {
         Type { module, node }
     }
 
-    /// The type that the entry `id` of `module` describes.
+    /// Returns the type that the DIE `id` of `module` describes.
     pub(crate) fn at(module: &Arc<Module>, id: DieId) -> Type {
         let node = module.types().node(id);
         Type::new(Some(module.clone()), node)
     }
 
-    /// The type of the function that the entry `id` of `module` describes: as a type it has no name of its own.
+    /// Returns the type of the function that the DIE `id` of `module` describes. The type has no name of its own.
     pub(crate) fn of_function(module: &Arc<Module>, id: DieId) -> Type {
         let function = Type::at(module, id);
         function.made(function.node.shape.clone(), None)
@@ -161,7 +161,7 @@ impl Type {
         &self.node
     }
 
-    /// Returns the module that describes the type; `None` for a type made up without one.
+    /// Returns the module that describes the type, or `None` for a type that no module describes.
     #[must_use]
     pub fn module(&self) -> Option<&Arc<Module>> {
         self.module.as_ref()
@@ -173,38 +173,37 @@ impl Type {
         self.node.language
     }
 
-    /// Returns what kind of type this is; typedefs and qualifiers are kinds of their own, see [`Type::strip`].
+    /// Returns the kind of this type. Typedefs and qualifiers are kinds of their own; see [`Type::strip`].
     #[must_use]
     pub fn kind(&self) -> TypeKind {
         self.node.shape.kind()
     }
 
-    /// Returns the name as people write it, such as `struct foo *`, `char [16]` or `std::vector<int>`.
+    /// Returns the name in source notation, such as `struct foo *`, `char [16]` or `std::vector<int>`.
     #[must_use]
     pub fn name(&self) -> String {
         names::name(self)
     }
 
-    /// Returns the name that the type itself carries, with its namespaces: none for pointers, arrays, unnamed
-    /// structures.
+    /// Returns the type's own qualified name. Pointers, arrays and unnamed structures have none.
     #[must_use]
     pub fn own_name(&self) -> Option<String> {
         names::own_name(self)
     }
 
-    /// Returns the last part of the name the type itself carries, as the debug information has it.
+    /// Returns the last component of the type's own name, as in the debug information.
     #[must_use]
     pub fn plain_name(&self) -> Option<&str> {
         self.node.name.as_deref()
     }
 
-    /// Returns the size in bytes; `None` if it is not stated or depends on the running program.
+    /// Returns the size in bytes, or `None` if it is not stated or known only at run time.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         members::size(self, MAX_STEPS)
     }
 
-    /// Returns the type without typedefs and qualifiers around it, and the definition of one that is only declared.
+    /// Removes typedefs and qualifiers, and replaces a declaration by its definition.
     #[must_use]
     pub fn strip(&self) -> Type {
         let mut ty = self.clone();
@@ -219,7 +218,7 @@ impl Type {
         ty
     }
 
-    /// Tells whether it is `const`, whichever names it has.
+    /// Returns whether the type is `const`, also through typedefs.
     #[must_use]
     pub fn is_const(&self) -> bool {
         let mut ty = self.clone();
@@ -235,7 +234,7 @@ impl Type {
         false
     }
 
-    /// Returns the type without qualifiers around it.
+    /// Removes the outer qualifiers.
     #[must_use]
     pub fn unqualified(&self) -> Type {
         let mut ty = self.clone();
@@ -248,7 +247,7 @@ impl Type {
         ty
     }
 
-    /// Returns the full description of a type that is only declared here, or the type itself.
+    /// Returns the definition of a type that is only declared here, or the type itself.
     #[must_use]
     pub fn definition(&self) -> Type {
         if !self.node.declaration {
@@ -257,22 +256,22 @@ impl Type {
         find::definition(self).unwrap_or_else(|| self.clone())
     }
 
-    /// Tells whether only the type's name is known.
+    /// Returns whether only the type's name is known.
     #[must_use]
     pub fn is_declaration(&self) -> bool {
         self.node.declaration
     }
 
-    /// Returns what a pointer, reference, typedef or qualified type refers to, the integer behind an enumeration, or
-    /// what a function returns.
+    /// Returns the target of a pointer, reference, typedef or qualified type, the underlying type of an enumeration, or
+    /// the return type of a function.
     #[must_use]
     pub fn target(&self) -> Option<Type> {
         let link = self.node.shape.target()?;
         Some(Type::linked(self.module.as_ref(), link))
     }
 
-    /// Returns members, base classes and static members of a structure, class or union in the order of the source;
-    /// of a Rust enum those that all variants share.
+    /// Returns members, base classes and static members of a structure, class or union in source order. For a Rust
+    /// enum, returns the members that all variants share.
     #[must_use]
     pub fn members(&self) -> Vec<Member> {
         members::members(self)
@@ -287,7 +286,7 @@ impl Type {
         }
     }
 
-    /// Tells whether an enumeration's enumerators are written with its name in front (`enum class`, Rust).
+    /// Returns whether an enumeration's enumerators are qualified with its name (`enum class`, Rust).
     #[must_use]
     pub fn is_scoped_enum(&self) -> bool {
         matches!(self.node.shape, Shape::Enum { scoped: true, .. })

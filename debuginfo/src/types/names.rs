@@ -1,4 +1,4 @@
-//! Names of types as people write them, and the namespaces around an entry.
+//! Names of types in source notation, and the namespaces around a DIE.
 
 use gimli::UnitOffset;
 use gimli::constants as dw;
@@ -11,12 +11,12 @@ use crate::dies::{Die, DieReader, Home};
 use crate::entries::Entries;
 use crate::nesting::ScopeTable;
 
-/// Parameters of one function type that are named.
+/// Parameters shown of one function type, at most.
 const MAX_PARAMETERS: usize = 64;
-/// Bytes of one name, beyond which what is inside it is left out.
+/// Longest name, in bytes. Parts inside a longer one are omitted.
 const MAX_BYTES: usize = 1 << 14;
 
-/// What gives types and variables a scope.
+/// The tags that form scopes of types and variables.
 const SCOPES: [gimli::DwTag; 5] = [
     dw::DW_TAG_namespace,
     dw::DW_TAG_structure_type,
@@ -25,7 +25,6 @@ const SCOPES: [gimli::DwTag; 5] = [
     dw::DW_TAG_enumeration_type,
 ];
 
-/// The scopes of a unit.
 pub(super) fn scopes(entries: &Entries, home: Home, index: usize) -> ScopeTable {
     let id = DieId {
         home,
@@ -38,7 +37,7 @@ pub(super) fn scopes(entries: &Entries, home: Home, index: usize) -> ScopeTable 
     table.unwrap_or_default()
 }
 
-/// `plain` behind the names of the namespaces and classes around the entry `id`.
+/// Returns `plain`, qualified with the names of the namespaces and classes around the DIE `id`.
 pub(crate) fn qualified(known: &KnownTypes, id: DieId, plain: &str) -> String {
     let table = known.scopes(id.home, id.index);
     let near = table.near(id.offset);
@@ -72,13 +71,13 @@ pub(super) fn own_name(ty: &Type) -> Option<String> {
     let node = ty.node();
     let plain = node.name.as_deref()?;
     match (ty.module(), node.id, node.language, &node.shape) {
-        // Names in C have no scope; those of Rust's pointers and base types contain theirs.
+        // Names in C have no scope. The names of Rust's pointers and base types already include theirs.
         (_, _, Language::C, _)
         | (_, _, _, Shape::Base(_) | Shape::Float { .. } | Shape::Pointer(_)) => {
             Some(plain.to_owned())
         }
         (Some(module), Some(id), ..) => {
-            // In a type unit the definition stands apart from the declaration that lies in its scope.
+            // In a type unit, the definition is separate from the declaration, which is in its scope.
             let declared = with_session(module.entries(), id, |session, die| {
                 session.chain(die).last().map(DieId::of)
             });
@@ -96,7 +95,7 @@ pub(super) fn name(ty: &Type) -> String {
     declare(ty, String::new(), MAX_STEPS)
 }
 
-/// A declaration of `inner`, a declarator such as `*` or `[4]`, with type `ty`.
+/// Writes a declaration of `inner`, a declarator such as `*` or `[4]`, with type `ty`.
 fn declare(ty: &Type, inner: String, steps: usize) -> String {
     let Some(steps) = steps.checked_sub(1).filter(|_| inner.len() < MAX_BYTES) else {
         return format!("...{inner}");
@@ -158,7 +157,6 @@ fn declare(ty: &Type, inner: String, steps: usize) -> String {
     }
 }
 
-/// A declaration of `inner`, with an array type.
 fn declare_array(
     ty: &Type,
     element: &Type,
@@ -195,7 +193,7 @@ fn declare_array(
     declare(element, declarator, steps)
 }
 
-/// The declarator of a function: `inner` with the parameters behind it.
+/// Writes the declarator of a function: `inner` followed by the parameters.
 fn with_parameters(ty: &Type, variadic: bool, inner: String, steps: usize) -> String {
     let parameters = ty.parameters();
     let shown = parameters.iter().take(MAX_PARAMETERS);
@@ -209,7 +207,7 @@ fn with_parameters(ty: &Type, variadic: bool, inner: String, steps: usize) -> St
     format!("{}({})", grouped(inner), names.join(", "))
 }
 
-/// A text of Fortran, as people declare it.
+/// Writes a Fortran string as in a declaration.
 fn text_name(ty: &Type) -> String {
     match ty.count() {
         Some(count) => format!("character*{count}"),
@@ -217,7 +215,7 @@ fn text_name(ty: &Type) -> String {
     }
 }
 
-/// The first and the last index, as the language writes them.
+/// Writes the first and the last index in the notation of the language.
 fn bounds(language: Language, dimension: &Dimension) -> String {
     let lower = match dimension.lower {
         Bound::Known(lower) => Some(i128::from(lower)),
@@ -245,7 +243,7 @@ fn qualify(qualifier: Qualifier, target: &Type, inner: String, steps: usize) -> 
         Qualifier::Atomic => "_Atomic",
     };
     match target.node().shape {
-        // What is constant is the pointer, and not what it points to.
+        // The pointer is constant, not its target.
         Shape::Pointer(_) if target.node().name.is_none() => {
             declare(target, spaced(&format!(" {word}"), &inner), steps)
         }
@@ -261,7 +259,7 @@ fn tagged(ty: &Type, word: &str) -> String {
     }
 }
 
-/// Brackets around a declarator that begins with a sign which binds less than `[]` and `()`.
+/// Puts parentheses around a declarator that begins with a sign that binds less than `[]` and `()`.
 fn grouped(inner: String) -> String {
     match inner.starts_with(['*', '&']) || inner.contains("::*") {
         true => format!("({inner})"),

@@ -1,11 +1,11 @@
-//! One entry of the type graph, free of lifetimes: links to other entries are their places in the file.
+//! One node of the type graph, without lifetimes. Links to other nodes are positions of DIEs in the file.
 
 use super::arrays::{ArrayForm, Dimension};
 use super::numbers::{FloatFormat, Step};
 use super::{BitRange, Enumerator, Language, Role, Type, TypeKind};
 use crate::dies::Home;
 
-/// The place of an entry in the debug information of one module.
+/// The position of a DIE in the debug information of one module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct DieId {
     pub home: Home,
@@ -25,31 +25,30 @@ pub(crate) enum Link {
 
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Nowhere for a type that was made up.
+    /// `None` for a type that no DIE describes.
     pub id: Option<DieId>,
     pub language: Language,
-    /// The name the entry carries, without its scope.
+    /// The name in the DIE, without its scope.
     pub name: Option<String>,
     pub size: Option<u64>,
     pub declaration: bool,
     pub shape: Shape,
 }
 
-/// How many elements an array has.
 #[derive(Debug, Clone)]
 pub(crate) enum Count {
     Known(u64),
-    /// Nothing states it: `[]`.
+    /// Not stated: `[]`.
     Open,
-    /// The running program decides; the bound is what the entry (a variable, or an expression in it) says.
+    /// Known only at run time, computed from a DIE (a variable, or an expression in it).
     Computed(Computed),
 }
 
-/// A bound that is computed: by which attribute of which subrange.
+/// A computed bound: an attribute of a subrange.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Computed {
     pub subrange: DieId,
-    /// The value is the number of elements; else the last index.
+    /// The value is the number of elements, not the last index.
     pub is_count: bool,
 }
 
@@ -68,13 +67,12 @@ pub(crate) enum Keyword {
     Union,
 }
 
-/// Where a member begins.
 #[derive(Debug, Clone)]
 pub(crate) enum Offset {
     Bytes(u64),
-    /// Computed from the object's address by the expression in the entry's `DW_AT_data_member_location`.
+    /// Computed from the object's address by the expression in `DW_AT_data_member_location` of the DIE.
     Computed(DieId),
-    /// A static member: the entry that declares it.
+    /// A static member, declared by this DIE.
     Static(DieId),
 }
 
@@ -90,10 +88,10 @@ pub(crate) struct Field {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Branch {
-    /// Empty for the variant that all other discriminants stand for.
+    /// Empty for the variant with all other discriminants.
     pub values: Vec<(u128, u128)>,
     pub fields: Vec<Field>,
-    /// What depends on a discriminant among its own fields.
+    /// A nested variant part, selected by a discriminant among the branch's own fields.
     pub inner: Option<Box<VariantPart>>,
 }
 
@@ -107,7 +105,7 @@ pub(crate) struct VariantPart {
 pub(crate) struct Argument {
     pub name: Option<String>,
     pub ty: Link,
-    /// The value of an argument that is no type.
+    /// The value of a value argument.
     pub value: Option<i128>,
 }
 
@@ -135,16 +133,16 @@ pub(crate) enum Shape {
     },
     Array {
         element: Link,
-        /// At least one, in the order of the indexes.
+        /// At least one, in index order.
         dimensions: Vec<Dimension>,
         form: ArrayForm,
     },
-    /// A floating-point number, or a pair of two.
+    /// A floating-point number, or a pair of them.
     Float {
         format: FloatFormat,
         complex: bool,
     },
-    /// A whole number of steps.
+    /// A multiple of a step.
     Fixed {
         signed: bool,
         step: Step,

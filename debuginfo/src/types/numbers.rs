@@ -1,4 +1,4 @@
-//! The formats of floating-point and fixed-point numbers, by what the debug information says of a base type.
+//! The formats of floating-point and fixed-point numbers, determined from the DIE of a base type.
 
 use gimli::constants as dw;
 use gimli::{AttributeValue, DwAt};
@@ -8,44 +8,44 @@ use super::read::Reader;
 use super::{Type, TypeKind};
 use crate::dies::Die;
 
-/// GNU's attributes of a fraction.
+/// The GNU attributes of a fraction.
 const DW_AT_GNU_NUMERATOR: DwAt = DwAt(0x2303);
 const DW_AT_GNU_DENOMINATOR: DwAt = DwAt(0x2304);
 
-/// How the bytes of a floating-point number are read.
+/// How the bytes of a floating-point number are interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FloatFormat {
-    /// IEEE's binary16.
+    /// IEEE binary16.
     Half,
     /// The high half of a binary32.
     Brain,
-    /// IEEE's binary32.
+    /// IEEE binary32.
     Single,
-    /// IEEE's binary64.
+    /// IEEE binary64.
     Double,
-    /// x87's, of 80 bits.
+    /// x87 extended precision, 80 bits.
     Extended,
-    /// IEEE's binary128.
+    /// IEEE binary128.
     Quad,
-    /// IEEE's decimal32, decimal64 or decimal128, with a binary coefficient.
+    /// IEEE decimal32, decimal64 or decimal128, with a binary coefficient.
     Decimal,
 }
 
-/// What one step of a fixed-point number is worth.
+/// The value of one step of a fixed-point number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// Two to the power of this.
+    /// Two to this power.
     PowerOfTwo(i64),
-    /// Ten to the power of this.
+    /// Ten to this power.
     PowerOfTen(i64),
     /// A fraction.
     Fraction(f64, f64),
-    /// Nothing says it.
+    /// Not stated.
     Unknown,
 }
 
 impl FloatFormat {
-    /// The format of a number of so many bytes, if its type's name does not say otherwise.
+    /// Returns the format of a number of `bytes` bytes whose type's name states no other.
     fn of_size(bytes: u64) -> Option<FloatFormat> {
         Some(match bytes {
             2 => FloatFormat::Half,
@@ -69,7 +69,7 @@ impl FloatFormat {
 }
 
 impl<'a> Reader<'_, '_, 'a> {
-    /// The shape of a base type that is no integer; `None` of others, and of formats that are not known.
+    /// Returns the shape of a non-integer base type. Returns `None` for other types and unknown formats.
     pub(super) fn number_type(&self, die: &Die<'a>) -> Option<Shape> {
         let Some(AttributeValue::Encoding(encoding)) = self.session.attr(die, dw::DW_AT_encoding)
         else {
@@ -80,7 +80,7 @@ impl<'a> Reader<'_, '_, 'a> {
         let name = name.as_deref().unwrap_or_default();
         let bytes = self.session.unsigned(die, dw::DW_AT_byte_size)?;
         let is_decimal = encoding == dw::DW_ATE_decimal_float
-            // DWARF 2 has no encoding for them.
+            // DWARF 2 has no encoding for decimal numbers.
             || encoding == dw::DW_ATE_lo_user && name.starts_with("_Decimal");
         match encoding {
             _ if is_decimal => matches!(bytes, 4 | 8 | 16).then_some(Shape::Float {
@@ -128,7 +128,7 @@ impl<'a> Reader<'_, '_, 'a> {
 }
 
 impl Type {
-    /// Returns the format of a floating-point number, or of both halves of a complex one.
+    /// Returns the format of a floating-point number, or of both parts of a complex one.
     pub fn float_format(&self) -> Option<FloatFormat> {
         let ty = self.strip();
         match ty.node().shape {
@@ -139,7 +139,7 @@ impl Type {
         }
     }
 
-    /// Returns what one step of a fixed-point number is worth.
+    /// Returns the value of one step of a fixed-point number.
     pub fn step(&self) -> Option<Step> {
         match self.strip().node().shape {
             Shape::Fixed { step, .. } => Some(step),

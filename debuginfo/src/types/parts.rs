@@ -1,4 +1,4 @@
-//! What entries say of the parts of a type, whatever the language: where members are, and which enumerators there are.
+//! Reads the parts of a type in any language: the places of members, and enumerators.
 
 use gimli::constants as dw;
 
@@ -6,15 +6,15 @@ use super::members::{BitRange, Enumerator};
 use super::read::constant;
 use crate::dies::{Die, DieReader, Value};
 
-/// Enumerators of one type that are read.
+/// Enumerators read of one type, at most.
 const MAX_ENUMERATORS: usize = 1 << 16;
 
-/// The bytes that a member's location adds to the address of its structure, if they are always the same.
+/// Returns the bytes that a member's location adds to the address of its structure, if they are constant.
 pub(crate) fn constant_offset(location: &Value<'_>) -> Option<u64> {
     location.udata_value().or_else(|| plus(location))
 }
 
-/// The offset of a member in DWARF 2: `DW_OP_plus_uconst`.
+/// Returns the offset of a member in DWARF 2: `DW_OP_plus_uconst`.
 fn plus(location: &Value<'_>) -> Option<u64> {
     let expression = location.exprloc_value()?;
     let (first, rest) = expression.0.slice().split_first()?;
@@ -26,7 +26,7 @@ fn plus(location: &Value<'_>) -> Option<u64> {
     rest.is_empty().then_some(offset)
 }
 
-/// The bits of the member `die`, if it is a bit field; its storage begins at byte `offset` where that is known.
+/// Returns the bits of the member `die` if it is a bit field. Its storage begins at byte `offset`, if known.
 pub(crate) fn bit_range<'a>(
     session: &DieReader<'_, 'a>,
     die: &Die<'a>,
@@ -46,18 +46,18 @@ pub(crate) fn bit_range<'a>(
     };
     let storage = session.unsigned(die, dw::DW_AT_byte_size);
     let storage = storage.or_else(|| storage_size(session, die))?;
-    // Counted from the storage's end: such a field may lie across its beginning.
+    // Counting from the end of the storage allows for a field that extends across its beginning.
     let end = start.checked_add(storage.checked_mul(8)?)?;
     let offset = end.checked_sub(from_top.checked_add(size)?)?;
     Some(BitRange { offset, size })
 }
 
-/// The size of a member's type, for bit fields that do not state their storage.
+/// Returns the size of a member's type, for bit fields that do not state their storage.
 pub(super) fn storage_size<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<u64> {
     stated_size(session, &session.follow(die, dw::DW_AT_type)?)
 }
 
-/// The size in bytes that a type, or what it is another name of, states.
+/// Returns the size in bytes that a type, or the type it is an alias of, states.
 pub(crate) fn stated_size<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<u64> {
     let mut ty = die.clone();
     for _ in 0..super::MAX_STEPS {
@@ -70,7 +70,6 @@ pub(crate) fn stated_size<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Opt
     None
 }
 
-/// The enumerators of an enumeration.
 pub(crate) fn enumerators<'a>(
     session: &DieReader<'_, 'a>,
     die: &Die<'a>,

@@ -1,4 +1,4 @@
-//! Reads one entry of the debug information as a node of the type graph.
+//! Reads one DIE as a node of the type graph.
 
 use std::sync::Arc;
 
@@ -14,12 +14,13 @@ use super::{Language, Type, TypeKind};
 use crate::dies::{Die, DieReader, Home, Value};
 use crate::entries::Entries;
 
-/// Children of one entry that are read.
+/// Children read of one DIE, at most.
 const MAX_CHILDREN: usize = 1 << 16;
-/// Variants inside variants that are read.
+/// Nesting of variants that is read, at most.
 const MAX_NESTED_VARIANTS: usize = 8;
 
-/// Calls `work` with the entry `id`, of a skeleton's unit in its split half; `None` if there is no such unit.
+/// Calls `work` with the DIE `id`. If its unit is a skeleton, `id` is in the split unit. Returns `None` if there is no
+/// such unit.
 pub(crate) fn with_session<T>(
     entries: &Entries,
     id: DieId,
@@ -61,7 +62,7 @@ impl DieId {
     }
 }
 
-/// The node of the entry `id`; one of an unspecified type if it cannot be read.
+/// Returns the node of the DIE `id`. If the DIE cannot be read, its type is unspecified.
 pub(super) fn node(entries: &Entries, id: DieId) -> Node {
     let read = with_session(entries, id, |session, die| {
         // A declaration may name the type unit that defines it.
@@ -80,7 +81,6 @@ pub(super) fn node(entries: &Entries, id: DieId) -> Node {
     })
 }
 
-/// The language of the unit that an entry lies in.
 pub(crate) fn language_of<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Language {
     let Some(language) = session.language(die) else {
         return Language::Other;
@@ -112,14 +112,14 @@ pub(crate) fn language_of<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Lan
     }
 }
 
-/// An attribute that is a constant, read as the given signedness wants it.
+/// Reads a constant attribute as a number of the given signedness.
 pub(crate) fn constant(value: Value<'_>, signed: bool) -> Option<i128> {
     if let AttributeValue::Block(block) = &value {
         let bytes = <[u8; 16]>::try_from(block.slice()).ok()?;
         return Some(i128::from_le_bytes(bytes));
     }
     match (signed, &value) {
-        // Shorter forms have no sign: gcc chooses them by the number alone, and writes negative ones as such.
+        // Shorter forms are unsigned: gcc selects them by the number alone and writes negative ones in a signed form.
         (true, AttributeValue::Data8(number)) => Some(i128::from(*number as i64)),
         _ => {
             let unsigned = value.udata_value().map(i128::from);
@@ -138,11 +138,11 @@ impl<'a> Reader<'_, '_, 'a> {
         let session = self.session;
         let tag = session.tag(die)?;
         let name = session.string(die, dw::DW_AT_name);
-        // It has the size of a pointer, which goes without saying.
+        // It has the size of a pointer, which DWARF does not state.
         let is_null = tag == dw::DW_TAG_unspecified_type
             && name.is_some_and(|n| n.slice() == b"decltype(nullptr)");
         let size = session.unsigned(die, dw::DW_AT_byte_size);
-        // Its bytes are no value that could be shown.
+        // The bytes of a biased type are not a value that can be shown.
         let size = size.filter(|_| !self.is_biased(die));
         Some(Node {
             id: Some(DieId::of(die)),
@@ -199,7 +199,7 @@ impl<'a> Reader<'_, '_, 'a> {
         }
     }
 
-    /// A type of which some numbers are left out. What is left may need fewer bytes, and no sign.
+    /// Reads a subrange: a type without some of its values, which may need fewer bytes and no sign.
     fn subrange(&self, die: &Die<'a>) -> Shape {
         if self.is_biased(die) {
             return Shape::Unspecified;
@@ -211,7 +211,7 @@ impl<'a> Reader<'_, '_, 'a> {
         }
     }
 
-    /// Tells whether what is stored of a type of Ada is the distance from its first number.
+    /// Returns whether a value of an Ada type is stored as the distance from its first number.
     fn is_biased(&self, die: &Die<'a>) -> bool {
         let bias = match self.language {
             Language::Ada => self.session.attr(die, dw::DW_AT_GNU_bias),
@@ -220,7 +220,7 @@ impl<'a> Reader<'_, '_, 'a> {
         bias.is_some_and(|bias| constant(bias, true) != Some(0))
     }
 
-    /// Tells whether `die` is a range of a signed integer that begins at 0 or later.
+    /// Returns whether `die` is a range of a signed integer that begins at 0 or later.
     fn is_natural(&self, die: &Die<'a>) -> bool {
         let session = self.session;
         let lower = session.attr(die, dw::DW_AT_lower_bound);
@@ -240,7 +240,7 @@ impl<'a> Reader<'_, '_, 'a> {
         false
     }
 
-    /// The type of what has fewer bits than its type: a number that is never negative has no bit for a sign then.
+    /// Returns the type of a value with fewer bits than its type. If it is never negative, it has no sign bit.
     pub(super) fn packed(&self, die: &Die<'a>) -> Link {
         let session = self.session;
         let mut of = session.follow(die, dw::DW_AT_type);
@@ -271,7 +271,7 @@ impl<'a> Reader<'_, '_, 'a> {
         let signed_char = || TypeKind::Char { signed: true };
         match encoding {
             dw::DW_ATE_signed if self.is_wide_character(die) => signed_char(),
-            // Rust calls its one-byte integers characters in some versions; their names tell.
+            // Some versions of Rust describe one-byte integers as characters. The names tell them apart.
             dw::DW_ATE_signed_char if !self.is_rust_byte(die) => signed_char(),
             dw::DW_ATE_unsigned_char if !self.is_rust_byte(die) => TypeKind::Char { signed: false },
             dw::DW_ATE_UTF | dw::DW_ATE_ASCII | dw::DW_ATE_UCS => TypeKind::Char { signed: false },
@@ -439,7 +439,7 @@ impl<'a> Reader<'_, '_, 'a> {
         }
     }
 
-    /// Tells whether an enumeration's values have a sign: as the integer behind it says, or as one of them shows.
+    /// Returns whether an enumeration's values are signed, according to the underlying integer or to its values.
     fn is_signed(&self, die: &Die<'a>) -> bool {
         let mut ty = self.session.follow(die, dw::DW_AT_type);
         for _ in 0..super::MAX_STEPS {
@@ -456,7 +456,7 @@ impl<'a> Reader<'_, '_, 'a> {
         })
     }
 
-    /// What a function returns; a body leaves it to its declaration to say.
+    /// Returns the return type of a function. A DIE with code leaves it to its declaration.
     fn result(&self, die: &Die<'a>) -> Link {
         let own = self.target(die);
         let declared = [dw::DW_AT_abstract_origin, dw::DW_AT_specification];
@@ -488,7 +488,7 @@ impl<'a> Reader<'_, '_, 'a> {
     }
 }
 
-/// The labels and ranges of `DW_AT_discr_list`.
+/// Reads the labels and ranges of `DW_AT_discr_list`.
 fn ranges(mut list: crate::dwarf::Slice<'_>) -> Option<Vec<(u128, u128)>> {
     use gimli::Reader as _;
     let mut found = Vec::new();

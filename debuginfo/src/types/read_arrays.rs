@@ -1,4 +1,4 @@
-//! Reads arrays and Fortran's texts as shapes: their dimensions, and what the running program decides of them.
+//! Reads arrays and Fortran strings as shapes: their dimensions, and what of these is known only at run time.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::read::{Reader, constant};
 use super::{Language, Type, TypeKind};
 use crate::dies::{Die, Value};
 
-/// Dimensions of one array that are read.
+/// Dimensions read of one array, at most.
 const MAX_DIMENSIONS: usize = 16;
 
 impl<'a> Reader<'_, '_, 'a> {
@@ -56,7 +56,7 @@ impl<'a> Reader<'_, '_, 'a> {
         }
     }
 
-    /// A text of Fortran: an array of characters.
+    /// Reads a Fortran string as an array of characters.
     pub(super) fn text(&self, die: &Die<'a>) -> Shape {
         let session = self.session;
         let stated = session.unsigned(die, dw::DW_AT_byte_size);
@@ -119,14 +119,14 @@ impl<'a> Reader<'_, '_, 'a> {
         }
     }
 
-    /// The numbers of the enumeration's names that are indexes, if there are numbers between them that no name has.
+    /// Returns the values of the enumerators that are indexes, if they are not consecutive.
     fn indexes(&self, die: &Die<'a>) -> Option<Arc<[i64]>> {
         if self.language != Language::Ada {
             return None;
         }
         let session = self.session;
         let mut at = die.clone();
-        // The nearest bounds count.
+        // The innermost bounds apply.
         let (mut lower, mut upper) = (None, None);
         for _ in 0..super::MAX_STEPS {
             if session.tag(&at) == Some(dw::DW_TAG_enumeration_type) {
@@ -152,7 +152,7 @@ impl<'a> Reader<'_, '_, 'a> {
         None
     }
 
-    /// Where indexes begin if nothing says so.
+    /// Returns the first index if none is stated.
     fn first_index(&self, die: &Die<'a>) -> i64 {
         if self.session.tag(die) == Some(dw::DW_TAG_enumeration_type) {
             return 0;
@@ -190,14 +190,14 @@ impl<'a> Reader<'_, '_, 'a> {
         }
     }
 
-    /// A bound that is a constant. Its form says how many bytes it has, its type whether they have a sign.
+    /// Reads a constant bound. Its form states the number of bytes, its type whether it is signed.
     fn number(&self, die: &Die<'a>, value: &Value<'a>) -> Option<i64> {
         Some(match value {
             AttributeValue::Sdata(number) => *number,
             AttributeValue::Udata(number) | AttributeValue::Data8(number) => *number as i64,
             AttributeValue::Data1(number) => i64::from(*number),
             AttributeValue::Data2(number) => i64::from(*number),
-            // So older compilers end an array of no elements.
+            // Older compilers write the last index of an empty array like this.
             AttributeValue::Data4(u32::MAX) => -1,
             AttributeValue::Data4(number) if self.is_signed_word(die) => i64::from(*number as i32),
             AttributeValue::Data4(number) => i64::from(*number),
@@ -205,7 +205,7 @@ impl<'a> Reader<'_, '_, 'a> {
         })
     }
 
-    /// Tells whether indexes are signed numbers of four bytes.
+    /// Returns whether indexes are signed four-byte numbers.
     fn is_signed_word(&self, die: &Die<'a>) -> bool {
         let session = self.session;
         let Some(of) = session.follow(die, dw::DW_AT_type) else {
@@ -217,7 +217,7 @@ impl<'a> Reader<'_, '_, 'a> {
     }
 }
 
-/// What DWARF's table of languages says of arrays without a lower bound.
+/// Returns the default lower bound in DWARF's table of languages.
 fn default_lower_bound(language: Option<DwLang>) -> i64 {
     let from_one = [
         dw::DW_LANG_Cobol74,

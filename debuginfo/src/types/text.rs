@@ -1,6 +1,6 @@
-//! Compares names of types and variables as people write them with those in the debug information.
+//! Compares names of types and variables in source notation with those in the debug information.
 
-/// Tells whether two names differ in white space only.
+/// Returns whether two names differ only in white space.
 pub(crate) fn same_text(a: &str, b: &str) -> bool {
     let significant = |text: &str| {
         let mut out = String::with_capacity(text.len());
@@ -11,7 +11,7 @@ pub(crate) fn same_text(a: &str, b: &str) -> bool {
                 continue;
             }
             let word = |c: char| c.is_alphanumeric() || c == '_';
-            // A space between two words keeps them apart; all others are taste.
+            // A space between two words separates them. All others are optional.
             if gap && word(c) && out.chars().last().is_some_and(word) {
                 out.push(' ');
             }
@@ -23,14 +23,14 @@ pub(crate) fn same_text(a: &str, b: &str) -> bool {
     significant(a) == significant(b)
 }
 
-/// The last part of a qualified name, without template arguments: what the index finds it by.
+/// Returns the last component of a qualified name, without template arguments, which is its key in the index.
 pub(super) fn key(name: &str) -> &str {
     let bare = without_arguments(name);
     let start = last_scope(bare);
     &bare[start..]
 }
 
-/// The name in front of the template arguments at its end.
+/// Returns the name before its template arguments.
 pub(crate) fn without_arguments(name: &str) -> &str {
     let name = name.trim_end();
     if !name.ends_with('>') {
@@ -39,7 +39,7 @@ pub(crate) fn without_arguments(name: &str) -> &str {
     let mut depth = 0usize;
     for (at, byte) in name.bytes().enumerate().rev() {
         match byte {
-            // The arrow of a function's result closes nothing.
+            // The arrow of a function's result closes no bracket.
             b'>' if at > 0 && name.as_bytes()[at - 1] == b'-' => {}
             b'>' => depth += 1,
             b'<' => {
@@ -54,7 +54,7 @@ pub(crate) fn without_arguments(name: &str) -> &str {
     name
 }
 
-/// Where the last part of a qualified name begins; `::` inside brackets separates nothing.
+/// Returns where the last component of a qualified name begins. `::` inside brackets does not count.
 fn last_scope(name: &str) -> usize {
     let bytes = name.as_bytes();
     let (mut depth, mut start) = (0usize, 0);
@@ -70,8 +70,8 @@ fn last_scope(name: &str) -> usize {
     start
 }
 
-/// Tells whether `asked` is `full`, or the end of it behind `::`; in each the arguments at the end may be left out in
-/// `asked` altogether.
+/// Returns whether `asked` is `full`, or its end after a `::`. In both cases `asked` may omit the arguments at the end
+/// altogether.
 pub(super) fn matches(asked: &str, full: &str) -> Option<Rank> {
     let asked = asked.trim().trim_start_matches("::");
     if same_text(asked, full) {
@@ -94,7 +94,7 @@ pub(super) fn matches(asked: &str, full: &str) -> Option<Rank> {
     None
 }
 
-/// How well a name fits; the smaller the better.
+/// How well a name fits. Smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     Whole,
@@ -103,7 +103,7 @@ pub(super) enum Rank {
     EndWithoutArguments,
 }
 
-/// How well `asked` fits `full`, the smaller the better; `None` if not at all.
+/// Returns how well `asked` fits `full` (smaller is better), or `None` if it does not fit.
 pub fn name_fit(asked: &str, full: &str) -> Option<u8> {
     matches(asked, full).map(|rank| rank as u8)
 }

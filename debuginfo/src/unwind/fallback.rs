@@ -1,18 +1,18 @@
-//! The caller of code that no unwind table describes: by the return address on top of the stack or by the frame pointer.
+//! Finds the caller of code without unwind tables: by the return address on top of the stack, or by the frame pointer.
 //!
-//! What is found may be wrong, so that it is believed only if a call instruction stands before the return address.
+//! The result may be wrong, so it is accepted only if a call instruction precedes the return address.
 
 use super::frame::{FrameRegisters, not_preserved};
 use crate::address_space::AddressSpace;
 use crate::machine::{Certainty, Machine, Register, Unknown};
 
-/// `push %rbp`, `mov %rsp,%rbp`: how most functions with a frame pointer begin, behind an optional `endbr64`.
+/// `push %rbp`, `mov %rsp,%rbp`: the usual start of functions with a frame pointer, after an optional `endbr64`.
 const PUSH_RBP: &[u8] = &[0x55];
 const MOV_RSP_RBP: [&[u8]; 2] = [&[0x48, 0x89, 0xe5], &[0x48, 0x8b, 0xec]];
 const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
 
-/// Finds the frame address and the caller's registers of the code at `pc`. `is_exact` says that it did not call anything
-/// itself: it stopped there.
+/// Finds the CFA and the caller's registers for the code at `pc`. `is_exact`: the code stopped there and is not in a
+/// call.
 ///
 /// # Errors
 /// There is no plausible return address.
@@ -30,7 +30,7 @@ pub(super) fn caller(
     let failed = |detail: &str| Unknown::because(format!("{why}, and {detail}"));
     let (rsp, _) = registers.get(Register::RSP)?;
     if is_exact {
-        // Right behind a call, nothing lies above the return address; behind `push %rbp`, rbp does.
+        // Just after a call, the return address is on top of the stack. After `push %rbp`, rbp is above it.
         let pushed = pushed(machine, pc);
         for above in [pushed, Some(0), Some(8)].into_iter().flatten() {
             let slot = rsp.wrapping_add(above);
@@ -61,7 +61,7 @@ pub(super) fn caller(
     ))
 }
 
-/// Bytes that the instructions of the prologue before `pc` have pushed, if `pc` stands right in one.
+/// Returns the bytes that the prologue has pushed before `pc`, if `pc` is in a prologue.
 fn pushed(machine: &dyn Machine, pc: u64) -> Option<u64> {
     let mut before = [0; 1];
     let mut at = [0; 5];
@@ -74,7 +74,6 @@ fn pushed(machine: &dyn Machine, pc: u64) -> Option<u64> {
     (moves && before == PUSH_RBP).then_some(8)
 }
 
-/// Where the caller's rbp is.
 enum Saved {
     Same,
     At(u64),
@@ -112,7 +111,7 @@ fn word(machine: &dyn Machine, address: u64) -> Result<(u64, Certainty), Unknown
     Ok((u64::from_le_bytes(bytes), certainty))
 }
 
-/// The return address in `slot`, if it is plausible: code of a module, behind a call instruction.
+/// Returns the return address in `slot` if it is plausible: code of a module, just after a call instruction.
 fn return_address(space: &AddressSpace, machine: &dyn Machine, slot: u64) -> Option<u64> {
     let (found, _) = word(machine, slot).ok()?;
     let target = machine.return_address(slot, found).ok()?;
@@ -122,7 +121,7 @@ fn return_address(space: &AddressSpace, machine: &dyn Machine, slot: u64) -> Opt
     (is_code && follows_call(&mapped.module, behind.0)).then_some(target)
 }
 
-/// Tells whether a call instruction may end at `svma`.
+/// Returns whether a call instruction may end at `svma`.
 fn follows_call(module: &crate::module::Module, svma: u64) -> bool {
     let view = &module.code;
     (2..=7u64).any(|length| {

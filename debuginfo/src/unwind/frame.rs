@@ -1,4 +1,4 @@
-//! What a backtrace is made of: frames, and the registers as each of them sees them.
+//! The elements of a backtrace: frames, and each frame's view of the registers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,59 +6,58 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::lines::SourceLine;
 use crate::machine::{Certainty, EntryPlace, Machine, Register, Unknown};
 
-/// How many registers a frame has: the general ones and rip.
+/// The number of registers in a frame: the general ones and rip.
 const COUNT: usize = 17;
 
-/// A function being executed; several share a physical frame where functions were inlined.
+/// A function being executed. Inlined functions share a physical frame.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// The next instruction of this frame: where it stopped, or where it goes on when what it called returns.
+    /// The next instruction of this frame: where it stopped, or where it resumes when its callee returns.
     pub pc: u64,
-    /// Where in its function this frame stands is known. If not, `pc` is the function's first instruction, and neither
-    /// lines nor variables can be told.
+    /// The position in the function is known. If not, `pc` is the function's first instruction, and neither lines nor
+    /// variables are known.
     pub pc_is_known: bool,
-    /// The address to look up lines, functions and variables at: `pc`, or in a caller the address before, since a call
-    /// may be the last instruction of its line or function.
+    /// The address at which lines, functions and variables are looked up: `pc` or, in a caller, the address before it,
+    /// since a call may be the last instruction of its line or function.
     pub lookup_pc: u64,
-    /// The canonical frame address: the value of rsp just before the call that entered the physical frame. `None` if
-    /// nothing tells.
+    /// The CFA: the value of rsp just before the call that entered the physical frame. `None` if it is unknown.
     pub cfa: Option<u64>,
-    /// The registers as this frame sees them.
+    /// This frame's view of the registers.
     pub registers: FrameRegisters,
-    /// The function's readable name, as in [`crate::Function::name`]; where there is no debug information that of the
-    /// symbol.
+    /// The function's readable name, as in [`crate::Function::name`], or that of the symbol if there is no debug
+    /// information.
     pub function: Option<String>,
-    /// The first instruction of the function that has the code, also for functions inlined into it.
+    /// The first instruction of the function with code, also for functions inlined into it.
     pub function_entry: Option<u64>,
     /// The number of the module.
     pub module: Option<u32>,
-    /// The line that is executed, or the line of the call that has not returned yet.
+    /// The current line, or the line of the call that has not returned yet.
     pub source: Option<SourceLine>,
-    /// This is an inlined call: it shares the physical frame with the next frame.
+    /// This is an inlined call. It shares the physical frame with the next frame.
     pub inlined: bool,
-    /// How many inlined calls of the same physical frame lie around this one.
+    /// The number of inlined calls of the same physical frame around this one.
     pub inline_depth: usize,
-    /// The function has jumped to the one of the next frame inside, and is done: nothing returns to it. It is there because
-    /// only this way leads from the caller to that function.
+    /// The function has made a tail call to the function of the next inner frame and is finished; nothing returns to
+    /// it. It is listed because it is the only path from the caller to that function.
     pub is_tail_call: bool,
-    /// The kernel made this frame to call a signal handler; the next one is what the signal interrupted.
+    /// The kernel made this frame to call a signal handler. The next frame is the code that the signal interrupted.
     pub is_signal: bool,
 }
 
-/// The frames of a thread, the innermost first.
+/// The frames of a thread, innermost first.
 #[derive(Debug, Clone, Default)]
 pub struct Backtrace {
     /// The frames.
     pub frames: Vec<Frame>,
-    /// Why it ends before the outermost frame, or from where on it is not certain; `None` if it is whole.
+    /// Why it ends before the outermost frame, or from where it is uncertain. `None` if it is complete.
     pub end: Option<Unknown>,
 }
 
-/// The general registers and rip as one frame sees them.
+/// One frame's view of the general registers and rip.
 #[derive(Debug, Clone)]
 pub struct FrameRegisters {
     values: Values,
-    /// Where in memory they lie; none do if there is no list.
+    /// Where the registers are stored in memory. Without a list, none are.
     saved: Option<Arc<[Option<u64>; COUNT]>>,
 }
 
@@ -67,16 +66,16 @@ type All = [Result<(u64, Certainty), Unknown>; COUNT];
 #[derive(Debug, Clone)]
 enum Values {
     All(Arc<All>),
-    /// Those that have been read, which are known, and who wants to hear of others.
+    /// The registers that have been read, which are known, and a flag to set if others are needed.
     Read([Option<u64>; COUNT], Wish),
 }
 
-/// Notes that registers were wanted that have not been read.
+/// Records that a register was needed that has not been read.
 #[derive(Debug, Clone, Default)]
 pub struct Wish(Arc<AtomicBool>);
 
 impl Wish {
-    /// Tells whether one of them was asked for.
+    /// Returns whether such a register was needed.
     #[must_use]
     pub fn was_made(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -84,15 +83,15 @@ impl Wish {
 }
 
 impl FrameRegisters {
-    /// Makes those of a frame whose registers have not been read: it seems that nothing is known of them, and `wish` says
-    /// whether that made a difference.
+    /// Makes the registers of a frame that have not been read. They appear as unknown, and `wish` records whether that
+    /// mattered.
     #[must_use]
     pub fn unread(wish: Wish) -> FrameRegisters {
         FrameRegisters::partly(|_| None, wish)
     }
 
-    /// Makes those of a frame of whose registers only some have been read: `read` has their values, which are known. As for
-    /// the others see [`FrameRegisters::unread`].
+    /// Makes the registers of a frame of which only some have been read. `read` returns their values, which are known.
+    /// The others behave as in [`FrameRegisters::unread`].
     #[must_use]
     pub fn partly(read: impl Fn(Register) -> Option<u64>, wish: Wish) -> FrameRegisters {
         let read = |number: usize| read(Register(number as u16));
@@ -102,14 +101,14 @@ impl FrameRegisters {
         }
     }
 
-    /// Reads those of the innermost frame.
+    /// Reads the registers of the innermost frame.
     #[must_use]
     pub fn innermost(machine: &dyn Machine) -> FrameRegisters {
         let read = |number: usize| machine.register(Register(number as u16));
         FrameRegisters::of(std::array::from_fn(read), None)
     }
 
-    /// Makes those of a frame of which nothing is known, and says why.
+    /// Makes the registers of a frame of which none is known, with the reason.
     #[must_use]
     pub fn none(why: &Unknown) -> FrameRegisters {
         FrameRegisters::of(std::array::from_fn(|_| Err(why.clone())), None)
@@ -122,7 +121,7 @@ impl FrameRegisters {
         }
     }
 
-    /// The values to change them; those that have not been read are not known then.
+    /// Returns the values for modification. Registers that have not been read are unknown from then on.
     fn values_mut(&mut self) -> &mut All {
         if let Values::Read(..) = self.values {
             let value = |number: usize| self.get(Register(number as u16));
@@ -134,7 +133,6 @@ impl FrameRegisters {
         }
     }
 
-    /// The same with another value in a register.
     pub(super) fn with(mut self, register: Register, value: u64) -> FrameRegisters {
         if let Some(slot) = self.values_mut().get_mut(usize::from(register.0)) {
             *slot = Ok((value, Certainty::Known));
@@ -142,7 +140,7 @@ impl FrameRegisters {
         self
     }
 
-    /// Makes those of a caller; `saved` says where in memory the values lie.
+    /// Makes the registers of a caller. `saved` states where in memory they are stored.
     pub(super) fn recovered(
         values: [Result<(u64, Certainty), Unknown>; COUNT],
         saved: [Option<u64>; COUNT],
@@ -150,7 +148,6 @@ impl FrameRegisters {
         FrameRegisters::of(values, Some(saved))
     }
 
-    /// The same with another rip.
     pub(super) fn with_pc(mut self, pc: u64) -> FrameRegisters {
         if let Ok((value, _)) = &mut self.values_mut()[COUNT - 1] {
             *value = pc;
@@ -161,7 +158,7 @@ impl FrameRegisters {
     /// Returns a register's value.
     ///
     /// # Errors
-    /// Calls do not preserve it, or it could not be read; or it is no general register.
+    /// The register is not preserved by calls, could not be read, or is not a general register.
     pub fn get(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
         let number = usize::from(register.0);
         if number >= COUNT {
@@ -179,15 +176,15 @@ impl FrameRegisters {
         }
     }
 
-    /// Returns the address at which a caller's register was saved: writing there changes what the frame will find in
-    /// it. `None` if it is still in the register itself, or nowhere.
+    /// Returns the address at which a caller's register was saved. Writing to it changes the frame's value. Returns
+    /// `None` if the value is still in the register itself, or nowhere.
     #[must_use]
     pub fn saved_at(&self, register: Register) -> Option<u64> {
         *self.saved.as_ref()?.get(usize::from(register.0))?
     }
 }
 
-/// A machine as one frame of its thread sees it: the frame's registers, the same memory.
+/// One frame's view of a machine: the frame's registers and the same memory.
 pub struct FrameMachine<'a> {
     machine: &'a dyn Machine,
     frame: &'a Frame,
@@ -195,8 +192,8 @@ pub struct FrameMachine<'a> {
 }
 
 impl<'a> FrameMachine<'a> {
-    /// Makes the view of `frame` on `machine`; `innermost` says that no physical frame lies inside it, so that the
-    /// registers that calls do not preserve are still its own.
+    /// Makes the view of `frame` on `machine`. `innermost`: there is no physical frame inside it, so its caller-saved
+    /// registers are still its own.
     #[must_use]
     pub fn new(machine: &'a dyn Machine, frame: &'a Frame, innermost: bool) -> FrameMachine<'a> {
         FrameMachine {
@@ -213,7 +210,7 @@ impl<'a> FrameMachine<'a> {
     #[must_use]
     pub fn of(machine: &'a dyn Machine, frames: &'a [Frame], index: usize) -> FrameMachine<'a> {
         assert!(index < frames.len(), "frame {index} of {}", frames.len());
-        // What was inlined shares the physical frame.
+        // Inlined calls share the physical frame.
         let innermost = frames[..index].iter().all(|f| f.inlined);
         FrameMachine::new(machine, &frames[index], innermost)
     }
@@ -265,7 +262,7 @@ impl Machine for FrameMachine<'_> {
     }
 }
 
-/// Why a register of a caller is not known.
+/// Why a register of a caller is unknown.
 pub(super) fn not_preserved(register: Register) -> Unknown {
     let name = register.name();
     let name = name.unwrap_or_else(|| format!("register {}", register.0));

@@ -1,7 +1,7 @@
-//! Backtraces: from the registers and the stack of a thread to its frames, by the unwind tables of the modules.
+//! Backtraces: finds a thread's frames from its registers and stack, with the unwind tables of the modules.
 //!
-//! A frame is certain as long as tables describe all the code inside it. Where there are none, frame pointers are followed,
-//! and the answer says so. Damaged stacks and tables end a backtrace; they never make it run on.
+//! A frame is certain as long as tables describe all code inside it. Where there are none, frame pointers are followed,
+//! and the result says so. Damaged stacks and tables end a backtrace, but never cause an endless one.
 
 mod fallback;
 mod frame;
@@ -26,7 +26,7 @@ use rules::{Caller, Step};
 use tables::{Rules, UnwindTables};
 use tail_calls::KnownCalls;
 
-/// What the unwind tables of one module say, and the calls of its functions, once they were asked for.
+/// The unwind tables of one module and the calls of its functions, read on first use.
 #[derive(Debug)]
 pub(crate) struct Unwind {
     files: Arc<Files>,
@@ -45,26 +45,26 @@ impl Unwind {
         }
     }
 
-    /// The rules for unwinding.
     pub(crate) fn tables(&self) -> &UnwindTables {
         let read = || UnwindTables::read(self.files.clone());
         self.tables.get_or_init(read)
     }
 
-    /// The ranges that the tables describe, by address.
+    /// Returns the ranges that the tables describe, by address.
     pub(crate) fn frames(&self) -> &[CodeRange] {
         self.frames.get_or_init(|| frames::read(&self.files))
     }
 }
 
-/// Finds the frames of the thread that `machine` shows, at most `limit`, the innermost first. Inlined calls are frames of
-/// their own.
+/// Returns the frames of the thread that `machine` represents, at most `limit`, innermost first. Inlined calls are
+/// frames of their own.
 #[must_use]
 pub fn backtrace(space: &AddressSpace, machine: &dyn Machine, limit: usize) -> Backtrace {
     walk(space, machine, limit, true)
 }
 
-/// The same for a thread that will go on at rip when a call returns: rip and rsp are those after the return.
+/// Like [`backtrace`], for a thread that resumes at rip when a call returns. rip and rsp have their values after the
+/// return.
 #[must_use]
 pub fn backtrace_of_caller(space: &AddressSpace, machine: &dyn Machine, limit: usize) -> Backtrace {
     walk(space, machine, limit, false)
@@ -99,8 +99,7 @@ fn walk(space: &AddressSpace, machine: &dyn Machine, limit: usize, is_exact: boo
     trace
 }
 
-/// The register, by its DWARF number, and the offset that make the canonical frame address at `address`, where it is
-/// as simple as that.
+/// Returns the register (its DWARF number) and the offset whose sum is the CFA at `address`, if the rule has this form.
 pub(crate) fn cfa_rule(space: &AddressSpace, address: u64) -> Option<(u16, i64)> {
     let mapped = space.at(address)?;
     let module = &mapped.module;
@@ -111,13 +110,13 @@ pub(crate) fn cfa_rule(space: &AddressSpace, address: u64) -> Option<(u16, i64)>
     }
 }
 
-/// By how much the canonical frame address exceeds `register`, rbp or rsp, in the function that begins at `entry`, while its frame is
-/// there.
+/// Returns the distance from `register` (rbp or rsp) up to the CFA in the function that begins at `entry`, while its
+/// frame is set up.
 pub(crate) fn frame_distance(module: &Module, entry: u64, register: u16) -> Option<i64> {
     module.unwind().tables().distance(entry, register)
 }
 
-/// The innermost frame of all threads that stand at one instruction: what does not depend on the thread is looked up once.
+/// The innermost frame of all threads stopped at one instruction. What does not depend on the thread is looked up once.
 #[derive(Debug, Clone)]
 pub struct InnermostFrame {
     frame: Frame,
@@ -126,8 +125,8 @@ pub struct InnermostFrame {
 }
 
 impl InnermostFrame {
-    /// Finds what [`backtrace`] would tell of the innermost frame at `pc`, of `to_come` see [`Machine::calls_to_come`]. `None`: it
-    /// depends on more than registers.
+    /// Finds the innermost frame at `pc`, as in [`backtrace`]. For `to_come` see [`Machine::calls_to_come`]. Returns
+    /// `None` if the frame depends on more than registers.
     #[must_use]
     pub fn at(space: &AddressSpace, pc: u64, to_come: usize) -> Option<InnermostFrame> {
         let (base, offset) = cfa_rule(space, pc)?;
@@ -150,7 +149,7 @@ impl InnermostFrame {
         }
     }
 
-    /// Returns the frame of a thread with these registers; `None` if they do not tell for certain where it lies.
+    /// Returns the frame of a thread with these registers, or `None` if they do not determine its place for certain.
     #[must_use]
     pub fn of(&self, registers: FrameRegisters) -> Option<Frame> {
         let (base, Certainty::Known) = registers.get(self.base).ok()? else {
@@ -164,7 +163,7 @@ impl InnermostFrame {
     }
 }
 
-/// A thread of which nothing is known but where it stands.
+/// A thread of which only the position is known.
 struct Standing {
     pc: u64,
     to_come: usize,
@@ -193,8 +192,8 @@ impl Machine for Standing {
     }
 }
 
-/// How many inlined calls lie around the innermost frame of a thread that stands at `address`, and where the function
-/// with code begins.
+/// Returns the number of inlined calls around the innermost frame of a thread stopped at `address`, and the start of
+/// the function with code.
 pub fn innermost_call(space: &AddressSpace, address: u64) -> (usize, Option<u64>) {
     let calls = calls(space, address);
     (calls.len() - 1, calls[0].entry)
@@ -210,17 +209,17 @@ struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    /// Adds frames until the outermost.
+    /// Adds frames up to the outermost one.
     ///
     /// # Errors
-    /// Why it ends earlier.
+    /// The reason why the backtrace ends earlier.
     fn run(
         &mut self,
         mut registers: FrameRegisters,
         mut pc: u64,
         mut is_exact: bool,
     ) -> Result<(), Unknown> {
-        // Behind a call the next instruction may belong to something else; a signal comes before an instruction.
+        // After a call, the next instruction may belong to other code. A signal arrives before an instruction.
         let mut below: Option<u64> = None;
         loop {
             let lookup = if is_exact { pc } else { pc.wrapping_sub(1) };
@@ -242,7 +241,7 @@ impl Walk<'_> {
                 Caller::Frame(next) => next,
                 Caller::None => return Ok(()),
             };
-            // Callers lie further up, except that a signal handler may have a stack of its own.
+            // Callers are at higher addresses, except that a signal handler may have a stack of its own.
             if let (Some(below), Some(cfa), false) = (below, found.cfa, found.is_signal)
                 && cfa <= below
             {
@@ -260,7 +259,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks for the caller of a frame. Returns the frame's registers too, which its address may add to.
+    /// Finds the caller of a frame. Also returns the frame's registers, to which its CFA may add one.
     fn found(
         &self,
         registers: FrameRegisters,
@@ -282,7 +281,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds to a frame's registers what follows from its address: the one that its address is counted from.
+    /// Adds the register that follows from a frame's CFA: the one that the CFA is relative to.
     fn with_address(&self, registers: FrameRegisters, lookup: u64, cfa: u64) -> FrameRegisters {
         let rules = self.space.unwound_at(lookup).and_then(|mapped| {
             let module = &mapped.module;
@@ -297,7 +296,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks for the way to the caller of a frame.
+    /// Finds the way to the caller of a frame.
     fn caller(&self, registers: &FrameRegisters, pc: u64, lookup: u64, is_exact: bool) -> Found {
         let tabled = self.by_tables(registers, lookup);
         // The kernel returns to the first instruction of a signal frame without having called it.
@@ -321,7 +320,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks for the way to the caller by the unwind tables; `None` if none describes `lookup`.
+    /// Finds the way to the caller with the unwind tables. Returns `None` if none describes `lookup`.
     fn by_tables(&self, registers: &FrameRegisters, lookup: u64) -> Option<Found> {
         let mapped = self.space.unwound_at(lookup)?;
         let module = &mapped.module;
@@ -338,7 +337,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Goes to the caller of a frame by the rules that were found for `lookup`.
+    /// Finds the caller of a frame with the rules found for `lookup`.
     fn by_rules(
         &self,
         registers: &FrameRegisters,
@@ -360,7 +359,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the frames of one physical frame, inlined calls first; tells whether there were too many.
+    /// Adds the frames of one physical frame, inlined calls first. Returns whether there were too many.
     fn push(
         &mut self,
         registers: &FrameRegisters,
@@ -397,8 +396,8 @@ impl Walk<'_> {
         self.trace.frames.len() >= self.limit
     }
 
-    /// Adds the functions that were left by a jump between a frame, looked up at `lookup`, and the call that returns to
-    /// `back`. They saw the registers of the caller.
+    /// Adds the functions that made tail calls between a frame, looked up at `lookup`, and the call that returns to
+    /// `back`. They had the registers of the caller.
     fn push_tail_calls(
         &mut self,
         caller: &FrameRegisters,
@@ -435,7 +434,7 @@ impl Walk<'_> {
     }
 }
 
-/// The functions around an address, the innermost first: at least one, which may be unknown.
+/// Returns the functions around an address, innermost first: at least one, which may be unknown.
 fn calls(space: &AddressSpace, lookup: u64) -> Vec<Call> {
     let Some(mapped) = space.at(lookup) else {
         return vec![Call::default()];
@@ -486,7 +485,6 @@ fn calls(space: &AddressSpace, lookup: u64) -> Vec<Call> {
     calls
 }
 
-/// A function around an address.
 #[derive(Default)]
 struct Call {
     function: Option<String>,
@@ -495,7 +493,7 @@ struct Call {
     source: Option<SourceLine>,
 }
 
-/// What is known of a frame, and of the way to its caller.
+/// What is known about a frame and the way to its caller.
 struct Found {
     cfa: Option<u64>,
     caller: Way,
@@ -503,10 +501,10 @@ struct Found {
     is_guess: bool,
 }
 
-/// How a frame's caller is found. Rules read memory, which is not done for a caller that nobody asks for.
+/// How to find a frame's caller. Applying rules reads memory, so it is delayed until the caller is needed.
 enum Way {
-    /// By these rules, and the address that they were found for.
+    /// With these rules, which were found for this address.
     Rules(Result<Rules, Unknown>, u64),
-    /// It was found without rules.
+    /// Found without rules.
     Guess(Result<Caller, Unknown>),
 }

@@ -1,7 +1,7 @@
-//! From one frame to its caller by the rules of the unwind tables.
+//! Goes from one frame to its caller with the rules of the unwind tables.
 //!
-//! A register that no rule mentions keeps its value if the calling convention says that functions preserve it, and is
-//! unknown otherwise.
+//! A register that no rule mentions keeps its value if it is callee-saved in the calling convention, and is unknown
+//! otherwise.
 
 use gimli::{
     CfaRule, Encoding, EvaluationResult, Expression, Format, RegisterRule, UnwindExpression, Value,
@@ -12,7 +12,7 @@ use super::tables::Rules;
 use crate::address_space::Mapped;
 use crate::machine::{Certainty, Machine, Register, Unknown};
 
-/// Operations that one expression may take.
+/// Operations executed for one expression, at most.
 const MAX_OPERATIONS: u32 = 10_000;
 const ENCODING: Encoding = Encoding {
     format: Format::Dwarf32,
@@ -20,15 +20,15 @@ const ENCODING: Encoding = Encoding {
     address_size: 8,
 };
 
-/// What the rules lead to.
+/// The result of the rules.
 pub(super) enum Caller {
-    /// The caller's registers; rip is where it goes on.
+    /// The caller's registers. rip is where the caller resumes.
     Frame(FrameRegisters),
-    /// There is none: this is the outermost frame.
+    /// No caller: this is the outermost frame.
     None,
 }
 
-/// A frame whose caller is looked for.
+/// A frame whose caller is to be found.
 pub(super) struct Step<'s> {
     pub machine: &'s dyn Machine,
     pub mapped: &'s Mapped,
@@ -38,7 +38,6 @@ pub(super) struct Step<'s> {
 type Known = Result<(u64, Certainty), Unknown>;
 
 impl Step<'_> {
-    /// The canonical frame address.
     pub(super) fn cfa(&self, rules: &Rules) -> Result<u64, Unknown> {
         match &rules.cfa {
             CfaRule::RegisterAndOffset { register, offset } => {
@@ -51,7 +50,6 @@ impl Step<'_> {
         }
     }
 
-    /// The caller's registers, given this frame's address.
     pub(super) fn caller(&self, rules: &Rules, cfa: u64) -> Result<Caller, Unknown> {
         let mut saved = [None; 17];
         let mut values: [Known; 17] = std::array::from_fn(|n| self.unmentioned(n as u16));
@@ -74,7 +72,7 @@ impl Step<'_> {
         }
         let (found, certainty) = values[16].clone()?;
         let pc = match (rules.is_signal, saved[16]) {
-            // The kernel put it there, and execution may have been anywhere.
+            // The kernel stored it, and the thread may have been anywhere.
             (true, _) => self.machine.original_pc(found),
             (false, Some(slot)) => self.machine.return_address(slot, found)?,
             (false, None) => found,
@@ -89,13 +87,13 @@ impl Step<'_> {
             }
         }
         match pc {
-            // Nobody returns to address 0: whoever started the thread left it there.
+            // No function returns to address 0. The code that started the thread stored it.
             0 => Ok(Caller::None),
             _ => Ok(Caller::Frame(FrameRegisters::recovered(values, saved))),
         }
     }
 
-    /// A register without a rule.
+    /// Returns a register that has no rule.
     fn unmentioned(&self, number: u16) -> Known {
         let register = Register(number);
         match Register::PRESERVED.contains(&register) {
@@ -146,7 +144,7 @@ impl Step<'_> {
         Ok((u64::from_le_bytes(bytes), certainty))
     }
 
-    /// Computes an expression; `initial` lies on its stack when it begins.
+    /// Evaluates an expression. `initial` is pushed first.
     fn evaluate(
         &self,
         rules: &Rules,

@@ -1,4 +1,5 @@
-//! The unwind tables of a module: `.eh_frame`, and `.debug_frame` of the module or its debug file for what that leaves out.
+//! The unwind tables of a module: `.eh_frame`, and `.debug_frame` of the module or its debug file for code that
+//! `.eh_frame` does not cover.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::files::Files;
 use crate::machine::{Register, Unknown};
 use crate::model::EntryFrame;
 
-/// Which table a description is in, the preferred one first.
+/// The table that contains a description, the preferred one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Table {
     Eh,
@@ -22,7 +23,7 @@ pub(super) enum Table {
     SeparateDebug,
 }
 
-/// A description of a range of code, still unread.
+/// A description of a range of code, not parsed yet.
 #[derive(Debug, Clone, Copy)]
 struct Description {
     from: u64,
@@ -31,11 +32,11 @@ struct Description {
     offset: usize,
 }
 
-/// Where each description is.
+/// The positions of all descriptions.
 #[derive(Debug)]
 pub(crate) struct UnwindTables {
     files: Arc<Files>,
-    /// By first address.
+    /// By start address.
     index: Vec<Description>,
     debug: Vec<u8>,
     separate: Vec<u8>,
@@ -46,15 +47,15 @@ pub(crate) struct UnwindTables {
 pub(super) struct Rules {
     pub cfa: CfaRule<usize>,
     pub registers: Vec<(u16, RegisterRule<usize>)>,
-    /// The register that stands for the return address.
+    /// The register that represents the return address.
     pub return_address: u16,
-    /// The code was reached by a signal, not by a call.
+    /// The code was entered by a signal, not by a call.
     pub is_signal: bool,
     pub table: Table,
 }
 
 impl Rules {
-    /// Tells whether a call has just been made: the return address is what rsp points to.
+    /// Returns whether a call has just been made: rsp points to the return address.
     fn are_those_of_a_call(&self) -> bool {
         let is_above_it = matches!(
             self.cfa,
@@ -110,7 +111,7 @@ impl UnwindTables {
         frames
     }
 
-    /// The description around `svma`: the innermost, and of equal ones that of the preferred table.
+    /// Returns the description around `svma`: the innermost, and of equal ones that of the preferred table.
     fn find(&self, svma: u64) -> Option<Description> {
         let after = self.index.partition_point(|d| d.from <= svma);
         let near = self.index[..after].iter().rev().take(8);
@@ -120,12 +121,12 @@ impl UnwindTables {
             .max_by_key(|d| (d.from, std::cmp::Reverse(d.table)))
     }
 
-    /// The first address of the described code around `svma`.
+    /// Returns the start of the described code around `svma`.
     pub(super) fn start(&self, svma: u64) -> Option<u64> {
         self.find(svma).map(|d| d.from)
     }
 
-    /// The rules at `svma`; `None` if no table describes it.
+    /// Returns the rules at `svma`, or `None` if no table describes it.
     ///
     /// # Errors
     /// The description is damaged.
@@ -148,7 +149,7 @@ impl UnwindTables {
         )
     }
 
-    /// What the rules at `svma` say of the stack there.
+    /// Returns what the rules at `svma` state about the stack.
     pub(crate) fn entry_frame(&self, svma: u64) -> EntryFrame {
         match self.rules(svma) {
             None => EntryFrame::Unknown,
@@ -157,8 +158,9 @@ impl UnwindTables {
         }
     }
 
-    /// By how much the canonical frame address exceeds `register` in the code of the description around `svma` that counts it from
-    /// there, while the frame is there: in most of that code, but for what is like the entry.
+    /// Returns the distance from `register` up to the CFA while the frame is set up, for the description around `svma`
+    /// if it defines the CFA by this register. This is the rule for most of the described code, apart from code with
+    /// the rule of the entry.
     pub(super) fn distance(&self, svma: u64, register: u16) -> Option<i64> {
         let found = self.find(svma)?;
         match found.table {
@@ -173,7 +175,7 @@ impl UnwindTables {
         }
     }
 
-    /// The operations of an expression that rules of `table` name.
+    /// Returns the operations of an expression in the rules of `table`.
     pub(super) fn expression(
         &self,
         table: Table,
@@ -194,7 +196,7 @@ fn eh_frame_bytes(elf: &Elf) -> Option<&[u8]> {
     elf.section(".eh_frame").map(|s| elf.section_bytes(s))
 }
 
-/// `.eh_frame`, empty if there is none, and what its pointers are relative to.
+/// Returns `.eh_frame` (empty if there is none) and the base addresses of its pointers.
 fn eh_frame(elf: &Elf) -> (EhFrame<Slice<'_>>, BaseAddresses) {
     let address = |name| elf.section(name).map_or(0, |s| s.addr);
     let bases = BaseAddresses::default()
@@ -211,7 +213,7 @@ where
     S: UnwindSection<Slice<'a>>,
     S::Offset: gimli::UnwindOffset<usize>,
 {
-    // Many descriptions share one common part: the last one parsed is kept.
+    // Many descriptions share one CIE, so the last one parsed is kept.
     let mut last = None;
     let mut entries = section.entries(bases);
     while let Ok(Some(entry)) = entries.next() {
@@ -263,7 +265,7 @@ where
     })
 }
 
-/// How the canonical frame address is counted where a function begins: the return address lies at rsp.
+/// The CFA rule at function entry: the return address is at rsp.
 const AT_ENTRY: (u16, i64) = (7, 8);
 
 fn distance<'a, S>(
@@ -280,8 +282,8 @@ where
     let fde = fde.ok()?;
     let mut context = UnwindContext::new();
     let mut rows = fde.rows(section, bases, &mut context).ok()?;
-    // A frame may be set up far from the entry, and arguments be pushed in between: neither lasts for most of the code.
-    // The frame that does may be counted from another register: then this one's distance to it is not stated.
+    // A frame may be set up far from the entry, and arguments may be pushed in between; neither rule applies to most of
+    // the code. If the rule of the frame itself uses another register, the distance from this one is not stated.
     let mut lengths: BTreeMap<(u16, i64), u64> = BTreeMap::new();
     while let Ok(Some(row)) = rows.next_row() {
         if let CfaRule::RegisterAndOffset { register, offset } = row.cfa() {

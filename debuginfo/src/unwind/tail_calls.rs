@@ -1,8 +1,8 @@
-//! Calls that end in a jump: a function that made one has no frame any more, but what called it, and where the thread is,
-//! often leave only one way from one to the other. The rules are gdb's.
+//! Reconstructs tail calls. A function that made one has no frame any more, but often only one path leads from its
+//! caller to the current function. The rules are those of gdb.
 //!
-//! Everything is told by the entries of call sites (DWARF 5, section 3.4). Where one of them does not say what it calls,
-//! nothing is concluded.
+//! All facts come from call site DIEs (DWARF 5, section 3.4). If one of them does not state its target, nothing is
+//! concluded.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,33 +16,31 @@ use crate::module::Module;
 use crate::scope::function_at;
 use crate::types::with_session;
 
-/// Call sites that are followed in search of one way.
+/// Call sites followed in search of one path, at most.
 const MAX_STEPS: usize = 4096;
 /// Functions whose calls are kept.
 const MAX_KEPT: usize = 1 << 14;
 
-/// A call that a function makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CallSite {
-    /// The address behind it.
+    /// The address after the call.
     back: u64,
-    /// The entry of what it calls, if that is stated.
+    /// The entry of the callee, if it is stated.
     target: Option<u64>,
 }
 
-/// The calls of one function.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     all: Vec<CallSite>,
-    /// Those that end in a jump; none if the debug information does not promise to list them all.
+    /// The tail calls. Empty if the debug information does not claim to list all of them.
     tail: Vec<CallSite>,
 }
 
-/// The calls of the functions of a module that were asked about, by their entries.
+/// The cached calls of a module's functions, by function entry.
 pub(super) type KnownCalls = Cache<u64, Option<Arc<Calls>>, MAX_KEPT>;
 
-/// Finds the tail calls between the call that returns to `back` and the function that begins at `callee`, the innermost
-/// first, as the addresses behind them; none if there are several ways, as far as they differ.
+/// Finds the tail calls between the call that returns to `back` and the function that begins at `callee`, innermost
+/// first. Each is given by the address after it. If there are several paths, only the calls common to all are returned.
 pub(super) fn between(module: &Arc<Module>, back: u64, callee: u64) -> Vec<u64> {
     let find = || {
         let caller = entry_of(module, back.wrapping_sub(1))?;
@@ -62,8 +60,8 @@ pub(super) fn between(module: &Arc<Module>, back: u64, callee: u64) -> Vec<u64> 
     find().map_or(Vec::new(), |ways| ways.certain())
 }
 
-/// Tells whether the function that begins at `entry` may jump to its own beginning, by whatever way: then what its caller
-/// passed tells nothing.
+/// Returns whether the function that begins at `entry` may jump to its own start, by any path. In that case, the
+/// arguments passed by its caller tell nothing.
 pub(crate) fn may_restart(module: &Arc<Module>, entry: u64) -> bool {
     let mut seen = HashSet::new();
     let mut left = vec![entry];
@@ -85,16 +83,16 @@ pub(crate) fn may_restart(module: &Arc<Module>, entry: u64) -> bool {
     false
 }
 
-/// The ways from one function to another.
+/// The paths from one function to another.
 struct Ways {
     first: Vec<u64>,
-    /// How many of its tail calls all ways begin with, and end with.
+    /// The number of tail calls with which all paths begin, and the number with which all end.
     callers: usize,
     callees: usize,
 }
 
 impl Ways {
-    /// The tail calls that are part of every way, the innermost first.
+    /// Returns the tail calls that are part of every path, innermost first.
     fn certain(&self) -> Vec<u64> {
         let (first, all) = (&self.first, self.first.len());
         if self.callers == all && self.callees == all {
@@ -125,7 +123,7 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Follows the tail calls of a function; `None` if nothing can be concluded.
+    /// Follows the tail calls of a function. Returns `None` if nothing can be concluded.
     fn follow(&mut self, function: u64) -> Option<()> {
         let calls = calls_of(self.module, function)?;
         for site in &calls.tail {
@@ -160,14 +158,14 @@ impl Search<'_> {
     }
 }
 
-/// The entry of the function whose code holds `svma`.
+/// Returns the entry of the function whose code contains `svma`.
 pub(crate) fn entry_of(module: &Module, svma: u64) -> Option<u64> {
     let scopes = module.units().find(svma)?.scopes(module);
     let function = *scopes.chain(svma).first()?;
     Some(scopes.list[function].entry())
 }
 
-/// The calls of the function that begins at `entry`; `None` if nothing describes such a function.
+/// Returns the calls of the function that begins at `entry`, or `None` if nothing describes such a function.
 fn calls_of(module: &Arc<Module>, entry: u64) -> Option<Arc<Calls>> {
     let read = || {
         if entry_of(module, entry)? != entry {
@@ -214,7 +212,7 @@ fn read<'a>(module: &Arc<Module>, session: &DieReader<'_, 'a>, function: &Die<'a
     calls
 }
 
-/// Visits all call sites of a function, those of inlined calls included.
+/// Visits all call sites of a function, including those of inlined calls.
 fn each_call<'a>(session: &DieReader<'_, 'a>, function: &Die<'a>, mut visit: impl FnMut(&Die<'a>)) {
     let Ok(mut entries) = function.unit.entries_raw(Some(function.offset)) else {
         return;
@@ -239,7 +237,7 @@ fn each_call<'a>(session: &DieReader<'_, 'a>, function: &Die<'a>, mut visit: imp
     }
 }
 
-/// The entry of the function that a call site names.
+/// Returns the entry of the function that a call site names.
 fn target<'a>(module: &Arc<Module>, session: &DieReader<'_, 'a>, site: &Die<'a>) -> Option<u64> {
     let origin = session
         .follow(site, dw::DW_AT_call_origin)
@@ -272,8 +270,8 @@ fn target<'a>(module: &Arc<Module>, session: &DieReader<'_, 'a>, site: &Die<'a>)
     }
 }
 
-/// The one function of the module that the linker knows by `name`, under which the debug information of another unit may not
-/// have it.
+/// Returns the only function of the module with linker name `name`. The debug information of another unit may lack this
+/// name.
 fn linked(module: &Module, name: &str) -> Option<u64> {
     let (functions, symbols) = module.by_name().candidates(name);
     let list = &module.functions().list;
@@ -287,7 +285,7 @@ fn linked(module: &Module, name: &str) -> Option<u64> {
     let mut named: Vec<_> = symbols
         .filter(|symbol| symbol.linkage == name && symbol.kind == SymbolKind::Function)
         .collect();
-    // Another file may have one of its own that is called the same.
+    // Another file may have a local function of the same name.
     if named.iter().any(|symbol| symbol.binding != Binding::Local) {
         named.retain(|symbol| symbol.binding != Binding::Local);
     }

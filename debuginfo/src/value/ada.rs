@@ -1,4 +1,4 @@
-//! Ada's arrays without bounds of their own: a pair of pointers, to the elements and to the bounds (GNAT's fat pointers).
+//! Ada arrays without bounds of their own: a pair of pointers, to the elements and to the bounds (GNAT's fat pointers).
 
 use super::inside::{self, wrong};
 use super::trail::Trail;
@@ -6,7 +6,7 @@ use super::{Look, Value, ValueError, number};
 use crate::machine::Unknown;
 use crate::types::{Bound, Count, Dimension, Language, Type, TypeKind, elements};
 
-/// The array that such a pair stands for; `None` of all else.
+/// Returns the array that such a pair represents, or `None` for other values.
 pub fn array(value: &Value, look: &Look<'_>) -> Option<Result<Value, ValueError>> {
     let ty = value.ty.strip();
     if ty.language() != Language::Ada || ty.kind() != TypeKind::Struct {
@@ -53,7 +53,7 @@ fn bound(bounds: &Value, name: &str, look: &Look<'_>) -> Result<i64, ValueError>
         .map_err(|_| ValueError::Unknown(Unknown::because("a bound of the array is too large")))
 }
 
-/// What an access value leads to: `.all`.
+/// Returns the target of an access value: `.all`.
 pub(crate) fn all(value: &Value, look: &Look<'_>) -> Result<Value, ValueError> {
     match array(value, look) {
         Some(array) => array,

@@ -1,4 +1,4 @@
-//! Elements of arrays, by the index that the language has for them, and by position.
+//! Elements of arrays, by the index of the language and by position.
 
 use super::inside::{bit_field, decided, part, pointer, wrong};
 use super::{Look, Value, ValueError, ada};
@@ -38,10 +38,10 @@ pub(super) fn index(value: &Value, index: i64, look: &Look<'_>) -> Result<Value,
     }
 }
 
-/// The element at a position, counted from 0.
+/// Returns the element at a position, counted from 0.
 pub(super) fn nth(value: &Value, position: u64, look: &Look<'_>) -> Result<Value, ValueError> {
     let ty = value.ty.strip();
-    // An array is not copied for each of its elements.
+    // Avoids copying the array for each of its elements.
     if ty.kind() != TypeKind::Array {
         let referred = value.unreferenced(look)?;
         return match referred.ty.strip().kind() {
@@ -54,7 +54,7 @@ pub(super) fn nth(value: &Value, position: u64, look: &Look<'_>) -> Result<Value
     at(value, &ty, position, look)
 }
 
-/// Languages whose arrays end where they are declared to end.
+/// Returns whether arrays of the language end at their declared bounds.
 fn has_bounds(ty: &Type) -> bool {
     matches!(ty.language(), Language::Fortran | Language::Ada)
 }
@@ -82,7 +82,7 @@ fn missing(ty: &Type, index: i64) -> ValueError {
     })
 }
 
-/// The element so many strides from the first one.
+/// Returns the element at `position` strides from the first one.
 fn at(value: &Value, ty: &Type, position: i64, look: &Look<'_>) -> Result<Value, ValueError> {
     let element = ty.element().ok_or_else(|| wrong(ty, "has no elements"))?;
     let unmeasured = || match &value.bytes {
@@ -108,7 +108,7 @@ fn at(value: &Value, ty: &Type, position: i64, look: &Look<'_>) -> Result<Value,
     Ok(decided(found, look, None))
 }
 
-/// An element that has fewer bits than its type, or that begins inside a byte.
+/// Returns an element that has fewer bits than its type, or that begins inside a byte.
 fn packed(
     value: &Value,
     ty: &Type,

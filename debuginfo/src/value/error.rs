@@ -1,66 +1,66 @@
-//! What can be wrong with a question about a value.
+//! Errors of operations on values.
 
 use thiserror::Error;
 
 use crate::diagnostic::Diagnostic;
 use crate::machine::Unknown;
 
-/// Why a value cannot be had, converted or written.
+/// Why a value cannot be read, converted or written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ValueError {
-    /// The value itself is not known.
+    /// The value itself is unknown.
     #[error("{}", .0.reason)]
     Unknown(#[from] Unknown),
-    /// No such member.
+    /// There is no such member.
     #[error("{ty} has no member {name}")]
     NoMember {
-        /// The type that was asked.
+        /// The type that lacks the member.
         ty: String,
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Those there are, the first of them.
+        /// The first of the existing members.
         known: Vec<String>,
     },
-    /// The operation is not for such types.
+    /// The operation does not apply to this type.
     #[error("{ty} {what}")]
     WrongType {
         /// The type's name.
         ty: String,
-        /// What it is not, as the end of a sentence.
+        /// What the type is not, as the end of a sentence.
         what: &'static str,
-        /// What to do instead, where there is something.
+        /// What to do instead, if anything.
         hint: Option<&'static str>,
     },
-    /// A pointer that points to nothing.
+    /// A null pointer.
     #[error("the pointer is null")]
     Null,
     /// A number does not fit.
     #[error("{text} does not fit {ty}")]
     Range {
-        /// What was given.
+        /// The given number.
         text: String,
         /// The type's name.
         ty: String,
-        /// What fits.
+        /// The range that fits.
         range: String,
     },
-    /// A text stands for no value of the type.
+    /// A text does not represent a value of the type.
     #[error("{text} is not a value of {ty}")]
     NotA {
-        /// What was given.
+        /// The given text.
         text: String,
         /// The type's name.
         ty: String,
-        /// What would be right.
+        /// What is expected instead.
         expected: String,
     },
-    /// The value has no place that could be written.
+    /// The value has no place that can be written.
     #[error("it cannot be written: {0}")]
     NotWritable(Diagnostic),
 }
 
 impl ValueError {
-    /// Returns what to do about it, where there is something.
+    /// Returns what to do about it, if anything.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -1,4 +1,4 @@
-//! From a value to those inside it and behind it.
+//! Goes from a value to its parts and to the values it points to.
 
 use super::{
     FrameContext, Look, Value, ValueError, ValuePlace, ada, elements, number, place, variants,
@@ -10,9 +10,9 @@ use crate::types::{
     BitRange, ComputedOffset, Language, Member, MemberOffset, Role, Type, TypeKind,
 };
 
-/// Base classes and unnamed members that are searched for one name.
+/// Nesting of base classes and unnamed members searched for one name.
 const MAX_DEPTH: usize = 32;
-/// Members that a message about a missing one names.
+/// Members listed in a message about a missing one, at most.
 pub const MAX_NAMED: usize = 8;
 
 pub fn wrong(ty: &Type, what: &'static str) -> ValueError {
@@ -96,7 +96,7 @@ fn search(
     Ok(None)
 }
 
-/// The value of a member of `value`.
+/// Returns the value of a member of `value`.
 pub fn member_value(value: &Value, member: &Member, look: &Look<'_>) -> Result<Value, ValueError> {
     match &member.offset {
         MemberOffset::Bytes(offset) => Ok(match member.bits {
@@ -134,7 +134,7 @@ pub fn member_value(value: &Value, member: &Member, look: &Look<'_>) -> Result<V
     }
 }
 
-/// The part of `value` that begins `offset` bytes behind its start.
+/// Returns the part of `value` that begins at byte `offset`.
 pub fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Value {
     let Some(size) = ty.size() else {
         let place = place::part(&value.place, offset, 0);
@@ -161,7 +161,7 @@ pub fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Value {
         // The whole is too large to be read at once, or another part of it cannot be read.
         None => {
             let part = Value::read(ty.clone(), place, look.machine);
-            // A part of what does not fit to what led there does if it was seen together with that.
+            // Even if the whole does not fit what led to it, a part may, if both were seen together.
             let is_of_one_age = part.bytes.is_ok() && part.ages != Ages::Several;
             let fits = is_of_one_age && part.certainty == value.reached;
             let part = match &value.bytes {
@@ -177,18 +177,18 @@ pub fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Value {
     }
 }
 
-/// Tells whether the parts of a value are as old as it is: of a whole that was not seen at once some may be newer than the oldest
-/// byte.
+/// Returns whether the parts of a value are as old as the value. If the whole was not seen at once, some parts may be
+/// newer than the oldest byte.
 fn has_parts_as_old(value: &Value, look: &Look<'_>) -> bool {
     match value.ages {
         Ages::One => true,
         Ages::OneOfSeveral => look.machine.shows_wholes(),
-        // What lies in registers is not read anew: a frame further out has others.
+        // Registers are not read again, because an outer frame has other ones.
         Ages::Several => look.machine.shows_wholes() && value.address().is_none(),
     }
 }
 
-/// The part of `value` that has these bits of it.
+/// Returns the part of `value` that consists of these bits.
 pub fn bit_field(value: &Value, ty: &Type, bits: BitRange, look: &Look<'_>) -> Value {
     let first = bits.offset / 8;
     let last = bits.offset.saturating_add(bits.size).div_ceil(8);
@@ -208,7 +208,7 @@ pub fn bit_field(value: &Value, ty: &Type, bits: BitRange, look: &Look<'_>) -> V
     }
 }
 
-/// So many bytes without a meaning.
+/// Returns a type for `bytes` bytes without a meaning.
 pub fn storage(bytes: u64) -> Type {
     let byte = crate::types::builtin("u8").expect("u8 is a base type");
     byte.array(bytes)
@@ -243,9 +243,9 @@ pub(crate) fn deref(value: &Value, look: &Look<'_>) -> Result<Value, ValueError>
     Ok(decided(found, look, None))
 }
 
-/// The value with the type that the running program has decided; `record` is what it is a member of.
+/// Returns the value with its type resolved at run time. `record` is the structure that it is a member of.
 pub(crate) fn decided(value: Value, look: &Look<'_>, record: Option<&Value>) -> Value {
-    // Elsewhere only variables are so, and they are decided where they are found.
+    // In these languages only variables have such types, and they are resolved when they are found.
     if matches!(
         value.ty.language(),
         Language::C | Language::Cpp | Language::Rust

@@ -1,9 +1,9 @@
-//! What values are looked at with.
+//! The context for reading values.
 
 use crate::address_space::AddressSpace;
 use crate::machine::Machine;
 
-/// What values are looked at with: the modules, and the moment.
+/// The context for reading values: the modules, and a moment of the process.
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
     /// The modules, for symbols and places of static members.

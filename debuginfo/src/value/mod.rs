@@ -1,4 +1,4 @@
-//! Values: bytes with a type, a place and a certainty, and what is inside them. What they look like is for the crate `values`.
+//! Values: bytes with a type, a place and a certainty, and their parts. The crate `values` formats them.
 
 pub mod ada;
 mod elements;
@@ -19,7 +19,7 @@ pub use error::ValueError;
 pub use inside::MAX_NAMED;
 pub use look::Look;
 
-/// Bytes of one value that are read whole; parts of larger ones are read from their place.
+/// Largest value that is read whole, in bytes. Parts of larger ones are read from their places.
 pub const MAX_BYTES: u64 = 1 << 20;
 
 /// A value of the program.
@@ -27,22 +27,22 @@ pub const MAX_BYTES: u64 = 1 << 20;
 pub struct Value {
     /// Its type.
     pub ty: Type,
-    /// Where it is.
+    /// Its place.
     pub place: ValuePlace,
-    /// Its bytes; for a bit field those that hold it.
+    /// Its bytes. For a bit field, the bytes that contain it.
     pub bytes: Result<Vec<u8>, Unknown>,
-    /// How far the bytes may be trusted: at most as far as `reached`.
+    /// The certainty of the bytes: at most that of `reached`.
     pub certainty: Certainty,
-    /// How far its place may be trusted: that of what a pointer leads to as far as the pointer.
+    /// The certainty of its place. The target of a pointer is as certain as the pointer.
     pub reached: Certainty,
-    /// Whether its bytes were seen together; `certainty` is that of the oldest.
+    /// Whether its bytes were seen together. `certainty` is that of the oldest.
     pub ages: Ages,
-    /// For a bit field its bits in `bytes`.
+    /// For a bit field, its bits in `bytes`.
     pub bits: Option<BitRange>,
 }
 
 impl Value {
-    /// Makes a value that is nowhere in the program.
+    /// Makes a value that has no place in the program.
     #[must_use]
     pub fn constant(ty: Type, bytes: Vec<u8>) -> Value {
         Value {
@@ -56,7 +56,7 @@ impl Value {
         }
     }
 
-    /// Makes a value that is not known.
+    /// Makes an unknown value.
     #[must_use]
     pub fn unknown(ty: Type, why: Unknown) -> Value {
         Value {
@@ -70,14 +70,14 @@ impl Value {
         }
     }
 
-    /// Reads `size` bytes that begin `offset` bytes behind its start, wherever they are.
+    /// Reads `size` bytes of the value, starting at byte `offset`, wherever they are.
     pub(crate) fn bytes_at(&self, offset: u64, size: u64, machine: &dyn Machine) -> Value {
         let byte = crate::types::builtin("u8").expect("u8 is a base type");
         let place = place::part(&self.place, offset, size);
         Value::read(byte.array(size), place, machine).reached_by(self.reached)
     }
 
-    /// Reads the value of type `ty` at `place`. What cannot be read is in [`Value::bytes`] as an error.
+    /// Reads the value of type `ty` at `place`. If it cannot be read, [`Value::bytes`] has the error.
     #[must_use]
     pub fn read(ty: Type, place: ValuePlace, machine: &dyn Machine) -> Value {
         let size = ty.size();
@@ -92,7 +92,7 @@ impl Value {
         };
         let ages = match &place {
             ValuePlace::Memory(_) if bytes.is_ok() => machine.ages(),
-            // Read one by one.
+            // Pieces are read one by one.
             ValuePlace::Pieces(_) if certainty != Certainty::Known => Ages::Several,
             _ => Ages::One,
         };
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// Returns the value as one that was found by what is so certain.
+    /// Limits the certainty to that of what led to the value.
     #[must_use]
     pub fn reached_by(mut self, certainty: Certainty) -> Value {
         self.reached = self.reached.and(certainty);
@@ -121,7 +121,7 @@ impl Value {
         Value::read(ty, ValuePlace::Memory(address), machine)
     }
 
-    /// Tells whether it is not known because its bytes were seen at another moment than what led to them.
+    /// Returns whether the value is unknown because its bytes were seen at another moment than what led to them.
     #[must_use]
     pub fn is_apart(&self) -> bool {
         matches!(&self.bytes, Err(why) if why.reason == trail::APART)
@@ -136,7 +136,7 @@ impl Value {
         }
     }
 
-    /// Tells whether the compiler removed the value.
+    /// Returns whether the compiler removed the value.
     #[must_use]
     pub fn is_optimized_out(&self) -> bool {
         match &self.place {
@@ -148,7 +148,7 @@ impl Value {
         }
     }
 
-    /// Tells whether it is a structure or array in several pieces, of which one can be read and another one cannot.
+    /// Returns whether it is a structure or array in several pieces, of which some can be read and others cannot.
     #[must_use]
     pub fn is_partly_known(&self, machine: &dyn Machine) -> bool {
         let is_aggregate = matches!(
@@ -162,7 +162,7 @@ impl Value {
         is_aggregate && self.bytes.is_err() && pieces.iter().any(is_read)
     }
 
-    /// Returns the kind of its type, typedefs and qualifiers aside.
+    /// Returns the kind of its type, without typedefs and qualifiers.
     #[must_use]
     pub fn kind(&self) -> TypeKind {
         self.ty.strip().kind()
@@ -171,7 +171,7 @@ impl Value {
     /// Returns the bytes.
     ///
     /// # Errors
-    /// They are not known.
+    /// The bytes are unknown.
     pub fn known_bytes(&self) -> Result<&[u8], ValueError> {
         match &self.bytes {
             Ok(bytes) => Ok(bytes),
@@ -182,54 +182,55 @@ impl Value {
     /// Returns an integer, character, boolean, enumerator or pointer as a number.
     ///
     /// # Errors
-    /// It is of another type, or not known.
+    /// The value has another type or is unknown.
     pub fn as_integer(&self) -> Result<i128, ValueError> {
         number::integer(self)
     }
 
-    /// Returns the address that a pointer or reference holds.
+    /// Returns the address in a pointer or reference.
     ///
     /// # Errors
-    /// It is of another type, or not known.
+    /// The value has another type or is unknown.
     pub fn as_address(&self) -> Result<u64, ValueError> {
         number::address(self)
     }
 
-    /// Returns the member called `name`, also one of a base class, of an unnamed member, of the live variant of a Rust
-    /// enum. Members of what a pointer points to are found through [`Value::deref`].
+    /// Returns the member called `name`. Also searches base classes, unnamed members and the active variant of a Rust
+    /// enum. Does not follow pointers; see [`Value::deref`].
     ///
     /// # Errors
-    /// There is none of this name, or where it is cannot be known.
+    /// There is no such member, or its place is unknown.
     pub fn member(&self, name: &str, look: &Look<'_>) -> Result<Value, ValueError> {
         inside::member(self, name, look)
     }
 
-    /// Returns element `index` of an array, or of what a pointer points to.
+    /// Returns element `index` of an array, or of the target of a pointer.
     ///
     /// # Errors
-    /// It is neither, or the address of the element cannot be known. An index outside of an array is no error where
-    /// the array is in memory.
+    /// The value is neither, or the address of the element is unknown. An index outside an array is not an error if the
+    /// array is in memory.
     pub fn index(&self, index: i64, look: &Look<'_>) -> Result<Value, ValueError> {
         elements::index(self, index, look)
     }
 
-    /// Returns the element at a position of an array, counted from 0 whatever its first index is.
+    /// Returns the element at a position of an array, counted from 0 regardless of its first index.
     ///
     /// # Errors
-    /// It is no array, or the place of the element cannot be known.
+    /// The value is not an array, or the place of the element is unknown.
     pub fn nth(&self, position: u64, look: &Look<'_>) -> Result<Value, ValueError> {
         elements::nth(self, position, look)
     }
 
-    /// Returns what a pointer or reference refers to.
+    /// Returns the target of a pointer or reference.
     ///
     /// # Errors
-    /// It is neither, it is null, or not known. What cannot be read at a known address is no error but an unknown value.
+    /// The value is neither, is null, or is unknown. If a known address cannot be read, the result is an unknown value,
+    /// not an error.
     pub fn deref(&self, look: &Look<'_>) -> Result<Value, ValueError> {
         inside::deref(self, look)
     }
 
-    /// Follows references until the value itself; a value that is no reference is returned as it is.
+    /// Follows references to the value itself. Returns a value that is not a reference unchanged.
     ///
     /// # Errors
     /// As for [`Value::deref`].
@@ -240,10 +241,10 @@ impl Value {
         }
     }
 
-    /// Returns the live variant of a Rust enum: its name and its data.
+    /// Returns name and data of the active variant of a Rust enum.
     ///
     /// # Errors
-    /// It is no such enum, or its discriminant is not known or fits no variant.
+    /// The value is not such an enum, or its discriminant is unknown or fits no variant.
     pub fn variant(&self, look: &Look<'_>) -> Result<(String, Value), ValueError> {
         rust::variant(self, look)
     }

@@ -1,9 +1,9 @@
-//! Numbers out of the bytes of a value.
+//! Converts the bytes of a value to numbers.
 
 use super::{Value, ValueError};
 use crate::types::{Type, TypeKind};
 
-/// The bits of a value as an unsigned number, and how many they are.
+/// Returns the bits of a value as an unsigned number, and their count.
 pub fn raw(value: &Value) -> Result<(u128, u32), ValueError> {
     let bytes = value.known_bytes()?;
     let wrong = |what| ValueError::WrongType {
@@ -25,13 +25,13 @@ pub fn raw(value: &Value) -> Result<(u128, u32), ValueError> {
     Ok((u128::from_le_bytes(wide), bytes.len() as u32 * 8))
 }
 
-/// The low `bits` of `raw` as a number with a sign.
+/// Returns the low `bits` of `raw` as a signed number.
 pub fn signed(raw: u128, bits: u32) -> i128 {
     let unused = 128 - bits.clamp(1, 128);
     (raw << unused) as i128 >> unused
 }
 
-/// Tells whether integers of this type have a sign; `None` if they are no integers.
+/// Returns whether integers of this type are signed, or `None` if they are not integers.
 pub fn signedness(ty: &Type) -> Option<bool> {
     let ty = ty.strip();
     match ty.kind() {
@@ -64,7 +64,7 @@ pub(crate) fn integer(value: &Value) -> Result<i128, ValueError> {
     let (raw, bits) = raw(value)?;
     Ok(match signedness {
         true => signed(raw, bits),
-        // Only unsigned numbers of 128 bits can exceed the range; they keep their bits.
+        // Only unsigned 128-bit numbers can exceed the range. They keep their bits.
         false => raw as i128,
     })
 }
@@ -73,7 +73,7 @@ pub(crate) fn address(value: &Value) -> Result<u64, ValueError> {
     match value.kind() {
         TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
             let (raw, bits) = raw(value)?;
-            // Fat pointers are structures; a pointer of another size is damage.
+            // Fat pointers are structures. A pointer of another size is damage.
             u64::try_from(raw)
                 .ok()
                 .filter(|_| bits == 64)

@@ -1,4 +1,4 @@
-//! Reads bytes from places: memory, registers, pieces of both.
+//! Reads bytes from places: memory, registers, and pieces of both.
 
 use super::{Piece, ValuePlace};
 use crate::machine::{Certainty, Machine, Register, Unknown};
@@ -56,7 +56,7 @@ fn register_bytes(
     }
     let (value, mut certainty) = machine.register(register)?;
     let mut bytes = value.to_le_bytes().to_vec();
-    // A value of two words is in two registers that follow each other: rax and rdx, as DWARF numbers them.
+    // A value of two words is in two consecutive registers: rax and rdx, in DWARF's numbering.
     if length > 8 && length <= 16 && register.0 < 15 {
         let (value, other) = machine.register(Register(register.0 + 1))?;
         bytes.extend(value.to_le_bytes());
@@ -85,7 +85,7 @@ fn read_pieces(
             return Err(super::too_large(bytes));
         }
         let (from, skipped) = match &piece.place {
-            // Far into memory nothing before the piece is read.
+            // In memory, nothing before the piece is read.
             ValuePlace::Memory(address) => (ValuePlace::Memory(address.wrapping_add(start)), start),
             other => (other.clone(), 0),
         };
@@ -103,7 +103,7 @@ fn read_pieces(
     }
 }
 
-/// How far the pieces that can be read of what cannot be read as a whole may be trusted.
+/// For a value that cannot be read as a whole, returns the certainty of its readable pieces.
 pub(crate) fn oldest(place: &ValuePlace, machine: &dyn Machine) -> Certainty {
     let ValuePlace::Pieces(pieces) = place else {
         return Certainty::Known;
@@ -120,7 +120,7 @@ pub(crate) fn oldest(place: &ValuePlace, machine: &dyn Machine) -> Certainty {
     known.fold(Certainty::Known, Certainty::and)
 }
 
-/// Copies bits; both sides count from the lowest bit of their first byte.
+/// Copies bits. Both sides count from the lowest bit of their first byte.
 pub fn copy_bits(from: &[u8], from_bit: u64, to: &mut [u8], to_bit: u64, count: u64) {
     if (from_bit | to_bit | count).is_multiple_of(8) {
         let whole = |bit: u64| usize::try_from(bit / 8).unwrap_or(usize::MAX);
@@ -142,7 +142,7 @@ pub fn copy_bits(from: &[u8], from_bit: u64, to: &mut [u8], to_bit: u64, count: 
     }
 }
 
-/// The place of `size` bytes that begin `offset` bytes into `place`.
+/// Returns the place of `size` bytes that begin at byte `offset` of `place`.
 pub fn part(place: &ValuePlace, offset: u64, size: u64) -> ValuePlace {
     let bits = |bytes: u64| bytes.saturating_mul(8);
     match place {

@@ -1,11 +1,10 @@
-//! Rust's enums: which variant is live.
+//! Rust enums: finds the active variant.
 
 use super::trail::{Piece, Trail};
 use super::{Look, Value, ValueError, inside, number};
 use crate::machine::{Certainty, Unknown};
 use crate::types::Discriminants;
 
-/// The live variant's name and data.
 pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value), ValueError> {
     let variants = value.ty.variants().ok_or_else(|| ValueError::WrongType {
         ty: value.ty.name(),
@@ -46,7 +45,7 @@ pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value),
         trail.add(discriminant, look.machine)?;
         trail.ends_at(&data, look.machine)?;
     }
-    // The structure of a variant carries its name even where the member does not.
+    // The structure of a variant has its name even if the member does not.
     let name = live
         .name
         .clone()

@@ -1,16 +1,16 @@
-//! What was read to find a part of a value, and whether all of it was there at one moment.
+//! Tracks what was read to find a part of a value, and whether all of it existed at one moment.
 //!
-//! In a recording a container's header may have been seen long after the elements that it leads to, or before them. Shown
-//! together they would be a container that there never was, unless what was seen last is known to have been the same
-//! when the rest was seen.
+//! In a recording, a container's header may have been seen long after the elements that it leads to, or before them.
+//! Shown together, they could form a container that never existed. They are combined only if what was seen last is
+//! known to have been the same when the rest was seen.
 
 use crate::machine::{Ages, Certainty, Machine, Unknown};
 use crate::value::Value;
 
-/// Bytes that were read, and how old they are.
+/// Bytes that were read, and their age.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece {
-    /// Address and length; `None` for what is in no memory.
+    /// Address and length. `None` for bytes that are not in memory.
     place: Option<(u64, u64)>,
     certainty: Certainty,
     /// Some of the bytes were seen later than that.
@@ -18,7 +18,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// What has just been read from a machine.
+    /// Makes a piece of what has just been read from a machine.
     pub fn just_read(address: u64, len: u64, certainty: Certainty, machine: &dyn Machine) -> Piece {
         Piece {
             place: Some((address, len)),
@@ -27,14 +27,14 @@ impl Piece {
         }
     }
 
-    /// A value that has been read, perhaps some time ago.
+    /// Makes a piece of a value that was read, perhaps some time ago.
     pub fn of(value: &Value) -> Option<Piece> {
         let len = value.bytes.as_ref().ok()?.len() as u64;
         Some(match value.address() {
             Some(address) => Piece {
                 place: Some((address, len)),
                 certainty: value.certainty,
-                // Where the way to it is as old as it is told to be, its bytes may be newer.
+                // If the value is only as certain as the way to it, its bytes may be newer.
                 is_mixed: value.ages == Ages::Several
                     || value.certainty != Certainty::Known && value.certainty == value.reached,
             },
@@ -42,7 +42,7 @@ impl Piece {
         })
     }
 
-    /// Bytes of registers, or of a value that is nowhere.
+    /// Makes a piece of bytes in registers, or of a value that has no place.
     pub fn elsewhere(certainty: Certainty) -> Piece {
         Piece {
             place: None,
@@ -51,7 +51,7 @@ impl Piece {
         }
     }
 
-    /// Tells whether the bytes are known to have been the same when those were seen that are as old as `oldest`.
+    /// Returns whether the bytes are known to have been the same at the time of `oldest`.
     fn held(&self, machine: &dyn Machine, oldest: Certainty) -> bool {
         match (oldest, self.place) {
             _ if self.certainty == oldest && !self.is_mixed => true,
@@ -63,7 +63,7 @@ impl Piece {
     }
 }
 
-/// The pieces that led to where a reader is.
+/// The pieces that led to the current position.
 #[derive(Debug, Clone, Default)]
 pub struct Trail {
     pieces: Vec<Piece>,
@@ -71,10 +71,10 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// Adds a piece that the ones before led to.
+    /// Adds a piece to which the previous ones led.
     ///
     /// # Errors
-    /// They need not fit together.
+    /// The pieces may not fit together.
     pub fn add(&mut self, piece: Piece, machine: &dyn Machine) -> Result<(), Unknown> {
         let oldest = self.with(&piece, machine).ok_or_else(apart)?;
         self.pieces.push(piece);
@@ -82,18 +82,18 @@ impl Trail {
         Ok(())
     }
 
-    /// Checks a piece that the trail leads to and nothing is read behind.
+    /// Checks a piece at the end of the trail, from which nothing else is read.
     ///
     /// # Errors
-    /// It need not fit to them.
+    /// The piece may not fit the others.
     pub fn ends_at(&self, piece: &Piece, machine: &dyn Machine) -> Result<(), Unknown> {
         self.with(piece, machine).map(|_| ()).ok_or_else(apart)
     }
 
-    /// Checks that `value` was there when all that led to it was.
+    /// Checks that `value` existed together with everything that led to it.
     ///
     /// # Errors
-    /// It need not have been.
+    /// It may not have.
     pub fn check(led_by: &[&Value], value: &Value, machine: &dyn Machine) -> Result<(), Unknown> {
         let mut trail = Trail::default();
         let pieces = led_by.iter().filter_map(|value| Piece::of(value));
@@ -106,7 +106,7 @@ impl Trail {
         }
     }
 
-    /// The age of all pieces together, if all were there when the oldest was seen.
+    /// Returns the age of all pieces together, if all of them existed when the oldest was seen.
     fn with(&self, piece: &Piece, machine: &dyn Machine) -> Option<Certainty> {
         let before = self.oldest.unwrap_or(piece.certainty);
         let oldest = before.and(piece.certainty);
@@ -119,13 +119,13 @@ impl Trail {
     }
 }
 
-/// Why something is not known of which each part is.
+/// Why a value is unknown although each of its parts is known.
 #[must_use]
 pub fn apart() -> Unknown {
     Unknown::because(APART)
 }
 
-/// Why parts are not shown of which each is known, or stale.
+/// Why a value is not shown although each of its parts is known or stale.
 pub const APART: &str = "its parts were last seen at different events";
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
     use super::{Piece, Trail};
     use crate::machine::{Certainty, Machine, Register, Unknown};
 
-    /// At events 10 to 20 only the first 100 bytes were what they are.
+    /// At events 10 to 20, only the first 100 bytes were the same as now.
     struct Halves;
 
     impl Machine for Halves {
@@ -178,20 +178,20 @@ mod tests {
                 ],
                 Some(ten),
             ),
-            // The header was something else then.
+            // The header was different at that event.
             (vec![at(96, 8, Certainty::Known), at(200, 8, ten)], None),
             (vec![at(200, 8, ten), at(96, 8, twenty)], None),
             (
                 vec![at(8, 8, ten), at(16, 8, twenty), at(300, 8, twenty)],
                 None,
             ),
-            // Of one age they need no witness.
+            // Pieces of one age fit without further knowledge.
             (vec![at(200, 8, twenty), at(300, 8, twenty)], Some(twenty)),
             (
                 vec![at(200, 8, Certainty::Known), at(300, 8, Certainty::Known)],
                 Some(Certainty::Known),
             ),
-            // Registers have no past.
+            // The past of registers is unknown.
             (
                 vec![Piece::elsewhere(Certainty::Known), at(8, 8, ten)],
                 None,

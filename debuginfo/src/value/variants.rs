@@ -1,12 +1,12 @@
-//! Members that a structure has only sometimes: those of the variant that its discriminant chooses (Ada's, Pascal's records).
+//! Members that exist only in the variant selected by a discriminant (Ada and Pascal records).
 
 use super::{Look, Value, ValueError, inside, number};
 use crate::types::{Branch, Language, Member, Shape, VariantPart, member_of};
 
-/// Returns the members of the live variants, in the order of the source; none of what has no variants.
+/// Returns the members of the active variants, in source order. Empty for values without variants.
 ///
 /// # Errors
-/// A discriminant is not known.
+/// A discriminant is unknown.
 pub fn live_members(value: &Value, look: &Look<'_>) -> Result<Vec<Member>, ValueError> {
     let ty = value.ty.strip();
     let mut live = Vec::new();
@@ -17,7 +17,7 @@ pub fn live_members(value: &Value, look: &Look<'_>) -> Result<Vec<Member>, Value
     else {
         return Ok(live);
     };
-    // Rust's enums are their variants, and have no other members.
+    // A Rust enum consists of its variants and has no other members.
     if ty.language() == Language::Rust {
         return Ok(live);
     }

@@ -1,4 +1,4 @@
-//! Builds the test programs with the system's compilers and asks other tools what is true of them.
+//! Builds the test programs with the system's compilers and queries other tools about them.
 #![allow(dead_code)]
 
 pub mod mutate;
@@ -11,7 +11,7 @@ use std::process::Command;
 use debuginfo::{Function, Module};
 use tempfile::TempDir;
 
-/// A directory for one test's files; removed when dropped, kept when the test fails.
+/// A directory for one test's files. It is removed when dropped and kept when the test fails.
 pub struct Bench {
     dir: Option<TempDir>,
 }
@@ -32,7 +32,7 @@ impl Bench {
         self.dir().join(name)
     }
 
-    /// Writes a source file of the test itself.
+    /// Writes a source file that the test contains.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).expect("a writable temporary directory");
@@ -63,7 +63,7 @@ impl Drop for Bench {
     }
 }
 
-/// A file of `debuginfo/tests/programs`; tests of the crates above use them, too.
+/// Returns the path of a file of `debuginfo/tests/programs`. Tests of the crates above also use these files.
 pub fn program(name: &str) -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let crates = crates.expect("the crate lies in a workspace");
@@ -80,12 +80,12 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs a tool with arguments and a file at the end.
+/// Runs a tool with arguments, followed by a file.
 pub fn tool(name: &str, args: &[&str], file: &Path) -> String {
     run(Command::new(name).env("LC_ALL", "C").args(args).arg(file))
 }
 
-/// The module of `altlink.s` and, beside it, its supplementary file as dwz would have made it.
+/// Returns the module of `altlink.s` and, next to it, its supplementary file as dwz would make it.
 pub fn with_supplement(bench: &Bench) -> (PathBuf, PathBuf) {
     let options = ["-shared", "-nostdlib"];
     let module = bench.compile("gcc", &program("altlink.s"), "altlink.so", &options);
@@ -93,7 +93,7 @@ pub fn with_supplement(bench: &Bench) -> (PathBuf, PathBuf) {
     (module, supplement)
 }
 
-/// The most memory that this process ever had, in KiB.
+/// Returns the peak memory use of this process, in KiB.
 pub fn peak_memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|l| l.starts_with("VmHWM:"));
@@ -106,10 +106,10 @@ pub fn open(path: &Path) -> Module {
     Module::open(path).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The function with this readable name or mangled linker name; there must be exactly one.
+/// Returns the only function with this readable name or mangled linker name.
 pub fn function<'m>(module: &'m Module, name: &str) -> &'m Function {
     let list = &module.functions().list;
-    // Optimisers append to the names of functions whose parameters they changed.
+    // Optimisers append suffixes to the names of functions whose parameters they changed.
     let is_linkage = |f: &Function| {
         let rest = f.linkage.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

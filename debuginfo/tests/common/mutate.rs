@@ -1,6 +1,6 @@
 //! Changes files at random, from a fixed seed.
 
-/// A generator of numbers that are the same on every run (xorshift64*).
+/// A random number generator with the same sequence on every run (xorshift64*).
 pub struct Random(u64);
 
 impl Random {
@@ -8,7 +8,7 @@ impl Random {
         Random(seed.max(1))
     }
 
-    /// A number below `bound`, which is at least 1.
+    /// Returns a number below `bound`, which is at least 1.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -18,8 +18,8 @@ impl Random {
     }
 }
 
-/// The parts of an input that changes are aimed at: of an ELF file that begins at `start` its header, its section
-/// headers and each section; else all of it.
+/// Returns the parts of an input to change: the header, the section headers and each section of an ELF file that begins
+/// at `start`, or else all of the input.
 pub fn targets(input: &[u8], start: usize) -> Vec<(usize, usize)> {
     let word = |at: usize, len: usize| {
         let bytes = input.get(start + at..start + at + len)?;
@@ -44,7 +44,7 @@ pub fn targets(input: &[u8], start: usize) -> Vec<(usize, usize)> {
     targets
 }
 
-/// Changes, cuts, doubles or moves a few bytes, mostly inside one of `targets`.
+/// Changes, cuts, doubles or moves a few bytes, mostly in one of `targets`.
 pub fn mutate(bytes: &mut Vec<u8>, targets: &[(usize, usize)], random: &mut Random) {
     for _ in 0..1 + random.below(5) {
         let (from, to) = targets[random.below(targets.len())];
@@ -60,7 +60,8 @@ pub fn mutate(bytes: &mut Vec<u8>, targets: &[(usize, usize)], random: &mut Rand
             6 | 7 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.below(5)],
             8 => bytes[at..end].fill(0xff),
             9 => bytes[at..end].rotate_left((end - at) / 2),
-            // What follows moves, so that headers point beside their sections; rarer, because most becomes nonsense.
+            // The rest moves, so headers no longer point to their sections. This is rarer, because most of the file
+            // becomes nonsense.
             10 if random.below(4) == 0 => drop(bytes.drain(at..end)),
             11 if random.below(4) == 0 => bytes.truncate(at),
             _ => bytes[at..end].fill(0),

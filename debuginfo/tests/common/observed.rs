@@ -1,4 +1,4 @@
-//! What a running program says it passes, next to what gdb sees in registers and memory.
+//! Collects the values that a running program prints, and what gdb finds in registers and memory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -28,14 +28,14 @@ pub struct Return {
 
 /// One run of a program.
 pub struct Observed {
-    /// Function, parameter, bytes: as the program printed them.
+    /// Function, parameter, bytes, as printed by the program.
     pub args: Vec<(String, String, Vec<u8>)>,
     pub results: Vec<(String, Vec<u8>)>,
     pub entries: HashMap<u64, Entry>,
     pub returns: HashMap<u64, Return>,
 }
 
-/// Runs the program twice: alone, to hear which functions it calls, and under gdb with their addresses.
+/// Runs the program twice: alone, to learn which functions it calls, and under gdb with their addresses.
 pub fn observe(path: &Path, module: &Module, main: u64) -> Observed {
     let mut observed = Observed {
         args: Vec::new(),
@@ -135,7 +135,7 @@ impl Entry {
         }
     }
 
-    /// The bytes found where the parameter is said to be; as many as `len` if there are.
+    /// Returns the bytes at the parameter's stated place, up to `len`.
     pub fn value(&self, param: &Param, len: usize) -> Vec<u8> {
         let mut value = self.at(param.place, param.indirect);
         if let Some(second) = param.place2 {
@@ -157,7 +157,7 @@ impl Return {
         }
     }
 
-    /// The bytes found where the result is said to be.
+    /// Returns the bytes at the result's stated place.
     pub fn value(&self, place: RetPlace, len: usize) -> Vec<u8> {
         let mut value = match place {
             RetPlace::Regs(first, None) => self.register(first),
@@ -176,7 +176,7 @@ impl Return {
     }
 }
 
-/// Compares everything the program told with the places in `module`; returns how many values were compared.
+/// Compares everything that the program printed with the places in `module`. Returns the number of values compared.
 ///
 /// `lenient` names functions whose places may be unknown (but never wrong).
 pub fn compare(module: &Module, observed: &Observed, lenient: &[&str]) -> usize {

@@ -1,4 +1,4 @@
-//! What readelf, nm, objdump and gdb say of a file.
+//! Reads what readelf, nm, objdump and gdb report about a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::{hex, program, run, tool};
 /// Address, size, name without version, and whether it is an indirect function.
 pub type ToolSymbol = (u64, u64, String, bool);
 
-/// All defined function symbols of both tables, by readelf.
+/// Returns all defined function symbols of both tables, from readelf.
 pub fn symbols(path: &Path) -> BTreeSet<ToolSymbol> {
     let output = tool("readelf", &["-sW"], path);
     let symbol = |line: &str| {
@@ -38,7 +38,7 @@ pub fn symbols(path: &Path) -> BTreeSet<ToolSymbol> {
     output.lines().filter_map(symbol).collect()
 }
 
-/// Stubs with the names that objdump gives them, `@plt` and versions taken off.
+/// Returns the stubs with objdump's names, without `@plt` and versions.
 pub fn plt(path: &Path) -> BTreeMap<u64, String> {
     let sections = tool("readelf", &["-SW"], path);
     let names = [".plt", ".plt.sec", ".plt.got"];
@@ -58,14 +58,14 @@ pub fn plt(path: &Path) -> BTreeMap<u64, String> {
     output.lines().filter_map(stub).collect()
 }
 
-/// The build id by readelf.
+/// Returns the build id, from readelf.
 pub fn build_id(path: &Path) -> Option<String> {
     let output = tool("readelf", &["-n"], path);
     let mut lines = output.lines();
     lines.find_map(|l| l.trim().strip_prefix("Build ID: ").map(str::to_owned))
 }
 
-/// Demangled names by address, as nm writes them.
+/// Returns demangled names by address, as nm writes them.
 pub fn demangled(path: &Path) -> BTreeMap<u64, Vec<String>> {
     let output = tool("nm", &["-C", "--defined-only"], path);
     let mut names = BTreeMap::<u64, Vec<String>>::new();
@@ -81,7 +81,7 @@ pub fn demangled(path: &Path) -> BTreeMap<u64, Vec<String>> {
     names
 }
 
-/// What gdb says of one function.
+/// What gdb reports about one function.
 #[derive(Debug)]
 pub struct Described {
     pub file: String,

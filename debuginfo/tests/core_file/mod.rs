@@ -1,6 +1,7 @@
-//! A core file as a machine: the threads' registers, the memory that was dumped, and for what was not, the mapped files.
+//! A core file as a machine: the threads' registers and the dumped memory. Memory that was not dumped comes from the
+//! mapped files.
 //!
-//! For tests, which write core files with gdb: what is bad in one is a panic.
+//! It is meant for tests, which write core files with gdb, so damage is a panic.
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
@@ -14,12 +15,12 @@ const PT_NOTE: u32 = 4;
 const NT_PRSTATUS: u32 = 1;
 const NT_FPREGSET: u32 = 2;
 const NT_FILE: u32 = 0x4649_4c45;
-/// Where the registers lie in the note of a thread, and its number.
+/// Offsets of the registers and of the thread's number in the note of a thread.
 const REGISTERS_AT: usize = 112;
 const TID_AT: usize = 32;
-/// Where xmm0 lies in the note with the vector registers.
+/// Offset of xmm0 in the note with the vector registers.
 const XMM_AT: usize = 160;
-/// The note's order of the registers, as DWARF numbers; what has none is left out.
+/// DWARF numbers of the registers, in the order of the note. `None` for those without a number.
 const ORDER: [Option<u16>; 27] = [
     Some(15),
     Some(14),
@@ -57,7 +58,7 @@ pub struct Thread {
     vectors: Vec<[u8; 16]>,
 }
 
-/// A file that was mapped.
+/// A mapped file.
 struct FileMapping {
     start: u64,
     end: u64,
@@ -147,7 +148,7 @@ impl CoreFile {
         }
     }
 
-    /// Opens the mapped files and makes modules of those that are.
+    /// Opens the mapped files and makes modules of those that are ELF modules.
     fn map(&mut self) {
         let mut ranges: Vec<(PathBuf, u64, u64)> = Vec::new();
         for mapping in &self.mappings {
@@ -177,7 +178,7 @@ impl CoreFile {
         self.space = AddressSpace::new(modules);
     }
 
-    /// The machine of the thread with this number.
+    /// Returns the machine of the thread with this number.
     pub fn thread(&self, tid: u32) -> CoreThread<'_> {
         let thread = self.threads.iter().find(|t| t.tid == tid);
         CoreThread {

@@ -86,7 +86,7 @@ NOIPA void nothing (void) { __asm__ volatile (""); }
 NOIPA int old_style (a, b, c) int a; double b; char * c; { return a + (int) b + (c != 0); }
 NOIPA int unprototyped () { return 7; }
 
-/* Functions that optimisers change: one argument always the same, one never used, a pointer only read through. */
+/* Functions that optimisers change: a constant argument, an unused argument, a pointer that is only read through. */
 static int __attribute__ ((noinline)) changed (int same, int unused, struct longs * through, int kept, double real) { return same * kept + (int) through->a + (int) real; }
 static long __attribute__ ((noinline)) pure_unused (long first, long second, long third) { return first ^ third; }
 static void __attribute__ ((noinline)) ignored_result_helper (int * p) { *p += 1; }

@@ -2,7 +2,7 @@
 use std::convert::Infallible;
 
 fn tell<T>(kind: &str, function: &str, name: &str, value: &T) {
-    // SAFETY: the bytes of a value, while it is borrowed; types with padding are not passed in.
+    // SAFETY: the bytes of a value that stays borrowed; callers pass no types with padding.
     let bytes = unsafe { std::slice::from_raw_parts((value as *const T).cast::<u8>(), size_of::<T>()) };
     let text: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
     println!("{kind}\targuments::{function}\t{name}\t{text}");

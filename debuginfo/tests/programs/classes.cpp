@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-// Larger than two words: in memory by value.
+// Larger than two words: passed by value in memory.
 struct Large { long a, b, c; };
 struct LargeFloats { double a[3]; };
 struct Packed { char c; long l; } __attribute__ ((packed));
@@ -19,9 +19,9 @@ struct Mixed { float f; int i; double d; };
 struct Bits { unsigned a : 3; unsigned b : 29; long c : 40; };
 // A template is never a copy constructor.
 struct CopiesTemplate { long v; CopiesTemplate (long v) : v (v) {} template <typename T> CopiesTemplate (T & o) : v (o.v + 1) {} CopiesTemplate (const CopiesTemplate &) = default; };
-// A copy constructor that takes a reference to what is not constant.
+// A copy constructor that takes a non-const reference.
 struct CopiesMutable { long v; CopiesMutable (long v) : v (v) {} CopiesMutable (CopiesMutable & o) : v (o.v) { asm volatile (""); } };
-// One with a default argument behind the reference is a copy constructor as well.
+// A constructor with a default argument after the reference is a copy constructor, too.
 struct CopiesMore { long v; CopiesMore (long v) : v (v) {} CopiesMore (const CopiesMore & o, int more = 0) : v (o.v + more) { asm volatile (""); } };
 struct MovesOnly { long v; MovesOnly (long v) : v (v) {} MovesOnly (MovesOnly &&) = default; MovesOnly & operator= (const MovesOnly &) = delete; };
 struct Outer { struct Inner { long v; Inner (long v) : v (v) {} Inner (const Inner & o) : v (o.v) { asm volatile (""); } }; Inner inner; };

@@ -1,4 +1,4 @@
-// Numbers with the highest bit of a byte set: what the compiler writes about them has no sign.
+// Numbers with the highest bit of a byte set. The compiler writes them without a sign.
 enum Plain { LOW = 1, HIGH = 200, HIGHER = 40000 };
 enum Small : unsigned char { FEW = 3, MANY = 0xc8 };
 enum Signed : int { MINUS = -5, TOP = 0x80 };

@@ -1,4 +1,4 @@
-// A text of the C++ library that only the library makes: clang says no more than that there is such a type.
+// A string of the C++ library that only the library instantiates: clang only declares its type.
 #include <string>
 
 std::string text = "only";

@@ -1,4 +1,4 @@
-// Values of every kind, looked at from the function that calls stop_here.
+// Values of every kind, read in the function that calls stop_here.
 #include <cstddef>
 
 enum Color { RED, GREEN = 5, BLUE = -3 };

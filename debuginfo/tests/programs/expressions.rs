@@ -1,4 +1,4 @@
-// Values of every kind of Rust, looked at from the function that calls stop_here.
+// Rust values of every kind, read in the function that calls stop_here.
 #[derive(Debug)]
 #[allow(dead_code)]
 enum Shape {

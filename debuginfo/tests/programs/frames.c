@@ -1,4 +1,4 @@
-/* Stops in many ways of being called; `stop_here` is where a debugger looks at the stack. */
+/* Calls `stop_here`, where a debugger reads the stack, in many ways. */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Names in scope and out of it, with others of the same name in a library: see tests/names.rs. */
+/* Names in scope and out of scope, and equal names in a library: see tests/names.rs. */
 enum color { RED = 1, GREEN = 6, BLUE = 8 };
 enum { UNNAMED = 12 };
 

@@ -1,4 +1,4 @@
-// Enumerators and names of C++, none of whose types a variable in scope has: see tests/names.rs.
+// C++ enumerators and names. No variable in scope has their types: see tests/names.rs.
 namespace paint {
 enum Plain { Thin = 2, Thick = 5 };
 enum class Colour : unsigned char { Red = 1, Green = 6 };

@@ -1,4 +1,4 @@
-//! Enumerators of Rust, and names of functions: see tests/names.rs.
+//! Enumerators in Rust and names of functions: see tests/names.rs.
 use std::hint::black_box;
 
 #[derive(Clone, Copy)]

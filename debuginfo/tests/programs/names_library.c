@@ -1,4 +1,4 @@
-/* What names.c has no name for, or another thing of the same name. */
+/* Names that names.c lacks, or uses for something else. */
 static int token = 1000;
 static int hoard = 2000;
 int shared = 3000;

@@ -1,4 +1,4 @@
-// Templates, overloads and operators, for breakpoints by what people leave out of names.
+// Templates, overloads and operators, for breakpoints on partial names.
 #include <cstdio>
 #include <string>
 #include <vector>

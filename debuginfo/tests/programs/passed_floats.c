@@ -1,4 +1,4 @@
-// Floating-point arguments that their functions have no use for after a call: the callers know what they were.
+// Floating-point arguments that their functions no longer use after a call. The callers know their values.
 __attribute__ ((noinline)) void stop (void) { __asm__ volatile ("" ::: "memory"); }
 
 __attribute__ ((noinline)) double inner (double x, float y, long n)

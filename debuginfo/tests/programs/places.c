@@ -1,4 +1,4 @@
-/* Functions of many shapes, for breakpoints on them: with arrays whose length the program decides, which give their unit
+/* Functions of many shapes, for breakpoints on them: with arrays of variable length, which give their unit
    location lists, arguments of every class on the stack, large frames and small ones. */
 #include <stdio.h>
 #include <string.h>

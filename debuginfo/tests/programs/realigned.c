@@ -1,4 +1,4 @@
-// Frames that are aligned anew, with parameters in registers and on the stack.
+// Realigned frames, with parameters in registers and on the stack.
 long plain (int a, int b, int c, int d, int e, int f, int g, short h, long double ld)
 {
   volatile char local[48];

@@ -1,4 +1,4 @@
-// A library small enough to be damaged thousands of times: each kind of entry that the readers look at occurs.
+// A library small enough to be damaged thousands of times. It has each kind of DIE that the crate reads.
 enum colour { RED, GREEN = 7, BLUE = -3 };
 struct pair { double x; int y : 5; int z : 11; };
 union either { long whole; char parts[8]; };

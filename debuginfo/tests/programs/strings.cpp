@@ -1,4 +1,4 @@
-// Texts of the C++ library as arguments. Made from iterators, their constructor is the program's own.
+// Strings of the C++ library as arguments. They are made from iterators, so the program has the constructor itself.
 #include <string>
 #include <vector>
 

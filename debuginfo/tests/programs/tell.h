@@ -1,4 +1,4 @@
-/* The program's side of the argument tests: the caller prints the bytes that it passes and gets back. */
+/* The program's side of the argument tests: the caller prints the bytes that it passes and receives. */
 #include <stdio.h>
 
 #define NOIPA __attribute__((noipa))
@@ -15,7 +15,7 @@ tell (const char * kind, const char * function, const char * name, const void * 
   printf ("\n");
 }
 
-/* "ARG": the next call of the function gets this value for this parameter. "RET": the last call returned this. */
+/* "ARG": the next call of the function passes this value for this parameter. "RET": the last call returned this. */
 #define ARG(function, name) tell ("ARG", function, #name, &name, sizeof (name))
 #define ARG_BYTES(function, name, size) tell ("ARG", function, #name, &name, size)
 #define RET(function, value) tell ("RET", function, "-", &value, sizeof (value))

@@ -1,4 +1,4 @@
-// Containers before their constructors ran: what the stack held before is no vector.
+// Containers before their constructors ran: the previous contents of the stack are not a vector.
 #include <cstring>
 #include <map>
 #include <string>
@@ -16,7 +16,7 @@ int main() {
   alignas(16) static unsigned char wide_raw[64];
   auto &ss = *reinterpret_cast<std::vector<std::string> *>(raw);
   auto &nested = *reinterpret_cast<std::vector<std::vector<Wide>> *>(wide_raw);
-  // From text of the program, which is no string, up to where nothing is.
+  // The elements are the contents of `junk`, which are not strings.
   unsigned long first[3] = {reinterpret_cast<unsigned long>(&std::memcpy) & ~31ul, 0, 0};
   static unsigned long junk[4096];
   for (unsigned long n = 0; n < 4096; n++) junk[n] = n % 3 == 0 ? reinterpret_cast<unsigned long>(&junk[n & 7]) : n << 20;

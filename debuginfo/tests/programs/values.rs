@@ -1,4 +1,4 @@
-//! Values of every kind that Rust adds, in a frame that stops in `stop`.
+//! Values of the kinds that are specific to Rust, in a frame that stops in `stop`.
 use std::hint::black_box;
 
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Fuzzes the readers of expressions and log messages through `expr::fuzzing::expression`.
+//! Fuzzes the parsers of expressions and log messages through `expr::fuzzing::expression`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,8 +1,9 @@
-//! `args`: what a function was given, by number.
+//! `args`: the arguments of a function, by number.
 //!
-//! `args[N]` is what came in the N-th integer argument register (rdi, rsi, rdx, rcx, r8, r9, from 0). At the function's
-//! first instruction it is that register, of the type that the debug information states, or a signed number of 64 bits
-//! where it states none. Further inside it is the parameter that came there, as it is now. A variable called `args` hides it.
+//! `args[N]` is the value passed in the N-th integer argument register (rdi, rsi, rdx, rcx, r8, r9, from 0). At the
+//! function's first instruction, it is that register, with the type that the debug information states, or else as a
+//! signed 64-bit number. Later in the function, it is the current value of the parameter passed there. A variable
+//! called `args` hides it.
 
 use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::operand::number_value;
@@ -23,16 +24,16 @@ const REGISTERS: [Register; 6] = [
     Register(9),
 ];
 
-/// Where an argument is.
+/// The place of an argument.
 pub(super) enum Argument {
-    /// In its register, at the function's first instruction.
+    /// Its register, at the function's first instruction.
     Register(Type, Register),
-    /// Where the parameter is now.
+    /// The parameter's current place.
     Variable(Variable),
 }
 
 impl Evaluator<'_> {
-    /// Whether an expression is the word `args` in its special meaning.
+    /// Returns whether an expression is the word `args` with its special meaning.
     pub(super) fn means_arguments(&self, expr: &Expr) -> bool {
         matches!(&expr.kind, ExprKind::Name(name) if name == "args")
             && self.variable("args").is_none()
@@ -53,7 +54,6 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Where an argument is.
     pub(super) fn argument_place(&self, number: i128) -> Result<Argument, Diagnostic> {
         if !is_register(number) {
             return Err(Diagnostic::new(format!("no argument {number}"))
@@ -79,7 +79,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// The parameter that comes in an integer register, if all of it does.
+    /// Returns the parameter passed in an integer register, if the register holds all of it.
     fn parameter(&self, entry: u64, index: usize) -> Option<Param> {
         let mapped = self.look.space.at(entry)?;
         let svma = mapped.svma(entry);
@@ -104,7 +104,7 @@ impl Evaluator<'_> {
             .or_else(|| base_of(&parameter.kind))
     }
 
-    /// How many arguments there are, as far as the debug information says.
+    /// Returns the number of arguments, according to the debug information.
     pub(super) fn argument_count(&self) -> Option<Value> {
         let frame = self.context.frames.get(self.context.index)?;
         let entry = frame.function_entry?;

@@ -1,4 +1,4 @@
-//! Operators on values: numbers, pointers, texts.
+//! Operators on values: numbers, pointers, strings.
 
 use std::cmp::Ordering;
 
@@ -96,7 +96,7 @@ impl Evaluator<'_> {
         (right, right_at): (&Value, Span),
         at: Span,
     ) -> Answer<Value> {
-        // A pointer to something that is no longer there is better than nothing to look at.
+        // If an operand cannot be read, that reason is more helpful than the types.
         for (value, at) in [(left, left_at), (right, right_at)] {
             if let Err(why) = value.known_bytes() {
                 return Err(self.unusable(value, why, at));
@@ -112,7 +112,7 @@ fn compared(op: BinaryOp, order: Ordering, certainty: Certainty) -> Value {
     number_value(Number::Bool(ordered(op, Some(order))), certainty)
 }
 
-/// The bytes by which a pointer moves when 1 is added; `void` counts as a byte, as in GNU C.
+/// Returns the bytes by which a pointer moves when 1 is added. `void` counts as one byte, as in GNU C.
 fn step(pointer: &Type, at: Span) -> Answer<u64> {
     let target = pointer.strip().target();
     let Some(target) = target else { return Ok(1) };

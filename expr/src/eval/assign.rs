@@ -1,4 +1,4 @@
-//! Assignments: from a place and a value to the bytes that have to be written.
+//! Assignments: converts a place and a value to the bytes to write.
 
 use crate::ast::{Expr, ExprKind, Span, UnaryOp};
 use crate::eval::operand::Operand;
@@ -12,10 +12,10 @@ use debuginfo::{Diagnostic, Register};
 use values::containers::{self, Room};
 use values::{Write, WriteTarget, encode, encode_value, writes};
 
-/// Says what has to be written for an assignment. Nothing is written here.
+/// Returns the writes for an assignment. Writes nothing itself.
 ///
 /// # Errors
-/// The place or the value cannot be had, the value does not fit the place, or the place cannot be written.
+/// The place or the value cannot be evaluated, the value does not fit the place, or the place cannot be written.
 pub fn assign(assignment: &Assignment, context: &Context<'_>) -> Result<Vec<Write>, EvalError> {
     with_evaluator(context, |evaluator| {
         let place = evaluator.place(&assignment.place)?;
@@ -24,8 +24,8 @@ pub fn assign(assignment: &Assignment, context: &Context<'_>) -> Result<Vec<Writ
     })
 }
 
-/// Says what has to be written for a place to get the value that `text` means: an expression, or what stands for a value of
-/// the place's type, such as the name of an enumerator, or a text as it is for a string.
+/// Returns the writes that give a place the value of `text`. `text` is an expression, a notation for a value of the
+/// place's type such as the name of an enumerator, or the raw contents of a string.
 ///
 /// # Errors
 /// As for [`assign`].
@@ -53,7 +53,7 @@ pub fn assign_value(
 }
 
 impl Evaluator<'_> {
-    /// What is assigned to: something that has a place.
+    /// Evaluates the target of an assignment, which must have a place.
     fn place(&self, expr: &Expr) -> Answer<Value> {
         let is_place = matches!(
             &expr.kind,
@@ -73,13 +73,13 @@ impl Evaluator<'_> {
         if value.is_optimized_out() {
             return Err(optimized_out(expr));
         }
-        // A reference is a name for what it refers to.
+        // A reference is a name for its target.
         value
             .unreferenced(&self.look)
             .map_err(|e| self.unusable(&value, e, expr.at))
     }
 
-    /// What has to be written for `place`, which was written as `target`, to get `value`, which was written as `expr`.
+    /// Returns the writes that give `place`, written as `target`, the value `value`, written as `expr`.
     fn change(
         &self,
         target: &Expr,
@@ -100,7 +100,7 @@ impl Evaluator<'_> {
         self.writes(target, place, &bytes)
     }
 
-    /// What has to be written for `place` to hold the text itself, or what else a text stands for there.
+    /// Returns the writes that make `place` hold the text itself, or the value that the text denotes there.
     fn as_it_is(&self, target: &Expr, place: &Value, text: &str) -> Option<Vec<Write>> {
         if let Some(room) = self.room(place, target.at).ok()? {
             return text_writes(&room, &place.ty, text.as_bytes()).ok();
@@ -110,7 +110,7 @@ impl Evaluator<'_> {
         self.writes(target, place, &bytes).ok()
     }
 
-    /// Where the characters of a string are.
+    /// Returns the place of a string's characters.
     fn room(&self, place: &Value, at: Span) -> Answer<Option<Room>> {
         let room = containers::room(place, &self.look).transpose();
         room.map_err(|why| {
@@ -119,7 +119,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// The bytes of `value` as one of the type of `place`.
+    /// Returns the bytes of `value`, converted to the type of `place`.
     fn bytes_for(&self, place: &Value, value: &Value, expr: &Expr) -> Answer<Vec<u8>> {
         let at = expr.at;
         let ty = place.ty.strip();
@@ -155,7 +155,7 @@ impl Evaluator<'_> {
         Ok(found)
     }
 
-    /// A register of a caller is where the functions that it called saved it.
+    /// A caller's register is where its callees saved it.
     fn redirect(&self, write: &mut Write, expr: &Expr) -> Answer<()> {
         let WriteTarget::Register(register) = write.target else {
             return Ok(());
@@ -169,7 +169,7 @@ impl Evaluator<'_> {
             write.target = WriteTarget::Memory(address);
             return Ok(());
         }
-        // What the inner functions did not touch is still in the register itself.
+        // If the callees did not change it, it is still in the register itself.
         let kept = frame.registers.get(register).is_ok()
             && ![Register::RSP, Register::RIP].contains(&register);
         match kept {
@@ -195,7 +195,7 @@ fn optimized_out(expr: &Expr) -> EvalError {
     EvalError::new(expr.at, message)
 }
 
-/// What has to be written for a string to become `text`.
+/// Returns the writes that change a string to `text`.
 fn text_writes(room: &Room, ty: &Type, text: &[u8]) -> Result<Vec<Write>, Diagnostic> {
     let len = text.len() as u64;
     if len > room.capacity {
@@ -224,7 +224,7 @@ fn text_writes(room: &Room, ty: &Type, text: &[u8]) -> Result<Vec<Write>, Diagno
     Ok(writes)
 }
 
-/// A text as the contents of an array of characters.
+/// Returns a text as the contents of a character array.
 fn text_for(ty: &Type, text: &[u8]) -> Result<Vec<u8>, Diagnostic> {
     let is_array = ty.kind() == TypeKind::Array && ty.element().is_some_and(|e| is_character(&e));
     if !is_array {

@@ -1,4 +1,4 @@
-//! Calls: a few that need no call, conversions written as calls, and functions of the program.
+//! Calls: functions that are computed without a call, conversions written as calls, and functions of the program.
 
 use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::operand::number_value;
@@ -7,14 +7,14 @@ use crate::number::{IntKind, Number};
 use debuginfo::types::{Language, TypeKind};
 use debuginfo::value::Value;
 
-/// Functions on texts that are answered without calling them.
+/// String functions that are computed without a call.
 const TEXT_FUNCTIONS: [&str; 4] = ["strlen", "_strlen", "strcmp", "_streq"];
-/// Methods that only look at how something is.
+/// Methods that only read.
 const LOOKS: [&str; 9] = [
     "len", "size", "length", "is_empty", "empty", "is_some", "is_none", "is_ok", "is_err",
 ];
 
-/// Tells whether a call may be answered without calling anything, by the function's name alone.
+/// Returns whether the function's name alone shows that a call may be computed without calling anything.
 pub(super) fn is_answered(function: &Expr, arguments: &[Expr]) -> bool {
     match &function.kind {
         ExprKind::Name(name) => {
@@ -50,7 +50,7 @@ impl Evaluator<'_> {
         {
             return Ok(found);
         }
-        // What is no member may be a method.
+        // If there is no such member, it may be a method.
         if let (ExprKind::Member { of, name, .. }, Err(_)) = (&function.kind, &target)
             && let Some(result) = self.method_call((of, name), arguments, at)?
         {
@@ -66,7 +66,7 @@ impl Evaluator<'_> {
         result.map_err(|why| EvalError::new(at, why))
     }
 
-    /// The element of an array whose language writes indexes like arguments: `mat(2, 1)`.
+    /// Returns the element of an array whose language writes indexes like arguments: `mat(2, 1)`.
     fn indexed(&self, of: &Value, indexes: &[Expr], at: Span) -> Answer<Option<Value>> {
         let value = of
             .unreferenced(&self.look)
@@ -85,7 +85,7 @@ impl Evaluator<'_> {
         Ok(Some(found))
     }
 
-    /// Functions on texts that are answered without calling them.
+    /// Computes string functions without a call.
     fn known_function(&self, function: &Expr, arguments: &[Expr]) -> Answer<Option<Value>> {
         let name = match &function.kind {
             ExprKind::Name(name) => name.strip_prefix("std::").unwrap_or(name),
@@ -118,7 +118,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Methods that only look at how something is.
+    /// Computes methods that only read.
     fn known_method(
         &self,
         of: &Expr,
@@ -163,7 +163,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// What is wrong with a call that has too few arguments.
+/// Returns the message for a call with the wrong number of arguments.
 #[must_use]
 pub fn miscounted(name: &str, wanted: usize, given: usize) -> String {
     let plural = if wanted == 1 { "" } else { "s" };

@@ -1,4 +1,4 @@
-//! Conversions that are asked for.
+//! Explicit conversions.
 
 use crate::ast::Span;
 use crate::eval::operand::{Operand, int_kind};
@@ -8,7 +8,7 @@ use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
 
 impl Evaluator<'_> {
-    /// Converts a value to a type: numbers and pointers by their value, other things by looking at them anew.
+    /// Converts a value to a type. Numbers and pointers are converted by value. Other values are reinterpreted.
     pub(super) fn convert(&self, value: &Value, ty: &Type, at: Span) -> Answer<Value> {
         let stripped = ty.strip();
         if let Some(bytes) = self.converted(value, &stripped, at)? {
@@ -19,7 +19,7 @@ impl Evaluator<'_> {
         values::cast(value, ty, &self.look).map_err(failed(at))
     }
 
-    /// The bytes of a number or pointer as another number or pointer.
+    /// Returns the bytes of a number or pointer, converted to another number or pointer type.
     fn converted(&self, value: &Value, ty: &Type, at: Span) -> Answer<Option<Vec<u8>>> {
         let kind = ty.kind();
         let is_scalar = matches!(kind, TypeKind::Pointer | TypeKind::Float | TypeKind::Bool);

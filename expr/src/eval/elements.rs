@@ -12,9 +12,9 @@ use debuginfo::value::{Look, MAX_BYTES, Value};
 use values::Children;
 use values::containers::Container;
 
-/// Elements of a container that are looked through.
+/// Elements of a container that are searched, at most.
 const MAX_ELEMENTS: usize = 1 << 16;
-/// References and wrappers that are looked through for elements.
+/// References and wrappers followed to find elements, at most.
 const MAX_STEPS: usize = 8;
 
 impl Evaluator<'_> {
@@ -22,7 +22,7 @@ impl Evaluator<'_> {
         self.index_by(&self.look, of, index, at)
     }
 
-    /// The same, an element of an array as `look` reads it.
+    /// Like `index`, but reads an element of an array through `look`.
     pub(super) fn index_by(
         &self,
         look: &Look<'_>,
@@ -36,7 +36,8 @@ impl Evaluator<'_> {
             return self.argument(number, at);
         }
         let key_at = (&key, index.at);
-        // In a recording a whole takes longer to be found than an element. Nothing is called twice there.
+        // In a recording, a whole value takes longer to find than an element. There are no calls, so none is made
+        // twice.
         let unread = match self.context.calls.is_none() && !self.look.machine.is_symbolic() {
             true => self.holder(of).ok().filter(leads_to_elements),
             false => None,
@@ -46,7 +47,7 @@ impl Evaluator<'_> {
             Some(found) => found,
             None => self.element_by(look, &self.value(of)?, key_at, of.at)?,
         };
-        // Which element is meant depends on the moment too.
+        // The selected element depends on the moment, too.
         if !matches!(index.kind, ExprKind::Literal(_)) {
             self.compute_with(&found);
         }
@@ -110,7 +111,8 @@ impl Evaluator<'_> {
         Err(EvalError::new(at, message))
     }
 
-    /// A reference of Rust to something that has elements itself; all other pointers are arrays in C's way.
+    /// Returns whether the type is a Rust reference to something with elements of its own. All other pointers are
+    /// arrays as in C.
     fn refers_to_elements(&self, ty: &Type) -> bool {
         is_rust_reference(ty)
             && ty.strip().target().is_some_and(|target| {
@@ -119,7 +121,7 @@ impl Evaluator<'_> {
             })
     }
 
-    /// An element as the container's printer knows it; else what the value stands for.
+    /// Returns an element found by the container's printer, or else the value that the printer shows instead.
     fn presented_element(
         &self,
         value: &Value,
@@ -190,7 +192,7 @@ impl Evaluator<'_> {
             .map_err(|_| EvalError::new(at, format!("no array has an element {number}")))
     }
 
-    /// `of[from..to]`, as an array.
+    /// Returns `of[from..to]` as an array.
     pub(super) fn range(
         &self,
         of: &Expr,
@@ -198,7 +200,7 @@ impl Evaluator<'_> {
         at: Span,
     ) -> Answer<Value> {
         let value = self.value(of)?;
-        // Of an array that is known in part only, some elements are: only what the bounds are made of counts besides.
+        // Some elements of a partly known array are known. Apart from them, only the certainty of the bounds matters.
         let mut certainty = Certainty::Known;
         let mut bound = |expr: Option<&Expr>| match expr {
             Some(expr) => {
@@ -245,7 +247,7 @@ impl Evaluator<'_> {
         Ok(row.reached_by(certainty))
     }
 
-    /// References to slices and containers, without their references.
+    /// Follows references to slices and containers.
     fn pointee_of_slices(&self, value: &Value, at: Span) -> Answer<Value> {
         let mut value = value.clone();
         for _ in 0..MAX_STEPS {
@@ -276,7 +278,7 @@ impl Evaluator<'_> {
         Ok(found.unwrap_or_else(|| super::base_type("u8")))
     }
 
-    /// `first@count`.
+    /// Returns `first@count`.
     pub(super) fn repeat(&self, first: &Expr, count: &Expr, at: Span) -> Answer<Value> {
         let value = self.value(first)?;
         let number = self.value(count)?;
@@ -288,7 +290,7 @@ impl Evaluator<'_> {
         self.row(&value, number, None, at)
     }
 
-    /// So many values that begin with `first`; `last` is known to be the last of them.
+    /// Returns `count` consecutive values, starting with `first`. `last`, if given, is the last of them.
     fn row(&self, first: &Value, count: i128, last: Option<&Value>, at: Span) -> Answer<Value> {
         let Some(address) = first.address() else {
             return Err(EvalError::new(
@@ -318,8 +320,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Tells whether the elements of a value are found without its bytes, or those are there. Descriptors of arrays are checked where
-/// all of the array is read.
+/// Returns whether the elements of a value can be found without its bytes, or its bytes are known. Array descriptors
+/// are checked when the whole array is read.
 fn leads_to_elements(value: &Value) -> bool {
     let language = value.ty.strip().language();
     let is_plain = matches!(language, Language::C | Language::Cpp | Language::Rust);

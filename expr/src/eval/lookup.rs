@@ -1,7 +1,7 @@
-//! Single names, for who has a language of its own and asks what its words stand for.
+//! Lookup of single names, for callers with a language of their own.
 //!
-//! What the debug information calls something is found as in expressions, scope by scope, so that the asker can put names
-//! of its own in between.
+//! Names from the debug information are resolved as in expressions, scope by scope. A caller can insert names of its
+//! own in between.
 
 use crate::ast::Span;
 use crate::eval::{Answer, Context, with_evaluator};
@@ -10,11 +10,11 @@ use debuginfo::value::Value;
 
 const NOWHERE: Span = Span { start: 0, end: 0 };
 
-/// Finds a variable or parameter of the frame or of one that it is inlined into, or a member of the object whose method one of
-/// these is.
+/// Finds a variable or parameter of the frame or of a frame around it that it is inlined into, or a member of the
+/// object whose method one of these frames executes.
 ///
 /// # Errors
-/// Where that member is cannot be known; the text says why.
+/// The place of that member is unknown. The text states the reason.
 pub fn find_local(name: &str, context: &Context<'_>) -> Result<Option<Value>, String> {
     told(with_evaluator(context, |evaluator| {
         evaluator.local(name, NOWHERE, evaluator.site)
@@ -38,23 +38,23 @@ pub fn find_type(text: &str, context: &Context<'_>) -> Option<Type> {
     with_evaluator(context, |evaluator| evaluator.find_type(text))
 }
 
-/// Returns how many arguments in integer registers the function of the frame has, as far as is known.
+/// Returns the number of arguments in integer registers of the frame's function, as far as it is known.
 #[must_use]
 pub fn argument_count(context: &Context<'_>) -> Option<Value> {
     with_evaluator(context, |evaluator| evaluator.argument_count())
 }
 
-/// Returns the argument that came in an integer register: 0 to 5.
+/// Returns the argument passed in an integer register: 0 to 5.
 ///
 /// # Errors
-/// It is not known here; the text says why.
+/// The argument is unknown here. The text states the reason.
 pub fn argument(number: i128, context: &Context<'_>) -> Result<Value, String> {
     told(with_evaluator(context, |evaluator| {
         evaluator.argument(number, NOWHERE)
     }))
 }
 
-/// Says that a name is not known, and which known one is like it.
+/// Returns the message for an unknown name, with a similar known one.
 #[must_use]
 pub fn unknown_name(name: &str, context: &Context<'_>) -> String {
     with_evaluator(context, |evaluator| evaluator.unknown_name(name).one_line())

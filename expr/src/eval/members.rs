@@ -1,4 +1,4 @@
-//! Members, what pointers of all kinds point to, and addresses.
+//! Members, targets of pointers of all kinds, and addresses.
 
 use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::names::nearest;
@@ -12,9 +12,9 @@ use debuginfo::value::{Look, MAX_NAMED, Value, ValueError};
 use debuginfo::{Certainty, Diagnostic, Machine, Register, Unknown};
 use values::Children;
 
-/// Pointers and wrappers that are looked through for a member.
+/// Pointers and wrappers followed to find a member, at most.
 const MAX_STEPS: usize = 8;
-/// Words for how many elements there are.
+/// Names for the number of elements.
 pub(super) const LENGTHS: [&str; 3] = ["len", "length", "size"];
 
 impl Evaluator<'_> {
@@ -22,7 +22,7 @@ impl Evaluator<'_> {
         self.member_by(&self.look, of, name, at)
     }
 
-    /// What has a member or an element that is asked for. What is longer than a few words is not read.
+    /// Evaluates the value whose member or element is requested. Values longer than a few words are not read.
     pub(super) fn holder(&self, of: &Expr) -> Answer<Value> {
         let machine = &Narrow(self.look.machine);
         match &of.kind {
@@ -70,7 +70,7 @@ impl Evaluator<'_> {
         self.member_of(look, &value, name, (of.at, at))
     }
 
-    /// The member `name` of a value or of what it points to, as `look` reads it.
+    /// Returns the member `name` of a value or of its target, read through `look`.
     pub(super) fn member_of(
         &self,
         look: &Look<'_>,
@@ -79,7 +79,7 @@ impl Evaluator<'_> {
         (of, at): (Span, Span),
     ) -> Answer<Value> {
         let field = match name.starts_with(|c: char| c.is_ascii_digit()) {
-            // What the debug information calls the fields of tuples.
+            // The name of a tuple field in the debug information.
             true => format!("__{name}"),
             false => name.to_owned(),
         };
@@ -89,13 +89,13 @@ impl Evaluator<'_> {
             ..self.look
         };
         let mut value = value.clone();
-        // Messages are made when there is nothing else to say: names of types take long.
+        // Messages are made only if everything else fails, because type names take long to compute.
         let (mut refused, mut without, mut near) = (None, None, None);
         for _ in 0..MAX_STEPS {
             let kind = value.kind();
             let found = match kind {
                 TypeKind::Struct | TypeKind::Class | TypeKind::Union => {
-                    // Which variant is live has to be told together with what it holds.
+                    // The active variant has to be determined together with its contents.
                     let is_one_of_several = value.ty.strip().variants().is_some();
                     let look = if is_one_of_several { &self.look } else { look };
                     Some(field_of(&value, &field, look))
@@ -104,7 +104,7 @@ impl Evaluator<'_> {
             };
             match found {
                 Some(Ok(found)) => return Ok(found),
-                // What a pointer leads to says more than the pointer.
+                // An error about a pointer's target is more helpful than one about the pointer.
                 Some(Err(error @ ValueError::NoMember { .. })) => {
                     near = nearest_member(&value, &field);
                     refused = Some(error);
@@ -142,19 +142,19 @@ impl Evaluator<'_> {
         Err(EvalError::meaningless(at, what))
     }
 
-    /// What a value stands for: behind a reference, a pointer, a box. `None` if it is the thing itself.
+    /// Returns what a value stands for: the target of a reference, a pointer or a box. `None` if it stands for itself.
     pub(super) fn behind(&self, value: &Value, at: Span) -> Answer<Option<Value>> {
         self.behind_by(&self.look, value, at)
     }
 
-    /// The same, what a plain pointer points to as `look` reads it.
+    /// Like `behind`, but reads the target of a plain pointer through `look`.
     fn behind_by(&self, look: &Look<'_>, value: &Value, at: Span) -> Answer<Option<Value>> {
         match value.kind() {
             TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
                 let next = value.deref(look);
                 next.map(Some).map_err(|e| self.unusable(value, e, at))
             }
-            // Of a smart pointer the pointer comes first, then what it points to.
+            // The children of a smart pointer are the pointer, then its target.
             TypeKind::Struct | TypeKind::Class => match presented(value, &self.look, 2) {
                 Some(Ok(shown)) => match shown.children {
                     Children::Transparent(inner) => Ok(Some(*inner)),
@@ -167,7 +167,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What is behind references and pointers to things with members.
+    /// Follows references and pointers to a value with members.
     pub(super) fn pointee(&self, value: &Value, at: Span) -> Answer<Value> {
         let mut value = value.clone();
         for _ in 0..MAX_STEPS {
@@ -182,7 +182,7 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// How many elements a value has, if it is of a kind that has some.
+    /// Returns the number of elements of a value, if its kind has elements.
     pub(super) fn length(&self, value: &Value, at: Span) -> Answer<Option<Value>> {
         let number = |count: u64, certainty: Certainty| {
             let number = Number::integer(IntKind::UNSIGNED_LONG, u128::from(count));
@@ -213,7 +213,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The pointer and the length of a Rust slice or string slice.
+    /// Returns the pointer and the length of a Rust slice or string slice.
     pub(super) fn slice(&self, value: &Value) -> Option<(Value, Value)> {
         let ty = value.ty.strip();
         if ty.kind() != TypeKind::Struct || ty.members().len() != 2 {
@@ -262,7 +262,7 @@ impl Evaluator<'_> {
 
     pub(super) fn address_of(&self, of: &Expr, at: Span) -> Answer<Value> {
         let value = self.value(of)?;
-        // A reference is a name for what it refers to.
+        // A reference is a name for its target.
         let value = match value.kind() {
             TypeKind::Reference | TypeKind::RvalueReference => {
                 let target = value.deref(&self.look);
@@ -299,7 +299,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// What a smart pointer with these parts points to; `None` for what is no pointer.
+/// Returns the target of a smart pointer with these parts, or `None` for other values.
 fn pointed(value: &Value, fields: Vec<(String, Value)>, at: Span) -> Answer<Option<Value>> {
     let is_counted = value.ty.strip().own_name().is_some_and(|name| {
         let counted = ["alloc::rc::Rc<", "alloc::sync::Arc<"];
@@ -321,7 +321,7 @@ fn pointed(value: &Value, fields: Vec<(String, Value)>, at: Span) -> Answer<Opti
     }
 }
 
-/// The member whose name is most like one that there is not, where they are too many for the message to show.
+/// Returns the member with the name most similar to a missing one, if there are too many for the message to list.
 fn nearest_member(value: &Value, name: &str) -> Option<String> {
     let members = value.ty.strip().members();
     let names: Vec<&str> = members.iter().filter_map(|m| m.name.as_deref()).collect();
@@ -330,7 +330,7 @@ fn nearest_member(value: &Value, name: &str) -> Option<String> {
     near.flatten().map(str::to_owned)
 }
 
-/// A member by its name, in C++ perhaps with the base class that has it: `Base::x`.
+/// Returns a member by its name, which in C++ may be qualified with a base class: `Base::x`.
 fn field_of(value: &Value, name: &str, look: &Look<'_>) -> Result<Value, ValueError> {
     match name.rsplit_once("::") {
         Some((base, name)) => value.member(base, look)?.member(name, look),
@@ -338,10 +338,10 @@ fn field_of(value: &Value, name: &str, look: &Look<'_>) -> Result<Value, ValueEr
     }
 }
 
-/// A machine that reads no more than a few words at once: members of what is longer are read from their places.
+/// A machine that reads only a few words at once. Members of longer values are read from their places.
 struct Narrow<'m>(&'m dyn Machine);
 
-/// A slice or a `std::string_view`: what is made of an address and a length is wanted whole.
+/// The size of a slice or a `std::string_view`. Values of an address and a length are read whole.
 const NARROW_LEN: usize = 16;
 
 impl Machine for Narrow<'_> {

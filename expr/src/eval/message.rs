@@ -1,4 +1,4 @@
-//! Log messages: templates with their values put in.
+//! Renders log messages: templates with their values inserted.
 
 use crate::Expr;
 use crate::eval::{Context, Evaluator, with_evaluator};
@@ -7,7 +7,7 @@ use debuginfo::value::Value;
 use values::{RenderOptions, render_with};
 
 impl Template {
-    /// Makes the message of this moment. Texts are put in without quotes; a part without a value becomes
+    /// Renders the message for this moment. Strings are inserted without quotes. A part without a value becomes
     /// `<error: REASON>`, and the others stay.
     #[must_use]
     pub fn render(&self, context: &Context<'_>, options: &RenderOptions) -> String {
@@ -25,10 +25,10 @@ impl Template {
 }
 
 impl Part {
-    /// Makes the text of this part.
+    /// Renders this part.
     ///
     /// # Errors
-    /// It has no value; the text says why. Scripts have none here.
+    /// The part has no value; the text states the reason. Scripts never have one here.
     pub fn render(&self, context: &Context<'_>, options: &RenderOptions) -> Result<String, String> {
         with_evaluator(context, |evaluator| evaluator.part(self, options))
     }
@@ -72,7 +72,7 @@ impl Evaluator<'_> {
         Ok(render_with(&value, &options, &self.look))
     }
 
-    /// A text as it is, without quotes, if the value is one that can be read.
+    /// Returns a string without quotes, if the value is a readable string.
     fn plain_text(&self, value: &Value, expr: &Expr, limit: usize) -> Option<String> {
         let bytes = self.text_bytes(value, expr.at).ok()??;
         let text = String::from_utf8_lossy(&bytes);

@@ -1,7 +1,8 @@
-//! Methods: functions whose first parameter is the object, found by its type and called by their names alone.
+//! Methods: functions whose first parameter is the object. They are found by the object's type and called by name
+//! alone.
 //!
-//! Which function is a method of which type says its first parameter, in C++ as in Rust: names are written in too many ways.
-//! A virtual function is that of the object's own class, which its type_info names.
+//! The first parameter, not the name, determines the type of a method, in C++ and in Rust, because names are written in
+//! too many ways. A virtual function is that of the object's own class, which its type_info names.
 
 use crate::ast::{Expr, Span};
 use crate::eval::calls::miscounted;
@@ -13,23 +14,23 @@ use debuginfo::types::{Language, Role, Type, TypeKind, find_type};
 use debuginfo::value::Value;
 use values::text_at;
 
-/// Pointers, wrappers and base classes that are looked through for a method.
+/// Pointers, wrappers and base classes searched for a method, at most.
 const MAX_STEPS: usize = 8;
-/// Functions of one name whose parameters are looked at.
+/// Functions of one name whose parameters are examined, at most.
 const MAX_CANDIDATES: usize = 4096;
 
 /// A method with its object.
 struct Method {
-    /// The function, as a value that can be called.
+    /// The function, as a callable value.
     function: Value,
-    /// What is passed as its first argument.
+    /// Its first argument.
     object: Value,
     /// The types of all its parameters.
     parameters: Vec<Type>,
 }
 
 impl Evaluator<'_> {
-    /// Calls the method `name` of `of`; `None` if its type has none of that name.
+    /// Calls the method `name` of `of`. Returns `None` if its type has no such method.
     pub(super) fn method_call(
         &self,
         (of, name): (&Expr, &str),
@@ -56,7 +57,7 @@ impl Evaluator<'_> {
         result.map(Some).map_err(|why| EvalError::new(at, why))
     }
 
-    /// Finds the method that fits the arguments best: in the object's class, its bases, or what it points to.
+    /// Finds the method that fits the arguments best: in the object's class, its bases, or the object it points to.
     fn method(
         &self,
         object: &Value,
@@ -80,7 +81,7 @@ impl Evaluator<'_> {
         Ok(None)
     }
 
-    /// The methods of a value's type, or else of its base classes.
+    /// Returns the methods of a value's type, or else of its base classes.
     fn methods_of(&self, value: &Value, name: &str, at: Span) -> Answer<Vec<Method>> {
         let mut level = vec![value.clone()];
         for _ in 0..MAX_STEPS {
@@ -113,7 +114,7 @@ impl Evaluator<'_> {
             .collect()
     }
 
-    /// The functions called `name` whose first parameter is a `ty`, or a pointer or reference to one.
+    /// Returns the functions called `name` whose first parameter is a `ty`, or a pointer or reference to one.
     fn functions_on(&self, ty: &Type, name: &str) -> Vec<(Value, Vec<Type>)> {
         let Some(wanted) = ty.strip().own_name() else {
             return Vec::new();
@@ -145,7 +146,7 @@ impl Evaluator<'_> {
         found.collect()
     }
 
-    /// The whole object that a part of a class with virtual functions belongs to.
+    /// Returns the whole object to which a part with virtual functions belongs.
     fn own_class(&self, value: &Value) -> Option<Value> {
         const NAME_OFFSET: u64 = 8;
         const MAX_NAME: usize = 1024;
@@ -158,7 +159,8 @@ impl Evaluator<'_> {
             Some(u64::from_le_bytes(bytes))
         };
         let table = word(value.address()?)?;
-        // Before the functions stand the way to the whole object and its type_info (Itanium C++ ABI, 2.5.2).
+        // The vtable has the offset to the whole object and its type_info before the functions (Itanium C++ ABI,
+        // 2.5.2).
         let distance = word(table.checked_sub(16)?)? as i64;
         let type_info = word(table.checked_sub(8)?)?;
         let name = word(type_info.checked_add(NAME_OFFSET)?)?;
@@ -171,7 +173,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// What is passed for the object: the object itself, or its address.
+/// Returns the argument for the object: the object itself, or its address.
 fn receiver(object: &Value, parameter: Option<&Type>, name: &str, at: Span) -> Answer<Value> {
     let is_pointer = parameter.is_some_and(|ty| ty.strip().kind() == TypeKind::Pointer);
     if !is_pointer {
@@ -189,7 +191,7 @@ fn receiver(object: &Value, parameter: Option<&Type>, name: &str, at: Span) -> A
     }
 }
 
-/// Tells whether the last part of a function's name is `name`, arguments of templates aside.
+/// Returns whether the last component of a function's name is `name`, without template arguments.
 fn is_called(function: &str, name: &str) -> bool {
     let Some(at) = function.rfind(&format!("::{name}")) else {
         return false;
@@ -198,7 +200,7 @@ fn is_called(function: &str, name: &str) -> bool {
     rest.is_empty() || rest.starts_with('<')
 }
 
-/// How badly arguments fit parameters, the object left out of both.
+/// Returns how badly arguments fit parameters, without the object.
 fn misfits(parameters: &[Type], arguments: &[Value]) -> usize {
     let wanted = parameters.get(1..).unwrap_or_default();
     let is_float = |ty: &Type| ty.strip().kind() == TypeKind::Float;

@@ -1,8 +1,8 @@
-//! Evaluates expressions at a frame of a stopped thread, or without one for what is global.
+//! Evaluates expressions at a frame of a stopped thread, or without a frame for global names.
 //!
-//! Every answer is a [`Value`]: what is in the program keeps its place, what is computed has none. An answer is as certain
-//! as the least certain thing it was made of. What is not known stays an answer while it is only named; computing with it
-//! is an error that says why.
+//! The result is a [`Value`]. A value in the program keeps its place; a computed value has none. A result is as certain
+//! as its least certain operand. An unknown value may be named, but computing with it is an error that states the
+//! reason.
 
 mod arguments;
 mod arithmetic;
@@ -35,41 +35,42 @@ use debuginfo::{AddressSpace, Ages, Certainty, Diagnostic, Frame, Machine, Regis
 pub use assign::{assign, assign_value};
 pub use calls::miscounted;
 pub use lookup::{argument, argument_count, find_global, find_local, find_type, unknown_name};
+pub use names::nearest;
 
 /// The moment at which expressions are evaluated.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The modules.
+    /// The modules of the process.
     pub space: &'a AddressSpace,
     /// The thread.
     pub machine: &'a dyn Machine,
-    /// Its frames; none where only global things are asked for.
+    /// Its frames. Empty if only global names are needed.
     pub frames: &'a [Frame],
-    /// The frame whose variables are meant.
+    /// The index of the frame whose variables are in scope.
     pub index: usize,
-    /// Who calls functions of the program; without it, a call is an error.
+    /// Calls functions of the program. Without it, a call is an error.
     pub calls: Option<&'a dyn Calls>,
 }
 
 /// Calls functions in the program.
 pub trait Calls {
-    /// Calls `function`, a function or a pointer to one that was written as `name`.
+    /// Calls `function`, a function or a pointer to one, written as `name`.
     ///
     /// # Errors
-    /// It was not called, or did not return; the error says why.
+    /// The function was not called, or did not return. The error states the reason.
     fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic>;
 }
 
-/// What an expression names that is not here.
+/// The kind of thing that an expression names but that is not here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// A name that stands for nothing.
+    /// A name that refers to nothing.
     Name,
-    /// A name that another module has, which is not looked at from here.
+    /// A name of another module that is not in scope here.
     Elsewhere,
-    /// A name that stands for different enumerators.
+    /// A name that refers to different enumerators.
     Ambiguous,
-    /// A variable of a function that is there.
+    /// A variable that the named function does not have.
     OfFunction,
     /// A type.
     Type,
@@ -78,15 +79,16 @@ pub enum Missing {
 /// Why an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvalError {
-    /// The part of the expression that is concerned.
+    /// The part of the expression that failed.
     pub at: Span,
     /// What is wrong.
     pub message: String,
-    /// What to do about it, where there is something.
+    /// What to do about it, if anything.
     pub hint: Option<String>,
-    /// What it names that is not here; a module that is loaded later may have it.
+    /// What the expression names that is not here. A module loaded later may have it.
     pub missing: Option<Missing>,
-    /// It means nothing here, whichever values there are: it names what is not here, or its types do not fit.
+    /// The expression has no meaning here, for any values: it names something that is not here, or its types do not
+    /// fit.
     pub is_meaningless: bool,
 }
 
@@ -126,7 +128,7 @@ impl EvalError {
         }
     }
 
-    /// The error for what cannot be done with a value.
+    /// Makes the error for an operation that a value does not support.
     pub(super) fn of_value(at: Span, error: &ValueError) -> EvalError {
         let is_meaningless = matches!(
             error,
@@ -164,7 +166,7 @@ pub(super) type Answer<T> = Result<T, EvalError>;
 /// Evaluates an expression.
 ///
 /// # Errors
-/// It has no value; the error says why, and which part is concerned.
+/// The expression has no value. The error states the reason and the part that failed.
 pub fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, EvalError> {
     let asked = at_one_moment(context, |evaluator| {
         let value = evaluator.value(expr)?;
@@ -181,7 +183,7 @@ pub fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, EvalError> 
 /// Evaluates a condition.
 ///
 /// # Errors
-/// It has no value, or one that is neither a number nor a pointer.
+/// The condition has no value, or one that is neither a number nor a pointer.
 pub fn evaluate_condition(
     expr: &Expr,
     context: &Context<'_>,
@@ -198,15 +200,15 @@ pub fn evaluate_condition(
     }
 }
 
-/// An answer, and whether all that it was computed of was there at one moment.
+/// An answer, and whether all its operands existed at one moment.
 enum Asked<T> {
     Together(Answer<T>),
-    /// Its operands were seen at different events, and are not all known at the oldest of them.
+    /// The operands were seen at different events, and not all of them are known at the oldest one.
     Apart(Answer<T>),
 }
 
-/// Asks. Where the operands were seen at different events, the answer would be one that there never was: then it is asked again
-/// about the moment of the oldest.
+/// Calls `ask`. If the operands were seen at different events, the answer might never have been true at any moment. In
+/// that case, asks again for the moment of the oldest operand.
 fn at_one_moment<T>(context: &Context<'_>, ask: impl Fn(&Evaluator<'_>) -> Answer<T>) -> Asked<T> {
     let run = || {
         with_evaluator(context, |evaluator| {
@@ -232,7 +234,7 @@ fn at_one_moment<T>(context: &Context<'_>, ask: impl Fn(&Evaluator<'_>) -> Answe
     }
 }
 
-/// Tells whether `name` is a type at the place of `context` and no variable: what [`super::parse_with`] asks.
+/// Returns whether `name` is a type and not a variable in `context`, as required by [`super::parse_with`].
 #[must_use]
 pub fn is_type(name: &str, context: &Context<'_>) -> bool {
     with_evaluator(context, |evaluator| {
@@ -240,7 +242,7 @@ pub fn is_type(name: &str, context: &Context<'_>) -> bool {
     })
 }
 
-/// Makes the frame's view of the thread and runs `ask` with it.
+/// Makes the frame's view of the thread and calls `ask` with it.
 fn with_evaluator<T>(context: &Context<'_>, ask: impl FnOnce(&Evaluator<'_>) -> T) -> T {
     let mut ask = Some(ask);
     let mut run = |site: &FrameContext<'_>| {
@@ -262,21 +264,20 @@ fn with_evaluator<T>(context: &Context<'_>, ask: impl FnOnce(&Evaluator<'_>) -> 
     answer.expect("the question is asked once")
 }
 
-/// Evaluates at one place.
 pub(super) struct Evaluator<'e> {
     context: Context<'e>,
     site: &'e FrameContext<'e>,
     look: Look<'e>,
-    /// How old what was looked at is that no operand is: texts that were compared, what references refer to.
+    /// The certainty of what was read but is not an operand: compared strings, targets of references.
     seen: Cell<Certainty>,
-    /// When what is computed with was seen.
+    /// When the operands were seen.
     moments: Cell<Moments>,
 }
 
 /// When the operands of an expression were seen.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Moments {
-    /// There are none but constants.
+    /// All operands are constants.
     #[default]
     None,
     One(Certainty),
@@ -300,12 +301,12 @@ impl Moments {
 }
 
 impl Evaluator<'_> {
-    /// Notes that the answer depends on something so old.
+    /// Records that the answer depends on something with this certainty.
     fn note(&self, certainty: Certainty) {
         self.seen.set(self.seen.get().and(certainty));
     }
 
-    /// Notes that the answer is computed of something that is in the program.
+    /// Records that the answer is computed from a value of the program.
     fn compute_with(&self, value: &Value) {
         if !matches!(value.place, ValuePlace::Implicit(_)) {
             let moments = self.moments.get();
@@ -313,7 +314,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Notes that the answer depends on a text that was read.
+    /// Records that the answer depends on a string that was read.
     fn note_text(&self, certainty: Certainty) {
         self.note(certainty);
         let moments = self.moments.get();
@@ -355,7 +356,7 @@ impl Evaluator<'_> {
                     true => self.value(if_true)?,
                     false => self.value(if_false)?,
                 };
-                // Which one is meant depends on the moment too.
+                // The selected operand depends on the moment, too.
                 self.compute_with(&chosen);
                 Ok(chosen.reached_by(asked.certainty))
             }
@@ -373,7 +374,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Two operands; an enumerator that no name in scope explains may be one of the other operand's type.
+    /// Evaluates two operands. An enumerator that is not in scope may belong to the type of the other operand.
     fn both(&self, left: &Expr, right: &Expr) -> Answer<(Value, Value)> {
         match (self.value(left), self.value(right)) {
             (Ok(a), Ok(b)) => Ok((a, b)),
@@ -451,7 +452,7 @@ impl Evaluator<'_> {
         {
             return size_of_type(&ty, of.at);
         }
-        // What a pointer points to has a size even where there is nothing.
+        // The target of a pointer has a size even if there is none.
         if let ExprKind::Unary(UnaryOp::Deref, pointer) = &of.kind {
             let stripped = self.value(pointer)?.ty.strip();
             if stripped.kind() == TypeKind::Pointer
@@ -463,7 +464,6 @@ impl Evaluator<'_> {
         size_of_type(&self.value(of)?.ty, of.at)
     }
 
-    /// The type that `text` names.
     pub(super) fn find_type(&self, text: &str) -> Option<Type> {
         let has_frame = !self.context.frames.is_empty();
         let function = || scope_at(self.site);
@@ -492,7 +492,6 @@ fn size_of_type(ty: &Type, at: Span) -> Answer<Value> {
     Ok(operand::number_value(number, Certainty::Known))
 }
 
-/// A type of the language itself.
 fn base_type(name: &str) -> Type {
     types::builtin(name).expect("one of the base types of C or Rust")
 }

@@ -1,4 +1,4 @@
-//! Names that say where they belong: `function::variable`, and `module::name` for what other modules have.
+//! Qualified names: `function::variable`, and `module::name` for names of other modules.
 
 use crate::ast::Span;
 use crate::eval::names::{entry_in, nearest};
@@ -13,8 +13,8 @@ use debuginfo::value::Value;
 use debuginfo::{Diagnostic, Frame, Mapped};
 
 impl Evaluator<'_> {
-    /// A variable that is named with its function: that of the innermost call from the frame outwards, or else of any. One that
-    /// is static needs none.
+    /// Returns a variable that is qualified with its function: from the innermost call, starting at the frame and going
+    /// outwards, or else from any call. A static variable needs no call.
     pub(super) fn of_function(&self, name: &str, at: Span) -> Answer<Option<Value>> {
         let Some((path, last)) = name.rsplit_once("::").filter(|(path, _)| !path.is_empty()) else {
             return Ok(None);
@@ -45,7 +45,7 @@ impl Evaluator<'_> {
         self.of_idle_function(path, last, at)
     }
 
-    /// The variable of a frame; the error says that its place is elsewhere in the function.
+    /// Returns a variable of a frame. The error states that its scope is elsewhere in the function.
     fn in_frame(&self, index: usize, name: &str) -> Option<Result<Value, String>> {
         let Context {
             space,
@@ -64,7 +64,7 @@ impl Evaluator<'_> {
         found.flatten()
     }
 
-    /// A variable of a function that the thread is not in.
+    /// Returns a variable of a function that the thread does not execute.
     fn of_idle_function(&self, path: &str, last: &str, at: Span) -> Answer<Option<Value>> {
         let near = self.look.space.near(self.site.lookup_pc);
         let functions = near.iter().flat_map(|m| m.functions_matching(path));
@@ -100,7 +100,7 @@ impl Evaluator<'_> {
         Err(EvalError::missing(at, Missing::OfFunction, what))
     }
 
-    /// Tells whether a name with a path means nothing, whatever the thread does.
+    /// Returns whether a qualified name refers to nothing, whatever the thread does.
     pub(super) fn is_unknown_path(&self, name: &str) -> bool {
         let in_function = self.of_function(name, Span::default());
         let is_unknown = match in_function {
@@ -110,7 +110,7 @@ impl Evaluator<'_> {
         is_unknown && self.of_module(name, self.site).is_none()
     }
 
-    /// What a module or a source file has that is named with it.
+    /// Returns a variable qualified with a module or a source file.
     pub(super) fn of_module(&self, name: &str, site: &FrameContext<'_>) -> Option<Value> {
         let (module, rest) = split_module(name)?;
         let modules = self.look.space.called(module);
@@ -131,7 +131,7 @@ impl Evaluator<'_> {
         Some(self.function_value(entry_in(&modules, rest)?))
     }
 
-    /// Says that several variables have this name and none is nearer than the others.
+    /// Returns a diagnostic if several variables have this name and none is nearer than the others.
     pub(super) fn undecided(&self, name: &str) -> Option<Diagnostic> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         let all = rivals(self.site, plain);
@@ -156,7 +156,7 @@ impl Evaluator<'_> {
         Some(what.with_hint(format!("write which one: {first}{more} or {last}")))
     }
 
-    /// Says which other module has something of this name.
+    /// Returns a diagnostic if another module has something of this name.
     pub(super) fn elsewhere(&self, name: &str) -> Option<Diagnostic> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         let foreign = self.look.space.foreign(self.site.lookup_pc);

@@ -1,4 +1,4 @@
-//! What names stand for, from the innermost scope outwards, and what may have been meant by those that stand for nothing.
+//! Resolves names, from the innermost scope outwards, and suggests similar names for unknown ones.
 
 use crate::HIT_COUNT;
 use crate::ast::{Expr, ExprKind, Span};
@@ -14,7 +14,7 @@ use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Value, ValueError};
 use debuginfo::{Certainty, Diagnostic, Mapped};
 
-/// Members of the object that is worked on, in C++ and in Rust.
+/// Names of the current object, in C++ and in Rust.
 const OBJECTS: [&str; 2] = ["this", "self"];
 
 impl Evaluator<'_> {
@@ -22,7 +22,7 @@ impl Evaluator<'_> {
         self.name_at(name, at, self.site)
     }
 
-    /// The same, a variable as `site` reads it.
+    /// Like `name`, but reads a variable through `site`.
     pub(super) fn name_at(&self, name: &str, at: Span, site: &FrameContext<'_>) -> Answer<Value> {
         if let Some(local) = self.local(name, at, site)? {
             return Ok(local);
@@ -53,7 +53,8 @@ impl Evaluator<'_> {
         Err(EvalError::missing(at, missing, what))
     }
 
-    /// A variable of the frame or of one that it is inlined into, or a member of the object whose method one of these is.
+    /// Returns a variable of the frame or of a frame around it that it is inlined into, or a member of the object whose
+    /// method one of these frames executes.
     pub(super) fn local(
         &self,
         name: &str,
@@ -71,8 +72,9 @@ impl Evaluator<'_> {
         Ok(None)
     }
 
-    /// The frames that `name` is looked for in, by how many inlined calls lie around them: the frame itself, then those that
-    /// it is inlined into. What the file declares comes before what callers happen to call so.
+    /// Returns the frames in which to look up `name`, by the number of inlined calls around them: the frame itself,
+    /// then those that it is inlined into. Declarations of the file take precedence over variables that happen to have
+    /// the name in callers.
     pub(super) fn depths(&self, name: &str) -> impl Iterator<Item = usize> + use<> {
         let own = self.site.inline_depth;
         let ends = own > 0 && self.variable(name).is_none() && is_in_file(self.site, name);
@@ -80,12 +82,11 @@ impl Evaluator<'_> {
         (last..=own).rev()
     }
 
-    /// Finds a variable of the frame.
     pub(super) fn variable(&self, name: &str) -> Option<Variable> {
         variable_at(self.site, name)
     }
 
-    /// Finds one of the frame around which so many inlined calls lie.
+    /// Finds a variable of the frame nested in `inline_depth` inlined calls.
     pub(super) fn variable_in(&self, inline_depth: usize, name: &str) -> Option<Variable> {
         let site = FrameContext {
             inline_depth,
@@ -94,7 +95,7 @@ impl Evaluator<'_> {
         variable_at(&site, name)
     }
 
-    /// Tells whether `name` is a variable of the frame or of one that it is inlined into.
+    /// Returns whether `name` is a variable of the frame or of one that it is inlined into.
     pub(super) fn has_variable(&self, name: &str) -> bool {
         let mut depths = self.depths(name);
         depths.any(|depth| self.variable_in(depth, name).is_some())
@@ -110,21 +111,21 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What [`HIT_COUNT`] stands for, if that is the name and it stands for something.
+    /// Returns the value of [`HIT_COUNT`], if that is the name and it has a value.
     pub(super) fn hit_count(&self, name: &str) -> Option<Value> {
         let count = (name == HIT_COUNT).then(|| self.look.machine.hit_count())?;
         let number = Number::integer(IntKind::UNSIGNED_LONG, u128::from(count?));
         Some(number_value(number, Certainty::Known))
     }
 
-    /// Tells whether any enumeration that is near has an enumerator of this name: compared with a value of its type, that needs no
-    /// scope.
+    /// Returns whether any near enumeration has an enumerator of this name. Compared with a value of its type, it needs
+    /// no scope.
     pub(super) fn enumerates(&self, name: &str) -> bool {
         let near = self.look.space.near(self.site.lookup_pc);
         self.enumerator(name).is_some() || near.iter().any(|m| has_enumerator(m, name))
     }
 
-    /// The variable that is the object whose method such a frame is in.
+    /// Returns the object whose method the frame at this inline depth executes.
     pub(super) fn object_in(&self, inline_depth: usize) -> Option<Variable> {
         let mut names = OBJECTS.iter();
         names.find_map(|name| self.variable_in(inline_depth, name))
@@ -149,7 +150,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// An enumerator in scope, or one of an enumeration that a variable there has.
+    /// Returns an enumerator in scope, or one of an enumeration that is the type of a variable in scope.
     pub(super) fn enumerator(&self, name: &str) -> Option<Value> {
         let found = enumerators(self.site, name);
         if let [(ty, number), others @ ..] = found.as_slice() {
@@ -171,7 +172,7 @@ impl Evaluator<'_> {
         Some(enum_value(&ty, number))
     }
 
-    /// The enumerator that `expr` names in the enumeration that `value` is of.
+    /// Returns the enumerator that `expr` names in the enumeration type of `value`.
     pub(super) fn enumerator_like(&self, expr: &Expr, value: &Value) -> Option<Value> {
         let ExprKind::Name(name) = &expr.kind else {
             return None;
@@ -181,7 +182,7 @@ impl Evaluator<'_> {
         Some(enum_value(&value.ty, number))
     }
 
-    /// The entry of the function that is called `name`.
+    /// Returns the entry of the function called `name`.
     pub(super) fn function(&self, name: &str) -> Option<u64> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         let space = self.look.space;
@@ -205,14 +206,13 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A pointer to the function that begins at `entry`.
+    /// Returns a pointer to the function that begins at `entry`.
     pub(super) fn function_value(&self, entry: u64) -> Value {
         let ty = self.function_type(entry);
         let ty = ty.unwrap_or_else(|| base_type("void"));
         pointer_value(ty.pointer(), entry, Certainty::Known)
     }
 
-    /// What the function that begins at `entry` takes and returns.
     fn function_type(&self, entry: u64) -> Option<Type> {
         let mapped = self.look.space.at(entry)?;
         let ty = function_type(&mapped.module, mapped.svma(entry));
@@ -251,7 +251,7 @@ impl Evaluator<'_> {
         (Missing::Name, what)
     }
 
-    /// Says that different enumerations have different enumerators of this name.
+    /// Returns a diagnostic if different enumerations have different enumerators of this name.
     fn ambiguous(&self, name: &str) -> Option<Diagnostic> {
         let found = enumerators(self.site, name);
         let (first, number) = found.first()?;
@@ -262,7 +262,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// The entry of the function called `name`, which is in no further namespace or class, in the first of `modules` that has one.
+/// Returns the entry of the function called `name`, in no further namespace or class, from the first of `modules` that
+/// has one.
 pub(super) fn entry_in(modules: &[&Mapped], name: &str) -> Option<u64> {
     let is_meant = |full: &str| {
         let rest = full.strip_prefix(name);
@@ -272,7 +273,7 @@ pub(super) fn entry_in(modules: &[&Mapped], name: &str) -> Option<u64> {
         let found = mapped.functions_matching(name);
         let exact = found.iter().find(|f| f.name == name);
         let exact = exact.or_else(|| found.iter().find(|f| is_meant(&f.name)));
-        // Many functions of the C library are described by one of their names only: `puts` as `_IO_puts`.
+        // DWARF describes many functions of the C library under only one of their names: `puts` as `_IO_puts`.
         let alias = || mapped.functions_called(name).first().map(|f| f.entry);
         exact.map(|f| f.entry).or_else(alias)
     })
@@ -281,12 +282,12 @@ pub(super) fn entry_in(modules: &[&Mapped], name: &str) -> Option<u64> {
 pub(super) fn enumerator_of(ty: &Type, name: &str) -> Option<i128> {
     let ty = ty.strip();
     let all = ty.enumerators().iter();
-    // C++ and Rust leave out the name of the enumeration.
+    // C++ and Rust omit the name of the enumeration.
     let mut fitting = all.filter(|e| e.name == name || e.name.rsplit("::").next() == Some(name));
     fitting.next().map(|e| e.value)
 }
 
-/// A value of an enumeration; as an `int` if its size is not known.
+/// Returns a value of an enumeration, or an `int` if its size is unknown.
 pub(super) fn enum_value(ty: &Type, number: i128) -> Value {
     let size = ty.size().and_then(|size| usize::try_from(size).ok());
     match size.filter(|size| (1..=16).contains(size) && ty.strip().kind() == TypeKind::Enum) {
@@ -298,16 +299,17 @@ pub(super) fn enum_value(ty: &Type, number: i128) -> Value {
     }
 }
 
-/// The name that is most like `name`, if one is like it at all.
-pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+/// Returns the name most similar to `name`, if any is similar enough.
+#[must_use]
+pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let most = (name.chars().count() / 3).max(1);
     let rated = known.map(|other| (distance(name, other, most), other));
     let best = rated.filter(|(distance, _)| *distance <= most).min();
     best.map(|(_, other)| other)
 }
 
-/// How many characters must be changed, added, removed or exchanged with their neighbour; anything above `most` counts the
-/// same.
+/// Returns how many characters have to be changed, added, removed or exchanged with their neighbour. All distances
+/// above `most` are equal.
 fn distance(a: &str, b: &str, most: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > most || a.len().min(b.len()) == 0 {

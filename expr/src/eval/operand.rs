@@ -1,4 +1,4 @@
-//! Values as numbers and pointers, and back.
+//! Converts values to numbers and pointers, and back.
 
 use crate::ast::{CharKind, Span};
 use crate::eval::{Answer, EvalError, Evaluator, base_type};
@@ -7,10 +7,9 @@ use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::Value;
 use debuginfo::{Certainty, Diagnostic};
 
-/// What operators work on.
 pub(super) enum Operand {
     Number(Number),
-    /// A pointer, or what C takes for one: an array, a function.
+    /// A pointer, or what C converts to one: an array, a function.
     Pointer {
         address: u64,
         /// The type of the pointer.
@@ -20,7 +19,6 @@ pub(super) enum Operand {
     Other,
 }
 
-/// Makes a value of a number.
 pub(super) fn number_value(number: Number, certainty: Certainty) -> Value {
     let (name, bytes) = match number {
         Number::Bool(value) => ("bool", vec![u8::from(value)]),
@@ -71,7 +69,7 @@ fn with(mut value: Value, certainty: Certainty) -> Value {
 pub(super) fn character(code: u32, kind: CharKind) -> Value {
     let (name, size) = match kind {
         CharKind::Byte => ("u8", 1),
-        // What does not fit `char` is meant as a character of more bytes.
+        // A character that does not fit `char` has more bytes.
         CharKind::Plain if code > 0xff => ("char32_t", 4),
         CharKind::Plain => ("char", 1),
         CharKind::Utf8 => ("char8_t", 1),
@@ -82,7 +80,7 @@ pub(super) fn character(code: u32, kind: CharKind) -> Value {
     Value::constant(base_type(name), code.to_le_bytes()[..size].to_vec())
 }
 
-/// The kind of integer that a type is, where it is one.
+/// Returns the integer kind of a type, if it has one.
 pub(super) fn int_kind(ty: &Type) -> Option<IntKind> {
     let ty = ty.strip();
     let signed = match ty.kind() {
@@ -104,7 +102,6 @@ pub(super) fn int_kind(ty: &Type) -> Option<IntKind> {
 }
 
 impl Evaluator<'_> {
-    /// Takes a value as an operand.
     pub(super) fn operand(&self, value: &Value, at: Span) -> Answer<Operand> {
         let value = self.settled(value, at)?;
         let ty = value.ty.strip();
@@ -157,7 +154,7 @@ impl Evaluator<'_> {
         value.as_integer().map_err(|e| self.unusable(value, e, at))
     }
 
-    /// What the language itself looks through: references, also Rust's to numbers.
+    /// Follows what the language follows implicitly: references, including Rust references to numbers.
     pub(super) fn settled(&self, value: &Value, at: Span) -> Answer<Value> {
         let mut value = value
             .unreferenced(&self.look)
@@ -174,7 +171,7 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// The error for a value that cannot be computed with.
+    /// Makes the error for a value that cannot be used in a computation.
     pub(super) fn unusable(
         &self,
         value: &Value,
@@ -193,7 +190,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether a value counts as true.
+    /// Returns whether a value counts as true.
     pub(super) fn truth(&self, value: &Value, at: Span) -> Answer<bool> {
         match self.operand(value, at)? {
             Operand::Number(number) => Ok(number.is_true()),
@@ -205,7 +202,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Takes a value as a whole number, for indices and counts.
+    /// Returns a value as an integer, for indices and counts.
     pub(super) fn whole(&self, value: &Value, at: Span) -> Answer<i128> {
         let integer = match self.operand(value, at)? {
             Operand::Number(number) => number.as_integer(),
@@ -219,7 +216,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// `&T` and `&mut T`, which Rust compares by what they refer to.
+/// Returns whether the type is `&T` or `&mut T`, which Rust compares by the target.
 pub(super) fn is_rust_reference(ty: &Type) -> bool {
     let ty = ty.strip();
     ty.kind() == TypeKind::Pointer

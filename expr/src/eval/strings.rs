@@ -1,4 +1,4 @@
-//! Texts, in every form that C, C++ and Rust keep them, and their comparison by content.
+//! Strings in all representations of C, C++ and Rust, and their comparison by content.
 
 use std::cmp::Ordering;
 
@@ -10,10 +10,10 @@ use debuginfo::value::trail::Trail;
 use debuginfo::value::{Look, Value};
 use values::{Children, Presented, printer_for, text_at};
 
-/// Bytes of a text that are compared.
+/// Bytes of a string that are compared, at most.
 pub(super) const MAX_TEXT: usize = 1 << 16;
 
-/// What the container's printer says of a value, if its type has one.
+/// Returns what the container's printer shows for a value, if its type has one.
 pub(super) fn presented(
     value: &Value,
     look: &Look<'_>,
@@ -24,15 +24,16 @@ pub(super) fn presented(
     Some(printer.present(value, look, limit))
 }
 
-/// A text, and whether it ends where a zero is.
+/// A string, and whether its type makes it one.
 struct Found {
     bytes: Vec<u8>,
-    /// It says itself that it is a text, so that comparing means its content.
+    /// The type is a string type, so comparisons apply to the content.
     is_certain: bool,
 }
 
 impl Evaluator<'_> {
-    /// Compares two texts by content. `None` if these are no texts: two pointers to characters are compared as pointers.
+    /// Compares two strings by content. Returns `None` if they are not strings. Two pointers to characters are compared
+    /// as pointers.
     pub(super) fn compare_texts(
         &self,
         (left, left_at): (&Value, Span),
@@ -41,7 +42,7 @@ impl Evaluator<'_> {
         if !self.may_be_text(left) || !self.may_be_text(right) {
             return Ok(None);
         }
-        // Neither says that it points to a text: what is there need not even be readable.
+        // Neither type states that the target is a string, which need not even be readable.
         let is_pointer = |value: &Value, at| {
             let settled = self.settled(value, at)?;
             Ok(settled.kind() == TypeKind::Pointer)
@@ -59,7 +60,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Numbers and structures without a text are seen from afar.
+    /// A quick check that excludes numbers and other types that are never strings.
     fn may_be_text(&self, value: &Value) -> bool {
         matches!(
             value.kind(),
@@ -72,7 +73,7 @@ impl Evaluator<'_> {
         )
     }
 
-    /// The bytes of a text, without a zero at its end.
+    /// Returns the bytes of a string, without a terminating zero.
     pub(super) fn text_bytes(&self, value: &Value, at: Span) -> Answer<Option<Vec<u8>>> {
         Ok(self.text(value, at)?.map(|found| found.bytes))
     }
@@ -162,13 +163,13 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether something stands for itself, which must not be followed.
+    /// Returns whether a value stands for itself, in which case it must not be followed.
     fn is_same(&self, a: &Value, b: &Value) -> bool {
         a.ty == b.ty && a.address() == b.address()
     }
 }
 
-/// The same bytes as an integer.
+/// Returns the same bytes as an integer.
 fn pointer_as_number(pointer: &Value) -> Value {
     Value {
         ty: super::base_type("unsigned long"),

@@ -1,9 +1,9 @@
-//! The place in the text that is being read, and what all rules need: blanks, symbols, words, errors.
+//! The position in the parsed text, and what all rules need: blanks, symbols, words, errors.
 
 use crate::ast::{Expr, ExprKind, Span};
 use crate::parse::{MAX_HEIGHT, MAX_LENGTH, ParseError};
 
-/// Reads one text from its beginning.
+/// Parses one text from its start.
 pub(crate) struct Parser<'t> {
     text: &'t str,
     pub(super) pos: usize,
@@ -12,7 +12,6 @@ pub(crate) struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    /// Begins at the start of `text`.
     pub(super) fn new(
         text: &'t str,
         is_type: &'t dyn Fn(&str) -> bool,
@@ -20,7 +19,7 @@ impl<'t> Parser<'t> {
         Parser::within(text, 0, is_type)
     }
 
-    /// Begins at the byte `pos` of `text`.
+    /// Starts at byte `pos` of `text`.
     pub(crate) fn within(
         text: &'t str,
         pos: usize,
@@ -40,12 +39,11 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// What is left, from the very byte that is next.
+    /// Returns the rest of the text, starting at the next byte.
     pub(super) fn rest(&self) -> &'t str {
         self.text.get(self.pos..).unwrap_or_default()
     }
 
-    /// The text between two bytes.
     pub(super) fn slice(&self, start: usize, end: usize) -> &'t str {
         self.text.get(start..end).unwrap_or_default()
     }
@@ -55,24 +53,23 @@ impl<'t> Parser<'t> {
         self.pos += rest.len() - rest.trim_start().len();
     }
 
-    /// The next character that is not blank.
+    /// Returns the next character that is not blank.
     pub(super) fn peek(&mut self) -> Option<char> {
         self.skip_blanks();
         self.rest().chars().next()
     }
 
-    /// The byte at which the next thing begins.
+    /// Returns the position of the next character that is not blank.
     pub(crate) fn here(&mut self) -> usize {
         self.skip_blanks();
         self.pos
     }
 
-    /// The byte that is next, blank or not.
+    /// Returns the position of the next byte, blank or not.
     pub(crate) fn here_exactly(&self) -> usize {
         self.pos
     }
 
-    /// Goes on at the byte `pos`.
     pub(crate) fn skip_to(&mut self, pos: usize) {
         self.pos = pos;
     }
@@ -97,7 +94,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The word that begins here, without taking it.
+    /// Returns the word that begins here, without consuming it.
     pub(super) fn peek_word(&mut self) -> Option<&'t str> {
         self.skip_blanks();
         let rest = self.rest();
@@ -146,7 +143,7 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// Makes sure that nothing is left.
+    /// Checks that nothing is left.
     pub(super) fn end(&mut self) -> Result<(), ParseError> {
         if self.peek().is_none() {
             return Ok(());
@@ -162,7 +159,7 @@ impl<'t> Parser<'t> {
         ParseError::new(self.here(), message)
     }
 
-    /// Says what would have been right here, and what stands here.
+    /// Makes an error that states what was expected here, and what was found.
     pub(crate) fn expected(&mut self, what: &str) -> ParseError {
         let found = match self.peek_word() {
             Some(word) => Some(word.to_owned()),

@@ -4,7 +4,7 @@ use crate::ast::{CharKind, Literal, Suffix};
 use crate::parse::{ParseError, Parser};
 
 impl Parser<'_> {
-    /// A number, which begins with a digit or with a point and a digit.
+    /// Parses a number, which begins with a digit, or with a point and a digit.
     pub(super) fn number(&mut self) -> Result<Literal, ParseError> {
         let start = self.here();
         let rest = self.rest();
@@ -18,7 +18,7 @@ impl Parser<'_> {
         read.map_err(|why| ParseError::new(start, why))
     }
 
-    /// A character or a string if one begins here.
+    /// Parses a character or a string, if one begins here.
     pub(super) fn quoted(&mut self) -> Result<Option<Literal>, ParseError> {
         self.skip_blanks();
         const PREFIXES: [(&str, CharKind); 6] = [
@@ -52,7 +52,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Rust's `"..."` without escapes and with as many `#` as there are, which begin here.
+    /// Parses a raw Rust string, which has no escapes. Its `"`, preceded by any number of `#`, begins here.
     fn raw_text(&mut self) -> Result<Literal, ParseError> {
         let rest = self.rest();
         let hashes = rest.len() - rest.trim_start_matches('#').len();
@@ -65,7 +65,7 @@ impl Parser<'_> {
         Ok(Literal::Text(body.as_bytes()[..length].to_vec()))
     }
 
-    /// What stands between two quotes; the first one begins here.
+    /// Parses the text between two quotes. The first one begins here.
     fn between(&mut self, quote: char, kind: CharKind) -> Result<Literal, ParseError> {
         let start = self.pos;
         self.pos += 1;
@@ -99,7 +99,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows a backslash: appended as bytes, and returned as a number.
+    /// Parses the rest of an escape after its backslash. Appends it as bytes and returns it as a number.
     fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<u32, ParseError> {
         let start = self.pos - 1;
         let wrong = |message: &str| ParseError::new(start, message);
@@ -166,8 +166,8 @@ impl Parser<'_> {
     }
 }
 
-/// How many bytes belong to the number that `text` begins with: digits, letters, separators, one point, and the sign of
-/// an exponent.
+/// Returns how many bytes belong to the number at the start of `text`: digits, letters, separators, one point, and the
+/// sign of an exponent.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
@@ -250,7 +250,7 @@ fn float(text: &str, lower: &str) -> Result<Literal, String> {
     }
 }
 
-/// C's `0x1.8p3`, without the prefix.
+/// Parses C's `0x1.8p3`, without the prefix.
 fn hex_float(digits: &str) -> Option<Literal> {
     let (mantissa, exponent) = digits.split_once('p')?;
     let single = exponent.ends_with('f');
@@ -270,7 +270,7 @@ fn hex_float(digits: &str) -> Option<Literal> {
         .then_some(Literal::Float { value, single })
 }
 
-/// `text` is what was written, `digits` what follows the prefix.
+/// Parses an integer. `text` is the whole literal, `digits` the part after the prefix.
 fn integer(text: &str, digits: &str, radix: u32) -> Result<Literal, String> {
     let end = digits.find(|c: char| !c.is_digit(radix));
     let (digits, suffix) = digits.split_at(end.unwrap_or(digits.len()));

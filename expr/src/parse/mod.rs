@@ -1,12 +1,12 @@
-//! Reads expressions.
+//! Parses expressions.
 //!
-//! The language is what people type who debug C, C++ and Rust, with C's precedences; JavaScript's `===` and strings in
-//! single quotes are understood as well. Reading never recurses deeper than [`MAX_HEIGHT`] nor takes more than
-//! quadratic time, whatever the text.
+//! The language is that of C, C++ and Rust debugging, with C's precedences. It also accepts JavaScript's `===` and
+//! strings in single quotes. The parser never recurses deeper than [`MAX_HEIGHT`], and never takes more than quadratic
+//! time.
 //!
-//! One thing cannot be decided by reading: `(a)-b` is a difference or a conversion of `-b` to the type `a`, and
-//! likewise with `+`, `*`, `&` and `(`. A closure tells whether a name is a type; without one, only names that are always
-//! types are.
+//! The syntax alone leaves one ambiguity: `(a)-b` is a difference or a conversion of `-b` to the type `a`, and likewise
+//! with `+`, `*`, `&` and `(`. A closure decides whether a name is a type. Without one, only names that are always
+//! types count as types.
 
 mod cursor;
 mod literal;
@@ -25,26 +25,26 @@ use crate::ast::{BinaryOp, Expr, ExprKind, Span};
 pub(super) use cursor::Parser;
 use debuginfo::Diagnostic;
 
-/// Bytes that an expression may have.
+/// Longest expression, in bytes.
 pub const MAX_LENGTH: usize = 8192;
-/// How deep an expression may be nested; chains such as `a + b + c` and `a.b.c` count as well.
+/// Deepest nesting of an expression. Chains such as `a + b + c` and `a.b.c` count as well.
 pub const MAX_HEIGHT: u16 = 150;
 
-/// What is wrong with a text, and where.
+/// An error in a text, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// The byte at which it was noticed, from 0; the length of the text if something is missing at its end.
+    /// The byte at which the error was found, from 0. The length of the text if something is missing at its end.
     pub position: usize,
-    /// What was expected or what is wrong there, as a fragment: `expected an expression`.
+    /// What was expected, or what is wrong there, as a fragment: `expected an expression`.
     pub message: String,
-    /// What to write instead, where there is something.
+    /// What to write instead, if anything.
     pub hint: Option<String>,
-    /// Line and column, both from 1, of a mistake in JavaScript: what people are told in place of the position.
+    /// Line and column, both from 1, of an error in JavaScript. They are shown instead of the position.
     pub in_script: Option<(usize, usize)>,
 }
 
 impl ParseError {
-    /// Makes one.
+    /// Makes an error without a hint.
     pub fn new(position: usize, message: impl Into<String>) -> ParseError {
         ParseError {
             position,
@@ -54,7 +54,7 @@ impl ParseError {
         }
     }
 
-    /// Says what to write instead.
+    /// Sets what to write instead.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> ParseError {
         ParseError {
@@ -63,14 +63,15 @@ impl ParseError {
         }
     }
 
-    /// Returns the message with its place, and the next step, as one text, for places that have room for one line only.
+    /// Returns the message with its position, and the next step, as one text, for places that have room for one line
+    /// only.
     #[must_use]
     pub fn one_line(&self) -> String {
         let diagnostic = self.clone().diagnostic();
         diagnostic.map(|_| self.to_string()).one_line()
     }
 
-    /// Returns the message without its place, and the next step.
+    /// Returns the message without its position, and the next step.
     pub(crate) fn diagnostic(self) -> Diagnostic {
         Diagnostic {
             message: self.message,
@@ -97,7 +98,7 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 impl ParseError {
-    /// Of two languages in which a text has a mistake, the one that understood more of it was meant.
+    /// Returns the later of the errors of two languages. The language that could parse more of the text was meant.
     #[must_use]
     pub fn or_later(self, other: ParseError) -> ParseError {
         match other.position > self.position {
@@ -107,27 +108,27 @@ impl ParseError {
     }
 }
 
-/// An assignment that was read: `place = value`.
+/// A parsed assignment: `place = value`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assignment {
-    /// What gets the value.
+    /// The target.
     pub place: Expr,
-    /// The value; for `x += 1` it is `x + 1`.
+    /// The value. For `x += 1` it is `x + 1`.
     pub value: Expr,
 }
 
-/// Reads an expression, taking only names as types that are always types.
+/// Parses an expression. Only names that are always types count as types.
 ///
 /// # Errors
-/// The text is no expression; the error says where and what was expected.
+/// The text is not an expression. The error states where, and what was expected.
 pub fn parse(text: &str) -> Result<Expr, ParseError> {
     parse_with(text, &|_| false)
 }
 
-/// Reads an expression; `is_type` tells whether a name, with its scopes and template arguments, is a type here.
+/// Parses an expression. `is_type` decides whether a name, with its scopes and template arguments, is a type here.
 ///
 /// # Errors
-/// The text is no expression; the error says where and what was expected.
+/// The text is not an expression. The error states where, and what was expected.
 pub fn parse_with(text: &str, is_type: &dyn Fn(&str) -> bool) -> Result<Expr, ParseError> {
     let mut parser = Parser::new(text, is_type)?;
     let expr = parser.expression()?;
@@ -135,18 +136,18 @@ pub fn parse_with(text: &str, is_type: &dyn Fn(&str) -> bool) -> Result<Expr, Pa
     Ok(expr)
 }
 
-/// Reads `place = value`, or `place += value` and its like.
+/// Parses `place = value`, or a compound assignment such as `place += value`.
 ///
 /// # Errors
-/// The text is no assignment; the error says where and what was expected.
+/// The text is not an assignment. The error states where, and what was expected.
 pub fn parse_assignment(text: &str) -> Result<Assignment, ParseError> {
     parse_assignment_with(text, &|_| false)
 }
 
-/// Reads an assignment as [`parse_assignment`] does; `is_type` is what it is for [`parse_with`].
+/// Parses an assignment like [`parse_assignment`]. `is_type` is as for [`parse_with`].
 ///
 /// # Errors
-/// The text is no assignment; the error says where and what was expected.
+/// The text is not an assignment. The error states where, and what was expected.
 pub fn parse_assignment_with(
     text: &str,
     is_type: &dyn Fn(&str) -> bool,
@@ -173,7 +174,8 @@ pub fn parse_assignment_with(
 }
 
 impl Parser<'_> {
-    /// `=` as `None`, `+=` and the like as the operator; nothing if neither stands here.
+    /// Consumes an assignment operator, if one is here. Returns `Some(None)` for `=`, and the operator for `+=` and the
+    /// like.
     fn assignment_operator(&mut self) -> Option<Option<BinaryOp>> {
         const COMPOUND: [(&str, BinaryOp); 10] = [
             ("+=", BinaryOp::Add),

@@ -1,11 +1,11 @@
-//! Operators: the conditional one, those with two operands by precedence, those in front, and conversions.
+//! Operators: the conditional operator, binary operators by precedence, prefix operators, and conversions.
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Span, UnaryOp};
 use crate::parse::types::Style;
 use crate::parse::{ParseError, Parser};
 
 impl Parser<'_> {
-    /// Reads a whole expression and stops behind it.
+    /// Parses a whole expression and stops after it.
     pub(crate) fn expression(&mut self) -> Result<Expr, ParseError> {
         self.nested(|parser| {
             let condition = parser.binary(0)?;
@@ -25,10 +25,10 @@ impl Parser<'_> {
         })
     }
 
-    /// Operators that bind more tightly than `above`, from left to right.
+    /// Parses operators that bind more tightly than `above`, from left to right.
     fn binary(&mut self, above: u8) -> Result<Expr, ParseError> {
         let mut left = self.operand()?;
-        // Whoever writes it means a power, never a product with what a pointer points to.
+        // `**` is meant as a power, never as a product with the target of a pointer.
         if self.looking_at("**") {
             let error = self.error("there is no operator \"**\"");
             return Err(error.with_hint("write \"a * a\", or \"a * *p\""));
@@ -52,13 +52,13 @@ impl Parser<'_> {
         let (symbol, op) = *spellings
             .filter(|(symbol, _)| rest.starts_with(symbol))
             .max_by_key(|(symbol, _)| symbol.len())?;
-        // What is left of a compound assignment, and of nothing else: `+=`, `<<=`.
+        // Only compound assignments have a `=` left here: `+=`, `<<=`.
         let compares = op.precedence() == 6 || op.precedence() == 7;
         let assigns = !compares && rest[symbol.len()..].starts_with('=');
         (!assigns || rest[symbol.len()..].starts_with("==")).then_some((symbol, op))
     }
 
-    /// An operand with everything that binds to it alone.
+    /// Parses an operand with everything that binds to it alone.
     fn operand(&mut self) -> Result<Expr, ParseError> {
         let mut of = self.unary()?;
         while self.eat_word("as") {
@@ -114,7 +114,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `(type) operand`, or an expression that begins with something else.
+    /// Parses `(type) operand`, or an expression that begins differently.
     fn cast_or_postfix(&mut self) -> Result<Expr, ParseError> {
         let start = self.here();
         if self.eat("(") {
@@ -131,7 +131,7 @@ impl Parser<'_> {
         self.postfix()
     }
 
-    /// Whether what stands in parentheses, which are behind us, converts what follows.
+    /// Returns whether the type in parentheses, which were just consumed, converts what follows.
     fn is_conversion(&mut self, to: &super::super::ast::TypeName) -> bool {
         if to.certain {
             return true;
@@ -147,21 +147,21 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a compound assignment begins here.
+    /// Returns whether a compound assignment begins here.
     fn assigns_here(&mut self) -> bool {
         ["-=", "+=", "*=", "&="]
             .iter()
             .any(|op| self.looking_at(op))
     }
 
-    /// Whether something begins here that is no operator with two operands.
+    /// Returns whether something begins here that is not a binary operator.
     fn starts_operand(&mut self) -> bool {
         self.peek().is_some_and(|c| {
             c.is_alphanumeric() || matches!(c, '_' | '$' | '"' | '\'' | '!' | '~' | '(')
         })
     }
 
-    /// `sizeof (type)` or `sizeof operand`; the word is behind us.
+    /// Parses `sizeof (type)` or `sizeof operand`. The word was already consumed.
     pub(super) fn size_of(&mut self, start: usize) -> Result<Expr, ParseError> {
         let before = self.here();
         if self.eat("(") {
@@ -183,7 +183,7 @@ impl Parser<'_> {
     }
 }
 
-/// From the start of one node to the end of another.
+/// Returns the span from the start of one node to the end of another.
 pub(super) fn from_to(first: &Expr, last: &Expr) -> Span {
     Span {
         start: first.at.start,

@@ -6,27 +6,26 @@ use crate::parse::words::{is_builtin_type, is_keyword};
 
 const ANONYMOUS: &str = "(anonymous namespace)";
 
-/// What a path is part of, which decides about a `<` behind it.
+/// The context of a path, which decides the meaning of a `<` after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum In {
-    /// It may compare.
+    /// It may be a comparison.
     Expression,
     /// It begins template arguments.
     Type,
-    /// It compares, unless another scope follows.
+    /// It is a comparison, unless another scope follows.
     Member,
 }
 
-/// A name with its scopes.
 pub(super) struct Path {
-    /// Without blanks, but for those after commas and inside types.
+    /// Without blanks, except after commas and inside types.
     pub text: String,
-    /// Written as `r#name`, so that it is no keyword.
+    /// Written as `r#name`, so it is not a keyword.
     pub raw: bool,
 }
 
 impl Parser<'_> {
-    /// Reads a path if one begins here, else takes nothing.
+    /// Parses a path, if one begins here. Otherwise consumes nothing.
     pub(super) fn path(&mut self, within: In) -> Option<Path> {
         let start = self.here();
         let mut text = String::new();
@@ -41,7 +40,7 @@ impl Parser<'_> {
             self.pos = start;
             return None;
         }
-        // A type of one word has no scope, template or member.
+        // A one-word type has no scope, template arguments or member.
         if is_keyword(&text) && !raw {
             return Some(Path { text, raw });
         }
@@ -74,8 +73,8 @@ impl Parser<'_> {
         Some(Path { text, raw })
     }
 
-    /// Reads a name of a module whose file has other signs than words have: `libc.so.6::environ`, `'a.out'::total`. Takes
-    /// nothing if none begins here.
+    /// Parses a name qualified with a module whose file name is not a word: `libc.so.6::environ`, `'a.out'::total`.
+    /// Otherwise consumes nothing.
     pub(super) fn name_of_module(&mut self) -> Option<String> {
         let start = self.here();
         let rest = self.rest();
@@ -101,7 +100,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A word, `~word` behind a scope, or one of the names in braces that rustc gives to closures and blocks.
+    /// Parses a word, `~word` after a scope, or one of the names in braces that rustc gives to closures and blocks.
     fn segment(&mut self, text: &mut String, raw: bool) -> bool {
         let scoped = text.ends_with("::");
         if !raw && self.looking_at(ANONYMOUS) {
@@ -140,7 +139,8 @@ impl Parser<'_> {
         true
     }
 
-    /// `<...>` if that is what stands here, appended to `text`; takes nothing otherwise. `turbofish`: `::` stands in front.
+    /// Parses `<...>`, if these are template arguments, and appends it to `text`. Otherwise consumes nothing.
+    /// `turbofish`: there is a `::` before it.
     fn template_arguments(&mut self, within: In, turbofish: bool, text: &mut String) -> bool {
         let (mark, length) = (self.pos, text.len());
         if turbofish {
@@ -170,7 +170,7 @@ impl Parser<'_> {
         accepted
     }
 
-    /// Arguments from `<` to `>`, and whether one of them cannot be an expression.
+    /// Parses arguments from `<` to `>`. Returns whether one of them cannot be an expression.
     fn argument_list(&mut self, text: &mut String) -> Option<bool> {
         let mut certain = false;
         self.eat("<").then_some(())?;
@@ -194,7 +194,7 @@ impl Parser<'_> {
         Some(certain)
     }
 
-    /// A number, perhaps negative, or a lifetime.
+    /// Parses a number, possibly negative, or a lifetime.
     fn constant_argument(&mut self) -> Option<&str> {
         self.skip_blanks();
         let rest = self.rest();

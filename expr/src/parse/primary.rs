@@ -1,15 +1,15 @@
-//! What operators work on: names, registers, values, parentheses, and what stands behind them.
+//! Operands: names, registers, literals, parentheses, and their postfixes.
 
 use crate::ast::{Expr, ExprKind, Literal, Span};
 use crate::parse::path::In;
 use crate::parse::{ParseError, Parser};
 
 impl Parser<'_> {
-    /// A primary with all members, indices and calls behind it.
+    /// Parses a primary with all its members, indices and calls.
     pub(super) fn postfix(&mut self) -> Result<Expr, ParseError> {
         let start = self.here();
         let mut of = self.primary()?;
-        // Parentheses belong to what they enclose.
+        // Parentheses belong to the span of what they enclose.
         of.at.start = start.min(of.at.start);
         loop {
             let kind = if self.eat("->") {
@@ -53,7 +53,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `index]` or `from..to]`.
+    /// Parses `index]` or `from..to]`.
     fn index(&mut self, of: Expr) -> Result<ExprKind, ParseError> {
         let of = Box::new(of);
         let from = match self.looking_at("..") {

@@ -1,5 +1,5 @@
-//! Goal: texts are read as people mean them, and what is printed reads back as the same. Method: trees, printed with all
-//! their parentheses, are compared with what was written down; trees made at random are printed and read.
+//! Goal: texts are parsed as intended, and printed trees parse as the same trees. Method: trees, printed with all their
+//! parentheses, are compared with expected texts. Random trees are printed and parsed.
 
 use crate::ast::{BinaryOp, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeName, UnaryOp};
 use crate::parse::{MAX_HEIGHT, MAX_LENGTH, parse, parse_assignment, parse_with};
@@ -325,7 +325,7 @@ fn depth_and_length_are_bounded() {
     assert!(parse(&" ".repeat(MAX_LENGTH + 1)).is_err());
 }
 
-/// Trees at random.
+/// Random trees.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Names of types, as C, C++ and Rust write them. A rule that does not fit takes nothing.
+//! Names of types in the syntax of C, C++ and Rust. A rule that does not fit consumes nothing.
 
 use crate::ast::TypeName;
 use crate::parse::path::In;
@@ -7,19 +7,19 @@ use crate::parse::words::{
 };
 use crate::parse::{ParseError, Parser};
 
-/// Where a type stands.
+/// The context of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// In parentheses: `*` and `&` may follow it.
     C,
-    /// Behind `as`: they belong to what follows.
+    /// After `as`: `*` and `&` belong to what follows.
     Rust,
     /// Between `<` and `>`.
     Argument,
 }
 
 impl Parser<'_> {
-    /// Reads a type if one begins here, else takes nothing.
+    /// Parses a type, if one begins here. Otherwise consumes nothing.
     pub(super) fn type_name(&mut self, style: Style) -> Option<TypeName> {
         let start = self.here();
         let read = self.nested(|parser| {
@@ -32,7 +32,7 @@ impl Parser<'_> {
         read.ok()
     }
 
-    /// Types with something in front: references, pointers, slices, tuples, functions.
+    /// Parses types with a prefix: references, pointers, slices, tuples, functions.
     fn rust_type(&mut self, style: Style) -> Option<TypeName> {
         let start = self.here();
         let found = self.rust_type_here(style);
@@ -72,7 +72,7 @@ impl Parser<'_> {
         }
         if self.eat("(") {
             let (list, ends_in_comma) = self.type_list(")")?;
-            // A single type without one is an expression in parentheses.
+            // A single type without a comma is an expression in parentheses.
             let comma = if list.len() == 1 { "," } else { "" };
             (comma.is_empty() || ends_in_comma).then_some(())?;
             return Some(sure(format!("({}{comma})", list.join(", "))));
@@ -108,7 +108,7 @@ impl Parser<'_> {
         (length > 0).then_some(digits)
     }
 
-    /// Types with commas between them up to `end`, and whether the last one has a comma behind it.
+    /// Parses types separated by commas, up to `end`. Returns whether there is a comma after the last one.
     fn type_list(&mut self, end: &str) -> Option<(Vec<String>, bool)> {
         let mut list = Vec::new();
         let mut comma = true;
@@ -120,7 +120,7 @@ impl Parser<'_> {
         Some((list, comma))
     }
 
-    /// Types with something behind.
+    /// Parses types with a suffix.
     fn c_type(&mut self, style: Style) -> Option<TypeName> {
         let mut words: Vec<String> = Vec::new();
         let (mut certain, mut named) = (false, false);
@@ -142,14 +142,14 @@ impl Parser<'_> {
                 && !word.is_some_and(is_keyword)
                 && let Some(path) = self.path(In::Type)
             {
-                // Without its `r#` it would be another type.
+                // Without its `r#`, it would be another type.
                 (!path.raw || !is_special(&path.text)).then_some(())?;
                 words.push(path.text);
                 named = true;
             } else {
                 break;
             }
-            // A type of Rust is one word.
+            // A Rust type is one word.
             if style == Style::Rust && named {
                 break;
             }
@@ -162,7 +162,8 @@ impl Parser<'_> {
         Some(TypeName { text, certain })
     }
 
-    /// Pointers, references and dimensions behind a type. Returns whether there is one that no expression could have.
+    /// Parses pointers, references and dimensions after a type. Returns whether one of them cannot be part of an
+    /// expression.
     fn suffixes(&mut self, text: &mut String, mut certain: bool) -> Option<bool> {
         loop {
             if self.looking_at("(") {
@@ -193,7 +194,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `(*)(int, char)`; what was appended stays only if all of it was there.
+    /// Parses `(*)(int, char)`. What it appends remains only if everything is there.
     fn pointer_to_function(&mut self, text: &mut String) -> bool {
         if !(self.eat("(") && self.eat("*") && self.eat(")") && self.eat("(")) {
             return false;

@@ -1,9 +1,9 @@
 //! Words that are not names of variables.
 
-/// Words that begin an expression of their own.
+/// Words that form an expression of their own.
 const KEYWORDS: [&str; 6] = ["sizeof", "true", "false", "null", "nullptr", "NULL"];
 
-/// Words of C that make up a type together.
+/// C words that form a type together.
 const C_WORDS: [&str; 14] = [
     "int",
     "char",
@@ -21,7 +21,7 @@ const C_WORDS: [&str; 14] = [
     "__signed__",
 ];
 
-/// Types of one word that nobody calls a variable.
+/// One-word types that are never names of variables.
 const TYPES: [&str; 35] = [
     "i8",
     "i16",
@@ -60,7 +60,7 @@ const TYPES: [&str; 35] = [
     "nullptr_t",
 ];
 
-/// Tells whether a name would not read back as a name everywhere, unless `r#` stands in front of it.
+/// Returns whether a name needs a prefix `r#` to be parsed as a name everywhere.
 pub(crate) fn is_special(name: &str) -> bool {
     is_keyword(name)
         || is_builtin_type(name)

@@ -14,6 +14,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use store::columns::ReadCall;
 use store::control::{FunctionDef, Param, ParameterPlace, ValueKind};
 
 use crate::definitions::Definitions;
@@ -154,6 +155,22 @@ impl Registers {
             sse: std::array::from_fn(|i| sse(arrays[INT_REGISTERS.len() + i])),
         }
     }
+}
+
+/// Returns the arguments of one call, as the column shows them.
+pub fn of_call(function: Option<&FunctionDef>, call: &ReadCall, asked: &Asked) -> String {
+    let registers = Registers {
+        int: call.args,
+        sse: call.xmm,
+    };
+    let mut texts = CallTexts::new(&asked.states);
+    let mut known = |param: &Param| match asked.is_about(param) && !param.name.is_empty() {
+        true => texts.parameter(call.start_seq, &param.name),
+        false => None,
+    };
+    let mut text = String::new();
+    write_args(&mut text, function, &registers, &mut known);
+    text
 }
 
 /// Appends the arguments of one call to `text`; `known` supplies what the registers do not hold.

@@ -12,6 +12,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use store::columns::ReadCall;
 use store::control::{FunctionDef, RetPlace, ValueKind};
 
 use super::args::{write_int, write_sse};
@@ -77,6 +78,47 @@ fn way(function: &FunctionDef) -> Way {
     }
 }
 
+/// Returns the result of one call, as the column shows it; `None` if there is none, or it is not known.
+pub fn of_call(function: Option<&FunctionDef>, call: &ReadCall, states: &States) -> Option<String> {
+    let (end, rax) = (call.end_seq?, call.rax?);
+    let text = text(
+        function,
+        (rax, call.ret_xmm[0]),
+        end,
+        &mut CallTexts::new(states),
+    );
+    (!text.is_empty()).then_some(text)
+}
+
+/// The result that event `end` returned in rax or xmm0; empty if there is none, or it is not known.
+fn text(
+    function: Option<&FunctionDef>,
+    (rax, xmm): (u64, Option<u64>),
+    end: u64,
+    states: &mut CallTexts<'_>,
+) -> String {
+    let (kind, way) = match function {
+        Some(function) => (&function.ret, way(function)),
+        None => (&ValueKind::Unknown, Way::Rax),
+    };
+    let mut text = String::new();
+    match (way, xmm) {
+        (Way::Nowhere, _) | (Way::Xmm0, None) => {}
+        (Way::Rax, _) => write_int(&mut text, kind, &[rax]),
+        (Way::Xmm0, Some(xmm)) => write_sse(&mut text, kind, Some(xmm)),
+        (Way::State, _) => {
+            text = states.result(end).unwrap_or_default();
+            let in_rax = function.is_some_and(|f| {
+                matches!(f.ret_place, Some(RetPlace::Rax) | None) && f.ret == ValueKind::Pointer
+            });
+            if text.is_empty() && in_rax {
+                write_int(&mut text, kind, &[rax]);
+            }
+        }
+    }
+    text
+}
+
 impl ScalarUDFImpl for RetText {
     fn name(&self) -> &str {
         "return_text"
@@ -105,29 +147,8 @@ impl ScalarUDFImpl for RetText {
             }
             let function = self.definitions.function(ids.value(row) as usize);
             let rax = rax.value(row) as u64;
-            let (kind, way) = match function {
-                Some(function) => (&function.ret, way(function)),
-                None => (&ValueKind::Unknown, Way::Rax),
-            };
-            let mut text = String::new();
-            match way {
-                Way::Nowhere => {}
-                Way::Rax => write_int(&mut text, kind, &[rax]),
-                Way::Xmm0 if xmm.is_valid(row) => {
-                    write_sse(&mut text, kind, Some(xmm.value(row) as u64));
-                }
-                Way::Xmm0 => {}
-                Way::State => {
-                    text = states.result(ends.value(row) as u64).unwrap_or_default();
-                    let in_rax = function.is_some_and(|f| {
-                        matches!(f.ret_place, Some(RetPlace::Rax) | None)
-                            && f.ret == ValueKind::Pointer
-                    });
-                    if text.is_empty() && in_rax {
-                        write_int(&mut text, kind, &[rax]);
-                    }
-                }
-            }
+            let xmm = xmm.is_valid(row).then(|| xmm.value(row) as u64);
+            let text = text(function, (rax, xmm), ends.value(row) as u64, &mut states);
             match text.is_empty() {
                 true => texts.append_null(),
                 false => texts.append_value(&text),

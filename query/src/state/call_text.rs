@@ -112,6 +112,9 @@ fn text(value: &Value, look: &Look<'_>) -> Option<String> {
 fn with_target(value: &Value, look: &Look<'_>) -> Option<String> {
     let shown = text(value, look)?;
     let pointer = value.unreferenced(look).unwrap_or_else(|_| value.clone());
+    if shown.starts_with('&') && is_target_unknown(&pointer, look) {
+        return None;
+    }
     let is_plain = pointer.kind() == TypeKind::Pointer && shown.starts_with("0x");
     if !is_plain || !has_value(&pointer.ty) {
         return Some(shown);
@@ -121,6 +124,16 @@ fn with_target(value: &Value, look: &Look<'_>) -> Option<String> {
         Some(target) => format!("{shown} -> {target}"),
         None => shown,
     })
+}
+
+/// Tells whether nothing of a pointer's target was captured. A reference of Rust is shown by its target, which then is
+/// a list of unknown members; its address says more.
+fn is_target_unknown(pointer: &Value, look: &Look<'_>) -> bool {
+    let address = match pointer.kind() {
+        TypeKind::Pointer if has_value(&pointer.ty) => pointer.as_address(),
+        _ => return false,
+    };
+    address.is_ok_and(|address| look.machine.memory(address, &mut [0]).is_err())
 }
 
 /// The target of a parameter that may have been changed: `*count=3`, or `count=3` of a reference.

@@ -61,7 +61,11 @@ impl States {
         history::register(self, context);
     }
 
-    fn timeline(&self) -> Result<&Timeline> {
+    /// Returns the timeline.
+    ///
+    /// # Errors
+    /// The recording is empty, or cannot be read.
+    pub(crate) fn timeline(&self) -> Result<&Timeline> {
         let inner = &self.inner;
         let opened = inner.timeline.get_or_init(|| {
             Timeline::new(Arc::clone(&inner.reader)).map_err(|error| Diagnostic {
@@ -88,7 +92,8 @@ impl std::hash::Hash for States {
     }
 }
 
-fn failed(error: replay::Error) -> DataFusionError {
+/// Makes an error of one of `replay`.
+pub(crate) fn failed(error: replay::Error) -> DataFusionError {
     let hint = error.hint();
     let message = error.to_string();
     told(Diagnostic { message, hint })

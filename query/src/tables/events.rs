@@ -46,28 +46,28 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "bytes",
-            "stdout, stderr, write: the bytes written; logpoint: the words of its record",
+            "stdout, stderr, write, logged_write: the bytes written; logpoint: the words of its record",
         ),
         (
             "addr",
-            "module_load: where it is mapped; pause: pc; probe: its place, if it has just one; write, exception: its address",
+            "module_load: where it is mapped; pause: pc; probe: its place, if it has just one; write, logged_write, exception: its address",
         ),
         (
             "size",
-            "module_load: its size; stdout, stderr, write: number of bytes; snapshot: bytes that had changed",
+            "module_load: its size; stdout, stderr, write, logged_write: number of bytes; snapshot: bytes that had changed",
         ),
         (
             "value",
-            "process_start, fork: pid; process_exit: code; gap: events lost; module_load: module number; exception: signal; snapshot: its number",
+            "process_start, fork: pid; process_exit: code; gap: events lost; module_load: module number; exception: signal; snapshot: its number; logged_write: pc",
         ),
         (
             "aux",
-            "process_exit: signal; module_load: build id; pause: reason; probe: state; exception: type; snapshot: why",
+            "process_exit: signal; module_load: build id; pause: reason; probe: state; exception: type; snapshot: why; logged_write: function",
         ),
         ("function_id", "enter, leave: number of the function"),
         (
             "probe",
-            "pause, logpoint, condition_error, probe: id of the live probe",
+            "pause, logpoint, logged_write, condition_error, probe: id of the live probe",
         ),
     ],
 };

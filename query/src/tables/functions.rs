@@ -9,6 +9,7 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col, lit};
+use debuginfo::short_name_at;
 use store::control::{FunctionDef, ValueKind};
 
 use super::doc::TableDoc;
@@ -21,6 +22,10 @@ pub const DOC: TableDoc = TableDoc {
     columns: &[
         ("function_id", "number of the function in this recording"),
         ("name", "name, demangled"),
+        (
+            "short_name",
+            "name without what goes without saying: paths of standard libraries, default arguments",
+        ),
         ("linkage", "name for the linker"),
         ("module", "file name of the module"),
         ("file", "source file"),
@@ -93,6 +98,9 @@ fn rows(sources: &Sources) -> Result<RecordBatch> {
     let columns: [ArrayRef; DEFINED] = [
         Arc::new(Int32Array::from_iter_values(ids)),
         definitions_text(&functions, |f| Some(f.name.clone())),
+        definitions_text(&functions, |f| {
+            Some(short_name_at(&f.name, f.file.as_deref(), f.line))
+        }),
         definitions_text(&functions, |f| Some(f.linkage.clone())),
         Arc::new(modules.collect::<StringViewArray>()),
         definitions_text(&functions, |f| f.file.clone()),

@@ -82,13 +82,17 @@ pub fn plans(sources: &Sources) -> Result<(LogicalPlan, LogicalPlan)> {
     Ok((defined.build()?, counted))
 }
 
-/// The hits of each live probe: the largest count of a pause, or the number of its messages.
+/// The hits of each live probe: the largest count of a pause, or the number of its messages or logged writes.
 fn hits_seen(sources: &Sources) -> Result<LogicalPlan> {
     let paused = LogicalPlanBuilder::scan("states", Arc::clone(&sources.states), None)?
         .filter(col("probe").is_not_null())?
         .project(vec![col("probe"), col("hits"), unknown("message")])?;
     let logged = LogicalPlanBuilder::scan("events", Arc::clone(&sources.events), None)?
-        .filter(col("kind").eq(lit("logpoint")))?
+        .filter(
+            col("kind")
+                .eq(lit("logpoint"))
+                .or(col("kind").eq(lit("logged_write"))),
+        )?
         .project(vec![
             col("probe"),
             unknown("hits"),

@@ -1,4 +1,4 @@
-//! Which functions of a module can be candidates, and what is known about them.
+//! Selects the functions of a module that are candidates for hooks, and collects what is known about them.
 
 use std::path::Path;
 
@@ -7,22 +7,22 @@ use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, 
 
 use super::filter::{Filter, Subject};
 
-/// A function that is wanted; its id is given when it is armed.
+/// A function to hook. It gets its id when it is armed.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// What the recording will say about it, but for `id` and `module`.
+    /// Its definition in the recording, except for `id` and `module`.
     pub def: FunctionDef,
     /// How many xmm argument registers to keep: 0, 2, 4 or 8.
     pub xmm_args: u8,
-    /// Keep xmm0 and xmm1 when it returns.
+    /// Whether to keep xmm0 and xmm1 on return.
     pub ret_xmm: bool,
-    /// Where texts behind its integer arguments are: `HS_TEXT_`, or 0.
+    /// How to find the strings that its integer arguments point to: `HS_TEXT_`, or 0.
     pub texts: [u8; 6],
-    /// What is captured behind them: `HS_POINTEE_`, or 0.
+    /// What to capture of the memory that its integer arguments point to: `HS_POINTEE_`, or 0.
     pub pointees: [u16; 6],
 }
 
-/// Start-up code that the linker adds; nobody asks for it.
+/// Start-up code that the linker adds. It is never a candidate by symbol.
 const START_UP: &[&str] = &[
     "_start",
     "_init",
@@ -36,8 +36,8 @@ const START_UP: &[&str] = &[
     "__libc_csu_fini",
 ];
 
-/// Returns the functions of `module` that `filter` wants: those with debug information; without any, those with
-/// symbols, and the stubs through which it calls other libraries.
+/// Returns the functions of `module` that `filter` wants: the functions with debug information. A module without debug
+/// information yields the functions with symbols, and the stubs through which it calls other libraries.
 pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Candidate> {
     let wants = |def: &FunctionDef, path: &Path| {
         let subject = Subject {
@@ -110,7 +110,7 @@ fn from_symbols(module: &Module, is_system: bool) -> Vec<Candidate> {
     });
     let named =
         symbols.map(|symbol| unknown(symbol.svma.0, symbol.size, symbol.name, symbol.linkage));
-    // A system library's calls of others are not what anybody asks for.
+    // Calls from one system library to another are of no interest, so their stubs are left out.
     let stubs = module
         .plt_entries()
         .iter()

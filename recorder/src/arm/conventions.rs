@@ -1,10 +1,10 @@
-//! Functions that must not be hooked whatever their first instructions are, with the reason: they are called, entered or
-//! left in a way of their own.
+//! Names the functions that must not be hooked whatever their first instructions are, with the reason: they are called,
+//! entered or left in an unusual way.
 //!
-//! A hook takes the word that rsp points to at the entry for the return address, puts its own in that place, and lets a
-//! few hundred bytes below the stack pointer be overwritten. That is right for whatever is called as the System V ABI
-//! says. Names say which functions are not; so do unwind tables, of assembly and of parts that were split off a function;
-//! code is looked at where there are neither.
+//! A hook takes the word at rsp on entry for the return address, replaces it, and lets a few hundred bytes below the
+//! stack pointer be overwritten. This is correct for every function called according to the System V ABI. Exceptions
+//! are recognised by name, by the unwind tables of assembly and of parts split off a function, and, where both are
+//! missing, by the code.
 
 use debuginfo::{EntryFrame, Module, Svma};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
@@ -17,7 +17,7 @@ const KEEPS_REGISTERS: &str =
     "it is called with registers or a stack of its own, by code that compilers or linkers made";
 const UNWINDS: &str = "it unwinds the stack from its own frame on";
 
-/// Names, those with an asterisk at their end by their beginning, and why.
+/// Names with the reason. A name that ends in an asterisk matches as a prefix.
 const BY_NAME: &[(&str, &[&str])] = &[
     (
         RETURNS_TWICE,
@@ -59,7 +59,7 @@ const BY_NAME: &[(&str, &[&str])] = &[
             "_dl_start_user",
         ],
     ),
-    // Of the last ones the collectors of OCaml and V8 look up the return address.
+    // The last entries (OCaml, V8): their garbage collectors look up return addresses.
     (
         LOOKS,
         &[
@@ -131,10 +131,10 @@ const BY_NAME: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Instructions that are read of a function which no table describes.
+/// Number of instructions to read of a function that no table describes.
 const LOOKED_AT: usize = 64;
 
-/// Tells why a function must not be hooked, by its linker's name.
+/// Returns why a function must not be hooked, judged by its linkage name.
 pub fn refused_by_name(linkage: &str) -> Option<&'static str> {
     let name = linkage.strip_suffix("@plt").unwrap_or(linkage);
     let is_it = |pattern: &&str| match pattern.split_once('*') {
@@ -147,7 +147,8 @@ pub fn refused_by_name(linkage: &str) -> Option<&'static str> {
     found.map(|(reason, _)| *reason)
 }
 
-/// Tells why the code at `svma` must not be hooked, by how control comes there. `code` holds what is known to belong to it.
+/// Returns why the code at `svma` must not be hooked, judged by how control reaches it. `code` holds the bytes known to
+/// belong to it.
 pub fn refused_by_frame(elf: &Module, svma: u64, code: &[u8]) -> Option<&'static str> {
     match elf.entry_frame(Svma(svma)) {
         EntryFrame::Call => None,
@@ -160,8 +161,8 @@ pub fn refused_by_frame(elf: &Module, svma: u64, code: &[u8]) -> Option<&'static
     }
 }
 
-/// Tells whether `code` saves the state of the vector registers before it branches for good, as the dynamic linker's
-/// trampolines do.
+/// Returns whether `code` saves the vector registers before it returns or branches unconditionally, as the trampolines
+/// of the dynamic linker do.
 fn saves_all_registers(code: &[u8]) -> bool {
     let decoder = Decoder::new(64, code, DecoderOptions::NONE);
     decoder
@@ -191,7 +192,7 @@ fn saves_all_registers(code: &[u8]) -> bool {
         })
 }
 
-/// What of a module belongs to languages whose collectors look up the return addresses that they find on stacks.
+/// The code of a module that belongs to languages whose garbage collectors look up return addresses on stacks.
 #[derive(Clone, Debug, Default)]
 pub struct Collected {
     go: std::ops::Range<u64>,
@@ -199,7 +200,7 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// Finds Go's code: between two symbols of its linker; all of the module, where these were stripped.
+    /// Finds Go code: the range between two symbols of Go's linker, or the whole module if they were stripped.
     pub fn of(elf: &Module) -> Collected {
         let bounds = || {
             elf.address_of("runtime.text")
@@ -215,7 +216,7 @@ impl Collected {
         }
     }
 
-    /// Tells why the function at `svma` must not be hooked.
+    /// Returns why the function at `svma` must not be hooked.
     pub fn refuses(&self, svma: u64, linkage: &str) -> Option<&'static str> {
         if self.go.contains(&svma) {
             return Some(
@@ -227,7 +228,8 @@ impl Collected {
     }
 }
 
-/// Tells OCaml's functions from those of its runtime, which are C: `camlList__map_123`, `caml_curry2_1_app`.
+/// Returns whether the function was compiled from OCaml (`camlList__map_123`, `caml_curry2_1_app`) and is not part of
+/// OCaml's runtime, which is C.
 fn is_ocaml(linkage: &str) -> bool {
     const GENERATED: [&str; 6] = ["apply", "curry", "tuplify", "send", "program", "startup_"];
     let Some(rest) = linkage.strip_prefix("caml") else {
@@ -285,7 +287,7 @@ mod tests {
             0x48, 0x89, 0x04, 0x24, 0x0f, 0xc7, 0x64, 0x24, 0x40,
         ];
         assert!(saves_all_registers(&resolver));
-        // ret; xsavec 0x40(%rsp): not of this function
+        // ret; xsavec 0x40(%rsp): no longer part of this function
         assert!(!saves_all_registers(&[0xc3, 0x0f, 0xc7, 0x64, 0x24, 0x40]));
     }
 }

@@ -1,4 +1,4 @@
-//! The patterns of `-f` and `-x`: which functions are wanted.
+//! The patterns of `-f` and `-x`, which select functions.
 
 use std::path::Path;
 
@@ -6,23 +6,22 @@ use debuginfo::{Diagnostic, Glob};
 
 use crate::{Error, Result};
 
-/// One pattern.
 #[derive(Clone, Debug)]
 enum Pattern {
-    /// On the demangled name, or the linker's.
+    /// Matches the demangled name or the linkage name.
     Name(Glob),
-    /// `file:` on the path of the source file, or its last part.
+    /// `file:` matches the path of the source file, or its last component.
     File(Glob),
-    /// `module:` on the path of the ELF file, or its last part.
+    /// `module:` matches the path of the ELF file, or its last component.
     Module(Glob),
 }
 
-/// What a pattern is compared with.
+/// What a pattern is matched against.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// Demangled name.
     pub name: &'a str,
-    /// The linker's name.
+    /// Linkage name.
     pub linkage: &'a str,
     /// Source file.
     pub file: Option<&'a str>,
@@ -30,8 +29,7 @@ pub struct Subject<'a> {
     pub module: &'a Path,
 }
 
-/// Which functions are wanted: those that any of the first patterns matches (all, if there are none) and none of the
-/// second.
+/// Selects the functions that match any include pattern (or all, if there are none) and no exclude pattern.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     include: Vec<Pattern>,
@@ -39,10 +37,10 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Parses patterns: `GLOB`, `file:GLOB` or `module:GLOB`. In a glob `*` matches anything, `/` and `::` included.
+    /// Parses patterns: `GLOB`, `file:GLOB` or `module:GLOB`. In a glob `*` matches anything, including `/` and `::`.
     ///
     /// # Errors
-    /// [`Error::Pattern`] for an empty one.
+    /// [`Error::Pattern`] if a pattern is empty.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self> {
         let parse = |patterns: &[String]| {
             patterns
@@ -56,15 +54,15 @@ impl Filter {
         })
     }
 
-    /// Tells whether a function is wanted.
+    /// Returns whether the filter selects a function.
     pub fn wants(&self, subject: Subject<'_>) -> bool {
         let included =
             self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(subject));
         included && !self.exclude.iter().any(|pattern| pattern.matches(subject))
     }
 
-    /// Tells whether a module's functions are candidates: the program's own always, a library of the system only when
-    /// a `module:` pattern names it.
+    /// Returns whether the functions of a module are candidates. Those of the program always are; those of a system
+    /// library only if a `module:` pattern names it.
     pub fn considers(&self, module: &Path, is_system: bool) -> bool {
         let named = |patterns: &[Pattern]| {
             patterns.iter().any(
@@ -74,7 +72,7 @@ impl Filter {
         !named(&self.exclude) && (!is_system || named(&self.include))
     }
 
-    /// Tells whether functions were asked for by pattern.
+    /// Returns whether any include pattern was given.
     pub fn is_explicit(&self) -> bool {
         !self.include.is_empty()
     }
@@ -100,7 +98,9 @@ impl Pattern {
 
     fn matches(&self, subject: Subject<'_>) -> bool {
         match self {
-            Self::Name(glob) => glob.matches(subject.name) || glob.matches(subject.linkage),
+            Self::Name(glob) => {
+                glob.matches_function(subject.name) || glob.matches(subject.linkage)
+            }
             Self::File(glob) => subject
                 .file
                 .is_some_and(|file| glob.matches_path(Path::new(file))),

@@ -1,8 +1,8 @@
-//! What is different in Go programs: which functions may be hooked, and where.
+//! Decides which functions of a Go program may be hooked, and where.
 //!
-//! A goroutine's stack is small, it moves, and the runtime reads it: return addresses must stay, and nothing may be put
-//! below the stack pointer. So only entries are recorded, right behind the check for room on the stack: a function that
-//! finds too little has its stack moved and begins anew, and would count twice.
+//! A goroutine's stack is small and movable, and the runtime reads it. So return addresses must stay in place, and
+//! nothing may be written below the stack pointer. Only entries are recorded, right after the check for stack space: a
+//! function that finds too little space has its stack moved and starts over, and would count twice.
 
 use debuginfo::{Module, Svma};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpAccess, OpKind, Register};
@@ -15,11 +15,11 @@ use super::{
 };
 use crate::displace::Displacement;
 
-/// Where `runtime.g` has the limit that a function's check compares with.
+/// Offset in `runtime.g` of the limit that the stack check compares with.
 const STACK_GUARD: u64 = 0x10;
-/// The check is among the first instructions.
+/// The check is within this many first instructions.
 const CHECKED_WITHIN: usize = 8;
-/// Packages whose functions also run where no goroutine does: in signal handlers, between threads, in forked children.
+/// Packages whose functions also run outside goroutines: in signal handlers, between threads, in forked children.
 const RUNTIME: &[&str] = &[
     "runtime.",
     "runtime/",
@@ -61,7 +61,7 @@ impl Prepared {
     }
 }
 
-/// Returns where a function is hooked: where it has seen that there is room on the stack.
+/// Returns the address to hook: after the function has checked that its stack has room.
 pub(super) fn patched_at(elf: &Module, def: &FunctionDef) -> u64 {
     let code = elf.code(Svma(def.svma), def.size);
     def.svma + body_offset(code.unwrap_or_default())
@@ -79,21 +79,21 @@ fn displacement_of_go(
     }
 }
 
-/// Tells why a function of a Go program must not be hooked.
+/// Returns why a function of a Go program must not be hooked.
 fn refused(def: &FunctionDef) -> Option<&'static str> {
     let file = def.file.as_deref().unwrap_or_default();
     if !file.ends_with(".go") {
         return Some("it is not written in Go, or was made by the linker");
     }
     let is_runtime = RUNTIME.iter().any(|start| def.name.starts_with(start));
-    // What other packages have the runtime do has names of theirs.
+    // Functions that the runtime implements for other packages carry those packages' names.
     if is_runtime || file.contains("/src/runtime/") || file.starts_with("runtime/") {
         return Some("it belongs to Go's runtime, which also runs where no goroutine does");
     }
     None
 }
 
-/// Returns the candidate as far as entries tell of it: Go passes arguments and results in registers of its own choice.
+/// Reduces a candidate to what its entry shows: Go chooses its own registers for arguments and results.
 fn entry_only(mut candidate: Candidate) -> Candidate {
     candidate.def.params.clear();
     candidate.def.params_known = false;
@@ -107,8 +107,7 @@ fn entry_only(mut candidate: Candidate) -> Candidate {
     }
 }
 
-/// Returns how many bytes from its first instruction on a function has seen that its stack is large enough; 0 if it does
-/// not look.
+/// Returns the offset in bytes at which a function has checked its stack space; 0 if it does not check.
 fn body_offset(code: &[u8]) -> u64 {
     let mut decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
     let mut has_compared = false;
@@ -132,7 +131,7 @@ fn body_offset(code: &[u8]) -> u64 {
     0
 }
 
-/// `cmp rsp, [r14 + 16]`, or another register where the frame is large.
+/// Recognises `cmp rsp, [r14 + 16]`, or the same with another register for a large frame.
 fn compares_with_guard(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Cmp
         && instruction.op0_kind() == OpKind::Register
@@ -142,8 +141,8 @@ fn compares_with_guard(instruction: &Instruction) -> bool {
         && !matches!(instruction.memory_base(), Register::RSP | Register::RIP)
 }
 
-/// Tells why the first instructions, which run elsewhere once the function is hooked, must not: where one of them meets a
-/// nil pointer, Go's runtime would not know the place and end the program instead of raising a panic.
+/// Returns why the first instructions must not be displaced. If one of them hits a nil pointer elsewhere, Go's runtime
+/// does not know the address and ends the program instead of raising a panic.
 fn refused_code(displaced: &[u8]) -> Option<&'static str> {
     let decoder = Decoder::with_ip(64, displaced, 0, DecoderOptions::NONE);
     let mut factory = iced_x86::InstructionInfoFactory::new();

@@ -1,7 +1,6 @@
-//! Judges whether a function may be patched, by all that is known of it, and plans how.
+//! Decides whether a function may be patched, using everything known about it, and plans the patch.
 //!
-//! Invariant: what is planned leaves no branch of the module in the middle of a patch. What is particular to Go lies in
-//! `golang.rs`.
+//! Invariant: no planned patch leaves a branch of the module into its middle. The rules for Go are in `golang.rs`.
 
 use debuginfo::{Module, Svma};
 use store::control::FunctionDef;
@@ -13,7 +12,7 @@ use super::{
 };
 use crate::displace::{Branches, Displacement, Limits, plan};
 
-/// More is not read of a function whose size nobody knows.
+/// Maximum number of bytes to read of a function whose size is unknown.
 const LONGEST_UNKNOWN: u64 = 4096;
 
 /// What decides which functions of a module may be patched.
@@ -36,7 +35,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Plans the hook of a function.
     pub fn probe(&self, def: &FunctionDef) -> Result<(Displacement, Vec<u8>), String> {
         let aliases = self.elf.linker_names_at(Svma(def.svma));
         let mut names = aliases.into_iter().chain([def.linkage.as_str()]);
@@ -47,7 +45,7 @@ impl<'a> Judge<'a> {
         if let Some(reason) = refused {
             return Err(reason.to_owned());
         }
-        // The tables describe stubs as a whole, by expressions; what they are is known.
+        // Unwind tables describe all stubs together, by expressions. A stub is known to be safe without them.
         if !def.linkage.ends_with("@plt") {
             let code = self.code(def.svma, def.size)?;
             if let Some(reason) = refused_by_frame(self.elf, def.svma, code.own()) {
@@ -57,7 +55,7 @@ impl<'a> Judge<'a> {
         self.displacement(def.svma, def.size)
     }
 
-    /// Plans the displacement of the function at `svma`; returns it with the code it was planned from.
+    /// Plans the displacement of the function at `svma`. Returns it with the code it was planned from.
     pub fn displacement(&self, svma: u64, size: u64) -> Result<(Displacement, Vec<u8>), String> {
         let code = self.code(svma, size)?;
         let entry = self.module.addr_from_svma(svma);
@@ -69,7 +67,7 @@ impl<'a> Judge<'a> {
         Ok((displacement, code))
     }
 
-    /// The code of the function at `svma`; `size` is 0 where the file does not say.
+    /// Returns the code of the function at `svma`. `size` is 0 if the file does not give it.
     fn code(&self, svma: u64, size: u64) -> Result<FunctionCode<'a>, String> {
         let elf = self.elf;
         let next = elf.next_function_start(Svma(svma)).map(|next| next.0);
@@ -103,17 +101,17 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// A function's bytes, and what follows up to the next function.
+/// A function's bytes, and the bytes after it up to the next function.
 struct FunctionCode<'a> {
     bytes: &'a [u8],
-    /// How many are the function's; 0: not known.
+    /// Length of the function in bytes; 0 if unknown.
     size: u64,
-    /// Where the next code begins.
+    /// Address of the next code.
     limit: u64,
 }
 
 impl<'a> FunctionCode<'a> {
-    /// The bytes that are the function's, as far as that is known.
+    /// The bytes that belong to the function, as far as known.
     fn own(&self) -> &'a [u8] {
         match self.size {
             0 => self.bytes,

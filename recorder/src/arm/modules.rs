@@ -1,4 +1,4 @@
-//! The modules of the target: which are mapped, and how their addresses lie in the process.
+//! Tracks the modules mapped in the target, and how file addresses map to process addresses.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,7 +9,7 @@ use debuginfo::Module;
 
 use crate::process::maps::MappedFile;
 
-/// Where libraries of the system lie; the program itself is never one.
+/// Folders of system libraries. The program itself never counts as a system library.
 const SYSTEM_FOLDERS: [&str; 6] = [
     "/lib/",
     "/lib64/",
@@ -20,44 +20,44 @@ const SYSTEM_FOLDERS: [&str; 6] = [
 ];
 const PAGE: u64 = 4096;
 
-/// A module that is mapped.
+/// A mapped module.
 #[derive(Debug)]
 pub struct LoadedModule {
     /// Its number in the recording, dense from 0.
     pub number: u32,
     /// How it is mapped.
     pub file: MappedFile,
-    /// A library of the system.
+    /// Whether it is a system library.
     pub is_system: bool,
-    /// What to add to an address in the file to get one in the process.
+    /// Bias to add to a file address to get the address in the process.
     pub bias: u64,
-    /// The file, if it could be read.
+    /// The file, if it was readable.
     pub elf: Option<Arc<Module>>,
-    /// Why it could not be.
+    /// Why it was not readable.
     pub problem: Option<String>,
 }
 
 /// All modules seen so far.
 #[derive(Debug, Default)]
 pub struct Modules {
-    /// Those mapped now.
+    /// The modules mapped now.
     pub loaded: Vec<LoadedModule>,
     ignored: Vec<MappedFile>,
     seen: u32,
 }
 
-/// How the list of modules has changed.
+/// A change in the list of modules.
 #[derive(Debug, Default)]
 pub struct Change {
-    /// Numbers of the new ones.
+    /// Numbers of the new modules.
     pub added: Vec<u32>,
-    /// The ones that are gone.
+    /// The modules that are gone.
     pub removed: Vec<LoadedModule>,
 }
 
 impl Modules {
-    /// Brings the list up to date with what is mapped now. `pid` is the process, `exe` its executable, `ignored` the
-    /// runtime's own library; those of earlier recordings are passed over as well.
+    /// Updates the list from the current mappings. `pid` is the process, `exe` its executable, `ignored` the runtime's
+    /// own library. Runtime libraries of earlier recordings are skipped too.
     pub fn update(
         &mut self,
         pid: i32,
@@ -87,7 +87,7 @@ impl Modules {
         change
     }
 
-    /// Passes over those of `files` that are not modules of the recording now: they are not the program's.
+    /// Skips those of `files` that are not modules of the recording now: they do not belong to the program.
     pub fn ignore(&mut self, files: &[MappedFile]) {
         let is_loaded =
             |file: &MappedFile| self.loaded.iter().any(|module| same(file, &module.file));
@@ -98,7 +98,7 @@ impl Modules {
             .collect();
     }
 
-    /// Tells whether there is Go in one of the files that are mapped now.
+    /// Returns whether one of the mapped files contains Go code.
     pub fn have_go(&self) -> bool {
         let mut files = self.loaded.iter().filter_map(|module| module.elf.as_ref());
         files.any(|file| file.has_go())
@@ -110,7 +110,7 @@ impl Modules {
     }
 }
 
-/// The same file at the same place. Its end moves when the program maps or unmaps parts.
+/// Compares file and start address only: the end moves when the program maps or unmaps parts.
 fn same(a: &MappedFile, b: &MappedFile) -> bool {
     a.path == b.path && a.range.start == b.range.start
 }
@@ -118,7 +118,7 @@ fn same(a: &MappedFile, b: &MappedFile) -> bool {
 impl LoadedModule {
     fn open(number: u32, pid: i32, file: MappedFile, exe: &Path) -> Self {
         let is_system = file.path != exe && is_system_path(&file.path);
-        // Through the process's own root: it may run in another mount namespace.
+        // Go through the process's root: it may run in another mount namespace.
         let inside: PathBuf = format!("/proc/{pid}/root{}", file.path.display()).into();
         let opened = Module::open(&file.path).or_else(|_| Module::open(&inside));
         let (elf, problem) = match opened {
@@ -145,7 +145,7 @@ impl LoadedModule {
         }
     }
 
-    /// Returns the address in the process of an address in the file.
+    /// Converts an address in the file to one in the process.
     pub fn addr_from_svma(&self, svma: u64) -> u64 {
         svma.wrapping_add(self.bias)
     }

@@ -1,7 +1,7 @@
-//! Tells whether code of the program may make system calls that do not go through the C library's functions. Then the program can
-//! enter a sandbox unseen by the runtime, which replaces those functions.
+//! Detects code of the program that may make system calls without the C library's functions. The runtime replaces those
+//! functions, so such code can enter a sandbox unseen.
 //!
-//! Where that is not certain it may. Code that the program makes while it runs is not looked at.
+//! When in doubt, the answer is yes. Code generated at run time is not inspected.
 
 use debuginfo::Module;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
@@ -9,16 +9,17 @@ use memchr::memmem;
 
 use super::LoadedModule;
 
-/// `syscall`, and `int 0x80`.
+/// `syscall` and `int 0x80`.
 const CALLS: [&[u8]; 2] = [&[0x0f, 0x05], &[0xcd, 0x80]];
-/// The C library's files, whose own system calls enter no sandbox: its functions that may are replaced.
+/// Files of the C library. Its own system calls enter no sandbox: its functions that could are replaced.
 const C_LIBRARY: [&str; 4] = ["libc.so", "ld-linux", "libpthread", "librt"];
-/// Where the bytes of one stand more often, some are taken to be instructions: looking closer would take longer than to ask.
+/// With more occurrences of the byte patterns, some are assumed to be instructions: checking them all takes longer than
+/// asking whether there is a sandbox.
 const MOST_LOOKS: usize = 64;
-/// The longest way from where code is known to begin to an instruction.
+/// Maximum distance in bytes from a known start of code to an instruction.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// Tells whether the code of a module may make system calls itself.
+/// Returns whether the code of a module may make system calls itself.
 pub fn makes_system_calls(module: &LoadedModule) -> bool {
     let name = module.file.path.file_name().unwrap_or_default();
     let name = name.to_string_lossy();
@@ -37,7 +38,7 @@ fn has_calls(elf: &Module) -> bool {
         let found = CALLS.iter().flat_map(|call| memmem::find_iter(code, call));
         let found = found.map(|at| (code, range.start.0, range.start.0 + at as u64));
         places.extend(found.take(MOST_LOOKS + 1 - places.len()));
-        // Before the first look, for which the module's tables are read.
+        // Decide before the first check, which reads the module's tables.
         if places.len() > MOST_LOOKS {
             return true;
         }
@@ -47,7 +48,7 @@ fn has_calls(elf: &Module) -> bool {
         .any(|(code, code_at, svma)| is_instruction(elf, code, code_at, svma))
 }
 
-/// Tells whether an instruction begins at `svma`, seen from where code is known to begin before it.
+/// Returns whether an instruction begins at `svma`, decoding from the nearest known start of code before it.
 fn is_instruction(elf: &Module, code: &[u8], code_at: u64, svma: u64) -> bool {
     let starts = elf.code_starts();
     let before = starts.partition_point(|start| *start <= svma);
@@ -59,7 +60,7 @@ fn is_instruction(elf: &Module, code: &[u8], code_at: u64, svma: u64) -> bool {
     let bytes = &code[(start - code_at) as usize..];
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
     while decoder.ip() < svma && decoder.can_decode() {
-        // Behind data between functions, instructions begin anywhere.
+        // After data between functions, instructions may begin anywhere.
         if decoder.decode().mnemonic() == Mnemonic::INVALID {
             return true;
         }

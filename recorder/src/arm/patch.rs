@@ -1,7 +1,7 @@
 //! Plans the patches of modules, and writes them into the stopped process.
 //!
-//! Invariants: nothing is written over bytes that are not what the file says; a thread that stands in displaced bytes is
-//! moved to their copy in the same stop; what was written is remembered, so that it can be taken back.
+//! Invariants: bytes that differ from the file are never overwritten; a thread inside displaced bytes is moved to their
+//! copy within the same stop; every write is remembered, so that it can be undone.
 
 use std::{
     collections::BTreeMap,
@@ -36,56 +36,56 @@ use crate::{
     stop::{StopError, StoppedProcess},
 };
 
-/// Functions of these libraries (by the beginning of their names) may be replaced.
+/// Libraries, by name prefix, whose functions may be replaced.
 const REPLACED_IN: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
 
-/// A module's functions, chosen and found fit; memory for their stubs is still to be reserved.
+/// The chosen functions of a module that are fit to patch. Memory for their stubs is still to be reserved.
 #[derive(Debug)]
 pub struct Prepared {
     module: u32,
     pub(super) probes: Vec<(Candidate, Displacement, Vec<u8>)>,
     replacements: Vec<(Replacement, Displacement, Vec<u8>)>,
     addresses: Vec<(u64, u64)>,
-    /// Branches of the module that forbid patches, once they have been looked for.
+    /// The branches of the module that forbid patches, once swept.
     sweep: Option<Sweep>,
     anchor: Range<u64>,
-    /// Probes that cannot be armed: address in the file, name, reason.
+    /// Probes that cannot be armed: file address, name, reason.
     pub skipped: Vec<Control>,
 }
 
-/// What is to be written into the stopped process.
+/// What to write into the stopped process.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// Whole regions of new code.
     code: Vec<(u64, Vec<u8>)>,
-    /// Words: addresses of originals, for the runtime.
+    /// Words to write for the runtime: addresses of originals.
     words: Vec<(u64, u64)>,
     patches: Vec<Patch>,
-    /// Definitions of the functions armed, for the log.
+    /// Definitions of the armed functions, for the log.
     pub functions: Vec<FunctionDef>,
-    /// What will not be seen, for the log.
+    /// What the recording will miss, for the log.
     pub warnings: Vec<String>,
 }
 
-/// Arms modules, and can take everything back.
+/// Arms modules, and can undo every change.
 #[derive(Debug)]
 pub struct Armer {
     filter: Filter,
-    /// What is kept besides with calls.
+    /// What to capture with each call.
     captures: Captures,
     started: Option<Started>,
     next_id: u32,
     written: BTreeMap<u64, Written>,
-    /// Moved instructions: where each is now, and where it was.
+    /// Moved instructions: new and old address.
     moved: Vec<(u64, u64)>,
-    /// What a live session has to know of our changes.
+    /// The changes that a live session must know.
     hooks: Option<Arc<SharedHooks>>,
-    /// How the runtime got in; where not by the dynamic linker, also the executable.
+    /// How the runtime was loaded. `alone` is the executable if the dynamic linker did not load the runtime.
     way: Way,
     alone: Option<PathBuf>,
 }
 
-/// What stood at a function's entry, and what was written over it.
+/// The bytes at a function's entry before and after patching.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
     /// The function's own bytes.
@@ -95,7 +95,7 @@ pub struct Written {
 }
 
 impl Plan {
-    /// Returns the patches by entry address, as they will be written.
+    /// Returns the patches as they will be written, by entry address.
     pub fn patches(&self) -> impl Iterator<Item = (u64, Written)> {
         self.patches
             .iter()
@@ -115,7 +115,7 @@ impl Patch {
 }
 
 impl Prepared {
-    /// Returns how many bytes of memory for code are needed near the module; 0: nothing is to be armed.
+    /// Returns how many bytes of code memory are needed near the module; 0 if nothing is to be armed.
     pub fn region_bytes(&self) -> u64 {
         match self.probes.len() + self.replacements.len() {
             0 => 0,
@@ -123,7 +123,7 @@ impl Prepared {
         }
     }
 
-    /// Returns a place for that memory, given what is mapped.
+    /// Returns a free place for that memory, given the current mappings.
     pub fn place(&self, mapped: &[Range<u64>]) -> Option<u64> {
         place_near(mapped, &self.anchor, self.region_bytes())
     }
@@ -145,24 +145,24 @@ impl Armer {
         }
     }
 
-    /// Tells that the runtime gets in without the help of a dynamic linker: functions of libraries are then replaced in
-    /// the executable as well.
+    /// Sets how the runtime was loaded. Without a dynamic linker, library functions are replaced in the executable as
+    /// well.
     pub fn goes_by(&mut self, way: Way, exe: &Path) {
         self.way = way;
         self.alone = Some(exe.to_owned());
     }
 
-    /// Keeps `hooks` up to date from here on.
+    /// Keeps `hooks` up to date from now on.
     pub(crate) fn tell(&mut self, hooks: Arc<SharedHooks>) {
         self.hooks = Some(hooks);
     }
 
-    /// Tells where the runtime's entry points are.
+    /// Sets the addresses of the runtime's entry points.
     pub fn runtime_started(&mut self, started: Started) {
         self.started = Some(started);
     }
 
-    /// Chooses what to arm in `module`. Reads files only; needs the runtime's addresses only for replacements, by name.
+    /// Chooses what to arm in `module`. Only reads files. Needs the runtime's addresses only for replacements, by name.
     pub fn prepare(&self, module: &LoadedModule) -> Prepared {
         let mut prepared = Prepared {
             module: module.number,
@@ -205,7 +205,7 @@ impl Armer {
         prepared
     }
 
-    /// Says what is captured behind the arguments of a function.
+    /// Decides what to capture of the memory that a function's arguments point to.
     fn choose_captures(&self, elf: &Arc<Module>, space: &AddressSpace, candidate: &mut Candidate) {
         let in_registers = in_registers(space, &candidate.def);
         if self.captures.texts {
@@ -217,7 +217,7 @@ impl Armer {
         }
     }
 
-    /// Adds the functions of system libraries that the runtime stands in for.
+    /// Adds the functions of system libraries that the runtime replaces.
     pub fn prepare_replacements(&self, module: &LoadedModule, prepared: &mut Prepared) {
         let (Some(started), Some(elf)) = (&self.started, &module.elf) else {
             return;
@@ -266,10 +266,10 @@ impl Armer {
         is_library || self.alone.as_ref() == Some(path)
     }
 
-    /// Lays out a prepared module's code at `base` and gives its functions their ids.
+    /// Lays out a prepared module's code at `base` and assigns ids to its functions.
     ///
     /// # Panics
-    /// When the runtime was not started.
+    /// If the runtime was not started.
     pub fn lay_out(&mut self, prepared: &mut Prepared, base: u64, plan: &mut Plan) {
         let started = self
             .started
@@ -304,7 +304,7 @@ impl Armer {
                 pointees,
                 is_go: self.way == Way::LoaderForGo,
             };
-            // A function that is both: its calls are recorded, and then what stands in for it runs.
+            // A function may be both recorded and replaced: its calls are recorded, then the replacement runs.
             let added = match replaced.get(&displacement.entry()) {
                 Some(replacement) => region.add_probe_of(replacement, probe),
                 None => region.add_probe(&displacement, &code, probe),
@@ -330,7 +330,7 @@ impl Armer {
         }
         plan.patches.extend(replaced.into_values());
         for (original, address) in prepared.addresses.drain(..) {
-            // The runtime's own calls of a recorded function are none of the program's.
+            // The runtime's own calls of a recorded function must not be recorded, so it gets the trampoline's address.
             let patch = plan.patches.iter().find(|patch| patch.entry == address);
             let address = patch.map_or(address, |patch| patch.trampoline.at);
             plan.words.push((original, address));
@@ -338,11 +338,11 @@ impl Armer {
         plan.code.push((base, region.bytes().to_vec()));
     }
 
-    /// Writes a plan. Returns the functions whose code in memory is not the file's, by entry address: they stay as
-    /// they are.
+    /// Writes a plan. Returns, by entry address, the functions whose code in memory differs from the file: they are
+    /// left unpatched.
     ///
     /// # Errors
-    /// When memory cannot be written; what was written until then is remembered and can be taken back.
+    /// If memory cannot be written. Everything written before the failure is remembered and can be undone.
     pub fn apply(
         &mut self,
         plan: &Plan,
@@ -396,7 +396,7 @@ impl Armer {
         }
     }
 
-    /// Returns where the instruction stood that is now at `pc`, if one was moved there.
+    /// Returns the original address of the instruction now at `pc`, if one was moved there.
     pub fn original_pc(&self, pc: u64) -> Option<u64> {
         let mut moved = self.moved.iter().rev();
         moved.find(|(new, _)| *new == pc).map(|(_, old)| *old)
@@ -414,10 +414,10 @@ impl Armer {
         found.map(|(entry, _)| *entry)
     }
 
-    /// Takes back everything that still stands where it was written.
+    /// Undoes every write that is still in place.
     ///
     /// # Errors
-    /// When memory cannot be written.
+    /// If memory cannot be written.
     pub fn take_back(&mut self, process: &mut StoppedProcess) -> Result<(), StopError> {
         if let Some(hooks) = &self.hooks {
             hooks
@@ -428,7 +428,7 @@ impl Armer {
         take_back(&std::mem::take(&mut self.written), process)
     }
 
-    /// Forgets what was written into a module that is gone.
+    /// Forgets the writes in a module that is gone.
     pub fn forget(&mut self, range: &Range<u64>) {
         self.written.retain(|entry, _| !range.contains(entry));
         self.moved.retain(|(_, old)| !range.contains(old));
@@ -442,7 +442,7 @@ impl Armer {
 }
 
 impl Prepared {
-    /// Tells whether a function of that name is replaced.
+    /// Returns whether a function of that name is replaced.
     pub fn replaces(&self, name: &str) -> bool {
         self.replacements.iter().any(|(r, ..)| r.name == name)
     }
@@ -458,17 +458,17 @@ impl Prepared {
     }
 }
 
-/// Takes back, of `patches`, what still stands where it was written.
+/// Undoes those of `patches` that are still in place.
 ///
 /// # Errors
-/// When memory cannot be written.
+/// If memory cannot be written.
 pub fn take_back(
     patches: &BTreeMap<u64, Written>,
     process: &mut StoppedProcess,
 ) -> Result<(), StopError> {
     for (entry, written) in patches {
         let mut found = [0; PATCH_BYTES];
-        // A module that was unmapped took its patches along.
+        // The patches of an unmapped module are gone with it.
         if process.read(*entry, &mut found).is_ok() && found == written.jump {
             process.write(*entry, &written.original)?;
         }

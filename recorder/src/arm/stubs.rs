@@ -1,4 +1,4 @@
-//! The code that lies near a module: for each armed function its probe, its stub and its displaced instructions.
+//! Builds the code placed near a module: for each armed function its probe, its stub and its displaced instructions.
 //!
 //! ```text
 //! region:   enter address | enter_xmm address | entries ...
@@ -10,11 +10,11 @@
 use crate::displace::{Displacement, MAX_TRAMPOLINE_BYTES, Refusal, Trampoline, patch_bytes};
 
 const HEADER_BYTES: u64 = 16;
-/// From a probe to its stub.
+/// Distance from a probe to its stub, in bytes.
 pub const PROBE_BYTES: u64 = 48;
 const STUB_BYTES: u64 = 16;
 const ALIGNMENT: u64 = 16;
-/// The most an entry can need.
+/// Maximum size of an entry.
 const ENTRY_BYTES: u64 = PROBE_BYTES + STUB_BYTES + MAX_TRAMPOLINE_BYTES as u64;
 
 const ENTER_BYTES: u8 = 72;
@@ -31,16 +31,16 @@ pub struct Region {
     bytes: Vec<u8>,
 }
 
-/// What to write so that a function calls the runtime.
+/// The patch that makes a function call the runtime.
 #[derive(Clone, Debug)]
 pub struct Patch {
     /// The function's first instruction.
     pub entry: u64,
-    /// What must stand there.
+    /// The bytes expected there.
     pub expected: Vec<u8>,
-    /// What to write.
+    /// The bytes to write.
     pub jump: [u8; 5],
-    /// Where its first instructions are now.
+    /// The copy of its first instructions.
     pub trampoline: Trampoline,
 }
 
@@ -51,23 +51,23 @@ pub struct Probe {
     pub id: u32,
     /// How many xmm argument registers to keep: 0, 2, 4 or 8.
     pub xmm_args: u8,
-    /// Keep xmm0 and xmm1 when it returns.
+    /// Whether to keep xmm0 and xmm1 on return.
     pub ret_xmm: bool,
-    /// Where texts behind its integer arguments are: `HS_TEXT_`, or 0.
+    /// How to find the strings that its integer arguments point to: `HS_TEXT_`, or 0.
     pub texts: [u8; 6],
-    /// What is captured behind them: `HS_POINTEE_`, or 0.
+    /// What to capture of the memory that its integer arguments point to: `HS_POINTEE_`, or 0.
     pub pointees: [u16; 6],
-    /// It is Go code, and `enter` of the region is what takes such.
+    /// Whether it is Go code; `enter` of the region is then the entry point for Go.
     pub is_go: bool,
 }
 
 impl Region {
-    /// Returns how many bytes a region for `functions` functions needs, in whole pages.
+    /// Returns the size in bytes of a region for `functions` functions, in whole pages.
     pub fn bytes_for(functions: usize) -> u64 {
         (HEADER_BYTES + functions as u64 * ENTRY_BYTES).next_multiple_of(4096)
     }
 
-    /// Starts a region at `base` whose stubs jump to these two addresses.
+    /// Starts a region at `base` whose stubs jump to the addresses `enter` and `enter_xmm`.
     pub fn new(base: u64, len: u64, enter: u64, enter_xmm: u64) -> Self {
         let mut bytes = Vec::new();
         bytes.extend_from_slice(&enter.to_le_bytes());
@@ -75,15 +75,15 @@ impl Region {
         Self { base, len, bytes }
     }
 
-    /// Returns what is to be written at `base`.
+    /// Returns the bytes to write at `base`.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Adds a function that records its calls.
+    /// Adds a function whose calls are recorded.
     ///
     /// # Errors
-    /// When the region is out of the function's reach.
+    /// If the region is out of the function's reach.
     pub fn add_probe(
         &mut self,
         displacement: &Displacement,
@@ -97,10 +97,10 @@ impl Region {
         self.finish(displacement, code, jump, trampoline)
     }
 
-    /// Adds the recording of calls to a function that another one stands in for: `replacement`, which is not written then.
+    /// Adds the recording of a function that is also replaced. The returned patch takes the place of `replacement`.
     ///
     /// # Errors
-    /// When the region is out of the function's reach.
+    /// If the region is out of the function's reach.
     pub fn add_probe_of(&mut self, replacement: &Patch, probe: Probe) -> Result<Patch, Refusal> {
         let stub_at = self.base + self.bytes.len() as u64 + PROBE_BYTES;
         let jump = patch_bytes(replacement.entry, stub_at)?;
@@ -111,7 +111,7 @@ impl Region {
         })
     }
 
-    /// Adds what the runtime is told, and the stub. `calls` is where the thunk goes on.
+    /// Adds the probe and the stub. `calls` is the address at which the thunk continues.
     fn probe_and_stub(&mut self, probe: Probe, calls: u64) {
         let at = self.base + self.bytes.len() as u64;
         let stub_at = at + PROBE_BYTES;
@@ -137,8 +137,8 @@ impl Region {
         self.stub(stub_at, load, at, self.base + if with_xmm { 8 } else { 0 });
     }
 
-    /// Adds the code at `stub_at`: `load` ends in an instruction that takes the distance to `probe`; then it jumps to
-    /// where the word at `enter` says.
+    /// Adds the code at `stub_at`. `load` ends in an instruction that takes the distance to `probe`. The code then
+    /// jumps to the address in the word at `enter`.
     fn stub(&mut self, stub_at: u64, load: &[u8], probe: u64, enter: u64) {
         let relative = |to: u64, from: u64| ((to as i64 - from as i64) as i32).to_le_bytes();
         let loaded = stub_at + load.len() as u64 + 4;
@@ -150,10 +150,10 @@ impl Region {
         self.bytes.resize(end, 0xcc);
     }
 
-    /// Adds a function that another one stands in for.
+    /// Adds a function that is replaced by another.
     ///
     /// # Errors
-    /// When the region is out of the function's reach.
+    /// If the region is out of the function's reach.
     pub fn add_replacement(
         &mut self,
         displacement: &Displacement,
@@ -163,7 +163,7 @@ impl Region {
         let stub_at = self.base + self.bytes.len() as u64;
         let trampoline = displacement.encode(stub_at + STUB_BYTES)?;
         let jump = patch_bytes(displacement.entry(), stub_at)?;
-        // jmp *(%rip), and the address behind it
+        // jmp *(%rip), followed by the address
         self.bytes
             .extend_from_slice(&[0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc]);
         self.word(by);

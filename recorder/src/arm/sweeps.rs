@@ -1,8 +1,8 @@
-//! The branches of a module that forbid patches, swept once for each build and kept in the user's cache.
+//! Provides the branches of a module that forbid patches. A build is swept once; the result is cached for the user.
 //!
-//! What is kept is believed only if it is of this build id, of the same list of starts and undamaged. Where a module has
-//! no build id (rustc's compiler library is one), its file stands for it: device, inode, length and time of change. One
-//! with little code is swept each time: that takes a millisecond.
+//! A cached result is used only if it is undamaged and matches the build id and the list of starts. A module without a
+//! build id (such as rustc's compiler library) is identified by its file: device, inode, length and time of change. A
+//! module with little code is swept each time, which takes a millisecond.
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::PathBuf};
 
@@ -12,14 +12,14 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::displace::{Branches, Swept, sweep};
 
-/// Less code than this is swept faster than files are looked for.
+/// Sweeping less code than this is faster than looking for a cached file.
 const WORTH_KEEPING_BYTES: u64 = 1 << 20;
-/// Counts changes of what is kept or of how it is found.
+/// Incremented when the cached format or the sweep changes.
 const VERSION: u32 = 1;
-/// Behind what is kept: its CRC-32C.
+/// Length of the CRC-32C at the end of a cached file.
 const CHECKSUM_BYTES: usize = 4;
 
-/// What must not be patched for the branches of its module; addresses are those in the file.
+/// What the branches of a module forbid to patch. Addresses are those in the file.
 #[derive(Debug, Default)]
 pub struct Sweep {
     inside: Branches,
@@ -35,7 +35,8 @@ struct Kept {
 }
 
 impl Sweep {
-    /// Sweeps `elf`, or takes what is kept of it. `more` are starts, lowest first, that the module's tables may not have.
+    /// Sweeps `elf`, or loads the cached result. `more` holds starts, lowest first, that may be missing in the module's
+    /// tables.
     pub fn of(elf: &Module, more: &[u64]) -> Sweep {
         let starts = with(elf.code_starts(), more);
         let parts = elf.starts_of_parts();
@@ -55,7 +56,7 @@ impl Sweep {
             if let Some(path) = &path
                 && let Err(error) = write(path, digest, &swept)
             {
-                // The next recording sweeps again.
+                // Not fatal: the next recording sweeps again.
                 tracing::debug!("{} cannot be kept: {error}", path.display());
             }
             swept
@@ -67,12 +68,12 @@ impl Sweep {
         }
     }
 
-    /// Returns the branches behind starts, at their addresses in a process.
+    /// Returns the branches that lead past a start, with addresses in a process.
     pub fn inside(&self, bias: u64) -> Branches {
         self.inside.moved_up(bias)
     }
 
-    /// Tells why what begins at `svma` is no function: GCC made it of one, and nothing calls it.
+    /// Returns why `svma` is not the start of a function: GCC split it off one, and nothing calls it.
     pub fn refuses(&self, svma: u64) -> Option<&'static str> {
         let is_part = self.parts.binary_search(&svma).is_ok();
         let is_called = self.called.binary_search(&svma).is_ok();
@@ -130,7 +131,7 @@ fn read(path: &PathBuf, digest: u128) -> Option<Swept> {
     (kept.version == VERSION && kept.digest == digest).then_some(kept.swept)
 }
 
-/// Readers see the whole file or none.
+/// Writes atomically: readers see the whole file or none.
 fn write(path: &PathBuf, digest: u128, swept: &Swept) -> io::Result<()> {
     let kept = Kept {
         version: VERSION,

@@ -1,12 +1,12 @@
-//! Unwinders that are linked into a program: whether they can be told of return trampoline, which no dynamic linker knows.
+//! Checks whether unwinders linked into a program can be told of the return trampoline, which no dynamic linker knows.
 
 use super::{LoadedModule, judge::Judge, sweeps::Sweep};
 
-/// Functions of C libraries by which unwinders find the tables of code.
+/// Functions of C libraries that unwinders call to find unwind tables.
 const ASKED_BY_UNWINDERS: [&str; 2] = ["dl_iterate_phdr", "_dl_find_object"];
 
-/// Tells whether unwinders that are linked into `modules` can be told of return trampoline, by what tells them of all code: where
-/// they cannot, returns must not be hooked.
+/// Returns whether unwinders linked into `modules` can be told of the return trampoline through the functions that find
+/// unwind tables. If they cannot, returns must not be hooked.
 pub fn unwinders_can_be_told<'a>(modules: impl Iterator<Item = &'a LoadedModule>) -> bool {
     let (mut has_unwinder, mut tells) = (false, false);
     for module in modules {

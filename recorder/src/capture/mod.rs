@@ -1,4 +1,4 @@
-//! What is captured besides with every call: how the runtime in the program is told what to look at.
+//! Decides what to capture with every call, and tells the runtime in the program.
 
 pub(crate) mod parameters;
 pub(crate) mod pointees;
@@ -9,7 +9,7 @@ use agent::shared::{CAPTURE_POINTEES, CAPTURE_REGISTERS, CAPTURE_TEXTS, Shared};
 
 use crate::options::Captures;
 
-/// Tells the runtime what to capture, before the program calls it for the first time.
+/// Tells the runtime what to capture. Must run before the program first calls it.
 pub(crate) fn announce(captures: &Captures, shared: &Shared) {
     let registers = if captures.registers {
         CAPTURE_REGISTERS

@@ -1,6 +1,6 @@
-//! Which parameters of a function are in integer argument registers, with their types.
+//! Determines which parameters of a function are in integer argument registers, with their types.
 //!
-//! Types alone are looked at: there is no thread and no memory.
+//! Only types are inspected: there is no thread and no memory.
 
 use std::sync::Arc;
 
@@ -9,29 +9,28 @@ use debuginfo::scope::variables_at;
 use debuginfo::{AddressSpace, Certainty, Machine, Mapped, Module, Register, Type, Unknown};
 use store::control::{FunctionDef, ParameterPlace, ValueKind};
 
-/// Integer argument registers.
+/// Number of integer argument registers.
 pub(crate) const REGISTERS: usize = 6;
 
 /// A parameter that begins in an integer argument register.
 pub(crate) struct InRegister {
-    /// Which one: less than [`REGISTERS`].
+    /// Index of the register: less than [`REGISTERS`].
     pub register: usize,
-    /// Its type.
     pub ty: Type,
-    /// It is an address.
+    /// Whether the parameter is an address.
     pub is_pointer: bool,
-    /// The register has its address.
+    /// Whether the register holds the address of the parameter.
     pub is_indirect: bool,
 }
 
 impl InRegister {
-    /// Tells whether the register has an address, be it that of the value itself.
+    /// Returns whether the register holds an address, possibly that of the value itself.
     pub fn has_address(&self) -> bool {
         self.is_pointer || self.is_indirect
     }
 }
 
-/// Finds them, in their order. `space` has the function's module, at the addresses of its file.
+/// Finds the parameters in registers, in order. `space` holds the function's module at its file addresses.
 pub(crate) fn in_registers(space: &AddressSpace, function: &FunctionDef) -> Vec<InRegister> {
     let entry = FrameContext {
         lookup_pc: function.svma,
@@ -56,7 +55,7 @@ pub(crate) fn in_registers(space: &AddressSpace, function: &FunctionDef) -> Vec<
     found.collect()
 }
 
-/// Returns a space of one module, at the addresses of its file.
+/// Returns an address space of one module at its file addresses.
 pub(crate) fn space(module: &Arc<Module>) -> AddressSpace {
     AddressSpace::new(vec![Mapped {
         module: Arc::clone(module),

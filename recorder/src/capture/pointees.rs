@@ -1,8 +1,8 @@
-//! What arguments lead to: how many bytes are captured behind each argument register, by the types of the parameters.
+//! Determines, from parameter types, how many bytes to capture at the address in each argument register.
 //!
-//! Pointers and references to what has a size count, and structures that are passed by their address; of more than
-//! [`POINTEE_MAX`] bytes the first ones. Text that the function may write is captured at the return; what it was before is left to
-//! `texts`. Where a result lies in memory, the register has its address too, and it is captured at the return.
+//! This covers pointers and references to sized types, and structures passed by address; at most the first
+//! [`POINTEE_MAX`] bytes are captured. Text that the function may write is captured at the return; `texts` captures its
+//! contents at entry. A register that holds the address of a result in memory is captured at the return too.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use store::control::{FunctionDef, RetPlace};
 use super::parameters::{InRegister, REGISTERS};
 use super::texts::is_character;
 
-/// The register that has the address of a result in memory: rdi.
+/// The register that holds the address of a result in memory: rdi.
 const RESULT: usize = 0;
 
-/// Returns what the runtime is told: `HS_POINTEE_`, or 0.
+/// Returns the values for the runtime: `HS_POINTEE_`, or 0.
 pub(crate) fn of(
     module: &Arc<Module>,
     function: &FunctionDef,
@@ -39,14 +39,14 @@ pub(crate) fn of(
     pointees
 }
 
-/// What is captured behind a pointer or reference.
+/// Returns what to capture through a pointer or reference.
 fn of_pointer(ty: &Type) -> u16 {
     let ty = ty.strip();
     let Some(target) = ty.target() else {
         return 0;
     };
     let value = target.strip();
-    // A reference of Rust is one to a single value.
+    // A Rust reference refers to a single value.
     let is_reference = ty.own_name().is_some_and(|name| name.starts_with('&'));
     match ty.kind() {
         TypeKind::Reference | TypeKind::RvalueReference => len(&value),
@@ -57,7 +57,7 @@ fn of_pointer(ty: &Type) -> u16 {
     }
 }
 
-/// How many bytes of such a value are captured.
+/// Returns how many bytes of such a value to capture.
 fn len(ty: &Type) -> u16 {
     let ty = ty.strip();
     let has_value = !matches!(

@@ -1,4 +1,4 @@
-//! Which arguments of a function have text behind them, by their types: `char *`, `&str`, `String`, `std::string`,
+//! Determines, from their types, which arguments of a function lead to text: `char *`, `&str`, `String`, `std::string`,
 //! `std::string_view`.
 
 use agent::shared::Text;
@@ -7,11 +7,11 @@ use debuginfo::{Type, TypeKind};
 
 use super::parameters::{InRegister, REGISTERS};
 
-/// Structures inside structures that are looked through for a text's address and length.
+/// Maximum nesting of structures to search for a string's address and length.
 const MAX_DEPTH: usize = 8;
 const WORD: u64 = 8;
 
-/// Returns where the texts of a function's integer arguments are.
+/// Returns where the strings of a function's integer arguments are.
 pub(crate) fn of(parameters: &[InRegister]) -> [Option<Text>; REGISTERS] {
     let mut texts = [None; REGISTERS];
     for parameter in parameters {
@@ -20,7 +20,8 @@ pub(crate) fn of(parameters: &[InRegister]) -> [Option<Text>; REGISTERS] {
     texts
 }
 
-/// Where the text of an argument is. `is_pointer`: its register has an address, be it that of the value itself.
+/// Returns where the string of an argument is. `is_pointer`: the register holds an address, possibly that of the value
+/// itself.
 fn of_type(ty: &Type, is_pointer: bool) -> Option<Text> {
     let ty = ty.strip();
     match ty.kind() {
@@ -41,18 +42,18 @@ fn of_type(ty: &Type, is_pointer: bool) -> Option<Text> {
     }
 }
 
-/// Tells whether a pointer to this is one to a text.
+/// Returns whether a pointer to this type is a pointer to text.
 pub(super) fn is_character(ty: &Type) -> bool {
     let is_c_char =
         ty.language() == Language::Rust && matches!(ty.kind(), TypeKind::Integer { .. });
     ty.size() == Some(1) && (matches!(ty.kind(), TypeKind::Char { .. }) || is_c_char)
 }
 
-/// Which words of a structure are a text's address and length.
+/// Returns which words of a structure hold the address and length of a string.
 fn words(ty: &Type) -> Option<Text> {
     let name = ty.own_name()?;
     if is_class(&name, "basic_string") {
-        // libstdc++: the address, the length, then the text itself or how much room there is.
+        // libstdc++: address, length, then the text itself or the capacity.
         return Some(Text::Behind {
             address: 0,
             length: 1,
@@ -75,7 +76,7 @@ fn words(ty: &Type) -> Option<Text> {
     })
 }
 
-/// A class of the standard library for characters of one byte, in whichever inline namespace.
+/// Matches a class of the standard library for one-byte characters, in any inline namespace.
 fn is_class(name: &str, class: &str) -> bool {
     let name = name.strip_prefix("std::").unwrap_or_default();
     let name = name.strip_prefix("__cxx11::").unwrap_or(name);
@@ -83,7 +84,7 @@ fn is_class(name: &str, class: &str) -> bool {
     arguments.starts_with("<char,") || arguments.starts_with("<char>")
 }
 
-/// Finds the first member that `wanted` accepts, in the structure or in structures inside; returns its offset in bytes.
+/// Finds the first member that `wanted` accepts, in the structure or in nested structures. Returns its offset in bytes.
 fn find(ty: &Type, base: u64, depth: usize, wanted: &dyn Fn(&Member) -> bool) -> Option<u64> {
     if depth == 0 {
         return None;

@@ -1,26 +1,25 @@
-//! Sorts an instruction by what displacing it takes. Every kind that is not listed here is refused.
+//! Classifies an instruction by how to displace it. Every kind not listed here is refused.
 
 use iced_x86::{Code, ConstantOffsets, FlowControl, Instruction, OpKind, Register};
 
 use super::Refusal;
 
-/// What has to be done to an instruction so that it means the same at another address.
+/// What must be done for an instruction to mean the same at another address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Copied as it is.
+    /// Copied unchanged.
     Plain,
-    /// Copied; the four bytes at `field` hold a displacement from the next instruction.
+    /// Copied. The four bytes at `field` hold a displacement relative to the next instruction.
     RipRelative { field: usize },
-    /// Copied; the kernel may set the instruction pointer back to it (a restarted system call).
+    /// Copied. The kernel may set the instruction pointer back to it (a restarted system call).
     Syscall,
-    /// `ret`, or a jump through a register or memory: copied, and control does not come back.
-    /// `field` as in `RipRelative`.
+    /// `ret`, or a jump through a register or memory. Copied; control does not come back. `field` as in `RipRelative`.
     Leaves { field: Option<usize> },
     /// `jmp target`
     Jump,
-    /// `jcc target`; the low four bits of the opcode.
+    /// `jcc target`; holds the low four bits of the opcode.
     JumpIf { condition: u8 },
-    /// `loop`, `loope`, `loopne`, `jrcxz`: only exist with a one-byte distance.
+    /// `loop`, `loope`, `loopne`, `jrcxz`: exist only with a one-byte distance.
     CountJump { opcode: u8, ecx: bool },
     /// `call target`
     Call,
@@ -29,7 +28,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Whether the next instruction in memory can be the next one executed by the displaced copy.
+    /// Returns whether the displaced copy can continue with the next instruction in memory.
     pub(super) fn falls_through(self) -> bool {
         !matches!(
             self,
@@ -37,7 +36,7 @@ impl Kind {
         )
     }
 
-    /// Whether the target is a number in the instruction.
+    /// Returns whether the target is encoded in the instruction.
     pub(super) fn has_target(self) -> bool {
         matches!(
             self,
@@ -46,10 +45,10 @@ impl Kind {
     }
 }
 
-/// Says how to displace `instruction`, whose encoding is `bytes`.
+/// Classifies `instruction`, whose encoding is `bytes`.
 ///
 /// # Errors
-/// The reason why it cannot be displaced.
+/// Why it cannot be displaced.
 pub(super) fn classify(
     instruction: &Instruction,
     bytes: &[u8],
@@ -92,7 +91,7 @@ pub(super) fn classify(
     }
 }
 
-/// Where in the encoding the rip-relative displacement is, if there is one.
+/// Returns the offset of the rip-relative displacement in the encoding, if there is one.
 fn rip_field(
     instruction: &Instruction,
     offsets: &ConstantOffsets,
@@ -143,7 +142,7 @@ fn conditional(instruction: &Instruction, bytes: &[u8]) -> Result<Kind, Refusal>
     near_branch(instruction, bytes, kind)
 }
 
-/// The displaced form pushes the return address first, so the stack pointer is 8 lower when the target is looked up.
+/// The displaced form pushes the return address first, so the stack pointer is 8 lower when the target is read.
 fn call_indirect(instruction: &Instruction, field: Option<usize>) -> Result<Kind, Refusal> {
     let refused = Refusal::CallThroughStack {
         call: instruction.ip(),
@@ -171,7 +170,7 @@ fn call_indirect(instruction: &Instruction, field: Option<usize>) -> Result<Kind
     }
 }
 
-/// The legacy prefixes that `bytes` begins with.
+/// Returns the legacy prefixes at the start of `bytes`.
 fn prefixes(bytes: &[u8]) -> &[u8] {
     let is_prefix = |byte: &u8| {
         matches!(

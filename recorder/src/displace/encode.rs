@@ -1,25 +1,25 @@
-//! Writes displaced instructions for their new address, and the patch that leads away from the old one.
+//! Encodes displaced instructions for their new address, and the patch that leads away from the old one.
 //!
-//! Instructions are copied byte for byte; only distances change. Branches get their longest form, so that lengths do not
-//! depend on where things end up, with one exception: a target out of a 32-bit distance's reach is jumped to through
-//! eight bytes in the code. No register, no flag and no stack below the program's own is touched.
+//! Instructions are copied byte for byte; only distances change. Branches get their longest form, so that lengths do
+//! not depend on the final addresses. There is one exception: a target out of reach of a 32-bit distance is reached by
+//! a jump through eight bytes in the code. No register, no flag and no stack below the program's own is touched.
 //!
-//! `call target` becomes `push [return address]; jmp target`. The pushed address is the original one: unwinders then
-//! find the rules of the function itself, and the callee returns straight into it. One `push` from memory is used rather
-//! than two stores of half an address, because the `ret` that loads both halves at once would have to wait for them to
-//! leave the store buffer.
+//! `call target` becomes `push [return address]; jmp target`. The pushed address is the original one, so unwinders find
+//! the rules of the function itself, and the callee returns straight into it. One `push` from memory is used instead of
+//! two stores of half an address: the `ret` that loads both halves at once would have to wait until they leave the
+//! store buffer.
 
 use super::classify::Kind;
 use super::plan::{Displacement, PATCH_BYTES, Piece};
 use super::refusal::Refusal;
 
-/// An upper bound for the length of any trampoline: five instructions at most, and a jump back.
+/// Upper bound for the length of any trampoline: at most five instructions and a jump back.
 pub const MAX_TRAMPOLINE_BYTES: usize = 128;
 
 const LONG_JUMP_BYTES: u8 = 14;
 const SHORT_JUMP_BYTES: u8 = 5;
 
-/// Where a thread that stands at `old` has to be moved to.
+/// Moves a thread from `old` to `new`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
     pub old: u64,
@@ -31,23 +31,23 @@ pub struct Move {
 pub struct Trampoline {
     /// The address that `bytes` are for.
     pub at: u64,
-    /// The relocated instructions, then a jump to the rest of the function if control can get there.
+    /// The relocated instructions, then a jump to the rest of the function if control can reach it.
     pub bytes: Vec<u8>,
-    /// One for each displaced instruction, in order: its old and its new address. After a displaced `syscall` also the
-    /// address behind it, where a thread blocked in the call stands: the kernel may go back from there by the length of
-    /// the instruction to run it again. The first one is the entry: a thread that stands there has run nothing of the
-    /// function yet and may stay, to run into the patch.
+    /// The old and new address of each displaced instruction, in order. A displaced `syscall` also has an entry for the
+    /// address after it, where a thread blocked in the call stands: the kernel may set the instruction pointer back
+    /// from there by the length of the instruction to restart the call. The first entry is the function's entry: a
+    /// thread there has run nothing of the function yet and may stay, to run into the patch.
     pub moves: Vec<Move>,
 }
 
 impl Trampoline {
-    /// Returns where a thread at `old` has to go on, if `old` is a displaced instruction's address.
+    /// Returns where a thread at `old` must continue, if `old` is the address of a displaced instruction.
     pub fn moved(&self, old: u64) -> Option<u64> {
         self.moves.iter().find(|m| m.old == old).map(|m| m.new)
     }
 
-    /// Returns the original address of the instruction that `address` in the trampoline belongs to. None for the jump
-    /// back at its end, and outside.
+    /// Returns the original address of the instruction that contains `address` in the trampoline. `None` for the jump
+    /// back at its end, and outside the trampoline.
     pub fn original(&self, address: u64) -> Option<u64> {
         let end = self.at + self.bytes.len() as u64;
         let within = (self.at..end).contains(&address);
@@ -59,7 +59,7 @@ impl Trampoline {
     }
 }
 
-/// Returns the bytes to write at `entry` so that it leads to `stub`.
+/// Returns the bytes to write at `entry` to make it jump to `stub`.
 ///
 /// # Errors
 /// [`Refusal::OutOfReach`] if `stub` is not within 2 GiB.
@@ -69,7 +69,7 @@ pub fn patch_bytes(entry: u64, stub: u64) -> Result<[u8; PATCH_BYTES], Refusal> 
 }
 
 impl Displacement {
-    /// Encodes the displaced instructions for address `at`. At most [`MAX_TRAMPOLINE_BYTES`] bytes.
+    /// Encodes the displaced instructions for address `at`. The result has at most [`MAX_TRAMPOLINE_BYTES`] bytes.
     ///
     /// # Errors
     /// [`Refusal::OutOfReach`] if an instruction refers to memory that is not within 2 GiB of `at`. Branches reach
@@ -87,7 +87,7 @@ impl Displacement {
         Ok(Trampoline { at, bytes, moves })
     }
 
-    /// Encodes once, given where the copy of each piece starts. Returns where they do start.
+    /// Encodes once, given the start of each piece's copy. Returns the actual starts.
     fn emit(&self, at: u64, starts: &[u64]) -> Result<(Vec<u8>, Vec<u64>), Refusal> {
         let mut writer = Writer {
             at,
@@ -152,7 +152,7 @@ impl Displacement {
         }
     }
 
-    /// Where a displaced branch leads: to the copy, if its target was displaced.
+    /// Returns where a displaced branch leads: to the copy, if its target was displaced.
     fn destination(&self, piece: &Piece, starts: &[u64]) -> u64 {
         if let Some(branch) = self.branch {
             return branch;
@@ -162,7 +162,7 @@ impl Displacement {
         copied.map_or(target, |index| starts[index])
     }
 
-    /// As `destination`; but a call of the function's entry is a call like any other, and goes through the patch.
+    /// As `destination`, but a call of the function's entry is an ordinary call and goes through the patch.
     fn call_destination(&self, piece: &Piece, starts: &[u64]) -> u64 {
         let target = piece.instruction.near_branch_target();
         if target == self.entry || self.branch.is_some() {
@@ -207,7 +207,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Copies an instruction, so that the displacement at `field` leads where the original's does.
+    /// Copies an instruction. Adjusts the displacement at `field` to keep the target.
     fn copy_rip_relative(
         &mut self,
         bytes: &[u8],
@@ -274,8 +274,8 @@ impl Writer {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Whether a 32-bit distance leads to `target` from anywhere in the trampoline, so that the answer is the same for
-    /// all its instructions.
+    /// Returns whether a 32-bit distance reaches `target` from anywhere in the trampoline, so that the answer is the
+    /// same for all its instructions.
     fn reaches(&self, target: u64) -> bool {
         let end = self.at + MAX_TRAMPOLINE_BYTES as u64;
         distance(self.at, target).is_ok() && distance(end, target).is_ok()
@@ -287,7 +287,7 @@ fn distance(from: u64, target: u64) -> Result<i32, Refusal> {
     i32::try_from(distance).map_err(|_| Refusal::OutOfReach { from, target })
 }
 
-/// Turns `call r/m` into the `jmp r/m` to the same target for a stack pointer that is 8 lower.
+/// Turns `call r/m` into `jmp r/m` to the same target, for a stack pointer that is 8 lower.
 fn jump_from_call(piece: &Piece) -> Vec<u8> {
     const GROUP5: u8 = 0xff;
     let mut bytes = piece.bytes.clone();

@@ -1,7 +1,8 @@
-//! Plans how a function's entry gives way to a five-byte `jmp rel32`, and writes the displaced instructions anew elsewhere.
+//! Plans how to overwrite a function's entry with a five-byte `jmp rel32`, and re-encodes the displaced instructions
+//! elsewhere.
 //!
-//! Everything here is pure: bytes and addresses go in, bytes and addresses come out. Reading and writing the target's
-//! memory, and moving threads that stand in the displaced bytes, is the caller's work.
+//! Everything here is pure: bytes and addresses go in, bytes and addresses come out. The caller reads and writes the
+//! target's memory, and moves threads that stand in the displaced bytes.
 //!
 //! ```text
 //! entry:  push rbp            entry:  jmp stub        at:  push rbp
@@ -9,17 +10,17 @@
 //!         sub rsp, 16                 sub rsp, 16          jmp entry+4.. (the first whole instruction after the patch)
 //! ```
 //!
-//! What the displaced instructions mean does not change: rip-relative operands keep their target, a call pushes the
-//! return address it always pushed (so that unwinding finds the function's own rules), flags and registers are left
-//! alone. Whatever cannot be displaced with that promise is refused, with the reason.
+//! The displaced instructions keep their meaning: rip-relative operands keep their target, a call pushes its original
+//! return address (so that unwinding finds the function's own rules), and flags and registers are left alone. Whatever
+//! cannot be displaced with this guarantee is refused, with the reason.
 //!
-//! Not visible from here, hence the caller's to know:
-//! - jumps through tables and other computed jumps into the patched bytes (compilers never aim one at the first five
-//!   bytes of a function; hand-written assembly may);
-//! - jumps from other functions, unless [`Limits::branches`] names them (a `.cold` part jumping back into its function);
-//!   [`sweep`] finds them;
-//! - functions that are not called but jumped or returned to with something else on the stack than a return address
-//!   (`_start`, `_dl_runtime_resolve`): displacing them is sound, replacing their "return address" is not.
+//! The caller must handle what is not visible here:
+//! - Jumps through tables and other computed jumps into the patched bytes. Compilers never aim one at the first five
+//!   bytes of a function; hand-written assembly may.
+//! - Jumps from other functions (a `.cold` part jumping back into its function), unless [`Limits::branches`] names
+//!   them. [`sweep`] finds them.
+//! - Functions that are jumped or returned to with something else than a return address on the stack (`_start`,
+//!   `_dl_runtime_resolve`). Displacing them is sound; replacing their "return address" is not.
 
 mod classify;
 mod encode;

@@ -1,26 +1,27 @@
-//! Chooses a free place in a process, near enough to given code for 32-bit distances.
+//! Chooses a free place in a process that is near enough to given code for 32-bit distances.
 
 use std::ops::Range;
 
-/// The farthest that code and what it refers to may lie apart, in bytes: 2 GiB, less a margin for the lengths of
-/// instructions and operands.
+/// Maximum distance in bytes between code and what it refers to: 2 GiB, less a margin for the lengths of instructions
+/// and operands.
 pub const REACH: u64 = (1 << 31) - (1 << 16);
 
-/// No region is placed below: the kernel's default `vm.mmap_min_addr`.
+/// Lower bound for regions: the kernel's default `vm.mmap_min_addr`.
 pub const LOWEST_ADDRESS: u64 = 0x10000;
 
 const PAGE: u64 = 4096;
 const END_OF_USER_SPACE: u64 = 0x7fff_ffff_f000;
 
-/// Distances to keep from other mappings, tried in this order. The heap grows up and the stack grows down, into what
-/// the list of mappings shows as free.
+/// Clearances to other mappings, tried in this order. The heap grows up and the stack grows down into space that the
+/// list of mappings shows as free.
 const CLEARANCES: [u64; 3] = [16 << 20, 1 << 20, 0];
 
-/// Returns a page-aligned address for a region of `len` bytes, every byte of which is within [`REACH`] of every byte of
-/// `anchor`, and which overlaps neither `anchor` nor any of `mapped` (any order). None if there is no such place.
+/// Returns a page-aligned address for a region of `len` bytes. Every byte of the region is within [`REACH`] of every
+/// byte of `anchor`, and the region overlaps neither `anchor` nor any of `mapped` (any order). Returns `None` if there
+/// is no such place.
 ///
-/// The nearest place below the anchor is preferred: for an executable nothing ever grows into it. Failing that, the
-/// farthest place above, which leaves the heap the most room.
+/// The nearest place below the anchor is preferred: nothing grows into it below an executable. Otherwise the farthest
+/// place above is used, which leaves the heap the most room.
 pub fn place_near(mapped: &[Range<u64>], anchor: &Range<u64>, len: u64) -> Option<u64> {
     let len = len.max(1).checked_next_multiple_of(PAGE)?;
     let lowest = anchor.end.saturating_sub(REACH).max(LOWEST_ADDRESS);
@@ -34,7 +35,7 @@ pub fn place_near(mapped: &[Range<u64>], anchor: &Range<u64>, len: u64) -> Optio
     })
 }
 
-/// The free ranges of user space, lowest first.
+/// Returns the free ranges of user space, lowest first.
 fn free_gaps(mapped: &[Range<u64>], anchor: &Range<u64>) -> Vec<Range<u64>> {
     let mut taken: Vec<&Range<u64>> = mapped.iter().chain([anchor]).collect();
     taken.sort_by_key(|range| range.start);
@@ -129,7 +130,7 @@ mod tests {
                 prop_assert!(anchor.end.saturating_sub(at) <= REACH);
                 prop_assert!((at + len).saturating_sub(anchor.start) <= REACH);
             } else {
-                // Nothing at all is free within reach: try every page boundary that a search could start from.
+                // Nothing is free within reach: try every page boundary from which a search could start.
                 let mut edges: Vec<u64> = mapped.iter().map(|m| m.end).chain([anchor.end, LOWEST_ADDRESS]).collect();
                 edges.push(anchor.end.saturating_sub(REACH).next_multiple_of(PAGE).max(LOWEST_ADDRESS));
                 let rounded = len.next_multiple_of(PAGE);

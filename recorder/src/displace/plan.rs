@@ -9,17 +9,17 @@ use super::{Branches, Refusal};
 /// Length of the patch: `jmp rel32`.
 pub const PATCH_BYTES: usize = 5;
 
-/// What bounds a patch besides the function itself.
+/// Constraints on a patch besides the function itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits<'a> {
-    /// Start of the next function, or end of the section: nothing at or above it is overwritten or displaced.
+    /// Start of the next function, or end of the section. Nothing at or above it is overwritten or displaced.
     pub next_code: u64,
-    /// Branches from anywhere, if known: those from outside the function into the patched bytes forbid the patch.
+    /// All branches, if known. Branches from outside the function into the patched bytes forbid the patch.
     pub branches: Option<&'a Branches>,
 }
 
 impl<'a> Limits<'a> {
-    /// Limits that only know where the next code begins.
+    /// Returns limits that only know where the next code begins.
     pub fn up_to(next_code: u64) -> Limits<'a> {
         Limits {
             next_code,
@@ -56,30 +56,30 @@ pub struct Displacement {
     pub(super) entry: u64,
     pub(super) pieces: Vec<Piece>,
     pub(super) end: u64,
-    /// Where the one instruction branches to, if it is one that runs by itself elsewhere.
+    /// The branch target of the one instruction, if it was planned to run elsewhere by itself.
     pub(super) branch: Option<u64>,
     jumps_back_to_entry: bool,
 }
 
 impl Displacement {
-    /// Returns the address that was planned for.
+    /// Returns the address of the patch.
     pub fn entry(&self) -> u64 {
         self.entry
     }
 
-    /// Returns how many bytes from the entry on are displaced: whole instructions, or padding, at least
-    /// [`PATCH_BYTES`], at most 19.
+    /// Returns how many bytes from the entry on are displaced: whole instructions or padding, at least [`PATCH_BYTES`]
+    /// and at most 19.
     pub fn len_bytes(&self) -> usize {
         (self.end - self.entry) as usize
     }
 
-    /// Returns how many instructions are displaced (padding is not counted).
+    /// Returns how many instructions are displaced, without padding.
     pub fn instruction_count(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Returns whether the function, beyond its displaced instructions, jumps to its own entry. Each such jump (a tail
-    /// call to itself, or a loop whose head is the entry; nothing tells them apart) runs into the patch again.
+    /// Returns whether the function jumps to its own entry from beyond its displaced instructions. Each such jump (a
+    /// tail call to itself, or a loop whose head is the entry; they cannot be told apart) runs into the patch again.
     pub fn jumps_back_to_entry(&self) -> bool {
         self.jumps_back_to_entry
     }
@@ -91,11 +91,11 @@ impl Displacement {
 
 /// Plans the patch of the function at `entry`.
 ///
-/// `code` holds the bytes from `entry` on: the whole function where its `size` (bytes, 0 = not known) is known, and
-/// preferably up to `limits.next_code`, because a function shorter than the patch can be patched when padding follows.
+/// `code` holds the bytes from `entry` on: the whole function if its `size` in bytes is known (0 = unknown), and
+/// preferably up to `limits.next_code`, because a function shorter than the patch can be patched if padding follows.
 ///
 /// # Errors
-/// The reason why the function must not be patched.
+/// Why the function must not be patched.
 pub fn plan(
     code: &[u8],
     entry: u64,
@@ -123,12 +123,13 @@ pub fn plan(
     Ok(displacement)
 }
 
-/// Plans to run the one instruction at `at` elsewhere, whatever its length: nothing is written over it but a byte that
-/// traps. `code` holds its bytes, and may hold more; `resume` says where the program goes on, given the address of one of
-/// its instructions: there, or at the copy of that. An instruction that branches to itself comes to the trap again.
+/// Plans to run the single instruction at `at` elsewhere, whatever its length. Only a trap byte is written over it.
+/// `code` holds its bytes, and may hold more. `resume` maps the address of an instruction of the program to where the
+/// program continues: that address itself, or the copy of the instruction. An instruction that branches to itself runs
+/// into the trap again.
 ///
 /// # Errors
-/// The reason why it cannot run elsewhere.
+/// Why it cannot run elsewhere.
 pub fn single(code: &[u8], at: u64, resume: impl Fn(u64) -> u64) -> Result<Displacement, Refusal> {
     let mut decoder = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
     let too_short = Refusal::TooShort {
@@ -146,8 +147,8 @@ pub fn single(code: &[u8], at: u64, resume: impl Fn(u64) -> u64) -> Result<Displ
     })
 }
 
-/// Cuts whole instructions off the front of `code` until the patch is covered. Returns them and their length in bytes.
-/// The function is known to be `known` bytes long; what follows must be padding.
+/// Takes whole instructions from the front of `code` until they cover the patch. Returns them and their length in
+/// bytes. The function is known to be `known` bytes long; only padding may follow.
 fn cut(code: &[u8], entry: u64, known: usize) -> Result<(Vec<Piece>, usize), Refusal> {
     let too_short = Refusal::TooShort {
         room: code.len() as u64,
@@ -176,8 +177,8 @@ fn cut(code: &[u8], entry: u64, known: usize) -> Result<(Vec<Piece>, usize), Ref
     Ok((pieces, offset))
 }
 
-/// Whether control can come to `at` from the pieces cut so far. Backward branches do not matter: what they lead to was
-/// reached before.
+/// Returns whether control can reach `at` from the pieces taken so far. Backward branches do not matter: their targets
+/// were reached before.
 fn is_reached(pieces: &[Piece], at: u64) -> bool {
     match pieces.last() {
         None => true,
@@ -228,7 +229,7 @@ fn refuse_return_into_patch(piece: &Piece, entry: u64) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Length of the padding unit that `code` begins with: a nop of any length, `int3`, or a zero byte.
+/// Returns the length of the padding unit at the start of `code`: a nop of any length, `int3`, or a zero byte.
 fn padding(code: &[u8]) -> Option<usize> {
     if matches!(code.first(), Some(0xcc | 0x00)) {
         return Some(1);
@@ -238,8 +239,7 @@ fn padding(code: &[u8]) -> Option<usize> {
         .then_some(instruction.len())
 }
 
-/// Refuses branches into the patched bytes, save those of displaced instructions to displaced instructions: the copies
-/// will lead to the copies.
+/// Refuses branches into the patched bytes, except those between displaced instructions: the copies lead to the copies.
 fn check_references(
     displacement: &mut Displacement,
     function: &[u8],
@@ -262,7 +262,7 @@ fn check_references(
         let own = (entry..displacement.end).contains(&branch.from);
         let redirected =
             displacement.starts_piece(branch.from) && displacement.starts_piece(branch.to);
-        // A branch "from" the middle of a displaced instruction was read out of step, and is none.
+        // A branch "from" the middle of a displaced instruction was decoded out of step, and is not real.
         let misread = own && !displacement.starts_piece(branch.from);
         if !redirected && !misread {
             return Err(Refusal::BranchIntoPatch {
@@ -274,7 +274,7 @@ fn check_references(
     Ok(())
 }
 
-/// `mov eax, 15; syscall`: `__restore_rt` and its like.
+/// Recognises `mov eax, 15; syscall`: `__restore_rt` and the like.
 fn is_signal_return(code: &[u8]) -> bool {
     const LONG: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
     const SHORT: [u8; 7] = [0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05];

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A reason not to patch a function. All addresses are those given to [`plan`](super::plan) or
+/// A reason not to patch a function. All addresses are those passed to [`plan`](super::plan) or
 /// [`encode`](super::Displacement::encode).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {

@@ -1,15 +1,15 @@
 //! Finds the branches in a range of code: which addresses are jumped to or called, and from where.
 //!
-//! Code is read from front to back. Where bytes are no instruction (data between functions, tables in hand-written
-//! assembly), [`Branches::of`] goes on at the next byte; x86 code read from a wrong start falls into step again after
-//! a few instructions, but those few may be missed.
+//! Code is decoded from front to back. Where bytes are not an instruction (data between functions, tables in
+//! hand-written assembly), [`Branches::of`] continues at the next byte. x86 code decoded from a wrong start falls back
+//! into step after a few instructions, but those few may be missed.
 
 use std::ops::Range;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 use serde::{Deserialize, Serialize};
 
-/// One branch or call whose target is a number in the instruction.
+/// A branch or call whose target is encoded in the instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Branch {
     pub to: u64,
@@ -17,15 +17,15 @@ pub struct Branch {
     pub is_call: bool,
 }
 
-/// The branches of a range of code, by target.
+/// The branches in a range of code, by target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Branches {
     by_target: Vec<Branch>,
 }
 
 impl Branches {
-    /// Finds the branches in `code`, which is (or will be) at address `start`. Meant for a whole section, once: about
-    /// 24 bytes are kept for each branch.
+    /// Finds the branches in `code`, which is (or will be) at address `start`. Meant for a whole section, once: each
+    /// branch takes about 24 bytes.
     pub fn of(code: &[u8], start: u64) -> Branches {
         let mut branches = Branches::default();
         walk(code, start, |step| match step {
@@ -43,7 +43,7 @@ impl Branches {
         Branches { by_target: list }
     }
 
-    /// Returns the same branches of code that lies `bias` bytes higher.
+    /// Returns the same branches for code that lies `bias` bytes higher.
     pub fn moved_up(&self, bias: u64) -> Branches {
         let moved = self.by_target.iter().map(|branch| Branch {
             to: branch.to.wrapping_add(bias),
@@ -91,10 +91,10 @@ pub(super) struct References {
     pub(super) data: Vec<(u64, u64)>,
 }
 
-/// Finds what in `code` refers to `range`: branches to it, and rip-relative operands in it.
+/// Finds the references in `code` to `range`: branches to it, and rip-relative operands in it.
 ///
-/// When some bytes are not instructions, reading may have been out of step somewhere; then every offset is tried as the
-/// start of a branch, so that none is missed (and a few are seen that are none).
+/// If some bytes are not instructions, decoding may have been out of step. Then every offset is tried as the start of a
+/// branch, so that none is missed, at the cost of a few false ones.
 pub(super) fn references(code: &[u8], start: u64, range: Range<u64>) -> References {
     let mut found = References::default();
     let mut in_step = true;
@@ -129,32 +129,32 @@ impl References {
     }
 }
 
-/// An operand that reads the range, or names an address inside it.
+/// Returns the target of an operand that reads the range or names an address inside it.
 fn data_reference(instruction: &Instruction, range: &Range<u64>) -> Option<u64> {
     let named = named(instruction)?;
     named.overlaps(range).then_some(named.to)
 }
 
-/// Bytes of code that code uses as data.
+/// Bytes of code that other code uses as data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
-    /// The first of them.
+    /// Address of the first byte.
     pub to: u64,
-    /// How many; for an address that is only taken, 1.
+    /// Number of bytes; 1 if only the address is taken.
     len: u64,
     is_address: bool,
 }
 
 impl Named {
-    /// Tells whether a patch of `range` would be seen. Naming its first byte is harmless: that is what a pointer to the
-    /// function, or to a label, is.
+    /// Returns whether the program would notice a patch of `range`. Naming its first byte is harmless: that is how code
+    /// takes a pointer to a function or a label.
     pub fn overlaps(&self, range: &Range<u64>) -> bool {
         let is_pointer = self.is_address && self.to == range.start;
         !is_pointer && self.to < range.end && self.to.saturating_add(self.len) > range.start
     }
 }
 
-/// Finds the operands in `code`, which is at `start`, that name bytes of `code` relative to rip.
+/// Finds the operands in `code`, located at `start`, that name bytes of `code` relative to rip.
 pub fn named_inside(code: &[u8], start: u64) -> Vec<Named> {
     let inside = start..start + code.len() as u64;
     let mut found = Vec::new();
@@ -207,12 +207,11 @@ pub(super) fn walk(code: &[u8], start: u64, mut visit: impl FnMut(Step)) {
     }
 }
 
-/// A decoder of `code`, which is at `start`.
 pub(super) fn decoder(code: &[u8], start: u64) -> Decoder<'_> {
     Decoder::with_ip(64, code, start, DecoderOptions::NONE)
 }
 
-/// Decodes the instruction that may begin at `offset`.
+/// Decodes the instruction at `offset`.
 pub(super) fn decode_at(decoder: &mut Decoder, start: u64, offset: usize) -> Instruction {
     seek(decoder, start, offset);
     decoder.decode()
@@ -225,7 +224,7 @@ fn seek(decoder: &mut Decoder, start: u64, offset: usize) {
     decoder.set_ip(start.wrapping_add(offset as u64));
 }
 
-/// The branch that `instruction` is, if its target is a number in it.
+/// Returns `instruction` as a branch, if its target is encoded in it.
 pub(super) fn branch(instruction: &Instruction) -> Option<Branch> {
     let is_call = match instruction.flow_control() {
         FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => false,
@@ -267,7 +266,7 @@ mod tests {
 
     #[test]
     fn branch_hidden_behind_undecodable_bytes_is_found() {
-        // 06 is no 64-bit instruction; 0f eats the start of what follows it when reading goes on.
+        // 06 is not a 64-bit instruction; 0f swallows the start of the next instruction when decoding continues.
         let code = [
             0x90, 0x90, 0x90, 0x90, 0x90, 0xc3, 0x06, 0x48, 0xb8, 0xeb, 0xf9,
         ];

@@ -1,9 +1,9 @@
-//! Sweeps all code of a module for branches that lead behind the first byte of something that might be patched.
+//! Sweeps all code of a module for branches past the first byte of something that might be patched.
 //!
-//! No branch is missed where instructions follow each other from one known start to the next: reading begins anew at each
-//! start, so that data or padding puts it out of step for one piece at most. In a piece that holds bytes which are no
-//! instructions, or whose last instruction reaches into the next piece, every offset is tried as the beginning of a
-//! branch: a few are seen then that are none, and patches are refused that would have been sound.
+//! No branch is missed where instructions are contiguous from one known start to the next. Decoding restarts at each
+//! start, so that data or padding puts at most one piece out of step. If a piece holds bytes that are not instructions,
+//! or its last instruction extends into the next piece, every offset is tried as the beginning of a branch. This yields
+//! a few false branches, and refuses patches that would have been sound.
 
 use std::{
     ops::Range,
@@ -19,22 +19,23 @@ use super::{
     scan::{Branch, Step, branch, decode_at, decoder, walk},
 };
 
-/// What one thread takes at a time.
+/// Amount of code that a thread takes at a time.
 const JOB_BYTES: u64 = 512 << 10;
-/// More threads than this wait for memory.
+/// More threads than this only wait for memory.
 const MAX_THREADS: usize = 8;
 
-/// What a sweep found. Addresses are those that were given.
+/// The result of a sweep. Addresses are in the same space as the input.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swept {
-    /// Branches to an address behind a start, nearer than the length of a patch; lowest target first.
+    /// Branches past a start by less than the length of a patch, lowest target first.
     pub inside: Vec<Branch>,
-    /// Those of the addresses asked about that are called directly, lowest first.
+    /// Those of the `asked` addresses that are called directly, lowest first.
     pub called: Vec<u64>,
 }
 
-/// Sweeps `code`: ranges, by their first address, that do not overlap. `starts` are the addresses at which code is known
-/// to begin, lowest first; `asked`, lowest first too, those of which it matters whether they are called.
+/// Sweeps `code`: non-overlapping ranges, each with its first address. `starts` holds the addresses at which code is
+/// known to begin, lowest first. `asked` holds, lowest first, those starts for which it matters whether they are
+/// called.
 pub fn sweep(code: &[(u64, &[u8])], starts: &[u64], asked: &[u64]) -> Swept {
     let jobs = jobs(code, starts);
     let map = PatchMap::new(code, starts);
@@ -71,14 +72,14 @@ pub fn sweep(code: &[(u64, &[u8])], starts: &[u64], asked: &[u64]) -> Swept {
     swept
 }
 
-/// Part of a range: addresses, and which of the starts lie behind its first address.
+/// Part of a range: its addresses, and which starts lie after its first address.
 struct Job {
     range: usize,
     bytes: Range<u64>,
     starts: Range<usize>,
 }
 
-/// Cuts the code at starts, into jobs of about the same size.
+/// Cuts the code at starts into jobs of about the same size.
 fn jobs(code: &[(u64, &[u8])], starts: &[u64]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for (range, (first, bytes)) in code.iter().enumerate() {
@@ -148,7 +149,7 @@ impl Worker<'_> {
     }
 }
 
-/// One bit for each byte of the code: whether it lies behind a start and within a patch there.
+/// One bit for each byte of code: whether it lies after a start and within a patch there.
 struct PatchMap {
     first: u64,
     bits: Vec<u64>,
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn data_before_a_start_hides_no_branch_behind_it() {
-        // The first two bytes of `mov $imm64, %rax` are data; read on, they would eat the jump.
+        // The first two bytes of `mov $imm64, %rax` are data. Decoding on from them would swallow the jump.
         let mut code = vec![0x90; 0x20];
         code[..2].copy_from_slice(&[0x48, 0xb8]);
         code[2..7].copy_from_slice(&jump(0x1002, 0x1012));
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_piece_with_bytes_that_are_no_instructions_is_read_from_every_offset() {
-        // 06 is none in 64-bit code; 48 b8 after it eats the jump.
+        // 06 is not an instruction in 64-bit code; 48 b8 after it swallows the jump.
         let mut code = vec![0x90; 0x20];
         code[..3].copy_from_slice(&[0x06, 0x48, 0xb8]);
         code[3..8].copy_from_slice(&jump(0x1003, 0x1012));

@@ -1,4 +1,5 @@
-//! The way to the tracer from other threads: closures that it runs between two looks at the program, and their answers.
+//! The channel from other threads to the tracer: closures that the tracer runs between two checks for ptrace events,
+//! and their results.
 
 use std::io;
 
@@ -11,13 +12,14 @@ use super::{
 };
 use crate::wake::{Waiter, Waker};
 
-/// Something to do for the tracer.
+/// A closure for the tracer to run.
 pub(crate) type Command = Box<dyn FnOnce(&mut Tracer) + Send>;
 
-/// The way to the tracer. Clones lead to the same one; once the last one is gone, it lets the program go.
+/// A sender of commands to the tracer. Clones share the same channel. When the last one is dropped, the tracer lets the
+/// program go.
 #[derive(Clone)]
 pub(crate) struct Commands {
-    // Dropped before the other: whoever is woken finds that it is gone.
+    // Dropped before `wakes`: the tracer that wakes up finds the channel closed.
     sender: Sender<Command>,
     wakes: WakesOnDrop,
 }
@@ -32,7 +34,7 @@ impl Drop for WakesOnDrop {
 }
 
 impl Commands {
-    /// Returns the way to a tracer that is to be, and its end.
+    /// Creates the channel to a future tracer. Returns both ends.
     pub fn new() -> io::Result<(Self, (Receiver<Command>, Waiter))> {
         let waiter = Waiter::new()?;
         let (sender, inbox) = crossbeam::channel::unbounded();
@@ -43,7 +45,7 @@ impl Commands {
     /// Sends a command.
     ///
     /// # Errors
-    /// The tracer has ended.
+    /// If the tracer has ended.
     pub fn send(&self, command: Command) -> LiveResult<()> {
         self.sender.send(command).map_err(|_| LiveError::Ended)?;
         self.wakes.0.wake();
@@ -51,7 +53,7 @@ impl Commands {
     }
 }
 
-/// Asks the tracer for something and waits for the answer.
+/// Runs a closure in the tracer and waits for its result.
 pub(crate) fn ask<R: Send + 'static>(
     tracer: &Commands,
     question: impl FnOnce(&mut Tracer) -> R + Send + 'static,

@@ -1,7 +1,7 @@
-//! Conditions and log messages, parsed once, where their text comes in.
+//! Conditions and log messages, parsed once, when their text is received.
 //!
-//! The text alone decides the language. A text that begins with `js:` is JavaScript; any other that our own language can parse is an
-//! expression of ours, which is compiled into the program where that is possible; what is left is JavaScript.
+//! The text alone decides the language. A text that begins with `js:` is JavaScript. Any other text that the expression
+//! language can parse is an expression, compiled into the program if possible. The rest is JavaScript.
 
 use std::cell::RefCell;
 
@@ -10,16 +10,16 @@ use expr::{Expression, HIT_COUNT, ParseError, Part, Template};
 use super::script::{Scripts, is_prefixed};
 
 thread_local! {
-    // Making an engine takes longer than anything that is checked with it.
+    // Creating an engine takes longer than any check with it.
     static CHECKING: RefCell<Scripts> = RefCell::default();
 }
 
 /// A condition in either language.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// In our own.
+    /// In the expression language.
     Own(Expression),
-    /// In JavaScript, which compiles; each session's engine compiles it for itself.
+    /// In JavaScript, known to compile. Each session's engine compiles it again.
     JavaScript(String),
 }
 
@@ -27,7 +27,7 @@ impl Condition {
     /// Parses a condition.
     ///
     /// # Errors
-    /// It is of neither language: where the mistake is, and what is wrong.
+    /// If the text is valid in neither language: the position and the error.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let script = || {
             let compiled = CHECKING.with_borrow_mut(|scripts| scripts.compile(text));
@@ -54,13 +54,13 @@ impl Condition {
         }
     }
 
-    /// Tells whether it uses the number of threads that have come to its probe.
+    /// Returns whether the condition uses the number of threads that have reached its probe.
     pub(crate) fn uses_hit_count(&self) -> bool {
         uses_hit_count(self.source())
     }
 }
 
-/// A log message: text with values in braces, of which some may be scripts.
+/// A log message: text with values in braces, some of which may be scripts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     source: String,
@@ -71,7 +71,7 @@ impl Message {
     /// Parses a message.
     ///
     /// # Errors
-    /// Something between its braces is of neither language: where the mistake is, and what is wrong.
+    /// If the text in a pair of braces is valid in neither language: the position and the error.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         Ok(Self {
             source: text.to_owned(),
@@ -89,7 +89,7 @@ impl Message {
         &self.template
     }
 
-    /// The scripts between its braces, in their order.
+    /// Returns the scripts between its braces, in order.
     pub(crate) fn scripts(&self) -> impl Iterator<Item = &str> {
         self.template.parts.iter().filter_map(|part| match part {
             Part::Script { source } => Some(source.as_str()),
@@ -102,7 +102,7 @@ impl Message {
     }
 }
 
-/// Tells scripts in messages from our own expressions.
+/// Distinguishes scripts in messages from expressions.
 struct Checked;
 
 impl expr::Scripts for Checked {

@@ -1,4 +1,4 @@
-//! What can go wrong while a program is controlled.
+//! Errors of live control.
 
 use std::io;
 
@@ -6,14 +6,14 @@ use debuginfo::{Diagnostic, LineError};
 
 use crate::live::model::{ProbeId, Tid};
 
-/// Each message is a sentence that can be shown as it is; [`LiveError::hint`] names the next step where there is one.
+/// Each message is a complete sentence. [`LiveError::hint`] gives the next step if there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
-    /// The program has ended, or was left.
+    /// The program has ended, or was detached.
     #[error("the program has ended")]
     Ended,
-    /// The thread runs.
+    /// The thread is running.
     #[error("thread {0} is running")]
     Running(Tid),
     /// No thread has that number.
@@ -25,17 +25,17 @@ pub enum LiveError {
     /// No displayed expression has that number.
     #[error("there is no display {0}")]
     NoDisplay(u32),
-    /// A line has no place in the code.
+    /// A line has no code.
     #[error(transparent)]
     Line(#[from] LineError),
-    /// The code at an address cannot be moved out of the way.
+    /// The code at an address cannot be displaced.
     #[error("the thread cannot be stopped at {address:#x}: {reason}")]
     CannotStop {
-        /// What was asked for.
+        /// The requested address.
         address: u64,
         /// Why.
         reason: String,
-        /// The nearest address where it can.
+        /// The nearest address at which a thread can be stopped.
         nearest: u64,
     },
     /// A condition or template has a mistake.
@@ -46,40 +46,40 @@ pub enum LiveError {
         /// What is wrong.
         what: Diagnostic,
     },
-    /// An expression was understood, but has no value here.
+    /// An expression is valid, but has no value here.
     #[error("{0}")]
     Evaluate(Diagnostic),
     /// All debug registers are in use.
     #[error("there are four watchpoints already, and the processor has no more")]
     NoWatchpointLeft,
-    /// A place that the processor cannot watch.
+    /// The processor cannot watch this range.
     #[error(
         "cannot watch {len} bytes at {address:#x}: the processor watches 1, 2, 4 or 8 bytes at a multiple of that"
     )]
     Unwatchable {
         /// The first byte.
         address: u64,
-        /// How many.
+        /// Length in bytes.
         len: u64,
     },
-    /// Memory that is not there.
+    /// The memory is not mapped.
     #[error("there is no memory at {address:#x}")]
     Memory {
-        /// The first byte asked for.
+        /// The first byte of the request.
         address: u64,
-        /// How many.
+        /// Length in bytes.
         len: usize,
     },
-    /// A function that was called did not come back.
+    /// A called function did not return.
     #[error("{0}")]
     Call(Diagnostic),
     /// The threads did not stop.
     #[error("the program does not stop: a thread is blocked in the kernel")]
     NotStopping,
-    /// We panicked; the program and the session go on.
+    /// Our code panicked; the program and the session continue.
     #[error("internal error: {0}")]
     Mistake(String),
-    /// Nothing to return to.
+    /// There is nothing to return to.
     #[error("{0}")]
     Motion(Diagnostic),
     /// The recording is not closed yet.
@@ -88,7 +88,7 @@ pub enum LiveError {
     /// The recording could not be closed.
     #[error("{0}")]
     NotClosed(String),
-    /// A request of the kernel failed.
+    /// A system call failed.
     #[error("cannot {action}: {source}")]
     System {
         /// A verb and its object.
@@ -99,7 +99,7 @@ pub enum LiveError {
     },
 }
 
-/// A script that the session's engine does not take.
+/// A script that the session's engine rejects.
 impl From<expr::ParseError> for LiveError {
     fn from(error: expr::ParseError) -> Self {
         Self::Expression {
@@ -113,7 +113,7 @@ impl From<expr::ParseError> for LiveError {
 }
 
 impl LiveError {
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -142,7 +142,7 @@ impl LiveError {
         Some(hint.to_owned())
     }
 
-    /// Returns message and next step as one text, for places that have room for one line only.
+    /// Returns the message and the next step as one text, for places with room for one line only.
     #[must_use]
     pub fn one_line(&self) -> String {
         let message = self.to_string();

@@ -1,8 +1,9 @@
-//! The one thread that traces the program: it sees every stop first, and does everything that needs a stopped thread.
+//! The one thread that traces the program. It sees every ptrace-stop first, and does everything that needs a stopped
+//! thread.
 //!
-//! Others send it commands, which are closures. Between two commands it looks for changes of the program's threads; while
-//! there is neither, it waits for both. All requests of ptrace(2) come from here, because the kernel takes them from the
-//! thread that seized only.
+//! Other threads send it commands, which are closures. Between two commands it checks for state changes of the tracees;
+//! if there is neither, it waits for both. All ptrace(2) requests come from this thread, because the kernel accepts
+//! them only from the thread that seized the tracee.
 
 use std::{
     sync::{Arc, RwLock},
@@ -42,14 +43,14 @@ use crate::{
     wake::Waiter,
 };
 
-/// After something happened, more is looked for without sleeping for this long.
+/// After an event, keep polling for this long without sleeping.
 const EAGER: Duration = Duration::from_micros(200);
-/// How often it is looked whether jumps can be written that could not be yet.
+/// How often to retry jumps that could not be written yet.
 const ARMING_PERIOD: Duration = Duration::from_millis(1);
-/// So many panics outside of any command or event, and the program is let go.
+/// After this many panics outside of commands and events, the program is let go.
 const MOST_MISTAKES: u32 = 8;
 
-/// The tracer's side of a session: each family of its work has a struct, and only this one has all.
+/// The tracer's side of a session. Each area of its work has a struct; only this one holds them all.
 pub(crate) struct Tracer {
     pub tracee: Tracee,
     pub breakpoints: Breakpoints,
@@ -59,17 +60,19 @@ pub(crate) struct Tracer {
     pub space: Arc<RwLock<Arc<AddressSpace>>>,
     pub stops: Arc<StopLog>,
     pub journal: Journal,
-    /// Copies of memory, if any are wanted.
+    /// Memory snapshots, if enabled.
     pub snapshots: Option<SharedSnapshots>,
-    /// The newest stop that stopped all threads.
+    /// Number of the newest stop that stopped all threads.
     pub stopped_all: u64,
+    /// Nobody waits for stops: what ends the program ends it as if we were not there.
+    pub is_unattended: bool,
     pub done: bool,
     commands: Receiver<Command>,
     waiter: Waiter,
 }
 
 impl Tracer {
-    /// Seizes all threads of `pid` and lets them run on.
+    /// Seizes all threads of `pid` and lets them run.
     pub fn seize(
         tracee: Tracee,
         space: Arc<RwLock<Arc<AddressSpace>>>,
@@ -89,6 +92,7 @@ impl Tracer {
             journal,
             snapshots: None,
             stopped_all: 0,
+            is_unattended: false,
             done: false,
             commands,
             waiter,
@@ -97,21 +101,21 @@ impl Tracer {
         loop {
             match tracer.tracee.seize_all() {
                 Ok(()) => return Ok(tracer),
-                // Frida lets go a moment after it says so.
+                // Frida detaches a moment after it reports that it has.
                 Err(error)
                     if error.raw_os_error() == Some(libc::EPERM) && Instant::now() < deadline =>
                 {
                     thread::sleep(Duration::from_millis(1));
                 }
                 Err(_) => {
-                    // Says why, in the words of the one that stops for a moment.
+                    // A plain stop fails with the reason.
                     crate::stop::while_stopped(pid, STOP_PATIENCE, |_| ())?;
                 }
             }
         }
     }
 
-    /// Serves until the program has ended or was let go.
+    /// Runs the loop until the program has ended or was let go.
     pub fn run(mut self) {
         let mut quiet_since = Instant::now();
         let mut mistakes = 0;
@@ -120,17 +124,17 @@ impl Tracer {
                 self.log_panic(&error);
                 mistakes += 1;
                 if mistakes == MOST_MISTAKES {
-                    // Rather than spin on: the program is left without a trap of ours.
+                    // Do not loop on panics: leave the program, with none of our traps in it.
                     let _ = guard::guarded(|| self.detach());
                     self.done = true;
                 }
             }
         }
-        // Whoever asks from now on gets no answer, and looks there.
+        // Later requests get no answer from the tracer, and look here.
         self.stops.keep(self.views(), self.probes.displays.all());
     }
 
-    /// Does what there is to do, or waits for it.
+    /// Handles pending work, or waits for some.
     fn run_once(&mut self, quiet_since: &mut Instant) {
         let mut busy = self.reap_events();
         busy |= self.run_commands();
@@ -154,14 +158,14 @@ impl Tracer {
         }
     }
 
-    /// Does what others ask for. Returns whether anybody did.
+    /// Runs pending commands. Returns whether there was any.
     fn run_commands(&mut self) -> bool {
         let mut any = false;
         loop {
             match self.commands.try_recv() {
                 Ok(command) => command(self),
                 Err(TryRecvError::Empty) => return any,
-                // Nobody is left to ask for anything: the program is let go.
+                // No sender is left: let the program go.
                 Err(TryRecvError::Disconnected) => {
                     self.detach();
                     return true;
@@ -171,11 +175,11 @@ impl Tracer {
         }
     }
 
-    /// Waits for a change of a thread, a command, or the time of something. Returns false if there was something to do.
+    /// Waits for a state change of a thread, a command, or a deadline. Returns false if there was already work to do.
     fn wait(&mut self) -> bool {
         self.journal.set_standing(self.tracee.is_standing());
         self.waiter.arm();
-        // What came before this is found now, what comes later ends the wait.
+        // Changes before `arm` are found here; later ones end the wait.
         if self.run_commands() || ptrace::is_one_changed() || self.tracee.has_deferred {
             self.waiter.disarm();
             return false;
@@ -184,7 +188,7 @@ impl Tracer {
         true
     }
 
-    /// How long nothing is to be done unless something happens; `None`: for ever.
+    /// Returns how long to wait if nothing happens; `None`: without limit.
     fn longest_wait(&self) -> Option<Duration> {
         let late = self.calls.deadlines.values().min();
         let late = late.map(|until| until.saturating_duration_since(Instant::now()));
@@ -196,7 +200,6 @@ impl Tracer {
         [late, arming, first].into_iter().flatten().min()
     }
 
-    /// Writes down that we panicked.
     pub fn log_panic(&self, error: &LiveError) {
         self.journal.send(Control::Warning {
             ticks: clock::ticks(),
@@ -204,7 +207,7 @@ impl Tracer {
         });
     }
 
-    /// Handles all changes that are there. Returns whether there was one.
+    /// Handles all pending state changes. Returns whether there was one.
     pub fn reap_events(&mut self) -> bool {
         let mut any = false;
         while let Ok(Some((tid, change))) = ptrace::next_change() {
@@ -212,7 +215,7 @@ impl Tracer {
             match change {
                 ptrace::Change::Ended { status, by_signal } => {
                     if self.tracee.children.remove(&tid).is_some() {
-                        // Its parent, the program, collects it; to us its end is told once more when it did.
+                        // Its parent, the program, collects it. The kernel reports its end to us once more after that.
                         ptrace::reap(tid);
                         continue;
                     }
@@ -269,7 +272,7 @@ impl Tracer {
             }
             libc::PTRACE_EVENT_EXEC => self.became_another_program(tid),
             libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => {
-                // Stopped by job control; stays so until SIGCONT, unless we need it.
+                // Stopped by job control: stays stopped until SIGCONT, unless we need the thread.
                 if before.is_interrupted() || self.tracee.is_held {
                     thread.state = State::Halted(Halt {
                         is_job_stopped: true,
@@ -302,7 +305,7 @@ impl Tracer {
         }
     }
 
-    /// A thread has told of something that concerns others. Held, it stays where it is.
+    /// Resumes a thread after an event that concerns other processes or threads. A held thread stays halted.
     fn went_on_unless_held(&mut self, tid: Tid) {
         if !self.tracee.is_held {
             self.go_on(tid);
@@ -319,7 +322,7 @@ impl Tracer {
         }
     }
 
-    /// Acts on what a halted thread has reported.
+    /// Acts on the event of a halted thread.
     pub fn dispatch(&mut self, tid: Tid, event: Event) {
         let was_holding = self.tracee.is_held;
         let Err(error) = guard::guarded(|| self.act_on(tid, event)) else {
@@ -327,7 +330,7 @@ impl Tracer {
         };
         self.log_panic(&error);
         self.let_go_of_what_is_held(was_holding);
-        // Nobody deals with the thread any more: it goes on, unless it was stopped before the panic.
+        // The handler is gone: resume the thread, unless it was stopped before the panic.
         let thread = self.tracee.threads.get(&tid);
         let is_left = thread.is_some_and(Thread::is_held);
         if is_left && !self.tracee.is_held {
@@ -350,13 +353,13 @@ impl Tracer {
         }
     }
 
-    /// Returns where a halted thread stands in the program.
+    /// Returns the program counter of a halted thread, as an address of the program.
     pub fn pc(&self, tid: Tid) -> Option<u64> {
         let registers = self.registers(tid).ok()?;
         Some(self.original_pc(registers.rip))
     }
 
-    /// Returns the program's address for a `pc`, which may lie in code of ours.
+    /// Returns the program's address for a `pc`, which may lie in our code.
     pub fn original_pc(&self, pc: u64) -> u64 {
         self.exact_pc(pc).unwrap_or_else(|| {
             let slot = self.breakpoints.sites.original_pc(pc).flatten();
@@ -365,8 +368,8 @@ impl Tracer {
         })
     }
 
-    /// Returns the program's address for a `pc` that stands exactly between two of its instructions; `None`: the thread
-    /// is on its way through code of ours.
+    /// Returns the program's address for a `pc` exactly between two of its instructions; `None` if the thread is on its
+    /// way through our code.
     pub fn exact_pc(&self, pc: u64) -> Option<u64> {
         if let Some(site) = self.breakpoints.sites.by_trap(pc) {
             return Some(site.address);
@@ -383,7 +386,7 @@ impl Tracer {
         (hook.trampoline.moved(original) == Some(pc)).then_some(original)
     }
 
-    /// Adds a user to a site; makes room for its slot if there is none.
+    /// Adds a user to a site. Makes room for its slot if there is none.
     pub fn add_site(&mut self, address: u64, user: User) -> LiveResult<()> {
         self.make_way(address, user);
         let memory = &self.tracee.memory;
@@ -426,6 +429,7 @@ impl Tracer {
         if let Ok(mut space) = self.space.write() {
             *space = Arc::new(AddressSpace::default());
         }
+        self.forget_logged();
         self.probes.unbind_all();
         self.breakpoints.unwind_targets = Default::default();
         self.calls.forget_places();
@@ -434,10 +438,10 @@ impl Tracer {
         }
     }
 
-    /// Takes all traps away and lets the program go.
+    /// Removes all traps and lets the program go.
     pub fn detach(&mut self) {
         let _ = self.hold();
-        // What cannot be undone does no harm: without traps, nothing calls the handler.
+        // A failure does no harm: without traps, nothing calls the handler.
         let _ = self.forget_orphan_traps();
         self.breakpoints.sites.lift_all(&self.tracee.memory);
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
@@ -464,7 +468,7 @@ impl Tracer {
         self.done = true;
     }
 
-    /// Drops a thread's plan and the traps it set.
+    /// Drops a thread's plan and the traps set for it.
     pub fn abandon_plan(&mut self, tid: Tid) {
         let plan: Option<Plan> = self
             .tracee
@@ -484,7 +488,6 @@ impl Tracer {
     }
 }
 
-/// How a thread ran.
 fn run_of(state: State) -> Run {
     match state {
         State::Running(run) => run,

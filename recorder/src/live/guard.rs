@@ -1,5 +1,5 @@
-//! Panics of ours while a program is traced become errors: the thread that traces is the only one that can take its traps
-//! back.
+//! Turns panics of ours into errors while a program is traced: the tracing thread is the only one that can remove its
+//! traps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,8 +8,7 @@ use crate::live::{
     probes::limit::GivenUp,
 };
 
-/// Does `work`; what it panics with becomes [`LiveError::Mistake`]. Whoever calls this sees to it that what `work` has left
-/// half done does no harm.
+/// Runs `work`. A panic becomes [`LiveError::Mistake`]. The caller must ensure that half-done work does no harm.
 pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> LiveResult<R> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         if let Some(given_up) = panic.downcast_ref::<GivenUp>() {
@@ -32,9 +31,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        Exit, Observer, OnFull, RecordOptions, SnapshotTimes, Target,
+        Exit, Observer, OnFull, RecordOptions, SnapshotTimes, Surroundings, Target,
         live::{
-            Action, Live, LiveOptions, Location, Motion, ProbeSpec, Stdio, Waited,
+            Action, FirstProbes, Live, LiveOptions, Location, Motion, ProbeSpec, Stdio, Waited,
             commands::Command,
         },
     };
@@ -51,6 +50,7 @@ mod tests {
             on_full: OnFull::Block,
             snapshots: SnapshotTimes::default(),
             keep_log: false,
+            surroundings: Surroundings::default(),
             captures: crate::Captures::default(),
             guardian: None,
             target: Target::Spawn {
@@ -64,11 +64,12 @@ mod tests {
                 cwd: scratch.path().to_path_buf(),
                 env: Vec::new(),
             },
+            first: FirstProbes::default(),
         };
         Live::start(options, Arc::new(Quiet)).expect("the program can be started")
     }
 
-    /// All threads are held, and then we panic: in a command whose sender waits, and in one that nobody waits for.
+    /// Panics while all threads are held: in a command whose sender waits, and in one whose sender does not.
     #[test]
     fn a_panic_while_the_program_is_held_leaves_it_and_the_session_as_they_were() {
         let scratch = Scratch::new("guard");
@@ -107,7 +108,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        // The one at the entry, which was not shown yet, and two of the breakpoint.
+        // The stop at the entry, which was not shown yet, and two stops at the breakpoint.
         assert_eq!((exit, stops), (Exit::Code(7), 3));
     }
 

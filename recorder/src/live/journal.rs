@@ -1,6 +1,6 @@
-//! Writes down what happens to the program: each stop, each going on, each change becomes an event of the recording.
+//! Records what happens to the program: each stop, resume and change becomes an event of the recording.
 //!
-//! An event is sent before the thread it is about goes on, so that it is in the log before what the thread records next.
+//! An event is sent before its thread resumes, so that it is in the log before anything the thread records next.
 
 use std::sync::{
     Arc,
@@ -27,7 +27,10 @@ use crate::{
     stop::Registers,
 };
 
-/// The way to the log.
+/// Events for which the recorder is woken together, where there are very many.
+const TOGETHER: u64 = 64;
+
+/// The sender of events to the log.
 #[derive(Clone)]
 pub(crate) struct Journal {
     log: Sender<Control>,
@@ -35,29 +38,28 @@ pub(crate) struct Journal {
     recorder: Arc<Shared>,
 }
 
-/// How many events were sent, and how many of them are in the log.
+/// The number of events sent, and the number already in the log.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     sent: AtomicU64,
     written: AtomicU64,
-    /// No thread of the program runs: the rings stay as they are.
+    /// No thread of the program runs: the rings do not change.
     is_standing: AtomicBool,
 }
 
 impl Counts {
-    /// One more is in the log.
+    /// Counts an event that is now in the log.
     pub fn written(&self) {
         self.written.fetch_add(1, Release);
     }
 
-    /// Tells whether no thread of the program runs.
     pub fn is_standing(&self) -> bool {
         self.is_standing.load(Acquire)
     }
 }
 
 impl Journal {
-    /// `recorder` sleeps while there is nothing to write.
+    /// Creates a journal. `recorder` sleeps while there is nothing to write.
     pub fn new(log: Sender<Control>, recorder: Arc<Shared>) -> Self {
         Self {
             log,
@@ -66,41 +68,47 @@ impl Journal {
         }
     }
 
-    /// Has the recorder look whether there is something for it.
+    /// Makes the recorder check for work.
     pub fn wake_recorder(&self) {
         self.recorder.wake();
     }
 
-    /// Says whether no thread of the program runs.
     pub fn set_standing(&self, is_standing: bool) {
         let was_standing = self.counts.is_standing();
         if was_standing != is_standing {
             self.counts.is_standing.store(is_standing, Release);
-            // It sleeps without end while all stand.
+            // The recorder sleeps without a timeout while all threads stand still.
             self.wake_recorder();
         }
     }
 
-    /// Returns who counts.
     pub fn counts(&self) -> Arc<Counts> {
         Arc::clone(&self.counts)
     }
 
-    /// Returns how many events were sent.
     pub fn sent(&self) -> u64 {
         self.counts.sent.load(Acquire)
     }
 
-    /// Returns how many events are in the log.
     pub fn written(&self) -> u64 {
         self.counts.written.load(Acquire)
     }
 
-    /// Sends an event. Once the recording is closed there is nobody to write it, nor anything to tell of.
+    /// Sends an event. Once the recording is closed, nobody writes it and there is nothing to report.
     pub fn send(&self, control: Control) {
         self.counts.sent.fetch_add(1, Release);
         let _ = self.log.send(control);
         self.wake_recorder();
+    }
+
+    /// Sends one of very many events: the recorder is woken for a number of them together. Whatever wakes it before takes them
+    /// first, and so does whoever waits for it.
+    pub fn send_one_of_many(&self, control: Control) {
+        let sent = self.counts.sent.fetch_add(1, Release);
+        let _ = self.log.send(control);
+        if sent.is_multiple_of(TOGETHER) {
+            self.wake_recorder();
+        }
     }
 
     pub fn pause(
@@ -162,7 +170,7 @@ impl Journal {
         });
     }
 
-    /// A stopped thread runs a function for somebody, and stands where it stood after that.
+    /// Records that a stopped thread runs a function for the user. The thread is at the same place afterwards.
     pub fn call(&self, tid: Tid, function: u64) {
         self.send(Control::Resume {
             ticks: clock::ticks(),
@@ -235,6 +243,7 @@ impl Journal {
         });
         let (kind, action) = match (&view.spec.location, &view.spec.action) {
             (_, Action::Log(message)) => (ProbeKind::Logpoint, message.source().to_owned()),
+            (_, Action::LogWrites) => (ProbeKind::Watchpoint, "log writes".to_owned()),
             (Location::Memory { .. }, _) => (ProbeKind::Watchpoint, "stop".to_owned()),
             (Location::Throw { .. } | Location::Panic | Location::Signal(_), _) => {
                 (ProbeKind::Catch, "stop".to_owned())
@@ -266,12 +275,12 @@ impl Journal {
     }
 }
 
-/// Reads at most `len` bytes of the stack from the red zone on, where functions that call no others keep their variables.
+/// Reads at most `len` bytes of the stack, starting with the red zone, where leaf functions keep their variables.
 pub(crate) fn read_stack(memory: &LiveMemory, sp: u64, len: usize) -> (u64, Vec<u8>) {
     let read = |at: u64| (at, memory.read_stack(at, len));
     match (sp, len) {
         (0, _) | (_, 0) => (0, Vec::new()),
-        // It may begin on a page that does not exist yet.
+        // The red zone may begin on a page that does not exist yet.
         (sp, _) => match read(sp.saturating_sub(RED_ZONE)) {
             (_, bytes) if bytes.is_empty() => read(sp),
             found => found,
@@ -279,7 +288,7 @@ pub(crate) fn read_stack(memory: &LiveMemory, sp: u64, len: usize) -> (u64, Vec<
     }
 }
 
-/// Where something was written.
+/// The target of a write.
 pub(crate) enum WrittenPlace {
     Memory(u64),
     Register(String),
@@ -321,7 +330,7 @@ fn reason_kind(reason: &Reason) -> PauseReason {
     }
 }
 
-/// The kernel's order (struct user_regs_struct).
+/// In the kernel's order (struct user_regs_struct).
 fn words(r: &Registers) -> [u64; store::control::GENERAL_REGISTERS] {
     [
         r.r15, r.r14, r.r13, r.r12, r.rbp, r.rbx, r.r11, r.r10, r.r9, r.r8, r.rax, r.rcx, r.rdx,

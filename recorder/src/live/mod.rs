@@ -1,10 +1,11 @@
-//! A live session: a recording in the making whose program can be stopped, looked at, changed and stepped.
+//! A live session: a recording in progress whose program can be stopped, inspected, changed and stepped.
 //!
-//! The handle [`Live`] may be used from any thread. Whatever it does to the program becomes an event of the recording.
+//! The handle [`Live`] may be used from any thread. Everything it does to the program becomes an event of the
+//! recording.
 //!
-//! Two threads serve a session. One makes the recording, as `record` does. The other one, the tracer, holds all threads of
-//! the program with ptrace(2): it sees traps, signals and new threads first. The kernel lets the program go by itself
-//! should we die, which a thread that waits for our word in a handler of its own would not.
+//! Two threads serve a session. One makes the recording, as `record` does. The other one, the tracer, holds all threads
+//! of the program with ptrace(2), so it sees traps, signals and new threads first. If we die, the kernel lets the
+//! program go by itself; a thread that waited for us in a handler of its own would never resume.
 
 mod breakpoints;
 pub(crate) mod commands;
@@ -14,7 +15,7 @@ pub(crate) mod event_loop;
 mod guard;
 pub(crate) mod journal;
 pub mod model;
-mod probes;
+pub(crate) mod probes;
 mod remote_call;
 mod script;
 mod start;
@@ -45,6 +46,7 @@ pub use probes::{
     limit::{GivenUp, Limit},
 };
 pub use script::{MEMORY_LIMIT, TIME_LIMIT};
+pub use start::record_with_probes;
 pub use tracee::machine::LiveMachine;
 
 use self::{
@@ -60,16 +62,16 @@ use self::{
 };
 use crate::{Exit, Outcome, Result, clock, stop::ptrace};
 
-/// A live session. Clones are of the same one.
+/// A live session. Clones share the same session.
 #[derive(Clone)]
 pub struct Live {
     inner: Arc<Inner>,
 }
 
-/// How often who waits for the recording looks whether the program has ended.
+/// How often a thread that waits for the recording checks whether the program has ended.
 const SETTLE_SLICE: Duration = Duration::from_millis(20);
 
-/// What became of the recording.
+/// The result of closing the recording.
 type Closed = Option<std::result::Result<Outcome, String>>;
 
 struct Inner {
@@ -98,19 +100,19 @@ impl Live {
         &self.inner.recording
     }
 
-    /// Hands out the program's standard output and error, once, if they are pipes.
+    /// Returns the program's standard output and error, once, if they are pipes.
     pub fn take_output(&self) -> Option<(File, File)> {
         let mut pipes = self.inner.pipes.lock();
         pipes.as_mut().ok().and_then(|pipes| pipes.take())
     }
 
-    /// Returns the modules that are loaded now.
+    /// Returns the modules loaded now.
     pub fn space(&self) -> Arc<AddressSpace> {
         let space = self.inner.space.read();
         Arc::clone(&space.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns what the program does.
+    /// Returns the state of the program.
     pub fn status(&self) -> Status {
         if let Some(exit) = self.inner.stops.ended() {
             return Status::Ended(exit);
@@ -160,26 +162,27 @@ impl Live {
         .unwrap_or_default()
     }
 
-    /// Adds a probe. The same location with the same kind of action gives the existing one back, changed.
+    /// Adds a probe. If there is one at the same location with the same kind of action, changes and returns that one.
     ///
     /// # Errors
-    /// A condition or template with a mistake, a line without code (the error lists the valid ones), no watchpoint left.
+    /// A condition or template is invalid, a line has no code (the error lists the valid ones), or no watchpoint is
+    /// left.
     pub fn add_probe(&self, spec: ProbeSpec) -> Result<ProbeView> {
         Ok(self.ask(|tracer| tracer.add_probe(spec))??)
     }
 
-    /// Returns all probes, by number; once the program has ended, as they were then.
+    /// Returns all probes, by number. Once the program has ended, returns their final state.
     pub fn probes(&self) -> Vec<ProbeView> {
         self.ask(|tracer| tracer.views())
             .unwrap_or_else(|_| self.inner.stops.kept_probes())
     }
 
-    /// Returns the conditions and messages that have failed since this was asked last.
+    /// Returns the conditions and messages that have failed since the last call.
     pub fn untold_failures(&self) -> Vec<(ProbeId, Failed)> {
         self.inner.stops.failures.untold()
     }
 
-    /// Removes a probe; threads that are stopped at it stay so.
+    /// Removes a probe. Threads stopped at it stay stopped.
     ///
     /// # Errors
     /// There is no such probe.
@@ -195,32 +198,32 @@ impl Live {
         Ok(self.ask(move |tracer| tracer.enable_probe(id, on))??)
     }
 
-    /// Has the value of an expression told with every stop of a thread, and kept in the event of the stop: as it is in the
-    /// thread's innermost frame then. Returns it with its number; an expression that is displayed already keeps its own.
+    /// Displays an expression: its value in the innermost frame is reported with every stop of a thread and recorded in
+    /// the event of the stop. Returns it with its number. An expression that is already displayed keeps its number.
     ///
     /// # Errors
-    /// [`MAX_DISPLAYS`] are displayed already.
+    /// [`MAX_DISPLAYS`] expressions are already displayed.
     pub fn display(&self, expression: Expression) -> Result<Display> {
         Ok(self.ask(move |tracer| tracer.probes.displays.add(expression))??)
     }
 
-    /// Returns what is displayed, in order; once the program has ended, what was then.
+    /// Returns the displayed expressions, in order. Once the program has ended, returns the final list.
     pub fn displays(&self) -> Vec<Display> {
         self.ask(|tracer| tracer.probes.displays.all())
             .unwrap_or_else(|_| self.inner.stops.kept_displays())
     }
 
-    /// Displays these expressions no more. Returns what they were.
+    /// Stops displaying these expressions. Returns them.
     ///
     /// # Errors
-    /// There is no such number: all stay then.
+    /// A number does not exist: all expressions stay displayed.
     pub fn undisplay(&self, ids: &[u32]) -> Result<Vec<Display>> {
         let ids = ids.to_owned();
         Ok(self.ask(move |tracer| tracer.probes.displays.remove(&ids))??)
     }
 
-    /// Has the program judge what can be compiled (which it does from the start), or the tracer judge everything. The
-    /// results are the same; this is for comparing them.
+    /// Makes the program evaluate what can be compiled (the default), or the tracer evaluate everything. The results
+    /// are the same; this exists to compare them.
     ///
     /// # Errors
     /// [`LiveError::Ended`].
@@ -228,31 +231,31 @@ impl Live {
         Ok(self.ask(move |tracer| tracer.compile_probes(on))?)
     }
 
-    /// Lets a stopped thread go on, and with `others` all other stopped threads too (they continue). Returns the number
-    /// that the next stop to be shown will be above; give it to [`Live::wait`].
+    /// Resumes a stopped thread; with `others`, also continues all other stopped threads. Returns a number below that
+    /// of the next stop to show, to pass to [`Live::wait`].
     ///
-    /// A thread whose stop nobody was shown is never let go: where `tid` is one, nothing moves, and its stop is the next.
+    /// A thread whose stop was not shown is never resumed. If `tid` is one, nothing moves, and its stop is the next.
     ///
     /// # Errors
-    /// The thread runs, or there is nothing to finish or to run until.
+    /// The thread is running, or there is nothing to finish or to run until.
     pub fn resume(&self, tid: Tid, motion: Motion, others: bool) -> Result<u64> {
         Ok(self.ask(move |tracer| tracer.resume(tid, motion, others))??)
     }
 
-    /// Lets all stopped threads continue, also those whose stops nobody was shown. Returns as [`resume`](Live::resume).
+    /// Continues all stopped threads, including those whose stops were not shown. Returns as [`resume`](Live::resume).
     ///
     /// # Errors
-    /// The thread runs.
+    /// The thread is running.
     pub fn resume_all(&self, tid: Tid) -> Result<u64> {
         Ok(self.ask(move |tracer| tracer.resume_all(tid))??)
     }
 
-    /// Returns the numbers of the stops that nobody was shown yet, of threads that still stand there; the oldest first.
+    /// Returns the numbers of the stops not shown yet whose threads are still stopped there, oldest first.
     pub fn unshown(&self) -> Vec<u64> {
         self.ask(|tracer| tracer.unshown()).unwrap_or_default()
     }
 
-    /// Somebody was shown a stop: its thread may be let go.
+    /// Marks a stop as shown: its thread may be resumed.
     pub fn mark_shown(&self, stop: u64) {
         self.inner.stops.mark_shown(stop);
     }
@@ -265,7 +268,7 @@ impl Live {
         Ok(self.ask(Tracer::pause)??)
     }
 
-    /// Waits for a stop with a number greater than `after`, or the end. The stop counts as shown.
+    /// Waits for a stop with a number greater than `after`, or the end. The stop is marked as shown.
     pub fn wait(&self, after: u64, timeout: Duration) -> Waited {
         let waited = self.peek(after, None, None, timeout);
         if let Waited::Stopped(stop) = &waited {
@@ -274,9 +277,9 @@ impl Live {
         waited
     }
 
-    /// As [`wait`](Live::wait), and with `moved` also for the end of that thread, which was to get somewhere. The stop does not
-    /// count as shown until [`mark_shown`](Live::mark_shown). With `woken`, more wakes than that end the wait: a thread stands
-    /// once more at a stop of before, or [`wake`](Live::wake) was called.
+    /// As [`wait`](Live::wait); with `moved`, also waits for the end of that thread, which was to get somewhere. The
+    /// stop is not marked as shown; [`mark_shown`](Live::mark_shown) does that. With `woken`, a higher number of wakes
+    /// than that ends the wait: a thread is back at an earlier stop, or [`wake`](Live::wake) was called.
     pub fn peek(
         &self,
         after: u64,
@@ -287,7 +290,7 @@ impl Live {
         self.inner.stops.wait(after, moved, woken, timeout)
     }
 
-    /// Ends waits that can be woken.
+    /// Wakes the waits that can be woken.
     pub fn wake(&self) {
         self.inner.stops.wake();
     }
@@ -297,7 +300,7 @@ impl Live {
         self.inner.stops.woken()
     }
 
-    /// Returns the number of the newest stop, 0 if there was none.
+    /// Returns the number of the newest stop, or 0 if there was none.
     pub fn newest_stop(&self) -> u64 {
         self.inner.stops.newest()
     }
@@ -305,7 +308,7 @@ impl Live {
     /// Returns a stopped thread's registers and memory.
     ///
     /// # Errors
-    /// The thread runs, or there is none.
+    /// The thread is running, or there is none.
     pub fn machine(&self, tid: Tid) -> Result<LiveMachine> {
         Ok(self.ask(move |tracer| {
             tracer.check_stopped(tid)?;
@@ -313,7 +316,7 @@ impl Live {
         })??)
     }
 
-    /// Reads memory of the running or stopped program: all of `bytes` or an error.
+    /// Reads memory of the running or stopped program: fills `bytes` or fails.
     ///
     /// # Errors
     /// [`LiveError::Memory`].
@@ -325,8 +328,8 @@ impl Live {
             .map_err(|_| LiveError::Memory { address, len }.into())
     }
 
-    /// Writes memory; becomes an event with the old and the new bytes. `target` is what the person wrote. Returns what
-    /// stood there.
+    /// Writes memory, and records an event with the old and new bytes. `target` is the text that the user wrote.
+    /// Returns the old bytes.
     ///
     /// # Errors
     /// [`LiveError::Memory`]; nothing was written then.
@@ -341,16 +344,16 @@ impl Live {
         let place = WrittenPlace::Memory(address);
         let (kept, new) = (old.clone(), bytes.to_vec());
         self.inner.journal.write(0, target, place, Some(kept), new);
-        // Where nothing is controlled any more, nothing is watched.
+        // If the tracer has ended, nothing is watched.
         let _ = self.ask(|tracer| tracer.look_at_watches());
         Ok(old)
     }
 
-    /// Writes a register of a stopped thread (innermost frame): 8 bytes, or 16 for vectors; fewer change the low ones.
-    /// Returns the old bytes.
+    /// Writes a register of a stopped thread (innermost frame): 8 bytes, or 16 for vectors. Fewer bytes change the low
+    /// ones. Returns the old bytes.
     ///
     /// # Errors
-    /// The thread runs; there is no such register.
+    /// The thread is running, or there is no such register.
     pub fn write_register(
         &self,
         tid: Tid,
@@ -362,10 +365,10 @@ impl Live {
         Ok(self.ask(move |tracer| tracer.write_register(tid, &target, register, &bytes))??)
     }
 
-    /// Calls a function in a stopped thread; other threads stay as they are.
+    /// Calls a function in a stopped thread. Other threads stay as they are.
     ///
     /// # Errors
-    /// The thread runs; the function did not return in time, or was ended by a signal.
+    /// The thread is running, the function did not return in time, or a signal ended it.
     pub fn call(&self, tid: Tid, call: Call) -> Result<Returned> {
         let (reply, answer) = crossbeam::channel::bounded(1);
         let patience = call.timeout + Duration::from_secs(10);
@@ -389,8 +392,8 @@ impl Live {
         Ok(())
     }
 
-    /// Waits until readers of the recording can see everything that happened up to now, at most for `timeout`. Once the
-    /// program has ended they can. Returns whether they can.
+    /// Waits until readers of the recording can see everything that has happened so far, at most for `timeout`. Always
+    /// succeeds once the program has ended. Returns whether it succeeded.
     pub fn settle(&self, timeout: Duration) -> bool {
         let (done, settled) = crossbeam::channel::bounded(1);
         let until = Instant::now() + timeout;
@@ -405,7 +408,7 @@ impl Live {
                 return false;
             }
             if !asked {
-                // The recording is being closed: its end is told soon.
+                // The recording is being closed; its end is about to be announced.
                 std::thread::sleep(left.min(SETTLE_SLICE));
                 continue;
             }
@@ -416,7 +419,7 @@ impl Live {
         }
     }
 
-    /// Takes everything back and leaves the program running; closes the recording.
+    /// Undoes all changes and leaves the program running. Closes the recording.
     ///
     /// # Errors
     /// The recording could not be closed; the text says why.
@@ -426,19 +429,19 @@ impl Live {
         self.closed(Instant::now() + Duration::from_secs(60))
     }
 
-    /// Kills the program; closes the recording.
+    /// Kills the program. Closes the recording.
     ///
     /// # Errors
     /// As [`detach`](Live::detach).
     pub fn kill(&self) -> Result<Outcome> {
         if self.inner.stops.ended().is_none() {
-            // SAFETY: the process is our child or traced by us, so that its number is its own until its end is noticed.
+            // SAFETY: the process is our child or our tracee, so its number is not reused until we notice its end.
             unsafe { libc::kill(self.inner.pid, libc::SIGKILL) };
         }
         self.closed(Instant::now() + Duration::from_secs(60))
     }
 
-    /// Returns what was recorded, once the recording is closed; waits for that until `deadline`.
+    /// Returns what was recorded, once the recording is closed. Waits for that until `deadline`.
     pub fn outcome(&self, deadline: Instant) -> Option<Outcome> {
         self.closed(deadline).ok()
     }
@@ -480,7 +483,7 @@ fn thread_name(pid: i32, tid: Tid) -> String {
 }
 
 impl Tracer {
-    /// Stops all threads because somebody asks for it.
+    /// Stops all threads at the user's request.
     fn pause(&mut self) -> LiveResult<u64> {
         self.hold()?;
         let first = self
@@ -550,7 +553,7 @@ impl Tracer {
             *field = u64::from_le_bytes(word);
             let is_pc = register == Register::RIP;
             if !is_pc {
-                // The thread stays in the slot or copy where it really stands.
+                // The thread stays in the slot or copy where it really is.
                 registers.rip = self.registers(tid)?.rip;
             }
             ptrace::set_registers(tid, &registers).map_err(failed)?;

@@ -1,24 +1,49 @@
-//! The words of live control: what can be asked of a running program, and what comes back.
+//! The vocabulary of live control: requests to a running program, and the answers.
 
 use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
+
+use debuginfo::{AddressSpace, Diagnostic};
 
 use super::condition::{Condition, Message};
 use crate::{Exit, RecordOptions, stop::Registers};
 
-/// Operating system's number of a thread.
+/// A thread number of the operating system.
 pub type Tid = i32;
-/// Number of a probe; dense from 1, never used twice in a session.
+/// Number of a probe: dense from 1, never reused in a session.
 pub type ProbeId = u32;
 
-/// A live session to begin.
+/// Options of a new live session.
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
-    /// What is recorded, and of which process.
+    /// What to record, and of which process.
     pub record: RecordOptions,
     /// Stop at the entry point, before the program's own code runs.
     pub stop_on_entry: bool,
     /// Where a started program's input and output go.
     pub stdio: Stdio,
+    /// Probes that are set before the program runs.
+    pub first: FirstProbes,
+}
+
+/// Probes that are set before the program runs.
+#[derive(Clone, Debug)]
+pub struct FirstProbes {
+    /// What is to be set.
+    pub specs: Vec<ProbeSpec>,
+    /// They may wait for modules that are loaded later.
+    pub pending: bool,
+    /// Says why a place is none, by the modules that the program begins with.
+    pub check: fn(&AddressSpace, &ProbeSpec) -> Result<(), Diagnostic>,
+}
+
+impl Default for FirstProbes {
+    fn default() -> Self {
+        Self {
+            specs: Vec::new(),
+            pending: false,
+            check: |_, _| Ok(()),
+        }
+    }
 }
 
 /// Where a started program's input and output go.
@@ -27,7 +52,7 @@ pub enum Stdio {
     /// To ours.
     #[default]
     Inherit,
-    /// Input from nowhere, output to pipes whose ends [`Live::take_output`](super::Live::take_output) hands out.
+    /// Input from /dev/null, output to pipes whose ends [`Live::take_output`](super::Live::take_output) returns.
     Piped {
         /// The program's working directory.
         cwd: PathBuf,
@@ -36,61 +61,61 @@ pub enum Stdio {
     },
 }
 
-/// What makes a thread stop.
+/// Why a thread has stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The program stands at its entry point.
+    /// The program is at its entry point.
     Entry,
     /// A breakpoint.
     Breakpoint {
         /// Its number.
         probe: ProbeId,
-        /// How often it has been hit (its condition true), this time included.
+        /// How often it has been hit with its condition true, including this time.
         hits: u64,
     },
-    /// A watched place was read or written.
+    /// Watched memory was read or written.
     Watch {
         /// Its number.
         probe: ProbeId,
-        /// What stood there before.
+        /// The bytes before the access.
         old: Vec<u8>,
-        /// What stands there now.
+        /// The bytes now.
         new: Vec<u8>,
-        /// Other threads have accessed it too before it was read: the two values may be those of several writes.
+        /// Other threads accessed it too before it was read, so the two values may span several writes.
         shared: bool,
     },
     /// A step, finish or until has reached its goal.
     Step,
-    /// Somebody asked for it.
+    /// The user asked for it.
     User,
     /// A signal is about to be delivered.
     Signal {
         /// Its number.
         signal: i32,
-        /// The address that a fault is about.
+        /// The address of a fault.
         fault_address: Option<u64>,
-        /// Nothing in the program handles it: the program will end.
+        /// The program does not handle it and will end.
         fatal: bool,
-        /// The probe that asked for it, if one did.
+        /// The probe that catches the signal, if any.
         probe: Option<ProbeId>,
     },
     /// A C++ exception or a Rust panic.
     Throw {
-        /// The probe that asked for it.
+        /// The probe that catches it.
         probe: ProbeId,
         /// The thrown type, or `panic`.
         what: String,
-        /// The text of a panic or of `what()`, where it could be read.
+        /// The text of the panic or of `what()`, if it could be read.
         message: Option<String>,
-        /// Nobody will catch it.
+        /// It has no handler.
         unhandled: bool,
     },
-    /// Another thread's stop stopped this one too.
+    /// Another thread's stop also stopped this one.
     AllThreads,
 }
 
 impl Reason {
-    /// Tells whether a breakpoint, a watchpoint or a caught exception is the reason.
+    /// Returns whether the reason is a breakpoint, a watchpoint or a caught exception.
     pub(crate) fn is_of_a_probe(&self) -> bool {
         matches!(
             self,
@@ -108,21 +133,20 @@ pub struct Stop {
     pub tid: Tid,
     /// Why.
     pub reason: Reason,
-    /// Where: the address of the next instruction, hooks undone.
+    /// The address of the next instruction, hooks undone.
     pub pc: u64,
-    /// How many of the inlined calls that begin at `pc` count as not made yet, see
-    /// [`debuginfo::Machine::calls_to_come`].
+    /// How many of the inlined calls that begin at `pc` are still to come, see [`debuginfo::Machine::calls_to_come`].
     pub calls_to_come: usize,
-    /// What the expressions that are displayed at every stop were then, in this thread.
+    /// The displayed expressions with their values in this thread.
     pub displayed: Vec<Displayed>,
 }
 
 /// An expression whose value is shown and recorded at every stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Display {
-    /// Its number in the session, from 1; a number is given once.
+    /// Its number in the session, from 1, never reused.
     pub id: u32,
-    /// What was written.
+    /// The text that the user wrote.
     pub expression: String,
 }
 
@@ -131,17 +155,17 @@ pub struct Display {
 pub struct Displayed {
     /// The expression.
     pub display: Display,
-    /// Its value as text, in angle brackets why it has none.
+    /// Its value as text; or in angle brackets, why it has none.
     pub value: String,
 }
 
-/// How many expressions a session displays at most: each is evaluated at every stop, of every thread.
+/// Maximum number of displayed expressions in a session: each is evaluated at every stop of every thread.
 pub const MAX_DISPLAYS: usize = 64;
 
-/// What a thread does.
+/// What a thread is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadState {
-    /// It runs, or waits in the kernel.
+    /// It is running, or waiting in the kernel.
     Running,
     /// It is stopped.
     Stopped(Stop),
@@ -152,56 +176,58 @@ pub enum ThreadState {
 pub struct ThreadView {
     /// Its number.
     pub tid: Tid,
-    /// Its name, as the kernel has it.
+    /// Its name in the kernel.
     pub name: String,
-    /// What it does.
+    /// What it is doing.
     pub state: ThreadState,
 }
 
-/// What the program does as a whole.
+/// What the program as a whole is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// No thread is stopped.
     Running,
-    /// At least one thread is stopped; the newest stop.
+    /// At least one thread is stopped. This is the newest stop.
     Stopped(Stop),
-    /// It has ended, or was left; the recording is closed or being closed.
+    /// It has ended, or was detached. The recording is closed or being closed.
     Ended(Exit),
 }
 
-/// What a probe does when it is reached.
+/// What a probe does when it is hit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// The thread stops.
     Break {
         /// All other threads stop too.
         all_threads: bool,
-        /// It stops once and is removed.
+        /// The probe is removed after its first stop.
         once: bool,
     },
-    /// An event with this message.
+    /// Records an event with this message.
     Log(Message),
+    /// An event for each write.
+    LogWrites,
 }
 
 impl Action {
-    /// The message, if it leaves one.
+    /// Returns the message of a logpoint.
     #[must_use]
     pub fn message(&self) -> Option<&Message> {
         match self {
             Self::Log(message) => Some(message),
-            Self::Break { .. } => None,
+            Self::Break { .. } | Self::LogWrites => None,
         }
     }
 }
 
-/// Where a probe is to be.
+/// The location of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// Functions whose name matches: glob, with `::` scopes; behind the prologue.
+    /// Functions whose name matches the glob, with `::` scopes; after the prologue.
     Function(String),
     /// A line, and a column if given (both from 1).
     Line {
-        /// The file, or the end of its path.
+        /// The path of the file, or its end.
         file: String,
         /// From 1.
         line: u32,
@@ -216,25 +242,53 @@ pub enum Location {
         address: u64,
         /// 1, 2, 4 or 8.
         len: u8,
-        /// What counts.
+        /// Which accesses count.
         access: Access,
-        /// What the person wrote.
+        /// The expression that the user wrote.
         expression: String,
     },
-    /// A C++ throw; the pattern is a glob on the type's name, its bases count too.
+    /// A place in memory all of whose writes are logged.
+    Logged(LoggedPlace),
+    /// A C++ throw. The pattern is a glob for the name of the type or of one of its bases.
     Throw {
-        /// `None`: any.
+        /// `None`: any type.
         pattern: Option<String>,
-        /// Only if nobody will catch it.
+        /// Only exceptions without a handler.
         unhandled_only: bool,
     },
     /// A Rust panic.
     Panic,
-    /// The delivery of a signal; `None`: any.
+    /// The delivery of a signal; `None`: any signal.
     Signal(Option<i32>),
 }
 
-/// In the words of the person, as the recording keeps it.
+/// A place in memory whose writes are logged: at most [`MAX_LOGGED_LEN`] bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoggedPlace {
+    /// At an address of the process.
+    Address {
+        /// Its first byte.
+        address: u64,
+        /// How many bytes.
+        len: u64,
+    },
+    /// What an expression over global variables means, from when there is such a variable: its module may be loaded later.
+    Expression(String),
+}
+
+/// How many bytes the processor watches at once: four places of eight.
+pub const MAX_LOGGED_LEN: u64 = 32;
+
+impl fmt::Display for LoggedPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address { address, len } => write!(f, "{address:#x}:{len}"),
+            Self::Expression(text) => f.write_str(text),
+        }
+    }
+}
+
+/// In the user's words, as the recording stores it.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -251,6 +305,7 @@ impl fmt::Display for Location {
             } => write!(f, "{file}:{line}:{column}"),
             Self::Address(address) => write!(f, "*{address:#x}"),
             Self::Memory { expression, .. } => f.write_str(expression),
+            Self::Logged(place) => place.fmt(f),
             Self::Throw {
                 pattern,
                 unhandled_only,
@@ -276,7 +331,8 @@ impl fmt::Display for Location {
 pub enum Access {
     /// Writes.
     Write,
-    /// Reads that are no writes; the processor cannot tell them apart, so a changed value is not reported.
+    /// Reads that are not writes. The processor cannot tell them apart, so an access that changed the value is not
+    /// reported.
     Read,
     /// Both.
     Both,
@@ -287,11 +343,11 @@ pub enum Access {
 pub struct ProbeSpec {
     /// Where.
     pub location: Location,
-    /// What then.
+    /// What to do there.
     pub action: Action,
-    /// Only if this is true.
+    /// Must be true for a hit.
     pub condition: Option<Condition>,
-    /// Only on the Nth hit; 0: on every one.
+    /// Act only on the Nth hit; 0: on every hit.
     pub hit_count: u64,
 }
 
@@ -302,65 +358,65 @@ pub enum ProbeState {
     Pending,
     /// It is in place.
     Bound,
-    /// It was switched off.
+    /// It is disabled.
     Disabled,
 }
 
-/// One of the places of a probe, named as a stop there is.
+/// One of a probe's places, named like a stop there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbePlace {
     /// Address in the process.
     pub address: u64,
-    /// Name of the function that a thread is in which stops there.
+    /// Name of the function that a thread stopped there is in.
     pub function: Option<String>,
     /// Its source file.
     pub file: Option<String>,
     /// Its line, from 1.
     pub line: Option<u32>,
-    /// Its column, from 1: that of the statement which the probe is about.
+    /// Its column, from 1: that of the statement that the probe refers to.
     pub column: Option<u32>,
-    /// What the probe is about, by which it was found.
+    /// What the probe refers to, by which the place was found.
     pub meant: Meant,
-    /// How many of the inlined calls that begin there a thread has not made that stops there.
+    /// How many of the inlined calls that begin there are still to come for a thread that stops there.
     pub calls_to_come: usize,
-    /// Why the thread cannot be stopped here, if it cannot.
+    /// Why a thread cannot be stopped here, if it cannot.
     pub problem: Option<String>,
-    /// Who judges here whether a thread is to be stopped or leaves a message; `None` where it always stops.
+    /// Who evaluates the probe here; `None` if it always stops the thread.
     pub judged: Option<EvaluatedBy>,
 }
 
-/// What a probe is about at one of its places: the function of a pattern, the line of a file.
+/// What a probe refers to at one of its places: the function of a pattern, or the line of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meant {
-    /// Name of the function, the inlined one if it is.
+    /// Name of the function, possibly an inlined one.
     pub function: Option<String>,
     /// The source file.
     pub file: Option<String>,
-    /// The line that is really used, from 1.
+    /// The line actually used, from 1.
     pub line: Option<u32>,
     /// The column, from 1.
     pub column: Option<u32>,
 }
 
-/// Who decides what a probe does with a thread that gets there.
+/// Who evaluates a probe for a thread that reaches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EvaluatedBy {
-    /// Code in the program: nobody hears of what is false, is only counted, or is logged.
+    /// Code in the program: hits that are false, only counted, or logged are not reported.
     InProgram,
-    /// The same, save for what is told here.
+    /// Code in the program, except for what the text says.
     Partly(String),
-    /// The tracer, which is asked without a stop where it can be; the text says why.
+    /// The tracer, asked without a stop if possible. The text says why.
     Asked(String),
-    /// The tracer, each time, of a thread that stands; the text says why.
+    /// The tracer, with a stop each time. The text says why.
     ByTracer(String),
 }
 
-/// A probe as it is.
+/// A probe's current state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbeView {
     /// Its number.
     pub id: ProbeId,
-    /// What was asked for.
+    /// The requested probe.
     pub spec: ProbeSpec,
     /// Whether it is in place.
     pub state: ProbeState,
@@ -368,23 +424,23 @@ pub struct ProbeView {
     pub places: Vec<ProbePlace>,
     /// How often it was hit with its condition true.
     pub hits: u64,
-    /// Something to tell the person: that the line was moved, or that the probe existed before.
+    /// A note for the user: that the line was moved, or that the probe existed before.
     pub message: Option<String>,
-    /// It existed before, at the same place; its condition was replaced.
+    /// It existed before at the same place, and its condition was replaced.
     pub existed: bool,
-    /// Its condition or message failed.
+    /// Failures of its condition or message.
     pub failed: Option<super::Failed>,
 }
 
 impl ProbeSpec {
-    /// The text of its condition.
+    /// Returns the text of its condition.
     #[must_use]
     pub fn condition_text(&self) -> Option<String> {
         let source = self.condition.as_ref().map(Condition::source);
         source.map(str::to_owned)
     }
 
-    /// Tells whether its condition or message asks how often threads have come there.
+    /// Returns whether its condition or message uses the number of threads that have reached it.
     #[must_use]
     pub fn asks_hits(&self) -> bool {
         let condition = self
@@ -396,52 +452,52 @@ impl ProbeSpec {
     }
 }
 
-/// How a stopped thread is to go on.
+/// How to move a stopped thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Motion {
     /// Until something stops it.
     Continue,
-    /// To another line of this frame or, when it returns, of its caller: calls are stepped over.
+    /// To another line of this frame or, when it returns, of its caller. Steps over calls.
     Next,
-    /// To another line, of a callee too if it has lines.
+    /// To another line, including one of a callee that has line information.
     Step,
     /// One machine instruction.
     Instruction,
-    /// One machine instruction; a call is stepped over.
+    /// One machine instruction. Steps over calls.
     NextInstruction,
-    /// Until the frame `frame` (0 is the innermost) has returned to its caller.
+    /// Until frame `frame` (0 is the innermost) has returned to its caller.
     Finish {
         /// Which frame.
         frame: usize,
     },
-    /// Until a place is reached in a frame or one further out, or that frame returns.
+    /// Until a place is reached in this frame or an outer one, or this frame returns.
     Until {
-        /// Which place.
+        /// The place.
         place: Location,
-        /// Which frame; 0 is the innermost.
+        /// The frame; 0 is the innermost.
         frame: usize,
     },
 }
 
-/// How waiting ended.
+/// The result of waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waited {
     /// A thread has stopped.
     Stopped(Stop),
     /// The program has ended.
     Ended(Exit),
-    /// The thread that was moved has ended before it got where it was to get; the program goes on.
+    /// The moved thread ended before it reached its goal. The program continues.
     ThreadEnded(Tid),
-    /// There may be something else to see.
+    /// The wait was woken: there may be something new to see.
     Woken,
-    /// None of these, in the time given.
+    /// None of these happened in time.
     TimedOut,
 }
 
 /// All registers of a stopped thread.
 #[derive(Clone, Debug)]
 pub struct AllRegisters {
-    /// The general ones; rip has hooks undone.
+    /// The general registers; rip has hooks undone.
     pub general: Registers,
     /// xmm0 to xmm15.
     pub vectors: [[u8; 16]; 16],
@@ -454,9 +510,9 @@ pub struct Call {
     pub function: u64,
     /// rdi, rsi, rdx, rcx, r8, r9.
     pub integers: Vec<u64>,
-    /// xmm0 and following, as bits.
+    /// xmm0 and up, as bits.
     pub floats: Vec<u64>,
-    /// How long it may take.
+    /// Time limit.
     pub timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Begins a session: one thread to record, one to trace, and a handle on both.
+//! Starts a session: one thread that records, one that traces, and a handle for both.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError, RwLock, atomic::AtomicBool},
@@ -15,9 +15,10 @@ use crate::{
         Inner, Live,
         breakpoints::{compiled::Runtime, orphan_traps::TrapHandler},
         commands::{Command, Commands, ask},
+        error::LiveResult,
         event_loop::Tracer,
         journal::Journal,
-        model::{LiveOptions, Reason},
+        model::{FirstProbes, LiveOptions, ProbeState, Reason},
         probes::capture::LogpointCapture,
         stops::StopLog,
         tracee::{
@@ -28,24 +29,29 @@ use crate::{
     },
     process::{Maps, Way},
     return_trampoline::LeaveOffsets,
-    session::{LiveSide, Session, prepare, publish},
+    session::{Controlled, LiveSide, Session, prepare, publish},
     signals::ChildSignals,
     wake::Waiter,
 };
 
 impl Live {
-    /// Starts the program or attaches to it, and begins to record. A started program stands at its entry point, with a
-    /// stop that says so, if the options ask for it; otherwise it runs, as does one that was attached to.
+    /// Starts the program or attaches to it, and begins to record. If the options ask for it, a started program is at
+    /// its entry point, with a stop that says so. Otherwise it runs, as does a program that was attached to.
     ///
     /// # Errors
-    /// When the program cannot be started, attached to or recorded. One that was started is killed then; one that was
-    /// attached to goes on.
+    /// If the program cannot be started, attached to or recorded. A started program is then killed; an attached one
+    /// continues.
     pub fn start(options: LiveOptions, observer: Arc<dyn Observer + Send + Sync>) -> Result<Live> {
         let (ready, answer) = bounded(1);
         thread::Builder::new()
             .name("session".to_owned())
             .spawn(move || {
-                let begun = begin(&options, &*observer);
+                let begun = begin(
+                    &options,
+                    Attended::ByAPerson,
+                    &ChildSignals::unwatched(),
+                    &*observer,
+                );
                 match begun {
                     Err(error) => {
                         let _ = ready.send(Err(error));
@@ -63,9 +69,9 @@ impl Live {
         })?
     }
 
-    /// Tells everybody that the program has ended and its recording is closed.
+    /// Announces that the program has ended and its recording is closed.
     fn close(&self, mut outcome: Result<Outcome>) {
-        // Unless the recording broke off, this was told when it happened.
+        // Already announced when it happened, unless the recording failed.
         let _ = ask(&self.inner.commands, Tracer::finish);
         self.inner.stops.end(Exit::Detached);
         if let (Ok(outcome), Some(exit)) = (&mut outcome, self.inner.stops.ended()) {
@@ -81,15 +87,66 @@ impl Live {
     }
 }
 
-fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Live)> {
+/// Who looks at a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attended {
+    /// Somebody who is shown stops.
+    ByAPerson,
+    /// Nobody: it is a recording like any other, whose probes leave events.
+    ByNobody,
+}
+
+/// Records a program until it ends as [`record`](crate::record) does, with probes that leave events and stop nothing.
+///
+/// # Errors
+/// As there; a probe that cannot be set.
+pub fn record_with_probes(options: LiveOptions, observer: &dyn Observer) -> Result<Outcome> {
+    let signals = ChildSignals::watch();
+    let begun = begin(&options, Attended::ByNobody, &signals, observer);
+    let outcome = begun.and_then(|(session, live)| {
+        let mut outcome = session.run(observer);
+        // The tracer has ended, or does so now.
+        let _ = ask(&live.inner.commands, Tracer::finish);
+        live.warn_of_waiting(observer);
+        if let (Ok(outcome), Some(exit)) = (&mut outcome, live.inner.stops.ended()) {
+            outcome.exit = exit;
+        }
+        outcome
+    });
+    signals.restore();
+    outcome
+}
+
+impl Live {
+    /// Tells of probes that have waited in vain.
+    fn warn_of_waiting(&self, observer: &dyn Observer) {
+        for probe in self.probes() {
+            if probe.state == ProbeState::Pending && probe.hits == 0 {
+                let place = &probe.spec.location;
+                observer.warning(&format!(
+                    "nothing was logged at {place}: no module that was loaded has it"
+                ));
+            }
+        }
+    }
+}
+
+fn begin(
+    options: &LiveOptions,
+    attended: Attended,
+    signals: &ChildSignals,
+    observer: &dyn Observer,
+) -> Result<(Session, Live)> {
     let filter = Filter::new(&options.record.include, &options.record.exclude)?;
-    let signals = ChildSignals::unwatched();
-    let prepare_once = || {
-        let stdio = Some(&options.stdio);
-        prepare(&options.record, &filter, &signals, stdio, observer)
+    let is_unattended = attended == Attended::ByNobody;
+    let control = Controlled {
+        stdio: &options.stdio,
+        first: &options.first,
+        is_unattended,
     };
+    let prepare_once = || prepare(&options.record, &filter, signals, Some(control), observer);
     let (mut session, plan) = match prepare_once() {
-        // The program has not run yet: nothing is lost by starting it once more.
+        // The program has not run yet: starting it again loses nothing.
         Err(Error::Agent(agent::Error::HelperStuck { .. }))
             if matches!(options.record.target, Target::Spawn { .. }) =>
         {
@@ -135,10 +192,14 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
         space: Arc::clone(&space),
         stops: Arc::clone(&stops),
         fatal: None,
+        is_unattended,
     };
     session.control(side, hooks);
     let snapshots = session.copies.snapshots.clone();
-    ask(&commands, |tracer| tracer.snapshots = snapshots)?;
+    ask(&commands, move |tracer| {
+        tracer.snapshots = snapshots;
+        tracer.is_unattended = is_unattended;
+    })?;
     if let Some(handler) = handler
         && options.record.guardian.is_some()
     {
@@ -147,7 +208,7 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
     if let Some(found) = compiled {
         ask(&commands, move |tracer| tracer.runtime_found(found))?;
     }
-    release(&mut session, plan, &commands, options.stop_on_entry)?;
+    release(&mut session, plan, &commands, options)?;
     let live = Live {
         inner: Arc::new(Inner {
             pid,
@@ -167,7 +228,7 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
     Ok((session, live))
 }
 
-/// Starts the tracer and waits until it has the program.
+/// Starts the tracer and waits until it has seized the program.
 fn trace(
     session: &Session,
     capture: LogpointCapture,
@@ -180,14 +241,14 @@ fn trace(
     let (seized, answer) = bounded(1);
     let pid = session.target.pid;
     let shared = Arc::clone(&session.shared);
-    // Compiled code uses the stack, which is too small where a goroutine's ends.
+    // Compiled code uses the stack, which is too small at the end of a goroutine's stack.
     let is_unfit = session.target.way == Way::LoaderForGo;
     let (memory, space) = (memory.clone(), Arc::clone(space));
     let (stops, journal) = (Arc::clone(stops), journal.clone());
     thread::Builder::new()
         .name("tracer".to_owned())
         .spawn(move || {
-            // Dead, it is seen to be so before the program runs without it.
+            // If we die, the lock shows it before the program runs without us.
             let _lock = shared.own_as_tracer();
             match Tracer::seize(Tracee::new(pid, memory), space, stops, journal, inbox) {
                 Ok(mut tracer) => {
@@ -210,19 +271,22 @@ fn trace(
     Ok(())
 }
 
-/// Writes the patches. A program that we started then stands at its entry point, if it is to.
+/// Writes the patches. A program that we started is then at its entry point, if requested.
 fn release(
     session: &mut Session,
     plan: Plan,
     commands: &Commands,
-    stop_on_entry: bool,
+    options: &LiveOptions,
 ) -> Result<()> {
+    let stop_on_entry = options.stop_on_entry;
+    let first = options.first.clone();
     let is_ours = session.target.spawned;
     let pid = session.target.pid;
     if is_ours {
         ask(commands, Tracer::hold)??;
     }
     session.release(plan)?;
+    let set = ask(commands, move |tracer| set_first(tracer, first))?;
     if is_ours {
         ask(commands, move |tracer| {
             if stop_on_entry {
@@ -230,6 +294,14 @@ fn release(
             }
             tracer.release();
         })?;
+    }
+    Ok(set?)
+}
+
+/// Sets the probes that are set before the program runs.
+fn set_first(tracer: &mut Tracer, first: FirstProbes) -> LiveResult<()> {
+    for spec in first.specs {
+        tracer.add_probe(spec)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What everybody may know of a session without asking the tracer: its stops, in order, whether somebody was shown them, and
+//! What any thread may read of a session without asking the tracer: its stops, in order, whether they were shown, and
 //! its end.
 
 use std::{
@@ -14,10 +14,10 @@ use crate::{
     },
 };
 
-/// Stops are kept for those who ask late; of the older ones only those are that nobody was shown.
+/// Number of stops kept for late readers. Of older stops only those not shown are kept.
 const KEPT_STOPS: usize = 256;
 
-/// A stop, and whether somebody was shown it.
+/// A stop, and whether it was shown.
 #[derive(Debug)]
 struct Posted {
     stop: Stop,
@@ -29,28 +29,27 @@ struct Written {
     newest: u64,
     stops: Vec<Posted>,
     ended: Option<Exit>,
-    /// What the tracer saw of the end; whoever attached to a process learns it from nobody else.
+    /// The end as seen by the tracer: for an attached process there is no other source.
     seen: Option<Exit>,
-    /// What the tracer has left behind of the probes.
+    /// The final state of the probes, left by the tracer.
     probes: Vec<ProbeView>,
     displays: Vec<Display>,
-    /// How often those who wait were woken to look again.
+    /// How often waiting threads were woken to check again.
     woken: u64,
-    /// Threads that ended on their way somewhere, with the number of the newest stop then.
+    /// Threads that ended on their way to a goal, with the number of the newest stop then.
     lost: Vec<(Tid, u64)>,
 }
 
-/// The stops of a session, for the tracer and for those who wait for them.
+/// The stops of a session, shared by the tracer and the threads that wait for stops.
 #[derive(Debug, Default)]
 pub(crate) struct StopLog {
-    /// Conditions and messages that failed.
     pub failures: Failures,
     written: Mutex<Written>,
     changed: Condvar,
 }
 
 impl StopLog {
-    /// Numbers a stop and tells everybody.
+    /// Numbers a stop and announces it.
     pub fn post(
         &self,
         tid: Tid,
@@ -75,7 +74,7 @@ impl StopLog {
             written.stops.remove(oldest);
         }
         written.stops.push(Posted {
-            // It says nothing that the stop which it accompanies does not say.
+            // It adds nothing to the stop that it accompanies.
             is_shown: stop.reason == Reason::AllThreads,
             stop: stop.clone(),
         });
@@ -83,7 +82,7 @@ impl StopLog {
         stop
     }
 
-    /// Somebody was shown a stop, or nobody can be any more.
+    /// Marks a stop as shown, also if it cannot be shown any more.
     pub fn mark_shown(&self, number: u64) {
         let mut written = self.lock();
         let mut stops = written.stops.iter_mut();
@@ -92,7 +91,6 @@ impl StopLog {
         }
     }
 
-    /// Tells whether somebody was shown a stop.
     pub fn is_shown(&self, number: u64) -> bool {
         let written = self.lock();
         let mut stops = written.stops.iter();
@@ -101,23 +99,23 @@ impl StopLog {
             .is_none_or(|posted| posted.is_shown)
     }
 
-    /// LogpointCapture how the probes were in the end, and what was displayed.
+    /// Keeps the final state of the probes and displays.
     pub fn keep(&self, probes: Vec<ProbeView>, displays: Vec<Display>) {
         let mut written = self.lock();
         (written.probes, written.displays) = (probes, displays);
     }
 
-    /// Returns what was displayed in the end.
+    /// Returns the final list of displays.
     pub fn kept_displays(&self) -> Vec<Display> {
         self.lock().displays.clone()
     }
 
-    /// Returns how the probes were in the end.
+    /// Returns the final state of the probes.
     pub fn kept_probes(&self) -> Vec<ProbeView> {
         self.lock().probes.clone()
     }
 
-    /// A thread that was to get somewhere has ended on the way.
+    /// Notes a thread that has ended on its way to a goal.
     pub fn lose(&self, tid: Tid) {
         let mut written = self.lock();
         if written.lost.len() == KEPT_STOPS {
@@ -128,12 +126,12 @@ impl StopLog {
         self.changed.notify_all();
     }
 
-    /// The tracer has seen how the program ended.
+    /// Notes how the program ended, as seen by the tracer.
     pub fn saw_end(&self, exit: Exit) {
         self.lock().seen.get_or_insert(exit);
     }
 
-    /// Tells everybody that the program has ended, or was left.
+    /// Announces that the program has ended, or was detached.
     pub fn end(&self, exit: Exit) {
         let mut written = self.lock();
         let exit = match exit {
@@ -152,19 +150,19 @@ impl StopLog {
         self.lock().newest
     }
 
-    /// Has those who wait look again: a thread stands where it stood before, or nobody wants to know any more.
+    /// Wakes waiting threads: a thread is where it was before, or the wait is no longer needed.
     pub fn wake(&self) {
         self.lock().woken += 1;
         self.changed.notify_all();
     }
 
-    /// Returns how often that was so.
+    /// Returns how often waiting threads were woken.
     pub fn woken(&self) -> u64 {
         self.lock().woken
     }
 
-    /// Waits for a stop numbered above `after` that is not a mere companion of another one, or for the end; with `moved`
-    /// also for that thread to end before it gets where it was to get, with `woken` for more wakes than that.
+    /// Waits for a stop numbered above `after` that does not merely accompany another, or for the end. With `moved`,
+    /// also waits for that thread to end before its goal; with `woken`, for a higher number of wakes than that.
     pub fn wait(
         &self,
         after: u64,

@@ -16,11 +16,11 @@ pub(super) const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 pub(super) const READ_EXECUTE: i32 = libc::PROT_READ | libc::PROT_EXEC;
 const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 const NO_FILE: (u64, u64) = (u64::MAX, 0);
-/// More is not searched of a mapping for a system call instruction.
+/// Search at most this many bytes of a mapping for a system call instruction.
 const SEARCHED_BYTES: u64 = 4 << 20;
 const LONGEST_NAME: usize = 64;
 
-/// A stopped program, and the thread that does it.
+/// A stopped program, and the thread that does the work.
 pub(super) struct Inside<'a> {
     process: &'a mut StoppedProcess,
     tid: i32,
@@ -39,8 +39,8 @@ impl<'a> Inside<'a> {
         })
     }
 
-    /// Lets threads forget where a runtime of an earlier recording, at `earlier`, kept what is theirs: the new one gives
-    /// them another place, unless the program uses gs itself.
+    /// Makes threads forget where a runtime of an earlier recording, at `earlier`, keeps their data. The new runtime
+    /// gives them another place, unless the program uses gs itself.
     pub fn forget(&mut self, earlier: &[Range<u64>]) -> Result<(), Failure> {
         for tid in self.process.tids() {
             let registers = self.process.regs(tid)?;
@@ -56,7 +56,7 @@ impl<'a> Inside<'a> {
         Ok(())
     }
 
-    /// Returns what the kernel returned, or the error's number.
+    /// Returns the result of the system call, or its error number.
     fn call(&mut self, number: i64, arguments: [u64; 6]) -> Result<Result<u64, i32>, Failure> {
         let result = self
             .process
@@ -81,18 +81,18 @@ impl<'a> Inside<'a> {
     }
 
     fn advise(&mut self, at: u64, bytes: u64, advice: i32) -> Result<(), Failure> {
-        // What cannot be advised works without.
+        // If the advice is refused, everything works without it.
         let _ = self.call(libc::SYS_madvise, [at, bytes, advice as u64, 0, 0, 0])?;
         Ok(())
     }
 
-    /// Maps memory anywhere.
+    /// Maps memory at any address.
     pub fn map(&mut self, bytes: u64, access: i32, what: &str) -> Result<u64, Failure> {
         let mapped = self.mmap(0, bytes, access, PRIVATE, NO_FILE)?;
         mapped.map_err(|error| cannot_map(what, error))
     }
 
-    /// Maps memory at `at`, unless something is there. Returns where it was mapped.
+    /// Maps memory at `at`, unless something is mapped there. Returns the address.
     pub fn map_at(&mut self, at: u64, bytes: u64, access: i32) -> Result<Option<u64>, Failure> {
         let flags = PRIVATE | libc::MAP_FIXED_NOREPLACE;
         Ok(self.mmap(at, bytes, access, flags, NO_FILE)?.ok())
@@ -136,12 +136,13 @@ impl<'a> Inside<'a> {
         Ok(at)
     }
 
-    /// Maps where return addresses are kept; an earlier recording of the process may have done so. Returns which are
-    /// missing, as bits: without the first nothing works, without the others calls on such stacks have no leave.
+    /// Maps the shadows for return addresses, unless an earlier recording of the process has done so. Returns the
+    /// missing ones as bits. Without the first, nothing works; without the others, calls on such stacks have no leave.
     pub fn map_shadows(&mut self) -> Result<u64, Failure> {
         let mut missing = 0;
         for (number, shadow) in shared::SHADOWS.iter().enumerate() {
-            // The kernel counts what grows down as stack, and not as data, which the program may have a limit on.
+            // The kernel counts a mapping that grows down as stack and not as data, on which the program may have a
+            // limit.
             let flags = PRIVATE | libc::MAP_FIXED_NOREPLACE | libc::MAP_GROWSDOWN;
             let mapped = self.mmap(shadow.base, shadow.bytes, READ_WRITE, flags, NO_FILE)?;
             match mapped {
@@ -165,7 +166,7 @@ impl<'a> Inside<'a> {
         maps.mappings.iter().any(holds)
     }
 
-    /// Opens a file; its path is written to `scratch`.
+    /// Opens a file. Its path is written to `scratch`.
     pub fn open(&mut self, scratch: u64, path: &str, flags: i32) -> Result<u64, Failure> {
         let bytes = [path.as_bytes(), &[0]].concat();
         assert!(
@@ -187,7 +188,7 @@ impl<'a> Inside<'a> {
         Ok(())
     }
 
-    /// Runs code of ours up to its trap.
+    /// Runs our code up to its trap.
     pub fn run(&mut self, start: u64, argument: u64, stack_end: u64) -> Result<u64, Failure> {
         let result = self
             .process
@@ -211,7 +212,7 @@ impl<'a> Inside<'a> {
         Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
-    /// Reads a name, up to its NUL.
+    /// Reads a name up to its NUL.
     pub fn text(&self, at: u64) -> Result<String, Failure> {
         let bytes = self.process.read_up_to(at, LONGEST_NAME);
         let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -224,7 +225,7 @@ fn cannot_map(what: &str, error: i32) -> Failure {
     Failure::Runtime(why.with_hint("is there a limit on virtual memory (ulimit -v)?"))
 }
 
-/// Finds an instruction that makes system calls; the kernel's own code has one.
+/// Finds a `syscall` instruction; the kernel's own code has one.
 fn syscall_instruction(process: &StoppedProcess) -> Result<u64, Failure> {
     let failed = |detail: String| Failure::Runtime(detail.into());
     let maps = Maps::read(process.pid()).map_err(|error| failed(error.to_string()))?;

@@ -1,8 +1,9 @@
-//! Brings the runtime into a program that has no dynamic linker, or one that Frida cannot use: maps the self-contained
-//! library by system calls that a thread of the program makes for us, and has it begin.
+//! Loads the runtime into a program without a dynamic linker, or with one that Frida cannot use. Maps the
+//! self-contained library by system calls that a thread of the program executes for us, and starts it.
 //!
-//! The program's own memory is only read, and its threads go on as they were: paths and a stack for the call lie in memory
-//! that is mapped for this and unmapped again. What is mapped besides stays, as it does where Frida loads the runtime.
+//! The program's own memory is only read, and its threads resume unchanged. Paths, and a stack for the call, lie in
+//! memory that is mapped for this and unmapped again. All other new mappings stay, as they do when Frida loads the
+//! runtime.
 
 mod inside;
 
@@ -24,29 +25,29 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAGE: u64 = 4096;
-/// For paths and the call's stack.
+/// Memory for paths and the call's stack.
 const SCRATCH_BYTES: u64 = 64 << 10;
-/// A stack for each ring, and one to spare.
+/// A stack for each ring, and a spare one.
 const GO_STACKS_BYTES: u64 = (shared::RINGS as u64 + 1) * shared::GO_STACK_BYTES;
-/// The first word of `struct hs_exports` and what follows; a replacement's three words.
+/// The words of `struct hs_exports`; a replacement has three words.
 const EXPORTS_WORDS: usize = 7;
 const REPLACEMENT_BYTES: usize = 24;
-/// More does not lie behind the library's file: what every ring's thread has.
+/// Upper bound for the memory after the library's file, which holds the data of every ring's thread.
 const MOST_BEHIND_FILE: u64 = 1 << 20;
-/// Results below it are the numbers of failed checks.
+/// Smaller results are the numbers of failed checks.
 const FIRST_ADDRESS: u64 = 4096;
 
-/// What is to be loaded, and into which program.
+/// What to load, and into which program.
 pub(crate) struct Loader<'a> {
     pub pid: i32,
     pub way: Way,
     pub library: &'a Path,
     pub shared: &'a Shared,
-    /// Returns cannot be hooked, though it is no Go program.
+    /// Returns cannot be hooked, although it is not a Go program.
     pub entries_only: bool,
 }
 
-/// Why it did not work.
+/// Why loading failed.
 enum Failure {
     Stop(StopError),
     Runtime(Diagnostic),
@@ -75,7 +76,7 @@ impl Loader<'_> {
     /// Maps the runtime and starts it.
     ///
     /// # Errors
-    /// When the program cannot be stopped, or does not have what the runtime needs; it then goes on as it was.
+    /// If the program cannot be stopped, or lacks what the runtime needs. It then continues unchanged.
     pub fn load(&self) -> Result<Started> {
         let library = Module::open(self.library)?;
         let (pid, path) = (self.pid, self.shared.path());
@@ -86,10 +87,10 @@ impl Loader<'_> {
         Ok(started?)
     }
 
-    /// Reserves memory for code (readable, executable) at `address`. False: something else is there.
+    /// Reserves readable and executable memory at `address`. Returns false if something else is mapped there.
     ///
     /// # Errors
-    /// When the program cannot be stopped.
+    /// If the program cannot be stopped.
     pub fn reserve(&self, address: u64, bytes: u64) -> Result<bool> {
         let reserved = while_stopped(self.pid, PATIENCE, |process| {
             let mut inside = Inside::of(process)?;
@@ -145,7 +146,7 @@ impl Loader<'_> {
         self.started(inside, shared, exports)
     }
 
-    /// Returns where earlier recordings of the process have left a runtime, with what lies behind its file.
+    /// Returns the runtimes that earlier recordings have left in the process, including the memory after the file.
     fn earlier_runtimes(&self) -> Vec<Range<u64>> {
         let maps = Maps::read(self.pid).unwrap_or_default();
         maps.files()
@@ -155,7 +156,7 @@ impl Loader<'_> {
             .collect()
     }
 
-    /// Maps the library's file as a dynamic linker would. Returns where it begins and how long it is.
+    /// Maps the library's file as a dynamic linker would. Returns its start and length.
     fn map_library(
         &self,
         inside: &mut Inside<'_>,
@@ -196,7 +197,7 @@ impl Loader<'_> {
         Ok((base, size))
     }
 
-    /// Reads what the runtime has.
+    /// Reads the runtime's exports.
     fn started(&self, inside: &Inside<'_>, shared: u64, exports: u64) -> Result<Started, Failure> {
         let words = inside.words(exports, EXPORTS_WORDS)?;
         let [version, enter, enter_xmm, _, table, count, enter_go] = words[..] else {

@@ -1,7 +1,8 @@
-//! Limits on memory (getrlimit(2)): what the runtime reserves in a program counts for them, and our own memory does.
+//! Memory limits (getrlimit(2)): what the runtime reserves in a program counts towards them, and so does our own
+//! memory.
 //!
-//! Invariant: a program starts with the limits that we were started with, and may use as much memory as it may alone: its
-//! limits are raised by what is reserved. The runtime tells it the lower ones.
+//! Invariant: a program starts with the limits that we were started with, and may use as much memory as without us: its
+//! limits are raised by what is reserved. The runtime shows the program the lower limits.
 
 use std::{io, sync::OnceLock};
 
@@ -13,15 +14,15 @@ const NONE: rlimit = rlimit {
     rlim_cur: RLIM_INFINITY,
     rlim_max: RLIM_INFINITY,
 };
-/// Less than this beside the shared memory is not enough for us.
+/// Minimum that we need in addition to the shared memory.
 const OWN_BYTES: u64 = 1 << 30;
-/// Of this process as it was started: on address space, then on data.
+/// The limits of this process at its start: address space, then data.
 static OWN: OnceLock<[rlimit; 2]> = OnceLock::new();
 
-/// Lifts our own limits. Programs that we start do not inherit that: [`put_back_own`].
+/// Lifts our own limits. Programs that we start do not inherit them, see [`put_back_own`].
 ///
 /// # Errors
-/// Why not, when the memory that is shared with a program does not fit into what is permitted.
+/// Why not, if the memory shared with a program exceeds what is permitted.
 pub fn lift_own() -> Result<(), Diagnostic> {
     let [found, _] = OWN.get_or_init(|| {
         [RLIMIT_AS, RLIMIT_DATA].map(|resource| {
@@ -44,16 +45,16 @@ fn why_refused(space: rlimit) -> Diagnostic {
     .with_hint("record it without that limit, with a soft one (ulimit -S -v), or as root")
 }
 
-/// Gives the calling process the limits back that were lifted. Async-signal-safe.
+/// Restores the original limits in the calling process. Async-signal-safe.
 pub fn put_back_own() {
     if let Some([space, data]) = OWN.get() {
-        // What was lifted may be lowered.
+        // Cannot fail: limits may always be lowered again.
         let _ = set(0, RLIMIT_AS, *space);
         let _ = set(0, RLIMIT_DATA, *data);
     }
 }
 
-/// The limits of a program that are lifted while the runtime is brought in; as they were when dropped.
+/// The limits of a program, lifted while the runtime is loaded. Restored on drop.
 #[derive(Debug)]
 pub struct Lifted {
     pid: i32,
@@ -63,16 +64,16 @@ pub struct Lifted {
 }
 
 impl Lifted {
-    /// Lifts the limits of `pid`, in which so many bytes are to be reserved.
+    /// Lifts the limits of `pid`, in which `reserved_bytes` are to be reserved.
     ///
     /// # Errors
-    /// Why they cannot be, when its limits must not be raised by so much.
+    /// Why not, if its limits must not be raised by that much.
     pub fn of(pid: i32, reserved_bytes: u64) -> Result<Self, Diagnostic> {
         let space = get(pid, RLIMIT_AS).unwrap_or(NONE);
         let data = get(pid, RLIMIT_DATA).unwrap_or(NONE);
         let lifted = lift(pid, RLIMIT_AS, space);
         if lifted < raised(space.rlim_cur, reserved_bytes) {
-            // It is as it was: the program of others goes on.
+            // Restores the limit: a program that we did not start continues.
             let _ = set(pid, RLIMIT_AS, space);
             return Err(why_refused(space));
         }
@@ -85,11 +86,11 @@ impl Lifted {
         })
     }
 
-    /// Sets the limits, by what was reserved more than they were. Returns by how much that on data is higher: one that must
-    /// not be raised has to do.
+    /// Sets the limits to the old ones plus what was reserved. Returns by how much the limit on data was raised; if it
+    /// must not be raised, it stays as it was.
     ///
     /// # Errors
-    /// When they could not be set.
+    /// If they cannot be set.
     pub fn settle(mut self, space_bytes: u64, data_bytes: u64) -> io::Result<u64> {
         self.is_settled = true;
         let space = by(self.space, space_bytes);
@@ -105,14 +106,14 @@ impl Lifted {
 impl Drop for Lifted {
     fn drop(&mut self) {
         if !self.is_settled {
-            // A process that has gone needs none.
+            // A process that is gone needs no limits.
             let _ = put(self.pid, RLIMIT_DATA, self.data);
             let _ = put(self.pid, RLIMIT_AS, self.space);
         }
     }
 }
 
-/// Sets a limit in place of a lifted one. None was not lifted, and may be another user's.
+/// Replaces a lifted limit. An unlimited one was not lifted, and the process may be another user's.
 fn put(pid: i32, resource: libc::__rlimit_resource_t, limit: rlimit) -> io::Result<()> {
     match limit.rlim_cur {
         RLIM_INFINITY => Ok(()),
@@ -120,7 +121,7 @@ fn put(pid: i32, resource: libc::__rlimit_resource_t, limit: rlimit) -> io::Resu
     }
 }
 
-/// Lifts a limit as far as permitted. Returns what it is then.
+/// Lifts a limit as far as permitted. Returns the new limit.
 fn lift(pid: i32, resource: libc::__rlimit_resource_t, found: rlimit) -> u64 {
     if found.rlim_cur == RLIM_INFINITY || set(pid, resource, NONE).is_ok() {
         return RLIM_INFINITY;
@@ -142,14 +143,14 @@ fn by(limit: rlimit, bytes: u64) -> rlimit {
     }
 }
 
-/// No limit stays none.
+/// No limit stays no limit.
 fn raised(limit: u64, bytes: u64) -> u64 {
     limit.saturating_add(bytes)
 }
 
 fn get(pid: i32, resource: libc::__rlimit_resource_t) -> io::Result<rlimit> {
     let mut found = NONE;
-    // SAFETY: asks for a limit and sets none; `found` is ours.
+    // SAFETY: queries a limit and sets none; `found` is ours.
     match unsafe { libc::prlimit(pid, resource, std::ptr::null(), &mut found) } {
         0 => Ok(found),
         _ => Err(io::Error::last_os_error()),
@@ -157,7 +158,7 @@ fn get(pid: i32, resource: libc::__rlimit_resource_t) -> io::Result<rlimit> {
 }
 
 fn set(pid: i32, resource: libc::__rlimit_resource_t, limit: rlimit) -> io::Result<()> {
-    // SAFETY: sets a limit and asks for none; `limit` is ours.
+    // SAFETY: sets a limit and queries none; `limit` is ours.
     match unsafe { libc::prlimit(pid, resource, &limit, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -1,32 +1,32 @@
-//! What is mapped in a process: /proc/PID/maps, by mapping and by module.
+//! The mappings of a process: /proc/PID/maps, by mapping and by module.
 
 use std::{collections::BTreeMap, fs, io, ops::Range, path::PathBuf};
 
 /// One line of /proc/PID/maps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Addresses.
+    /// Its addresses.
     pub range: Range<u64>,
-    /// Where the mapping begins in the file.
+    /// Its offset in the file.
     pub offset: u64,
-    /// Device and inode: two files of the same path are not the same.
+    /// Device and inode: two files of the same path may differ.
     pub file: (String, u64),
     /// The file's path, or a name in brackets; empty for anonymous memory.
     pub path: String,
-    /// Executable.
+    /// Whether it is executable.
     pub executable: bool,
-    /// Writable and the process's own: the kernel counts it as data, unless it grows down.
+    /// Whether it is writable and private: the kernel counts it as data, unless it grows down.
     pub is_data: bool,
 }
 
-/// A mapped file that has code.
+/// A mapped file with code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedFile {
-    /// Path as the system shows it.
+    /// Its path as the kernel shows it.
     pub path: PathBuf,
     /// From its first to its last mapped byte.
     pub range: Range<u64>,
-    /// Where its first mapping begins in the file; 0 for what dynamic linkers map.
+    /// Offset of its first mapping in the file; 0 for what dynamic linkers map.
     pub first_offset: u64,
 }
 
@@ -41,14 +41,14 @@ impl Maps {
     /// Reads the mappings of `pid`.
     ///
     /// # Errors
-    /// When the process is gone or may not be looked at.
+    /// If the process is gone or access is denied.
     pub fn read(pid: i32) -> io::Result<Self> {
         Ok(Self::parse(&fs::read_to_string(format!(
             "/proc/{pid}/maps"
         ))?))
     }
 
-    /// Parses the text of a maps file; lines that are none are passed over.
+    /// Parses the text of a maps file. Skips invalid lines.
     pub fn parse(text: &str) -> Self {
         Self {
             mappings: text.lines().filter_map(mapping).collect(),
@@ -63,7 +63,7 @@ impl Maps {
             .collect()
     }
 
-    /// Returns what is mapped here and was not in `before`, in whole ranges, the largest first.
+    /// Returns the ranges mapped here and not in `before`, merged, largest first.
     pub fn since(&self, before: &Maps) -> Vec<Range<u64>> {
         let mut found: Vec<Range<u64>> = Vec::new();
         for mapping in &self.mappings {
@@ -78,7 +78,7 @@ impl Maps {
         found
     }
 
-    /// Returns how many bytes are data here and were not mapped in `before`.
+    /// Returns the number of bytes that are data here and were not mapped in `before`.
     pub fn data_since(&self, before: &Maps) -> u64 {
         let data = self.mappings.iter().filter(|mapping| mapping.is_data);
         data.flat_map(|mapping| without(mapping.range.clone(), &before.mappings))
@@ -94,7 +94,7 @@ impl Maps {
             .map(|mapping| mapping.range.end)
     }
 
-    /// Returns the mapped files that have code, lowest first. The same file mapped twice in a row of other mappings is
+    /// Returns the mapped files with code, lowest first. A file mapped twice, with other mappings in between, counts as
     /// two (dlmopen).
     pub fn files(&self) -> Vec<MappedFile> {
         let mut open: BTreeMap<(&str, u64, &str), MappedFile> = BTreeMap::new();
@@ -134,7 +134,7 @@ impl Maps {
     }
 }
 
-/// The parts of `range` that no mapping covers; `mappings` are lowest first.
+/// Returns the parts of `range` that no mapping covers; `mappings` are lowest first.
 fn without(range: Range<u64>, mappings: &[Mapping]) -> Vec<Range<u64>> {
     let mut parts = Vec::new();
     let mut from = range.start;
@@ -153,7 +153,7 @@ fn without(range: Range<u64>, mappings: &[Mapping]) -> Vec<Range<u64>> {
     parts
 }
 
-/// `559a0-559b0 r-xp 00001000 fe:00 123   /usr/bin/true`
+/// Parses `559a0-559b0 r-xp 00001000 fe:00 123   /usr/bin/true`.
 fn mapping(line: &str) -> Option<Mapping> {
     let mut rest = line;
     let mut word = || {

@@ -1,4 +1,4 @@
-//! Starts processes and reads what the system tells about them.
+//! Starts processes, and reads what the kernel reports about them.
 
 pub mod limits;
 pub mod maps;

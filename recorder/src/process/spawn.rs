@@ -1,8 +1,8 @@
 //! Starts a program and parks it at its entry point: its libraries are loaded, none of its own code has run.
 //!
-//! The program is our own child with our own terminal and descriptors, so its status and its output are what they would
-//! be without us. It is parked in a loop of its own instead of a ptrace stop, because Frida, which then comes in, must be
-//! the one that traces. Should we die before it is let go, it ends: nobody else knows that it waits.
+//! The program is our own child with our own terminal and descriptors, so its status and its output are as they would
+//! be without us. It is parked in a loop of its own and not in a ptrace-stop, because Frida, which is loaded next, must
+//! be the tracer. If we die before it is let go, it exits: nobody else knows that it waits.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -22,9 +22,9 @@ use std::{
 use debuginfo::Module;
 
 use super::{Maps, limits};
-use crate::{Error, Result, live::Stdio, signals::ChildSignals, stop::Registers};
+use crate::{Error, Result, Surroundings, live::Stdio, signals::ChildSignals, stop::Registers};
 
-/// Sleeps a millisecond at a time while the parent is the one whose id is at [`PARK_PARENT`].
+/// Sleeps a millisecond at a time while its parent's id is the one at [`PARK_PARENT`].
 #[rustfmt::skip]
 const PARK: [u8; 64] = [
     0xb8, 110, 0, 0, 0,             //  0 loop: mov eax, SYS_getppid
@@ -47,20 +47,21 @@ const PARK_PARENT: usize = 8;
 const INT3: u8 = 0xcc;
 const AT_BASE: u64 = 7;
 const AT_ENTRY: u64 = 9;
-/// Dynamic linkers call it for debuggers: before and after they load the libraries that a program is linked with, or after.
+/// A function that dynamic linkers call for debuggers: before and after they load the libraries that a program is
+/// linked with, or only after.
 const LINKER_NOTICE: &str = "_dl_debug_state";
 const NOTICES: usize = 2;
 
-/// A child that waits at its entry point.
+/// A child parked at its entry point.
 #[derive(Debug)]
 pub struct Parked {
     /// Process id, and the id of its only thread.
     pub pid: i32,
     /// Address of its entry point.
     pub entry: u64,
-    /// What stands there, under the parking loop.
+    /// The original bytes under the parking loop.
     pub original: [u8; PARK.len()],
-    /// Its registers at the entry point, which the parking loop changes.
+    /// Its registers at the entry point. The parking loop changes them.
     pub registers: Registers,
     /// Path of its executable.
     pub exe: PathBuf,
@@ -69,24 +70,24 @@ pub struct Parked {
 /// Our ends of a program's standard output and error.
 pub type Pipes = (fs::File, fs::File);
 
-/// What became of a start.
+/// The result of a start.
 #[derive(Debug)]
 pub enum Started {
-    /// It waits at its entry point.
+    /// It is parked at its entry point.
     Parked(Parked),
-    /// It ended before (a library is missing, say); its status is to be collected.
+    /// It ended before (because a library is missing, say). Its status must still be collected.
     Ended(i32),
 }
 
-/// Starts `argv` and parks it. `check` may refuse the executable, and `check_mapped` what is mapped with it, before any code of
-/// the program or of its libraries runs. Returns the pipes to it if `stdio` asks for some.
+/// Starts `argv` and parks it. `check` may refuse the executable, and `check_mapped` what is mapped with it, before any
+/// code of the program or of its libraries runs. Returns the pipes to it if `stdio` asks for them.
 ///
 /// # Errors
-/// [`Error::Start`] when it cannot be run; what the checks return.
+/// [`Error::Start`] if it cannot be run, or the error of a check.
 pub fn start(
     argv: &[OsString],
     signals: &ChildSignals,
-    stdio: &Stdio,
+    (stdio, surroundings): (&Stdio, &Surroundings),
     check: impl Fn(&Path) -> Result<()>,
     check_mapped: impl Fn(&Path, &Maps) -> Result<()>,
 ) -> Result<(Started, Option<Pipes>)> {
@@ -104,13 +105,26 @@ pub fn start(
             .stderr(process::Stdio::piped())
             .process_group(0);
     }
+    if let Some(env) = &surroundings.env {
+        let env = env.iter().map(|(name, value)| (name, value));
+        command.env_clear().envs(env);
+    }
+    if let Some(path) = &surroundings.stdin {
+        let file =
+            fs::File::open(path).map_err(Error::system(format!("open {}", path.display())))?;
+        command.stdin(file);
+    }
+    let no_aslr = surroundings.no_aslr;
     let signals = *signals;
-    // SAFETY: between fork and exec only async-signal-safe calls: ptrace, prctl, prlimit and sigaction.
+    // SAFETY: between fork and exec only async-signal-safe calls: ptrace, prctl, prlimit, personality and sigaction.
     unsafe {
         command.pre_exec(move || {
             signals.restore();
             limits::put_back_own();
-            // Where Yama restricts tracing to ancestors, Frida's helper is a sibling.
+            if no_aslr {
+                fix_addresses()?;
+            }
+            // Yama may restrict tracing to ancestors, but Frida's helper is a sibling.
             libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0);
             match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
                 0 => Ok(()),
@@ -125,7 +139,7 @@ pub fn start(
     let pid = child.id() as i32;
     let pipes = child.stdout.take().zip(child.stderr.take());
     let pipes = pipes.map(|(out, err)| (OwnedFd::from(out).into(), OwnedFd::from(err).into()));
-    // The handle is not needed: the status is collected by number, by whoever watches the exit.
+    // The handle is not needed: the exit watch collects the status by process id.
     drop(child);
     let tracee = Tracee {
         pid,
@@ -134,7 +148,24 @@ pub fn start(
     Ok((tracee.park(check, check_mapped)?, pipes))
 }
 
-/// The C library hands a file that the kernel does not know to the shell. Nobody wants to record that shell.
+/// Has the kernel put this process's next program at the same addresses in each run. Async-signal-safe.
+fn fix_addresses() -> io::Result<()> {
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    // SAFETY: only asks for and changes flags of this process.
+    let changed = unsafe {
+        let now = libc::personality(ASK);
+        now >= 0 && {
+            let wanted = now as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
+            libc::personality(wanted) >= 0
+        }
+    };
+    match changed {
+        true => Ok(()),
+        false => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Refuses a file that the kernel cannot execute: the C library passes it to the shell, which must not be recorded.
 fn refuse_what_only_a_shell_would_run(program: &OsStr) -> Result<()> {
     let Some(path) = find_in_path(program) else {
         return Ok(());
@@ -142,7 +173,7 @@ fn refuse_what_only_a_shell_would_run(program: &OsStr) -> Result<()> {
     let mut start = Vec::new();
     let read = fs::File::open(&path).and_then(|file| file.take(4).read_to_end(&mut start));
     if read.is_err() || start.starts_with(b"#!") || start.starts_with(b"\x7fELF") {
-        // What cannot be read may still be run.
+        // A file that cannot be read may still be executable.
         return Ok(());
     }
     Err(Error::Unsupported {
@@ -151,7 +182,7 @@ fn refuse_what_only_a_shell_would_run(program: &OsStr) -> Result<()> {
     })
 }
 
-/// Finds a program as execvp(3) does. `None`: there is no such file that may be executed.
+/// Finds a program as execvp(3) does; `None` if there is no such executable file.
 pub(crate) fn find_in_path(program: &OsStr) -> Option<PathBuf> {
     let may_be_run = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o111 != 0)
@@ -165,7 +196,7 @@ pub(crate) fn find_in_path(program: &OsStr) -> Option<PathBuf> {
         .find(may_be_run)
 }
 
-/// A child that we trace; killed when dropped before it is let go.
+/// A child that we trace. Killed if it is dropped before it is let go.
 struct Tracee {
     pid: i32,
     running: bool,
@@ -228,7 +259,8 @@ impl Tracee {
         }))
     }
 
-    /// Runs to the trap at `entry`; at its notices the dynamic linker has loaded what `check` is to look at. False: it ended.
+    /// Runs to the trap at `entry`. At its notices the dynamic linker has loaded what `check` inspects. Returns false
+    /// if the child ended.
     fn run_to_entry(
         &mut self,
         memory: &fs::File,
@@ -246,8 +278,8 @@ impl Tracee {
         Ok(self.run_to(&[entry])?.is_some())
     }
 
-    /// Runs until the dynamic linker calls the function at `notice`, or to the trap at `entry`. Returns where it stands;
-    /// `None`: it ended.
+    /// Runs until the dynamic linker calls the function at `notice`, or to the trap at `entry`. Returns the pc; `None`
+    /// if the child ended.
     fn run_to_notice(&mut self, memory: &fs::File, notice: u64, entry: u64) -> Result<Option<u64>> {
         let patch = |bytes: &[u8]| {
             memory
@@ -266,11 +298,11 @@ impl Tracee {
         if found != Some(notice) {
             return Ok(found);
         }
-        // Behind the function's first instruction, so that it can be stopped at again.
+        // Step past the function's first instruction, so that it can be stopped there again.
         Ok(self.step()?.then_some(notice))
     }
 
-    /// Runs one instruction; passes signals on. False: it ended.
+    /// Executes one instruction. Passes signals on. Returns false if the child ended.
     fn step(&self) -> Result<bool> {
         let mut signal = 0;
         loop {
@@ -284,7 +316,7 @@ impl Tracee {
         }
     }
 
-    /// Runs until one of the traps; passes signals on. Returns where it stands; `None`: it ended.
+    /// Runs to one of the traps. Passes signals on. Returns the pc; `None` if the child ended.
     fn run_to(&mut self, traps: &[u64]) -> Result<Option<u64>> {
         let mut signal = 0;
         loop {
@@ -311,7 +343,7 @@ impl Tracee {
         }
     }
 
-    /// Waits for the next stop and returns its signal; `None`: it ended (and still has to be collected).
+    /// Waits for the next stop and returns its signal; `None` if the child ended (it must still be collected).
     fn wait(&self) -> Result<Option<i32>> {
         // SAFETY: `info` is ours, and all zeroes is a valid value of it.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
@@ -333,7 +365,7 @@ impl Tracee {
             return Ok(None);
         }
         let mut status = 0;
-        // SAFETY: `status` is ours; a stop is waiting, so this does not.
+        // SAFETY: `status` is ours. A stop is pending, so the call does not block.
         unsafe { libc::waitpid(self.pid, &mut status, libc::WUNTRACED) };
         Ok(Some(libc::WSTOPSIG(status)))
     }
@@ -387,7 +419,7 @@ impl Drop for Tracee {
 
 /// Kills a child that must not run, and collects it.
 pub fn kill(pid: i32) {
-    // SAFETY: a child of ours that was not collected, so the number is still its own.
+    // SAFETY: a child of ours that was not collected, so its number is not reused.
     unsafe {
         libc::kill(pid, libc::SIGKILL);
         libc::waitpid(pid, std::ptr::null_mut(), 0);
@@ -404,7 +436,7 @@ fn linker_notice(pid: i32, exe: &Path) -> Result<Option<u64>> {
     Ok(base.zip(function).map(|(base, function)| base + function.0))
 }
 
-/// Reads a word that the kernel told the dynamic linker (getauxval(3)).
+/// Reads a word of the auxiliary vector (getauxval(3)).
 fn told_by_kernel(pid: i32, key: u64) -> Result<Option<u64>> {
     let auxv = fs::read(format!("/proc/{pid}/auxv"))
         .map_err(Error::system("read where the program begins"))?;

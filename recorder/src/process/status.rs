@@ -1,4 +1,4 @@
-//! Notices the end of a process, and reads its limits.
+//! Observes the end of a process, and reads its limits.
 
 use std::{
     io,
@@ -12,10 +12,10 @@ use crate::{
     wake::{Event, wait_for},
 };
 
-/// Largest stack that is believed when no limit is set.
+/// Stack size assumed if there is no limit.
 const UNLIMITED_STACK_BYTES: u64 = 1 << 30;
 
-/// Watches one process by a descriptor (pidfd_open(2)), so that its number cannot come to mean another process.
+/// Watches one process through a descriptor (pidfd_open(2)), so that a reused process id does no harm.
 #[derive(Debug)]
 pub struct ExitWatch {
     pid: i32,
@@ -24,10 +24,10 @@ pub struct ExitWatch {
 }
 
 impl ExitWatch {
-    /// Watches `pid`; `is_child`: it is ours, and its status is to be collected.
+    /// Watches `pid`; `is_child`: it is our child, and its status must be collected.
     ///
     /// # Errors
-    /// When there is no such process.
+    /// If there is no such process.
     pub fn new(pid: i32, is_child: bool) -> io::Result<Self> {
         // SAFETY: no memory is passed; a non-negative result is a new descriptor.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
@@ -39,7 +39,7 @@ impl ExitWatch {
         Ok(Self { pid, fd, is_child })
     }
 
-    /// Returns how the process ended, or `None` while it runs. Does not wait.
+    /// Returns how the process ended, or `None` while it runs. Does not block.
     pub fn poll(&self) -> Option<Exit> {
         let mut poll = libc::pollfd {
             fd: self.fd.as_raw_fd(),
@@ -60,7 +60,7 @@ impl ExitWatch {
     /// Returns another watch of the same process, which never collects its status.
     ///
     /// # Errors
-    /// There are no descriptors left.
+    /// If no descriptors are left.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             pid: self.pid,
@@ -69,7 +69,7 @@ impl ExitWatch {
         })
     }
 
-    /// Calls `ended` when the process has ended; returns then, or once `over` happens.
+    /// Calls `ended` when the process has ended. Returns then, or once `over` happens.
     pub(crate) fn wait(&self, over: &Event, ended: impl FnOnce()) {
         loop {
             match wait_for(&[self.fd.as_fd(), over.as_fd()], None) {
@@ -80,7 +80,7 @@ impl ExitWatch {
         }
     }
 
-    /// Returns the signal that ended our child, if one does within `patience`. Its status is still to be collected.
+    /// Returns the signal that ended our child, if this happens within `patience`. Its status must still be collected.
     pub fn ended_by_signal(&self, patience: Duration) -> Option<i32> {
         let mut poll = libc::pollfd {
             fd: self.fd.as_raw_fd(),
@@ -103,14 +103,14 @@ impl ExitWatch {
                 flags,
             )
         };
-        // SAFETY: zeroes are a value of the type, and so is what the kernel writes.
+        // SAFETY: all zeroes is a valid value, and so is what the kernel writes.
         let info = unsafe { info.assume_init() };
         let is_signal = matches!(info.si_code, libc::CLD_KILLED | libc::CLD_DUMPED);
-        // SAFETY: waitid(2) has told of a child.
+        // SAFETY: waitid(2) has reported a child.
         (waited == 0 && is_signal).then(|| unsafe { info.si_status() })
     }
 
-    /// Sends the process a signal; one that is gone gets none.
+    /// Sends the process a signal. Has no effect if it is gone.
     pub fn signal(&self, signal: i32) {
         // SAFETY: no memory is passed (the third argument may be null).
         unsafe {
@@ -126,7 +126,7 @@ impl ExitWatch {
 
     fn collect(&self) -> Exit {
         let mut status = 0;
-        // SAFETY: `status` is ours; the child has ended, so this does not wait.
+        // SAFETY: `status` is ours. The child has ended, so the call does not block.
         let waited = unsafe { libc::waitpid(self.pid, &mut status, 0) };
         if waited != self.pid {
             return Exit::Detached;
@@ -139,13 +139,13 @@ impl ExitWatch {
     }
 }
 
-/// Returns how large stacks in `pid` are by default, in bytes.
+/// Returns the default size of stacks in `pid`, in bytes.
 pub fn stack_limit(pid: i32) -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: asks for a limit and sets none.
+    // SAFETY: queries a limit and sets none.
     let asked = unsafe { libc::prlimit(pid, libc::RLIMIT_STACK, std::ptr::null(), &mut limit) };
     if asked != 0 || limit.rlim_cur == libc::RLIM_INFINITY {
         return UNLIMITED_STACK_BYTES;
@@ -153,14 +153,14 @@ pub fn stack_limit(pid: i32) -> u64 {
     limit.rlim_cur.min(UNLIMITED_STACK_BYTES)
 }
 
-/// Tells whether thread `tid` of process `pid` exists.
+/// Returns whether thread `tid` of process `pid` exists.
 pub fn thread_exists(pid: i32, tid: u32) -> bool {
-    // SAFETY: signal 0 only asks.
+    // SAFETY: signal 0 only checks.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
     sent == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
-/// Tells whether thread `tid` of process `pid` may make any system call: it is in no sandbox (seccomp(2)).
+/// Returns whether thread `tid` of process `pid` may make any system call: it is in no sandbox (seccomp(2)).
 pub fn may_sleep(pid: i32, tid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/status"));
     status.is_ok_and(|status| {
@@ -171,7 +171,7 @@ pub fn may_sleep(pid: i32, tid: u32) -> bool {
     })
 }
 
-/// Returns the name of thread `tid` of process `pid`, zero padded.
+/// Returns the name of thread `tid` of process `pid`, zero-padded.
 pub fn thread_name(pid: i32, tid: u32) -> Option<[u8; 16]> {
     let text = std::fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
     let text = text.strip_suffix(b"\n").unwrap_or(&text);
@@ -180,24 +180,24 @@ pub fn thread_name(pid: i32, tid: u32) -> Option<[u8; 16]> {
     Some(name)
 }
 
-/// What forbids system calls to a thread (seccomp(2)); more is greater.
+/// The restriction of a thread's system calls (seccomp(2)); stricter is greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seccomp {
-    /// 0 nothing, [`STRICT`](Self::STRICT), or 2: filters.
+    /// 0: none; [`STRICT`](Self::STRICT); or 2: filters.
     pub mode: u32,
-    /// How many filters there are; 0 before Linux 5.9, which does not tell.
+    /// Number of filters; 0 before Linux 5.9, which does not report it.
     pub filters: u32,
 }
 
 impl Seccomp {
-    /// The mode in which a thread may read, write, end and return from a signal handler.
+    /// The mode in which a thread may only read, write, exit and return from a signal handler.
     pub const STRICT: u32 = 1;
 
-    /// Returns the most that any thread of `pid` has.
+    /// Returns the strictest restriction of any thread of `pid`.
     pub fn of(pid: i32) -> Self {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
         let tasks = tasks.into_iter().flatten().flatten();
-        // One that has just ended has nothing.
+        // A thread that has just ended has none.
         let found = tasks.filter_map(|task| {
             let status = std::fs::read_to_string(task.path().join("status")).ok()?;
             Some(Self::parse(&status))

@@ -1,27 +1,27 @@
-//! How the runtime gets into a program: Frida loads it where there is a dynamic linker that it knows, and our own loader
-//! everywhere else.
+//! How the runtime gets into a program: Frida loads it if there is a dynamic linker that it supports, and our own
+//! loader otherwise.
 
 use std::fs;
 
 use debuginfo::{Diagnostic, Module};
 
 const AT_HWCAP2: u64 = 26;
-/// In `AT_HWCAP2`: programs may read and set the bases of fs and gs themselves.
+/// In `AT_HWCAP2`: user code may read and write the fs and gs bases.
 const FSGSBASE: u64 = 1 << 1;
 
-/// What brings the runtime into a program.
+/// What loads the runtime into a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Frida, by the program's dynamic linker.
+    /// Frida, through the program's dynamic linker.
     Frida,
     /// Our loader.
     Loader,
-    /// Our loader; of Go code only entries are recorded.
+    /// Our loader; for Go code only entries are recorded.
     LoaderForGo,
 }
 
 impl Way {
-    /// Finds out what a program takes.
+    /// Determines what a program needs.
     ///
     /// # Errors
     /// Why it cannot be recorded.
@@ -30,7 +30,7 @@ impl Way {
         let is_musl = linker
             .flatten()
             .is_some_and(|name| name.starts_with("ld-musl"));
-        // Frida calls functions of the C library, which a program that needs no library does not have.
+        // Frida calls functions of the C library, which a program without libraries does not have.
         if linker.is_some() && !is_musl && !module.needed().is_empty() {
             return Ok(Self::Frida);
         }
@@ -45,7 +45,7 @@ impl Way {
                 ),
             );
         }
-        // Go with C in it needs the C library: of such a program the C is recorded.
+        // Go with cgo needs the C library. Of such a program only the C code is recorded.
         Ok(match module.needed().is_empty() && module.has_go() {
             true => Self::LoaderForGo,
             false => Self::Loader,

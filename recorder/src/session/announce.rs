@@ -1,4 +1,4 @@
-//! Writes to the log what readers need before the first record of a function: the process, modules, functions.
+//! Logs what readers need before the first record of a function: the process, modules, functions.
 
 use store::control::Control;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Session {
-    /// Writes what is known before the first record: the process, its modules, its functions.
+    /// Logs what is known before the first record: the process, its modules, its functions.
     pub(super) fn log_start(&mut self, prepared: Vec<Prepared>, plan: &Plan) -> Result<()> {
         let ticks = clock::ticks();
         let start = Control::ProcessStart {

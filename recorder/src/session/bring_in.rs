@@ -1,4 +1,4 @@
-//! Brings the agent into the program: Frida comes, loads the runtime, reserves memory for code, and leaves. Where it
+//! Loads the agent into the program: Frida attaches, loads the runtime, reserves memory for code, and detaches. If it
 //! cannot, our own loader does the same.
 
 use std::{ops::Range, path::Path, sync::Arc, thread};
@@ -25,7 +25,6 @@ use crate::{
     process::{Maps, Way, limits::Lifted},
 };
 
-/// What is needed for it.
 pub(super) struct BringIn<'a> {
     pub target: &'a Running,
     pub shared: &'a Arc<Shared>,
@@ -34,7 +33,8 @@ pub(super) struct BringIn<'a> {
 }
 
 impl BringIn<'_> {
-    /// Starts the runtime in the program and fills `plan` with what to patch. Returns what was prepared for each module.
+    /// Starts the runtime in the program and fills `plan` with the patches. Returns the prepared functions of each
+    /// module.
     pub fn agent(
         self,
         host: Option<&mut (dyn Host + 'static)>,
@@ -49,13 +49,13 @@ impl BringIn<'_> {
             Some(host) => self.by_frida(host, modules, armer, plan)?,
             None => self.by_loader(modules, armer, plan)?,
         };
-        // Frida leaves a few libraries behind that its agent needed, and memory.
+        // Frida leaves behind some libraries that its agent needed, and memory.
         let after = read_maps(pid)?;
         modules.ignore(&after.files());
         let foreign = self.foreign(&before, &after);
         self.shared.set_foreign(&foreign);
         let (space_bytes, data_bytes) = self.counted(&foreign, &before, &after);
-        // What an earlier recording has left, its limits know.
+        // The limits already account for what an earlier recording has left.
         let was_there = |range: &Range<u64>| {
             before
                 .mappings
@@ -71,7 +71,7 @@ impl BringIn<'_> {
         Ok(prepared)
     }
 
-    /// How much address space is about to be taken.
+    /// Returns how much address space is about to be reserved.
     fn reserved_bytes(&self) -> u64 {
         let shadows = match self.target.way {
             Way::LoaderForGo => 0,
@@ -80,7 +80,7 @@ impl BringIn<'_> {
         shadows + TOTAL_BYTES
     }
 
-    /// Says why nothing is brought in.
+    /// Returns the error for a program into which the runtime cannot be loaded.
     fn refused(&self, reason: Diagnostic) -> Error {
         match self.target.spawned {
             true => Error::Unsupported {
@@ -94,7 +94,7 @@ impl BringIn<'_> {
         }
     }
 
-    /// Counts the bytes of what is not the program's as its limits do: as address space, and as data.
+    /// Counts the bytes that are not the program's as its limits do: as address space, and as data.
     fn counted(&self, foreign: &[Range<u64>], before: &Maps, after: &Maps) -> (u64, u64) {
         let space = foreign.iter().map(|range| range.end - range.start).sum();
         let of_shadows: u64 = SHADOWS
@@ -104,7 +104,7 @@ impl BringIn<'_> {
             .sum();
         let data = match self.target.spawned {
             true => after.data_since(before).saturating_sub(of_shadows),
-            // It maps memory of its own meanwhile.
+            // The program maps memory of its own meanwhile.
             false => 0,
         };
         (space, data)
@@ -134,7 +134,8 @@ impl BringIn<'_> {
         Ok(prepared)
     }
 
-    /// What is mapped and not the program's. One that has threads of its own maps memory meanwhile: then what is large.
+    /// Returns the mappings that are not the program's. A running program maps memory meanwhile; then only large
+    /// mappings count.
     fn foreign(&self, before: &Maps, after: &Maps) -> Vec<Range<u64>> {
         if self.target.spawned {
             return after.since(before);
@@ -185,7 +186,7 @@ impl BringIn<'_> {
         Ok(prepared)
     }
 
-    /// Says what a recording without the dynamic linker's help does not have.
+    /// Returns what a recording misses without the dynamic linker's help.
     fn unseen(&self, prepared: &[Prepared], entries_only: bool) -> Vec<String> {
         let mut unseen = Vec::new();
         let is_go = self.target.way == Way::LoaderForGo;
@@ -216,7 +217,7 @@ impl BringIn<'_> {
         unseen
     }
 
-    /// The files are read while Frida finds its way in.
+    /// Reads the files while Frida attaches.
     fn start(
         &self,
         host: &mut dyn Host,

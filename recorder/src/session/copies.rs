@@ -1,5 +1,5 @@
-//! Copies of memory at their times, while the program runs: at intervals, or whenever threads have left so many records. In the
-//! latter case they wait for the copy, so that none is left out.
+//! Periodic memory snapshots while the program runs: at intervals, or after a number of records. In the latter case
+//! threads wait for the snapshot, so that none is skipped.
 
 use std::{io, sync::Arc, time::Instant};
 
@@ -12,11 +12,11 @@ use crate::{
     stop::StopError,
 };
 
-/// What came of a copy, and how many records there were.
+/// The result of a snapshot, and the number of records at that time.
 type Copied = std::result::Result<(io::Result<Snapshot>, u64), StopError>;
 
 impl Session {
-    /// Copies memory when it is time to.
+    /// Takes a snapshot if it is time.
     pub(super) fn copy_memory(&mut self) -> Result<()> {
         let is_time = match self.options.snapshots {
             SnapshotTimes::Never | SnapshotTimes::AtPauses => false,
@@ -30,7 +30,7 @@ impl Session {
             return Ok(());
         }
         if self.shared.last_is_done() {
-            // The last copy was made. Nothing waits for one more.
+            // The final snapshot was taken: no thread waits for another.
             self.copies.last = Instant::now();
             return Ok(self.account_for_copies(0)?);
         }
@@ -38,12 +38,12 @@ impl Session {
         self.copies.last = Instant::now();
         let now = self.shared.copy_records();
         let (noted, made, records) = match copied {
-            // Where no copy can be made any more, nobody waits for one.
+            // No snapshot is possible any more: threads no longer wait for one.
             None => (Ok(()), self.due(now), now),
             Some(Ok((taken, records))) => (self.note_snapshot(Some(taken)), 1, records),
-            // What is due then is told of at the end.
+            // The final accounting reports the snapshots that are due then.
             Some(Err(StopError::Gone { .. } | StopError::Zombie { .. })) => return Ok(()),
-            // Another tracer holds it, say.
+            // For example, another tracer holds the program.
             Some(Err(_)) => (Ok(()), 0, now),
         };
         noted?;
@@ -52,7 +52,8 @@ impl Session {
         Ok(self.note_missing(missing)?)
     }
 
-    /// Has nobody wait for copies that have become due, and writes down that they were not made but for so many.
+    /// Makes no thread wait for the snapshots that are due now, and records that all of them except `made` were not
+    /// taken.
     pub(super) fn account_for_copies(&mut self, made: u64) -> store::Result<()> {
         let records = self.shared.copy_records();
         let missing = match self.options.snapshots {
@@ -74,7 +75,7 @@ impl Session {
             })
     }
 
-    /// Returns how many copies are due where so many records have been written.
+    /// Returns how many snapshots are due after this many records.
     fn due(&self, records: u64) -> u64 {
         match self.options.snapshots {
             SnapshotTimes::EveryEvents(count) => {

@@ -1,8 +1,8 @@
-//! A thread that stands between a function's patched entry and its first instruction: in the stub, or where the runtime's
-//! enter code saves registers. A stack that is used up is used up there about as often as in the function itself.
+//! Restores a thread that is between a function's patched entry and its first instruction: in the stub, or where the
+//! runtime's enter code saves registers. A stack overflow hits there about as often as in the function itself.
 //!
-//! It is put at the function's entry, with the registers that it came with. Only the first pushes and the straight way behind
-//! them are understood; elsewhere the thread stays where it stands.
+//! The thread is put at the function's entry, with its registers at that time. Only the first pushes and the
+//! straight-line code after them are understood; elsewhere the thread stays where it is.
 
 use std::ops::Range;
 
@@ -14,25 +14,25 @@ use crate::arm::PROBE_BYTES;
 
 /// Registers that the enter code saves, in this order.
 const SAVED: [usize; 3] = [RAX, RCX, RDX];
-/// `push %r11`, the stub's first instruction, and the one behind it.
+/// Offsets in the stub: `push %r11`, its first instruction, and the two after it.
 const STUB_STARTS: [u64; 3] = [0, 2, 9];
 
-/// The enter code: where it is, and its bytes.
+/// The enter code: its address range and bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EnterCode {
     pub range: Range<u64>,
     pub bytes: Vec<u8>,
 }
 
-/// What is needed to put such a thread back.
+/// What is needed to restore such a thread.
 pub(super) struct Entering<'a> {
-    /// The function that the stub at an address belongs to.
+    /// Returns the function that owns the stub at an address.
     pub entry_of_stub: &'a dyn Fn(u64) -> Option<u64>,
     pub enter: &'a [EnterCode; 2],
 }
 
 impl Entering<'_> {
-    /// Puts the thread with these registers back; `word` reads its memory.
+    /// Restores the thread with these registers; `word` reads its memory.
     pub fn undo(&self, general: &mut [u64; GENERAL_REGISTERS], word: &dyn Fn(u64) -> Option<u64>) {
         let pc = general[RIP];
         let sp = general[RSP];
@@ -70,7 +70,7 @@ impl Entering<'_> {
     }
 }
 
-/// Counts the registers that are saved where a thread stands at `pc`; `None` where the probe is not in r11 any more.
+/// Returns how many registers are saved when a thread is at `pc`; `None` if the probe is no longer in r11.
 fn saved_at(code: &EnterCode, pc: u64) -> Option<usize> {
     let start = code.range.start;
     let mut decoder = Decoder::with_ip(64, &code.bytes, start, DecoderOptions::NONE);
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// The registers that are found where the thread stands at `pc` with so many words pushed.
+    /// Returns the restored registers of a thread at `pc` that has pushed these words.
     fn undone(pc: u64, pushed: &[u64]) -> [u64; GENERAL_REGISTERS] {
         let enter = [enter_code(), EnterCode::default()];
         let entering = Entering {

@@ -1,4 +1,4 @@
-//! The time while the program runs: records to the log, new modules, the end.
+//! The phase in which the program runs: moves records to the log, arms new modules, and handles the end.
 
 use std::{
     sync::Arc,
@@ -24,16 +24,16 @@ use crate::{
     signals,
 };
 
-/// Less than this in a look is not worth one while the program writes as fast as it can: each look takes a cache line
-/// from the thread that writes.
+/// While the program writes as fast as it can, fewer bytes than this per pass do not pay: each pass takes a cache line
+/// from the writing thread.
 const WORTH_A_LOOK: u64 = 128 << 10;
-/// The time until the next look then, spent spinning: where all cores are busy, who sleeps wakes milliseconds later, and
-/// by then the ring is full.
+/// The pause until the next pass in that case, spent spinning. If all cores are busy, a sleeping thread wakes up
+/// milliseconds late, when the ring is full.
 const FLOOD_PAUSE: Duration = Duration::from_micros(20);
-/// How the draining ended.
+/// How draining ended.
 pub(super) struct Ended {
     pub exit: Exit,
-    /// Where a signal has ended it.
+    /// Where a signal has ended the program.
     pub death: Option<Death>,
     /// Nothing of ours is left in the program, or it has ended.
     pub unhooked: bool,
@@ -53,7 +53,7 @@ impl Session {
         let mut rest = Rest::new(&shared, self.target.pid);
         let (exit, unhooked) = loop {
             rest.before_look(self.bounds());
-            // Asked before the pass: what a process wrote before it ended is in the rings.
+            // Polled before the pass: what a process wrote before its end is in the rings.
             let exit = self.target.watch.poll();
             let settling = self.settling();
             let (moved, noted) = self.pass(&mut drain, &mut incomplete, observer);
@@ -107,8 +107,8 @@ impl Session {
         }
         self.log_end(exit, &mut incomplete);
         if let Some(live) = &self.live {
-            // Who hears of the end finds everything in the recording, though sealing it takes longer. What cannot be
-            // written shows when the log is closed.
+            // A client that learns of the end finds everything in the recording, although sealing takes longer. A write
+            // error shows when the log is closed.
             let _ = self.writing.log.settle();
             live.stops.end(exit);
         }
@@ -126,7 +126,7 @@ impl Session {
         })
     }
 
-    /// Says that threads record nothing any more, because the program has forbidden them to.
+    /// Warns that threads record nothing any more, because the program has forbidden it.
     fn look_at_forbidden(&mut self, shared: &Shared, observer: &dyn Observer) -> Result<()> {
         let forbidden = shared.forbidden();
         if forbidden == self.so_far.forbidden {
@@ -143,7 +143,7 @@ impl Session {
         })?)
     }
 
-    /// What bounds the sleep between two looks.
+    /// Returns what bounds the sleep between two passes.
     fn bounds(&self) -> Bounds {
         let copy = match self.options.snapshots {
             SnapshotTimes::Every(interval) => {
@@ -165,20 +165,21 @@ impl Session {
                     self.options.snapshots,
                     SnapshotTimes::Never | SnapshotTimes::AtPauses
                 ),
-            // None of ours sees a program enter a sandbox that makes system calls itself, as Go's do.
+            // A program that makes its own system calls, as Go's do, can enter a sandbox without our functions
+            // noticing.
             is_opaque: self.target.way == Way::LoaderForGo || self.shared.asks_about_sandbox(),
         }
     }
 
-    /// Moves what there is to the log. Returns how many bytes threads have written, and whether live control has noted
-    /// something.
+    /// Moves available records to the log. Returns how many bytes threads have written, and whether live control has
+    /// noted anything.
     pub(super) fn pass(
         &mut self,
         drain: &mut Drain<'_>,
         incomplete: &mut Option<String>,
         observer: &dyn Observer,
     ) -> (u64, bool) {
-        // First: a thread that was let go writes only after its letting go was sent here.
+        // The journal comes first: a resumed thread writes only after its resume event was sent to the journal.
         let noted = self.take_journal();
         let passed = noted.and_then(|noted| Ok((drain.pass(&mut self.writing.log, noted)?, noted)));
         passed.unwrap_or_else(|error| {
@@ -193,14 +194,15 @@ impl Session {
         })
     }
 
-    /// Makes what the last pass has moved visible to readers, and tells those who wait for it. A watermark promises nothing
-    /// about records that came while it was taken, hence another one. What cannot be written shows with the next pass.
+    /// Makes the records of the last pass visible to readers, and notifies those who wait for that. A watermark
+    /// promises nothing about records that arrive during its pass, so another pass is needed. A write error shows in
+    /// the next pass.
     fn settle(&mut self, drain: &mut Drain<'_>, settling: Vec<Sender<()>>) {
         let _ = drain
             .pass(&mut self.writing.log, true)
             .and_then(|_| self.writing.log.settle());
         for waiting in settling {
-            // It may have waited long enough.
+            // The caller may have timed out.
             let _ = waiting.send(());
         }
     }
@@ -218,7 +220,7 @@ impl Session {
                 code: None,
                 signal: Some(signal),
             },
-            // No child of ours: its status is not told, but it may have waited for us at its end.
+            // The process is not our child, so its status is unknown, but it may have waited for us at its end.
             Exit::Detached if self.target.watch.poll().is_some() => Control::ProcessExit {
                 ticks,
                 code: None,
@@ -236,9 +238,10 @@ impl Session {
         }
     }
 
-    /// Has the user, or the time asked for, ended the recording? Passes signals on to a program that we started.
+    /// Returns whether the user, or the time limit, has ended the recording. Passes signals on to a program that we
+    /// started.
     fn is_to_end(&self) -> bool {
-        if let Some(live) = &self.live {
+        if let Some(live) = self.live.as_ref().filter(|live| !live.is_unattended) {
             return live.is_to_end();
         }
         let signal = signals::take();
@@ -255,7 +258,7 @@ impl Session {
         }
     }
 
-    /// Takes all patches back and leaves the program running. False: not all could be taken back.
+    /// Undoes all patches and leaves the program running. Returns false if some could not be undone.
     fn detach(
         &mut self,
         shared: &Shared,
@@ -286,7 +289,7 @@ impl Session {
         }
     }
 
-    /// Arms modules that a thread has just loaded; the thread waits until then. Returns whether there were any.
+    /// Arms modules that a thread has just loaded; the thread waits for this. Returns whether there were any.
     fn look_at_modules(
         &mut self,
         shared: &Shared,
@@ -303,7 +306,7 @@ impl Session {
             Err(Error::Store(error)) => {
                 incomplete.get_or_insert(error.one_line());
             }
-            // A module that cannot be armed is no reason to lose the recording.
+            // A module that cannot be armed must not end the recording.
             Err(error) => {
                 let message = format!(
                     "a module that was just loaded is not traced: {}",
@@ -371,7 +374,7 @@ impl Session {
 }
 
 impl Session {
-    /// Looks in new modules for what is to be watched.
+    /// Looks for watched expressions in new modules.
     fn watch_more(&mut self, shared: &Shared, plan: &Plan, observer: &dyn Observer) {
         if !self.arming.watches.may_find_more() {
             return;

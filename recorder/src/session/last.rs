@@ -1,8 +1,8 @@
-//! The program's last moment: a signal that nothing in it handles, or its exit. The thread that comes to it waits until its
-//! registers, its stack and the program's memory are in the recording.
+//! Records the program's last moment: a fatal signal that the program does not handle, or its exit. The thread waits
+//! until its registers, its stack and the program's memory are in the recording.
 //!
-//! What is written is what live control writes of such a signal: the exception, a copy of memory, the stop. That the thread
-//! stands in code of ours is not seen: registers are those that the signal interrupted.
+//! The records are those of live control for such a signal: the exception, a memory snapshot, the stop. They hide that
+//! the thread is in our code: the registers are those that the signal interrupted.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -22,39 +22,39 @@ use crate::{
     stop::{StoppedProcess, interrupted, memory::read_up_to},
 };
 
-/// Programs that use more memory are copied at their end only where that takes a small share of their time.
+/// If a program uses more memory, it is copied at its end only if that takes a small share of its time.
 const LARGE: u64 = 1 << 30;
-/// Bytes of a `ucontext_t` up to the pointer to the vector registers, which is the last word of them (asm/ucontext.h and
+/// Length in bytes of a `ucontext_t` up to and including the pointer to the vector registers (asm/ucontext.h and
 /// asm/sigcontext.h).
 const CONTEXT_LEN: usize = 232;
-/// Where the general registers begin in it.
+/// Offset of the general registers in it.
 const GENERAL_AT: usize = 40;
-/// Where functions that call no others keep their variables: below the stack pointer (System V ABI for x86-64, 3.2.2).
+/// Length in bytes of the red zone below the stack pointer, where leaf functions keep their variables (System V ABI for
+/// x86-64, 3.2.2).
 const RED_ZONE: u64 = 128;
-/// Where FXSAVE's layout keeps xmm0 to xmm15.
+/// Offset of xmm0 to xmm15 in FXSAVE's layout.
 const VECTORS_AT: u64 = 160;
-/// Bytes of a `siginfo_t` that are looked at.
+/// Number of bytes of a `siginfo_t` to read.
 const INFO_LEN: usize = 24;
-/// The kernel's own, and it does not know the address (asm-generic/siginfo.h).
+/// Sent by the kernel, which does not know the address (asm-generic/siginfo.h).
 const SI_KERNEL: i32 = 0x80;
 
-/// What a thread looked like.
+/// The captured state of a thread.
 struct Seen {
     registers: SavedRegisters,
     stack_addr: u64,
     stack: Vec<u8>,
 }
 
-/// What the kernel says of a signal.
+/// What the kernel reports about a signal.
 struct Told {
-    /// The address of the fault.
     addr: Option<u64>,
-    /// Who sent it, if another process did.
+    /// The sender, if it is another process.
     sender: Option<i32>,
 }
 
 impl Session {
-    /// Writes down the program's last moment, if it has come.
+    /// Records the program's last moment, if it has come.
     pub(super) fn look_at_the_end(
         &mut self,
         drain: &mut Drain<'_>,
@@ -66,7 +66,7 @@ impl Session {
         };
         self.shared
             .last_taken(!may_sleep(self.target.pid, last.tid));
-        // What came before is in the rings.
+        // Earlier records are still in the rings.
         self.pass(drain, incomplete, observer);
         if incomplete.is_none() {
             let written = match last.signal {
@@ -78,7 +78,7 @@ impl Session {
         self.shared.last_done();
     }
 
-    /// Writes down how the program ended, where it did not wait for that: nothing in it can see a SIGKILL, say.
+    /// Records how the program ended if it did not wait for that. For example, nothing in it can see a SIGKILL.
     pub(super) fn note_death(&mut self, exit: Exit) -> store::Result<()> {
         let Exit::Signal(signal) = exit else {
             return Ok(());
@@ -116,7 +116,7 @@ impl Session {
             });
         let (copied, seen) = match looked {
             Ok((copied, seen)) => (copied, seen),
-            // Another tracer holds it: what it was is still known.
+            // Another tracer holds the program. The signal is still known.
             Err(_) => (None, None),
         };
         let message = told
@@ -156,7 +156,7 @@ impl Session {
         Ok(())
     }
 
-    /// Copies memory for the last time.
+    /// Takes the last snapshot.
     fn copy_at_exit(&mut self) -> store::Result<()> {
         let is_regular = matches!(
             self.options.snapshots,
@@ -202,7 +202,8 @@ impl Session {
             .filter(|all| is_small || snapshot::is_due(all))
     }
 
-    /// Has a thread stand where it would without our hooks, and what its signal handlers have interrupted too.
+    /// Restores a thread, and the code that its signal handlers have interrupted, to where they would be without our
+    /// hooks.
     fn undo_hooks(&self, seen: &mut Seen, memory: Option<&File>) {
         let Seen {
             registers,
@@ -244,7 +245,7 @@ impl Session {
             entry_of_stub: &|at| armer.entry_of_stub(at),
             enter: &self.runtime.code.enter,
         };
-        // A handler with a stack of its own has interrupted a thread on another one.
+        // A handler on an alternate stack has interrupted code on another stack.
         entering.undo(general, &|address| {
             let kept = address.checked_sub(stack_addr).map(|at| at as usize);
             let kept = kept.and_then(|at| stack.get(at..at.checked_add(8)?));
@@ -258,9 +259,9 @@ impl Session {
     }
 }
 
-/// Number of rip among the general registers of a `ucontext_t`.
+/// Index of rip among the general registers of a `ucontext_t`.
 const RIP_IN_CONTEXT: usize = 16;
-/// What is changed to undo a hook: in [`SavedRegisters::general`], and in a `ucontext_t`.
+/// The registers that undoing a hook changes: index in [`SavedRegisters::general`], and in a `ucontext_t`.
 const CHANGED: [(usize, usize); 6] = [
     (R11, 3),
     (RDX, 12),
@@ -270,7 +271,7 @@ const CHANGED: [(usize, usize); 6] = [
     (RIP, RIP_IN_CONTEXT),
 ];
 
-/// Places in [`SavedRegisters::general`].
+/// Indices in [`SavedRegisters::general`].
 pub(super) const RAX: usize = 10;
 pub(super) const RCX: usize = 11;
 pub(super) const RDX: usize = 12;
@@ -317,7 +318,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Reads what the kernel has told the thread of the signal.
+/// Reads what the kernel has reported to the thread about the signal.
 fn told(pid: i32, last: &Last, signal: i32) -> Told {
     let nothing = Told {
         addr: None,
@@ -377,8 +378,8 @@ fn look(process: &StoppedProcess, last: &Last, leave: &ReturnTrampoline) -> Opti
     })
 }
 
-/// Puts the registers of a `ucontext_t` in order; `others` are cs, ss, the bases of fs and gs, ds, es, fs and gs, which a handler
-/// shares with what it interrupts.
+/// Orders the registers of a `ucontext_t`. `others` are cs, ss, the bases of fs and gs, ds, es, fs and gs, which a
+/// handler shares with the code it interrupts.
 fn general(context: &[u8], others: [u64; 8]) -> [u64; store::control::GENERAL_REGISTERS] {
     let [cs, ss, fs_base, gs_base, ds, es, fs, gs] = others;
     let at = |number: usize| word(context, GENERAL_AT + 8 * number);
@@ -416,7 +417,8 @@ fn general(context: &[u8], others: [u64; 8]) -> [u64; store::control::GENERAL_RE
     ]
 }
 
-/// Reads the stack from the red zone on, or as much of it as there is: one that is used up begins behind its stack pointer.
+/// Reads the stack from the red zone on, as far as it is mapped: after a stack overflow it begins above the stack
+/// pointer.
 fn stack(memory: &File, sp: u64, leave: &ReturnTrampoline) -> (u64, Vec<u8>) {
     const PAGE: u64 = 4096;
     let first = sp.saturating_sub(RED_ZONE) & !7;

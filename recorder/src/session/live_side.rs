@@ -1,4 +1,4 @@
-//! The recording's end of a live session: what the tracer tells it to write down, and what it tells the tracer.
+//! The recording's end of a live session: receives the tracer's events for the log, and sends it notifications.
 
 use std::sync::{
     Arc, RwLock,
@@ -14,37 +14,52 @@ use crate::{
     Exit,
     arm::Modules,
     live::{
+        Stdio,
         commands::{Commands, ask},
         event_loop::Tracer,
         journal::Counts,
+        model::FirstProbes,
         stops::StopLog,
         tracee::hooks::SharedHooks,
     },
 };
 
-/// What connects the two.
+/// The connection to the tracer.
 pub(crate) struct LiveSide {
     pub commands: Commands,
     pub journal: Receiver<Control>,
     pub counts: Arc<Counts>,
-    /// Who waits until readers can see everything up to now.
+    /// Waits of clients until readers can see everything so far.
     pub settling: Receiver<Sender<()>>,
     pub end: Arc<AtomicBool>,
     pub space: Arc<RwLock<Arc<AddressSpace>>>,
     pub stops: Arc<StopLog>,
-    /// The last signal that the tracer told of as one that ends the program.
+    /// The last signal that the tracer reported as ending the program.
     pub fatal: Option<i32>,
+    /// Nobody looks at the session: it ends as other recordings do.
+    pub is_unattended: bool,
+}
+
+/// How a program is controlled.
+#[derive(Clone, Copy)]
+pub(crate) struct Controlled<'a> {
+    /// Where its input and output go.
+    pub stdio: &'a Stdio,
+    /// Probes that are set before it runs.
+    pub first: &'a FirstProbes,
+    /// Nobody looks at the session.
+    pub is_unattended: bool,
 }
 
 impl LiveSide {
-    /// Tells whether somebody wants the recording to end and the program to go on.
+    /// Returns whether the user wants the recording to end and the program to continue.
     pub fn is_to_end(&self) -> bool {
         self.end.load(Acquire)
     }
 
-    /// The program has ended, or is to be left alone from here on: the tracer does its last.
+    /// Ends control: the program has ended, or is to be left alone from now on.
     pub fn end_control(&self, exit: Exit) {
-        // Where the tracer has ended already, there is nobody to tell.
+        // The tracer may have ended already.
         let _ = match exit {
             Exit::Detached => ask(&self.commands, Tracer::detach),
             Exit::Code(_) | Exit::Signal(_) => ask(&self.commands, Tracer::finish),
@@ -53,14 +68,14 @@ impl LiveSide {
 }
 
 impl Session {
-    /// Has the tracer stop the program from here on.
+    /// Makes the tracer stop the program from now on.
     pub(crate) fn control(&mut self, live: LiveSide, hooks: Arc<SharedHooks>) {
         lock(&self.arming.armer).tell(hooks);
         self.stopper = Stopper::Tracer(live.commands.clone());
         self.live = Some(live);
     }
 
-    /// Writes down what the tracer has sent. Returns whether that was anything.
+    /// Logs what the tracer has sent. Returns whether there was anything.
     pub(super) fn take_journal(&mut self) -> store::Result<bool> {
         let Some(live) = &mut self.live else {
             return Ok(false);
@@ -79,24 +94,24 @@ impl Session {
         Ok(any)
     }
 
-    /// Returns who has asked for everything up to now to be made visible.
+    /// Returns the pending requests to make everything so far visible.
     pub(super) fn settling(&self) -> Vec<Sender<()>> {
         let live = self.live.as_ref();
         live.map_or_else(Vec::new, |live| live.settling.try_iter().collect())
     }
 
-    /// Tells the tracer that modules came or went, and waits until it has put its traps there.
+    /// Tells the tracer that modules were loaded or unloaded, and waits until it has set its traps there.
     pub(super) fn tell_modules(&self) {
         let Some(live) = &self.live else {
             return;
         };
         publish(&live.space, &self.arming.modules);
-        // The tracer may have ended: then nothing has to be put anywhere.
+        // If the tracer has ended, there are no traps to set.
         let _ = ask(&live.commands, |tracer| tracer.modules_changed());
     }
 }
 
-/// Makes known which modules are mapped now.
+/// Publishes the modules mapped now.
 pub(crate) fn publish(space: &RwLock<Arc<AddressSpace>>, modules: &Modules) {
     let mut space = space
         .write()
@@ -105,7 +120,7 @@ pub(crate) fn publish(space: &RwLock<Arc<AddressSpace>>, modules: &Modules) {
     *space = Arc::new(space_of(modules).with_hidden(hidden));
 }
 
-/// Returns the modules that are mapped now, as expressions see them.
+/// Returns the modules mapped now, for expressions.
 pub(crate) fn space_of(modules: &Modules) -> AddressSpace {
     let mapped = modules.loaded.iter().filter_map(|module| {
         Some(Mapped {

@@ -1,18 +1,27 @@
-//! What a recording's manifest says.
+//! Creates a recording's manifest.
 
 use std::{
+    ffi::OsString,
     fs, io,
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::{FileTypeExt, MetadataExt},
+    },
     path::{Path, PathBuf},
 };
 
 use agent::host::Host;
 use store::{
     format::FORMAT_VERSION,
-    manifest::{Host as Machine, Manifest, RecordingId, Settings},
+    manifest::{ByteBuf, Host as Machine, Launch, Manifest, OnFull, RecordingId, Settings, Stdin},
 };
 
 use super::program::Running;
-use crate::{Error, RecordOptions, Result, clock::Calibration};
+use crate::{
+    Captures, Error, RecordOptions, Result, SnapshotTimes, Target,
+    clock::Calibration,
+    live::{FirstProbes, Location},
+};
 
 pub(super) fn default_name(exe: &Path) -> PathBuf {
     exe.file_name()
@@ -20,7 +29,7 @@ pub(super) fn default_name(exe: &Path) -> PathBuf {
 }
 
 pub(super) fn manifest(
-    options: &RecordOptions,
+    (options, first): (&RecordOptions, Option<&FirstProbes>),
     target: &Running,
     host: Option<&dyn Host>,
     calibration: Calibration,
@@ -72,6 +81,131 @@ pub(super) fn manifest(
             filters: filters.collect(),
             keep_log: options.keep_log,
             captures: options.captures.names(),
+            no_aslr: options.surroundings.no_aslr,
+            log_writes: first.map_or_else(Vec::new, logged),
         },
+        launch: launch(options, first, target),
     })
+}
+
+/// The places whose writes are logged from the start.
+fn logged(first: &FirstProbes) -> Vec<String> {
+    let places = first.specs.iter().map(|spec| &spec.location);
+    let logged = places.filter(|location| matches!(location, Location::Logged(_)));
+    logged.map(ToString::to_string).collect()
+}
+
+/// What it takes to start the target once more.
+fn launch(
+    options: &RecordOptions,
+    first: Option<&FirstProbes>,
+    target: &Running,
+) -> Option<Launch> {
+    let Target::Spawn { argv } = &options.target else {
+        return None;
+    };
+    let of_process = |name: &str| format!("/proc/{}/{name}", target.pid);
+    let bytes = |text: OsString| ByteBuf::from(text.into_vec());
+    let cwd = fs::read_link(of_process("cwd")).ok()?;
+    // Before the program runs it is what it was started with.
+    let env = fs::read(of_process("environ")).ok()?;
+    let env = env.split(|byte| *byte == 0).filter(|pair| !pair.is_empty());
+    Some(Launch {
+        argv: argv.iter().cloned().map(bytes).collect(),
+        cwd: bytes(cwd.into_os_string()),
+        env: env.map(|pair| ByteBuf::from(pair.to_vec())).collect(),
+        stdin: stdin(target.pid),
+        options: words(options, first),
+    })
+}
+
+fn stdin(pid: i32) -> Stdin {
+    let open = PathBuf::from(format!("/proc/{pid}/fd/0"));
+    let (Ok(path), Ok(metadata)) = (fs::read_link(&open), fs::metadata(&open)) else {
+        return Stdin::Once;
+    };
+    let kind = metadata.file_type();
+    let position = fs::read_to_string(format!("/proc/{pid}/fdinfo/0")).unwrap_or_default();
+    let is_at_start = position
+        .lines()
+        .any(|line| line.split_whitespace().eq(["pos:", "0"]));
+    let is_there = fs::metadata(&path).is_ok_and(|found| found.ino() == metadata.ino());
+    let is_null = path == Path::new("/dev/null");
+    match () {
+        () if is_null || kind.is_file() && is_at_start && is_there => {
+            Stdin::File(ByteBuf::from(path.as_os_str().as_bytes().to_vec()))
+        }
+        () if kind.is_char_device() && path.starts_with("/dev") => Stdin::Terminal,
+        () => Stdin::Once,
+    }
+}
+
+/// The options of `record` that ask for the same recording.
+fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |all: &[&str]| words.extend(all.iter().map(|word| (*word).to_owned()));
+    for pattern in &options.include {
+        add(&["-f", pattern]);
+    }
+    for pattern in &options.exclude {
+        add(&["-x", pattern]);
+    }
+    if options.on_full == OnFull::Drop {
+        add(&["--on-full", "drop"]);
+    }
+    match options.snapshots {
+        SnapshotTimes::AtPauses => {}
+        SnapshotTimes::Never => add(&["--snapshot", "never"]),
+        SnapshotTimes::Every(time) => {
+            add(&["--snapshot", &format!("every={}s", time.as_secs_f64())]);
+        }
+        SnapshotTimes::EveryEvents(count) => {
+            add(&["--snapshot", &format!("every={count}events")]);
+        }
+    }
+    if options.keep_log {
+        add(&["--keep-log"]);
+    }
+    if options.surroundings.no_aslr {
+        add(&["--no-aslr"]);
+    }
+    let Captures {
+        registers,
+        stack_len,
+        texts,
+        pointees,
+        watches,
+    } = &options.captures;
+    if *registers {
+        add(&["--regs"]);
+    }
+    if *stack_len > 0 {
+        add(&["--stack", &stack_len.to_string()]);
+    }
+    if *texts {
+        add(&["--strings"]);
+    }
+    if *pointees {
+        add(&["--pointees"]);
+    }
+    for watch in watches {
+        add(&["--watch", watch]);
+    }
+    for spec in first.iter().flat_map(|first| &first.specs) {
+        let place = spec.location.to_string();
+        match (&spec.location, spec.action.message()) {
+            (Location::Logged(_), _) => add(&["--log-writes", &place]),
+            (_, Some(message)) => {
+                add(&["--logpoint", &place, message.source()]);
+                if let Some(condition) = spec.condition_text() {
+                    add(&["--condition", &condition]);
+                }
+            }
+            (_, None) => {}
+        }
+    }
+    if first.is_some_and(|first| first.pending) {
+        add(&["--pending"]);
+    }
+    words
 }

@@ -29,7 +29,7 @@ pub(crate) struct Running {
     /// It waits at its entry point (spawned), or ended before it got there.
     pub parked: Option<spawn::Parked>,
     pub spawned: bool,
-    /// It ended before it got to its entry point.
+    /// It ended before it reached its entry point.
     pub ended_early: bool,
     /// A child that was never let go is killed.
     pub kill_on_drop: bool,
@@ -42,7 +42,7 @@ impl Running {
                 let exe = parked.exe.clone();
                 (parked.pid, exe.clone(), way_into(&exe)?, Some(parked))
             }
-            // Nothing is brought into it.
+            // Nothing is loaded into it.
             spawn::Started::Ended(pid) => (pid, PathBuf::from(&argv[0]), Way::Loader, None),
         };
         Ok(Self {
@@ -53,7 +53,8 @@ impl Running {
                 .iter()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
-            cwd: std::env::current_dir()
+            cwd: fs::read_link(format!("/proc/{pid}/cwd"))
+                .or_else(|_| std::env::current_dir())
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned(),
@@ -65,13 +66,14 @@ impl Running {
         })
     }
 
-    /// Tells whether musl's dynamic linker has started it.
+    /// Returns whether musl's dynamic linker started it.
     pub fn has_musl(&self) -> bool {
         let module = Module::open(&self.exe);
         module.is_ok_and(|module| module.interp().is_some_and(|path| path.contains("ld-musl")))
     }
 
-    /// Returns what a recording is named after: what was started (a script, not its interpreter), or what runs.
+    /// Returns the path to name a recording after: the started program (a script, not its interpreter), or the
+    /// executable.
     pub fn named_after(&self) -> &Path {
         match self.argv.first() {
             Some(program) if self.spawned => Path::new(program),
@@ -108,7 +110,7 @@ impl Running {
             .with_hint("start it with hindsight record or hindsight start");
             return Err(Error::Attach { pid, reason });
         }
-        // Nothing is to be brought in that would wait for a thread which somebody else holds.
+        // Loading the runtime would wait for a thread that another tracer holds.
         if let Some(tracer) = procfs::tracer(pid, pid) {
             let tracer = procfs::thread_group(tracer).unwrap_or(tracer);
             let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
@@ -149,13 +151,13 @@ impl Drop for Running {
     }
 }
 
-/// How long a process that is being killed may take to end.
+/// Time limit for a process that is being killed to end.
 const DYING: Duration = Duration::from_millis(200);
-/// The same, where we know of a signal.
+/// The same if we have received a signal.
 const DYING_BY_SIGNAL: Duration = Duration::from_secs(2);
 
 impl Running {
-    /// Says why what was tried with the program failed: a signal may have ended it meanwhile, Ctrl-C's mostly.
+    /// Explains a failed operation on the program: a signal, usually that of Ctrl-C, may have ended it.
     pub fn why_failed(&self, error: Error) -> Error {
         let patience = match self.pass_on_signal() {
             true => DYING_BY_SIGNAL,
@@ -170,8 +172,9 @@ impl Running {
         }
     }
 
-    /// Sends a program that has not run yet the signal that has reached us, if one has. From the terminal it may have got it too:
-    /// then it has ended, or ignores it. But there may have been no program then, or another tracer took it.
+    /// Passes a signal that we have received on to a program that has not run yet. It may have received the terminal's
+    /// signal too, and has then ended or ignores it. But it may not have existed at that time, or another tracer took
+    /// the signal.
     pub fn pass_on_signal(&self) -> bool {
         let signal = signals::received().filter(|_| self.spawned);
         if let Some(signal) = signal {
@@ -181,7 +184,7 @@ impl Running {
     }
 }
 
-/// Refuses what cannot be recorded, before anything of it runs. Returns how the runtime gets into the rest.
+/// Refuses a program that cannot be recorded before any of it runs. Returns how the runtime gets into it otherwise.
 pub(super) fn way_into(exe: &Path) -> Result<Way> {
     let refuse = |reason: Diagnostic| Error::Unsupported {
         path: exe.to_owned(),
@@ -199,7 +202,7 @@ pub(super) fn way_into(exe: &Path) -> Result<Way> {
     Way::of(&module).map_err(refuse)
 }
 
-/// Refuses what is mapped with an executable.
+/// Refuses a program because of a library mapped with it.
 pub(super) fn check_mapped(exe: &Path, maps: &Maps) -> Result<()> {
     sanitizers::mapped(maps).map_or(Ok(()), |sanitizer| Err(has_sanitizer(exe, sanitizer)))
 }
@@ -214,10 +217,10 @@ fn has_sanitizer(exe: &Path, sanitizer: &str) -> Error {
     }
 }
 
-/// Tells whether Frida is likely to be needed for what is to be started, so that it can be started meanwhile.
+/// Returns whether Frida will probably be needed for a program, so that it can be started in parallel.
 pub(super) fn may_need_frida(program: &OsStr) -> bool {
     let found = spawn::find_in_path(program).and_then(|path| Module::open(path).ok());
-    // A script's interpreter is known once the kernel has found it.
+    // A script's interpreter is known only once the kernel has found it.
     found.is_none_or(|module| Way::of(&module) == Ok(Way::Frida))
 }
 
@@ -225,7 +228,7 @@ pub(super) fn read_maps(pid: i32) -> Result<Maps> {
     Maps::read(pid).map_err(Error::system("read what the program has mapped"))
 }
 
-/// The library to load: a copy of its own for a process that an earlier recording left it in.
+/// Returns the library to load: a separate copy if an earlier recording left the library in the process.
 pub(super) fn runtime_for(pid: i32, way: Way) -> Result<PathBuf> {
     let library = match way {
         Way::Frida => runtime::LIBRARY,

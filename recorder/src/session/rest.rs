@@ -1,8 +1,8 @@
-//! How long the recorder sleeps between two looks into the rings.
+//! Decides how long the recorder sleeps between two passes over the rings.
 //!
-//! The longer nothing was there, the longer. Whoever has something for it ends a long sleep: the program's threads before a ring is
-//! full and when they wait for an answer, the tracer with each event. Short ones end by themselves, so that nobody has to make a
-//! system call while the program is busy.
+//! The longer the rings have been empty, the longer the sleep. A long sleep can be ended: by the program's threads
+//! before a ring is full and when they wait for an answer, and by the tracer with each event. Short sleeps time out, so
+//! that no thread has to make a system call while the program is busy.
 
 use std::{
     thread,
@@ -13,48 +13,46 @@ use agent::shared::Shared;
 
 use crate::process::status::may_sleep;
 
-/// The first sleep after something was there.
+/// The first sleep after a pass that found something.
 const SHORTEST: Duration = Duration::from_micros(20);
-/// Longer sleeps can be ended.
+/// Longer sleeps can be ended early.
 const SHORT: Duration = Duration::from_millis(1);
-/// The longest sleep while the program may write: what it writes can be read so much later.
+/// Maximum sleep while the program may write, and thus the delay until its records can be read.
 const LONGEST: Duration = Duration::from_millis(50);
-/// The same once nothing was written for [`QUIET`].
+/// Maximum sleep once nothing was written for [`QUIET`].
 const LONGEST_QUIET: Duration = Duration::from_millis(250);
-/// The longest sleep where the program's threads cannot end it and wait for room, once nothing was written for [`QUIET`].
+/// Maximum sleep if the program's threads cannot end it and wait for room, once nothing was written for [`QUIET`].
 const LONGEST_ALONE: Duration = Duration::from_millis(10);
 const QUIET: Duration = Duration::from_secs(2);
-/// How long it is believed that no thread is in a sandbox.
+/// How long the answer that no thread is in a sandbox stays valid.
 const BELIEVED: Duration = Duration::from_secs(5);
 
-/// What a look has found.
+/// What a pass has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Found {
     Nothing,
-    /// Something that is dealt with; it says nothing of what comes.
+    /// Something that was handled and says nothing about what follows.
     Something,
-    /// Records.
     Records,
 }
 
-/// What bounds a sleep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// Something is to be done then.
+    /// Something is due after this time.
     pub at_most: Option<Duration>,
     /// No thread of the program runs.
     pub is_standing: bool,
-    /// Threads wait where there is no room.
+    /// Threads wait if there is no room.
     pub may_wait: bool,
-    /// Threads may be in a sandbox although nothing tells.
+    /// Threads may be in a sandbox without any sign of it.
     pub is_opaque: bool,
 }
 
-/// When to look again.
+/// Decides when the next pass is due.
 pub(super) struct Rest<'a> {
     shared: &'a Shared,
     pid: i32,
-    /// The next sleep, if nothing is found before.
+    /// The next sleep, unless something is found before.
     pause: Duration,
     wrote: Instant,
     is_woken_by_program: bool,
@@ -73,7 +71,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// To be called before each look: what comes after it ends the sleep.
+    /// Must be called before each pass: anything that comes after this call ends the sleep.
     pub fn before_look(&mut self, bounds: Bounds) {
         if self.pause > SHORT {
             self.is_woken_by_program = !bounds.is_opaque && self.is_outside_of_sandboxes();
@@ -114,7 +112,7 @@ impl<'a> Rest<'a> {
         };
     }
 
-    /// Where a burst would be lost, the rings are looked at as often as ever.
+    /// Returns the maximum sleep. If a burst would be lost, the rings are checked as often as ever.
     fn longest(&self, bounds: Bounds) -> Duration {
         let is_quiet = self.wrote.elapsed() > QUIET;
         let is_woken = self.is_woken_by_program || bounds.is_standing;
@@ -126,7 +124,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// Tells whether all threads that have a ring may make any system call, as far as is known.
+    /// Returns whether all threads that have a ring may make any system call, as far as known.
     fn is_outside_of_sandboxes(&mut self) -> bool {
         if self.asked.is_some_and(|asked| asked.elapsed() < BELIEVED) {
             return self.is_woken_by_program;

@@ -1,4 +1,4 @@
-//! Where the runtime's code is in the program, as far as the recorder has to know it.
+//! Addresses of the runtime's code in the program that the recorder needs.
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ pub(super) struct RuntimeCode {
     pub leave: ReturnTrampoline,
     /// Where the stubs lead.
     pub enter: [EnterCode; 2],
-    /// What a program that we have started runs first.
+    /// The first instruction that a program started by us runs.
     pub first_instruction: Option<u64>,
 }
 
 impl RuntimeCode {
-    /// Looks into the library at `path`, which is mapped at `base`. In one that cannot be read nothing is found.
+    /// Finds them in the library at `path`, which is mapped at `base`. In a library that cannot be read there are none.
     pub fn of(path: &Path, base: u64) -> Self {
         let Ok(library) = Module::open(path) else {
             return Self::default();

@@ -1,5 +1,5 @@
-//! Tells threads whether the program is in a sandbox, where it can enter one unseen by the runtime. A thread that asks waits: it may
-//! be that the filter allows it no system call of ours.
+//! Tells threads whether the program is in a sandbox, if it can enter one unseen by the runtime. A thread that asks
+//! waits: the filter may allow it none of our system calls.
 
 use agent::shared::{Sandbox, Shared};
 use store::control::Control;
@@ -12,17 +12,17 @@ use crate::{
     process::status::Seccomp,
 };
 
-/// By these a program enters a sandbox.
+/// Functions through which a program enters a sandbox.
 const WAYS_IN: [&str; 2] = ["prctl", "syscall"];
 
-/// Has threads ask if the code of `modules` can enter a sandbox by itself.
+/// Makes threads ask if the code of `modules` can enter a sandbox by itself.
 pub(super) fn watch_code(shared: &Shared, modules: &[LoadedModule]) {
     if modules.iter().any(makes_system_calls) {
         shared.ask_about_sandbox();
     }
 }
 
-/// Has threads ask if not every function is to be replaced by which a program enters a sandbox.
+/// Makes threads ask unless every function through which a program enters a sandbox is replaced.
 pub(super) fn watch_replaced(shared: &Shared, prepared: &[Prepared]) {
     let is_replaced = |name: &str| prepared.iter().any(|prepared| prepared.replaces(name));
     if !WAYS_IN.iter().all(|name| is_replaced(name)) {
@@ -31,7 +31,7 @@ pub(super) fn watch_replaced(shared: &Shared, prepared: &[Prepared]) {
 }
 
 impl Session {
-    /// Has threads ask if modules that were loaded just now can enter a sandbox by themselves.
+    /// Makes threads ask if newly loaded modules can enter a sandbox by themselves.
     pub(super) fn watch_sandbox_of(&self, added: &[u32]) {
         let mut modules = added
             .iter()
@@ -46,7 +46,7 @@ impl Session {
         let Some(asked) = self.shared.sandbox_asked() else {
             return Ok(());
         };
-        // What it had when it was brought in did not keep that from being done.
+        // The restrictions at load time did not prevent loading.
         let now = Seccomp::of(self.target.pid);
         let found = match now {
             now if now <= self.so_far.had_seccomp => None,

@@ -1,5 +1,5 @@
-//! Finds sanitizers that lay out the whole address space, so that there is no room for shadows. Each of the signs that a
-//! program has one is enough: a symbol, a library that is loaded with it, and, where symbols were stripped, a text.
+//! Finds sanitizers that lay out the whole address space, so that there is no room for shadows. Any of these signs is
+//! enough: a symbol, a library that is loaded with it, and, if symbols were stripped, a string.
 
 use debuginfo::Module;
 
@@ -9,9 +9,9 @@ struct Sanitizer {
     name: &'static str,
     /// One of its functions.
     symbol: &'static str,
-    /// How the names of its libraries begin.
+    /// Prefixes of its libraries' names.
     libraries: [&'static str; 2],
-    /// A text that nothing else has.
+    /// A string that occurs only in it.
     text: &'static str,
 }
 
@@ -35,10 +35,10 @@ const COLLIDING: [Sanitizer; 3] = [
         text: "WARNING: DataFlowSanitizer: call to uninstrumented function",
     },
 ];
-/// All of their texts have this.
+/// Part of all these strings.
 const COMMON: &[u8] = b"Sanitizer";
 
-/// Returns the name of the sanitizer that an executable has.
+/// Returns the name of the sanitizer linked into an executable.
 pub(super) fn of_program(module: &Module) -> Option<&'static str> {
     let mut all = COLLIDING.iter();
     let found = all.find(|sanitizer| module.address_of(sanitizer.symbol).is_some());
@@ -48,7 +48,7 @@ pub(super) fn of_program(module: &Module) -> Option<&'static str> {
         .map(|sanitizer| sanitizer.name)
 }
 
-/// Returns the name of the sanitizer that is mapped as a library.
+/// Returns the name of the sanitizer mapped as a library.
 pub(super) fn mapped(maps: &Maps) -> Option<&'static str> {
     let names = maps.mappings.iter();
     let names = names.filter_map(|mapping| mapping.path.rsplit('/').next());

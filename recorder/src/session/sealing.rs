@@ -1,4 +1,4 @@
-//! The thread that seals while the program runs, where a core is idle.
+//! The thread that seals while the program runs, if a core is idle.
 
 use std::{
     io,
@@ -17,19 +17,19 @@ use std::{
 use store::seal::{Progress, SealOptions, Sealer};
 
 const STEP_EVENTS: u64 = 1 << 18;
-/// Bytes of log that may wait for an idle core. With more, sealing takes its share of the busy ones: 20 million calls
-/// in a row fit, a program that never rests does not fill the disk with what could be a twentieth of its size.
+/// Bytes of log that may wait for an idle core. With more, sealing competes for the busy ones. 20 million calls in a
+/// row fit; a program that never rests does not fill the disk with what could be a twentieth of its size.
 const MUCH_BYTES: u64 = 4 << 30;
 const LITTLE_BYTES: u64 = 1 << 30;
 
-/// While the program floods the log: how long sealing rests between two looks at how much waits.
+/// While the program floods the log: the pause of sealing between two checks of how much waits.
 const REST: Duration = Duration::from_millis(100);
-/// How much of the log is awaited at once: sealing little costs nearly as much as sealing much.
+/// How long to gather log before sealing it: sealing little costs nearly as much as sealing much.
 const GATHERING: Duration = Duration::from_millis(20);
-/// Events of such a look.
+/// Number of events to seal in such a check.
 const LOOK_EVENTS: u64 = 1;
 
-/// What the sealing thread is told.
+/// Requests to the sealing thread.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     stop: AtomicBool,
@@ -40,18 +40,18 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// The end.
+    /// Ends sealing.
     pub fn stop(&self) {
         self.stop.store(true, Release);
         self.tell();
     }
 
-    /// Says whether the disk and the memory's bandwidth are needed for the log.
+    /// Sets whether the disk and the memory bandwidth are needed for the log.
     pub fn set_rest(&self, rest: bool) {
         self.rest.store(rest, Release);
     }
 
-    /// There may be something to seal.
+    /// Notes that there may be something to seal.
     pub fn log_has_grown(&self) {
         if !self.has_grown.swap(true, SeqCst) {
             self.tell();
@@ -81,7 +81,7 @@ impl Wanted {
     }
 }
 
-/// Seals as the log grows: where a core is idle, and anyway when much waits.
+/// Seals as the log grows: if a core is idle, and in any case when much waits.
 pub(super) fn seal_in_background(
     recording: &store::Recording,
     options: SealOptions,
@@ -89,7 +89,7 @@ pub(super) fn seal_in_background(
 ) -> store::Result<Sealer> {
     let mut sealer = Sealer::own(recording, options)?;
     while !wanted.stop.load(Acquire) {
-        // A thread that has given its priority up does not get it back.
+        // A thread that has lowered its priority cannot raise it again.
         thread::scope(|scope| {
             let idle = scope.spawn(|| {
                 yield_to_others();
@@ -119,7 +119,7 @@ fn seal_while(
     }
 }
 
-/// Seals some of what waits, or rests when asked to. Returns how many bytes of log wait.
+/// Seals some of what waits, or rests on request. Returns how many bytes of log wait.
 fn seal_step(sealer: &mut Sealer, wanted: &Wanted) -> store::Result<u64> {
     let rest = wanted.rest.load(Acquire);
     let progress = sealer.step(if rest { LOOK_EVENTS } else { STEP_EVENTS })?;
@@ -136,10 +136,10 @@ fn waiting(progress: &Progress) -> u64 {
     progress.bytes_total.saturating_sub(progress.bytes_done)
 }
 
-/// Lets this thread run only where a core has nothing else to do (sched(7), SCHED_IDLE).
+/// Makes this thread run only on an otherwise idle core (sched(7), SCHED_IDLE).
 fn yield_to_others() {
     let none = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter is ours; without the right to change it, the priority stays as it was.
+    // SAFETY: the parameter is ours. Without the right to change it, the priority stays as it was.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &none) };
 }
 

@@ -1,4 +1,4 @@
-//! Who stops the program to have it patched: a thread made for the moment, or the tracer of a live session.
+//! Stops the program to have it patched: in a temporary thread, or through the tracer of a live session.
 
 use std::{
     thread,
@@ -10,12 +10,11 @@ use crate::{
     stop::{StopError, StoppedProcess, while_stopped},
 };
 
-/// A way to stop the program.
 #[derive(Clone)]
 pub(crate) enum Stopper {
-    /// Threads are seized for the moment.
+    /// Threads are seized temporarily.
     Moment,
-    /// They are the tracer's anyway.
+    /// The tracer holds the threads anyway.
     Tracer(Commands),
 }
 
@@ -23,7 +22,7 @@ impl Stopper {
     /// Runs `work` while no thread of `pid` runs.
     ///
     /// # Errors
-    /// When the program does not stop.
+    /// If the program does not stop.
     pub fn while_stopped<R: Send + 'static>(
         &self,
         pid: i32,
@@ -37,8 +36,8 @@ impl Stopper {
         }
     }
 
-    /// As [`while_stopped`](Self::while_stopped), as soon as Frida has let go of the program, which it does after it
-    /// says so. `again` makes the work to be done, should it have to be tried again.
+    /// As [`while_stopped`](Self::while_stopped), as soon as Frida has detached from the program, which happens after
+    /// it says so. `again` makes the work for each attempt.
     pub fn after_frida<R: Send + 'static, W>(
         &self,
         pid: i32,

@@ -1,5 +1,5 @@
-//! Which pages of a process the kernel has: /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst), and how many.
-//! Terabytes that were reserved and hardly touched are passed over where the kernel can find pages itself.
+//! Queries which pages of a process exist, and how many: /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst).
+//! Terabytes of reserved and mostly untouched memory are skipped if the kernel can find pages itself.
 
 use std::{
     fs::{self, File},
@@ -10,9 +10,9 @@ use std::{
 
 use store::memory::PAGE_LEN;
 
-/// In an entry: the page is in memory, or in swap.
+/// In an entry: the page is in memory or in swap.
 pub(super) const HAS_PAGE: u64 = 0b11 << 62;
-/// There too: the page is one of a file, or shared; a private page of a file's mapping that was written to is neither.
+/// In an entry: the page belongs to a file, or is shared. A written private page of a file mapping is neither.
 pub(super) const IS_OF_FILE: u64 = 1 << 61;
 
 /// Categories of pages: in memory, in swap.
@@ -47,7 +47,7 @@ struct PageRegion {
     categories: u64,
 }
 
-/// Returns what the kernel says of `count` pages from `page` on.
+/// Returns the entries of `count` pages starting at `page`.
 pub(super) fn entries(pagemap: &File, page: u64, count: usize) -> io::Result<Vec<u64>> {
     let mut bytes = vec![0; count * 8];
     pagemap.read_exact_at(&mut bytes, page / PAGE_LEN * 8)?;
@@ -56,12 +56,12 @@ pub(super) fn entries(pagemap: &File, page: u64, count: usize) -> io::Result<Vec
     Ok(entries.iter().map(entry).collect())
 }
 
-/// Tells whether this kernel finds pages itself: Linux does since 6.7.
+/// Returns whether this kernel finds pages itself, as Linux does since 6.7.
 pub(super) fn can_find_pages(pagemap: &File) -> bool {
     first_page(pagemap, 0..0).is_ok()
 }
 
-/// Returns the first page of a range that the process of `pagemap` (its /proc/PID/pagemap) has.
+/// Returns the first existing page in a range. `pagemap` is the /proc/PID/pagemap of the process.
 pub(super) fn first_page(pagemap: &File, range: Range<u64>) -> io::Result<Option<u64>> {
     let mut found = PageRegion::default();
     let mut arg = ScanArg {
@@ -84,7 +84,7 @@ pub(super) fn first_page(pagemap: &File, range: Range<u64>) -> io::Result<Option
     }
 }
 
-/// Returns how many bytes of memory the process has for itself: neither files' nor our rings'.
+/// Returns how many bytes of private memory the process has in core, excluding files and our rings.
 pub(crate) fn resident(pid: i32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/statm"))?;
     let mut pages = text.split(' ').skip(1).map(|word| word.parse().ok());
@@ -105,7 +105,7 @@ mod tests {
 
     const PAGE: usize = 4096;
 
-    /// The only test of the call itself; older kernels refuse it, and then say so at once.
+    /// The only test of the call itself. Older kernels refuse it, and do so at once.
     #[test]
     fn pages_of_a_terabyte_are_found_one_after_the_other() {
         let pagemap = File::open("/proc/self/pagemap").unwrap();
@@ -140,12 +140,12 @@ mod tests {
                 Err(error) => break Err(error),
             }
         };
-        // SAFETY: mapped above, and nobody has a pointer into it.
+        // SAFETY: mapped above, and nothing points into it.
         unsafe { libc::munmap(base, len) };
         match scanned {
             Ok(()) => {
                 let expected = touched.map(|offset| start + offset as u64);
-                // Huge pages are there as a whole.
+                // Huge pages exist as a whole.
                 let of_touched = |page: &&u64| expected.contains(page);
                 assert_eq!(found.iter().filter(of_touched).count(), 3, "{found:x?}");
                 assert!(found.len() <= 3 * 512, "{}", found.len());

@@ -1,6 +1,6 @@
 //! Makes a thread of a stopped process run something for us: one system call, or code of ours up to a trap.
 //!
-//! The thread is then as it was, and signals that came meanwhile are delivered when it is let go.
+//! Afterwards the thread is restored. Signals that arrived meanwhile are delivered when it is let go.
 
 use std::{io, thread, time::Duration};
 
@@ -9,15 +9,15 @@ use libc::siginfo_t;
 use super::stopped::Thread;
 use super::{Registers, StopError, StoppedProcess, procfs, ptrace};
 
-/// Looks at a thread that runs before sleeping between them.
+/// Number of polls of a running thread before sleeping between them.
 const EAGER_LOOKS: u32 = 1000;
 const PAUSE: Duration = Duration::from_micros(50);
 
 impl StoppedProcess {
-    /// Makes thread `tid` make a system call, by the `syscall` instruction at `at`. Returns what the kernel returned.
+    /// Makes thread `tid` execute a system call through the `syscall` instruction at `at`. Returns the kernel's result.
     ///
     /// # Errors
-    /// When the thread is none that is stopped, or was killed.
+    /// If the thread is not stopped, or was killed.
     pub(crate) fn system_call(
         &mut self,
         tid: i32,
@@ -38,8 +38,8 @@ impl StoppedProcess {
         Ok(now.rax)
     }
 
-    /// Makes thread `tid` run the code at `start`, which ends in a trap right behind a call: with `argument` as its first,
-    /// on the stack that ends at `stack_end`. Returns rax.
+    /// Makes thread `tid` run the code at `start`, which ends in a trap right after a call. The code gets `argument` as
+    /// its first argument, and the stack that ends at `stack_end`. Returns rax.
     ///
     /// # Errors
     /// As [`system_call`](StoppedProcess::system_call).
@@ -108,7 +108,7 @@ impl StoppedProcess {
     }
 }
 
-/// Bytes of `call rel32`.
+/// Length of `call rel32`.
 const CALL_BYTES: u64 = 5;
 const DIRECTION: u64 = 1 << 10;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// What went wrong; [`StopError::hint`] names what to do about it where something can be done.
+/// The error; [`StopError::hint`] gives the next step if there is one.
 #[derive(Debug, Error)]
 pub enum StopError {
     #[error("there is no process {pid}")]
@@ -75,7 +75,7 @@ pub enum StopError {
 }
 
 impl StopError {
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {

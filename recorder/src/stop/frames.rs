@@ -1,8 +1,8 @@
-//! Finds the places on a stack where the kernel keeps the instruction pointer of code that a signal interrupted.
+//! Finds the places on a stack where the kernel has saved the instruction pointer of code that a signal interrupted.
 //!
-//! The kernel saves the registers of interrupted code on the stack that the handler runs on, in a fixed layout, ending
-//! with `rip`, flags and segment selectors. The selectors of 64-bit user code are constants, which makes such a place
-//! recognisable without unwinding. What merely looks like one is only of interest to a caller who expects its `rip`.
+//! The kernel saves the registers of interrupted code on the handler's stack, in a fixed layout that ends with `rip`,
+//! flags and segment selectors. The selectors of 64-bit user code are constants, so such a place can be recognised
+//! without unwinding. A false match matters only to a caller that expects its `rip`.
 
 /// Selectors `cs` and `ss` of 64-bit code, as saved in one word (cs, gs, fs, ss of 16 bits each).
 const SELECTORS: u64 = 0x002b_0000_0000_0033;
@@ -13,7 +13,7 @@ const POSSIBLE_FLAGS: u64 = 0x25_4fd7;
 /// An instruction pointer that a signal handler will return to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Interrupted {
-    /// Where it is kept.
+    /// Address of the saved value.
     pub(crate) slot: u64,
     pub(crate) rip: u64,
 }

@@ -1,7 +1,7 @@
-//! Reads and writes the memory of a stopped process, read-only text included.
+//! Reads and writes the memory of a stopped process, including read-only text.
 //!
-//! `/proc/PID/mem` does it in one call of any length. Kernels built to forbid it to write where the program could not
-//! still allow ptrace to, word by word; so that is the second try.
+//! `/proc/PID/mem` transfers any length in one call. Kernels built to deny it writes to memory that the program cannot
+//! write still allow ptrace to write, word by word; so that is the fallback.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,11 +10,11 @@ use std::os::unix::fs::FileExt;
 use super::StopError;
 use super::ptrace;
 
-/// Reads up to `len` bytes of a process's memory file, fewer where what is mapped ends.
+/// Reads up to `len` bytes of a process's memory file, fewer if the mapped memory ends before.
 pub(crate) fn read_up_to(file: &File, address: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     let mut filled = 0;
-    // Offsets of files are signed.
+    // File offsets are signed.
     while filled < len && address <= i64::MAX as u64 {
         match file.read_at(&mut bytes[filled..], address + filled as u64) {
             Ok(0) | Err(_) => break,
@@ -31,7 +31,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Opens the memory of `pid` by way of its live thread `tid`: a leader that has ended has none.
+    /// Opens the memory of `pid` through its live thread `tid`: a leader that has ended has none.
     pub(super) fn open(pid: i32, tid: i32) -> Result<Memory, StopError> {
         let path = format!("/proc/{pid}/task/{tid}/mem");
         let opened = OpenOptions::new().read(true).write(true).open(&path);
@@ -49,12 +49,12 @@ impl Memory {
             .map_err(|source| self.error("read", address, len, source))
     }
 
-    /// Reads up to `len` bytes, fewer where what is mapped ends.
+    /// Reads up to `len` bytes, fewer if the mapped memory ends before.
     pub(super) fn read_up_to(&self, address: u64, len: usize) -> Vec<u8> {
         read_up_to(&self.file, address, len)
     }
 
-    /// Writes through `tid`, a stopped thread, if the file does not allow it.
+    /// Writes through the stopped thread `tid` if the file does not allow it.
     pub(super) fn write(&self, tid: i32, address: u64, bytes: &[u8]) -> Result<(), StopError> {
         self.file
             .write_all_at(bytes, address)
@@ -79,7 +79,7 @@ impl Memory {
     }
 }
 
-/// Writes whole aligned words; the bytes around `bytes` keep their value, as nothing else runs.
+/// Writes whole aligned words. The bytes around `bytes` keep their value, since nothing else runs.
 fn poke_all(tid: i32, address: u64, bytes: &[u8]) -> io::Result<()> {
     let end = address + bytes.len() as u64;
     let mut word_at = address & !7;

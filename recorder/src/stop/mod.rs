@@ -1,16 +1,17 @@
-//! Stops every thread of a process for a moment, to change its code or move its threads, and lets them go as they were.
+//! Stops every thread of a process briefly to change its code or move its threads, and lets them go unchanged.
 //!
-//! The promise: when [`while_stopped`] returns, however it returns, no thread of the target is stopped by us, no signal
-//! was lost, and no system call failed that would not have failed otherwise. A process that was job-control stopped
-//! before (SIGSTOP) stays so; one that got SIGCONT meanwhile runs.
+//! Guarantee: when [`while_stopped`] returns, in whatever way, no thread of the target is stopped by us, no signal was
+//! lost, and no system call failed that would not have failed otherwise. A process that was job-control stopped before
+//! (SIGSTOP) stays stopped; if it got SIGCONT meanwhile, it runs.
 //!
-//! How: each thread is seized and interrupted with ptrace. A ptrace relation belongs to one thread of the tracer, and
-//! when that thread ends, the kernel dissolves the relation, whatever state the other side is in. So each stop is made
-//! by a thread of its own: that also lets go what could not be stopped, and what a crash of ours would leave behind.
+//! Method: each thread is seized and interrupted with ptrace. A ptrace relation belongs to one thread of the tracer.
+//! When that thread ends, the kernel dissolves the relation, whatever state the tracee is in. So each stop is made by a
+//! thread of its own: its end also lets go of threads that could not be stopped, and of those that a crash of ours
+//! would leave behind.
 //!
 //! wait(2) is not used to learn of stops: if the target is our child, another thread of ours that waits for it would
-//! take them away. For the same reason, who waits for a child that may be stopped must use a pidfd and poll(2), or be
-//! ready to be told of stops: the kernel reports them to any waiter of the tracer's process. SIGCHLD may arrive too.
+//! consume them. For the same reason, code that waits for a child that may be stopped must use a pidfd and poll(2), or
+//! be ready for stops: the kernel reports them to any waiter in the tracer's process. SIGCHLD may arrive too.
 //!
 //! Not stopped: other processes that share the target's memory (a vfork child before its exec; its parent thread cannot
 //! be stopped before that either, so the stop waits for it, or is refused).
@@ -28,5 +29,5 @@ pub use error::StopError;
 pub(crate) use frames::interrupted;
 pub use stopped::{StoppedProcess, while_stopped};
 
-/// General registers of a stopped thread, as the kernel's `struct user_regs_struct` names them.
+/// General registers of a stopped thread, named as in the kernel's `struct user_regs_struct`.
 pub type Registers = libc::user_regs_struct;

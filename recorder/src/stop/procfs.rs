@@ -1,9 +1,9 @@
-//! What /proc tells about the threads of a process.
+//! Reads information about the threads of a process from /proc.
 
 use std::fs;
 use std::io;
 
-/// The thread ids of `pid`, as far as one reading of the directory saw them.
+/// Returns the thread ids of `pid`, as far as one reading of the directory saw them.
 pub(crate) fn tasks(pid: i32) -> io::Result<Vec<i32>> {
     let mut tids = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -17,7 +17,7 @@ pub(crate) fn tasks(pid: i32) -> io::Result<Vec<i32>> {
     Ok(tids)
 }
 
-/// The state letter of a thread (R, S, D, T, t, Z, ...); None if it does not exist.
+/// Returns the state letter of a thread (R, S, D, T, t, Z, ...); `None` if it does not exist.
 pub(crate) fn state(pid: i32, tid: i32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
     // The name before the state is in parentheses and may itself contain any character.
@@ -25,32 +25,32 @@ pub(crate) fn state(pid: i32, tid: i32) -> Option<char> {
     after_name.trim_start().chars().next()
 }
 
-/// Whether a thread in this state has ended.
+/// Returns whether a thread in this state has ended.
 pub(crate) fn is_dead(state: Option<char>) -> bool {
     matches!(state, None | Some('Z' | 'X' | 'x'))
 }
 
-/// Whether a thread is about to be killed: the end of the whole process has begun.
+/// Returns whether a thread is about to be killed: the end of the whole process has begun.
 pub(crate) fn is_being_killed(pid: i32, tid: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).unwrap_or_default();
     let pending = field(&status, "SigPnd:").and_then(|mask| u64::from_str_radix(mask, 16).ok());
     pending.is_none_or(|mask| mask & 1 << (libc::SIGKILL - 1) != 0)
 }
 
-/// The process that traces thread `tid` of `pid`; None if nobody does.
+/// Returns the thread that traces thread `tid` of `pid`; `None` if there is none.
 pub(crate) fn tracer(pid: i32, tid: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
     let tracer: i32 = field(&status, "TracerPid:")?.parse().ok()?;
     (tracer != 0).then_some(tracer)
 }
 
-/// The process that thread `tid` belongs to.
+/// Returns the process of thread `tid`.
 pub(crate) fn thread_group(tid: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     field(&status, "Tgid:")?.parse().ok()
 }
 
-/// The effective user of a process.
+/// Returns the effective user of a process.
 pub(crate) fn user(pid: i32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     field(&status, "Uid:")?
@@ -60,13 +60,13 @@ pub(crate) fn user(pid: i32) -> Option<u32> {
         .ok()
 }
 
-/// The name of a process, or `?`.
+/// Returns the name of a process, or `?`.
 pub(crate) fn name(pid: i32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm"))
         .map_or_else(|_| "?".to_owned(), |name| name.trim_end().to_owned())
 }
 
-/// Yama's setting; None where the kernel has no Yama.
+/// Returns Yama's setting; `None` if the kernel has no Yama.
 pub(crate) fn ptrace_scope() -> Option<u32> {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
     scope.trim().parse().ok()

@@ -1,5 +1,5 @@
-//! The few ptrace requests that are needed, each as a safe function. A thread that is not traced by the calling thread,
-//! or not stopped, gives ESRCH: nothing here can harm another process than one we are allowed to trace.
+//! The few ptrace requests that are needed, each as a safe function. A thread that is not stopped, or not traced by the
+//! calling thread, gives ESRCH: nothing here can harm a process that we are not allowed to trace.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -18,12 +18,12 @@ pub(crate) fn interrupt(tid: i32) -> Result<()> {
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)
 }
 
-/// Lets `tid` go, with signal `signal` (0 = none) delivered to it if it stopped for one.
+/// Detaches from `tid`, and delivers signal `signal` (0 = none) to it if it is in signal-delivery-stop.
 pub(crate) fn detach(tid: i32, signal: i32) -> Result<()> {
     request(libc::PTRACE_DETACH, tid, 0, signal as usize)
 }
 
-/// Returns what `tid` stopped for. ESRCH while it runs.
+/// Returns the siginfo of the stop of `tid`. ESRCH while it runs.
 pub(crate) fn stop_info(tid: i32) -> Result<siginfo_t> {
     let mut info = MaybeUninit::<siginfo_t>::zeroed();
     request(libc::PTRACE_GETSIGINFO, tid, 0, info.as_mut_ptr() as usize)?;
@@ -31,13 +31,14 @@ pub(crate) fn stop_info(tid: i32) -> Result<siginfo_t> {
     Ok(unsafe { info.assume_init() })
 }
 
-/// Sets what comes with the signal that `tid` gets when it goes on.
+/// Sets the siginfo of the signal that `tid` receives when it resumes.
 pub(crate) fn set_stop_info(tid: i32, info: &siginfo_t) -> Result<()> {
     request(libc::PTRACE_SETSIGINFO, tid, 0, &raw const *info as usize)
 }
 
-/// Tells whether a halted thread has run into a trap that it has not told of: asked to stop at that moment, a thread does so
-/// first, and the SIGTRAP waits until it goes on. Traps that somebody sent do not count.
+/// Returns whether a halted thread has hit a trap that it has not reported. If a thread is interrupted at that moment,
+/// it reports the interrupt first, and the SIGTRAP stays pending until it resumes. Traps sent by a process do not
+/// count.
 pub(crate) fn has_untold_trap(tid: i32) -> bool {
     const AT_ONCE: usize = 8;
     // SAFETY: plain integers.
@@ -58,7 +59,7 @@ pub(crate) fn has_untold_trap(tid: i32) -> bool {
             )
         };
         let waiting = &infos[..usize::try_from(count).unwrap_or(0)];
-        // What the kernel sends has a positive code (sigaction(2)).
+        // Signals from the kernel have a positive code (sigaction(2)).
         let mut traps = waiting.iter();
         if traps.any(|info| info.si_signo == libc::SIGTRAP && info.si_code > 0) {
             return true;
@@ -82,7 +83,6 @@ pub(crate) fn registers(tid: i32) -> Result<user_regs_struct> {
     Ok(unsafe { registers.assume_init() })
 }
 
-/// Sets all general registers.
 pub(crate) fn set_registers(tid: i32, registers: &user_regs_struct) -> Result<()> {
     request(libc::PTRACE_SETREGS, tid, 0, &raw const *registers as usize)
 }
@@ -100,8 +100,8 @@ pub(crate) fn set_rax(tid: i32, value: u64) -> Result<()> {
 /// Reads the eight bytes at `address`.
 pub(crate) fn peek(tid: i32, address: u64) -> Result<[u8; 8]> {
     let mut word = [0u8; 8];
-    // The C library returns the word in its result; the system call itself writes it through the pointer. Only the
-    // latter tells an error from a word of all ones without looking at errno beforehand.
+    // The C library returns the word as its result; the system call itself writes it through the pointer. Only the
+    // latter tells an error from a word of all ones without checking errno beforehand.
     // SAFETY: PEEKDATA writes one word to `data`, which is eight bytes long and outlives the call.
     let result = unsafe {
         libc::syscall(
@@ -118,23 +118,23 @@ pub(crate) fn peek(tid: i32, address: u64) -> Result<[u8; 8]> {
     Ok(word)
 }
 
-/// Writes the eight bytes at `address`, read-only memory included.
+/// Writes the eight bytes at `address`, even to read-only memory.
 pub(crate) fn poke(tid: i32, address: u64, word: [u8; 8]) -> Result<()> {
     let word = u64::from_le_bytes(word);
     request(libc::PTRACE_POKEDATA, tid, address as usize, word as usize)
 }
 
-/// Releases a traced thread that has ended, if it has. Must not be used on a thread group's leader: that would take its
-/// exit status away from whoever waits for the process.
+/// Reaps a tracee that has ended, if it has. Must not be used on a thread group's leader: that would take its exit
+/// status away from the thread that waits for the process.
 pub(crate) fn reap(tid: i32) {
-    // SAFETY: a null status pointer is allowed; WNOHANG makes the call return at once. That there is nothing to reap is
-    // no error to anyone.
+    // SAFETY: a null status pointer is allowed; WNOHANG makes the call return at once. If there is nothing to reap,
+    // that is not an error.
     unsafe { libc::waitpid(tid, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
 }
 
-/// Begins to trace `tid`, and with it the threads and processes it creates; exec stops it.
+/// Starts tracing `tid`, and with it the threads and processes it creates. It will stop at exec.
 pub(crate) fn seize_with_its_clones(tid: i32) -> Result<()> {
-    // As a request of its own, options would need a stopped thread.
+    // Set in the seize request, since a separate request for options needs a stopped thread.
     let options = libc::PTRACE_O_TRACECLONE
         | libc::PTRACE_O_TRACEEXEC
         | libc::PTRACE_O_TRACEFORK
@@ -142,30 +142,30 @@ pub(crate) fn seize_with_its_clones(tid: i32) -> Result<()> {
     request(libc::PTRACE_SEIZE, tid, 0, options as usize)
 }
 
-/// Returns what the last event is about: the id of a new process, say.
+/// Returns the message of the last ptrace event, such as the id of a new process.
 pub(crate) fn event_message(tid: i32) -> Result<u64> {
     let mut message = 0u64;
     request(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize)?;
     Ok(message)
 }
 
-/// Lets a stopped thread run, with signal `signal` (0 = none) delivered to it.
+/// Resumes a stopped thread, and delivers signal `signal` (0 = none) to it.
 pub(crate) fn cont(tid: i32, signal: i32) -> Result<()> {
     request(libc::PTRACE_CONT, tid, 0, signal as usize)
 }
 
-/// Lets a stopped thread run one instruction, with signal `signal` (0 = none) delivered to it.
+/// Single-steps a stopped thread, and delivers signal `signal` (0 = none) to it.
 pub(crate) fn step(tid: i32, signal: i32) -> Result<()> {
     request(libc::PTRACE_SINGLESTEP, tid, 0, signal as usize)
 }
 
-/// Lets a thread in a job-control stop stay in it, and tell of its end.
+/// Leaves a thread in its job-control stop, and makes it report the end of that.
 pub(crate) fn listen(tid: i32) -> Result<()> {
     request(libc::PTRACE_LISTEN, tid, 0, 0)
 }
 
 const NT_X86_XSTATE: usize = 0x202;
-/// More than any processor's state takes (AMX included).
+/// Upper bound for the state of any processor (AMX included).
 const MOST_XSTATE_BYTES: usize = 16 << 10;
 
 /// Returns the state of the x87, SSE and later registers (XSAVE's layout; the first 512 bytes are FXSAVE's).
@@ -185,7 +185,7 @@ pub(crate) fn extended_state(tid: i32) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Sets what [`extended_state`] returned, with changes.
+/// Sets the state, as returned by [`extended_state`] and changed.
 pub(crate) fn set_extended_state(tid: i32, bytes: &mut [u8]) -> Result<()> {
     let part = libc::iovec {
         iov_base: bytes.as_mut_ptr().cast(),
@@ -225,21 +225,21 @@ pub(crate) fn set_debug_register(tid: i32, number: usize, value: u64) -> Result<
     request(libc::PTRACE_POKEUSER, tid, offset, value as usize)
 }
 
-/// A change of a traced thread.
+/// A state change of a tracee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It stopped; the status is as wait(2) has it, shifted: signal in the low byte, event above.
+    /// It stopped. The status is that of wait(2), shifted: signal in the low byte, event above.
     Stopped { signal: i32, event: i32 },
     /// It has ended, with this exit code or by this signal. A leader that has ended is left for its parent to collect.
     Ended { status: i32, by_signal: bool },
 }
 
-/// Tells whether a thread that the calling thread traces has changed.
+/// Returns whether the state of a tracee of the calling thread has changed.
 pub(crate) fn is_one_changed() -> bool {
     matches!(peek_change(), Ok(Some(_)))
 }
 
-/// Looks for a change of a thread that the calling thread traces, and leaves it there. Does not wait.
+/// Returns a state change of a tracee of the calling thread without consuming it. Does not block.
 fn peek_change() -> Result<Option<siginfo_t>> {
     let mut info = MaybeUninit::<siginfo_t>::zeroed();
     let wanted = libc::WEXITED
@@ -259,12 +259,12 @@ fn peek_change() -> Result<Option<siginfo_t>> {
     }
     // SAFETY: waitid filled it, or left it zero.
     let info = unsafe { info.assume_init() };
-    // SAFETY: a structure that waitid filled has this field; of the other one it is zero.
+    // SAFETY: if waitid filled the structure, it has this field; otherwise the field is zero.
     let is_there = unsafe { info.si_pid() } != 0;
     Ok(is_there.then_some(info))
 }
 
-/// Returns a change of a thread that the calling thread traces, if there is one. Does not wait.
+/// Consumes and returns a state change of a tracee of the calling thread, if there is one. Does not block.
 pub(crate) fn next_change() -> Result<Option<(i32, Change)>> {
     let Some(info) = peek_change()? else {
         return Ok(None);
@@ -279,7 +279,7 @@ pub(crate) fn next_change() -> Result<Option<(i32, Change)>> {
         return Ok(Some((tid, Change::Ended { status, by_signal })));
     }
     let mut taken = 0;
-    // SAFETY: `taken` is ours; the change is there, so this does not wait.
+    // SAFETY: `taken` is ours; the change is pending, so the call does not block.
     unsafe {
         libc::waitpid(
             tid,
@@ -297,8 +297,8 @@ pub(crate) fn next_change() -> Result<Option<(i32, Change)>> {
 }
 
 fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> Result<()> {
-    // SAFETY: the requests made in this file write to our memory only through `data`, and only where the caller above
-    // passes a pointer to a structure of the size that the request fills; they read ours in the same way.
+    // SAFETY: the requests made in this file write to our memory only through `data`, and only if a caller above passes
+    // a pointer to a structure of the size that the request fills. They read our memory in the same way.
     let result = unsafe { libc::ptrace(request, tid, address as *mut c_void, data as *mut c_void) };
     if result == -1 {
         return Err(io::Error::last_os_error());

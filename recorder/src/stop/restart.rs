@@ -1,8 +1,8 @@
-//! System calls that a stop interrupted run again, also those that the kernel ends with EINTR.
+//! Restarts system calls that a stop interrupted, including those that the kernel ends with EINTR.
 
 use super::{Registers, ptrace};
 
-/// Whether the thread, when let go, may go back to the system call instruction that ends at its `rip`.
+/// Returns whether the thread, when let go, may go back to the system call instruction that ends at its `rip`.
 pub(crate) fn may_restart(registers: &Registers) -> bool {
     const FIRST: i64 = -516; // -ERESTART_RESTARTBLOCK
     const LAST: i64 = -512; // -ERESTARTSYS
@@ -11,19 +11,19 @@ pub(crate) fn may_restart(registers: &Registers) -> bool {
     in_syscall && (FIRST..=LAST).contains(&result) || is_interrupted_for_nothing(registers)
 }
 
-/// Some system calls end with EINTR when a thread is merely interrupted, though no signal handler ran (signal(7) lists
-/// them). Programs without signal handlers take that for a failure. Seen with epoll_wait in a program stopped by a
-/// debugger. So the result is replaced by the kernel's own code for "run it again, unless a handler runs first, then
-/// EINTR": exactly what other calls return.
+/// Some system calls end with EINTR when a thread is merely interrupted, although no signal handler ran (signal(7)
+/// lists them). Programs without signal handlers take that for a failure. This was seen with epoll_wait in a program
+/// stopped by a debugger. So the result is replaced by the kernel's own code for "restart, unless a handler runs first,
+/// then EINTR", exactly what other calls return.
 pub(crate) fn ask_for_restart(tid: i32) {
     const RESTART_UNLESS_HANDLED: i64 = -514; // -ERESTARTNOHAND
     if ptrace::registers(tid).is_ok_and(|registers| is_interrupted_for_nothing(&registers)) {
-        // If it fails, the thread was killed.
+        // On failure the thread was killed.
         let _ = ptrace::set_rax(tid, RESTART_UNLESS_HANDLED as u64);
     }
 }
 
-/// Whether the thread ends a system call with EINTR that has no effect then, and that may do so without a handler.
+/// Returns whether the thread ends a system call with EINTR that then has no effect and may do so without a handler.
 fn is_interrupted_for_nothing(registers: &Registers) -> bool {
     const IO_PGETEVENTS: i64 = 333; // not in the libc crate
     let failed = registers.rax as i64 == -i64::from(libc::EINTR);

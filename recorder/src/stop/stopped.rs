@@ -1,4 +1,5 @@
-//! A stopped process: made by seizing and interrupting thread after thread until no new one appears, undone by `Drop`.
+//! A stopped process. It is made by seizing and interrupting thread after thread until no new one appears; `Drop`
+//! undoes this.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,12 +16,12 @@ use super::memory::Memory;
 use super::restart::{ask_for_restart, may_restart};
 use super::{Registers, StopError, procfs, ptrace};
 
-/// Polls of a thread's state before sleeping between them. Most threads stop within some ten microseconds.
+/// Number of polls of a thread's state before sleeping between them. Most threads stop within some ten microseconds.
 const EAGER_POLLS: u32 = 100;
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// How often threads that ended are released while others are being stopped.
+/// How often threads that ended are reaped while others are being stopped.
 const BURIAL_INTERVAL: Duration = Duration::from_millis(5);
 
 const SEARCHED_STACK_BYTES: usize = 64 << 10;
@@ -29,11 +30,11 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// Stops all threads of `pid`, runs `work`, and lets them go.
 ///
-/// `patience` bounds the wait for threads to stop; they usually need less than a millisecond. `work` runs in a thread of
-/// its own. If it panics, the process is let go and the panic goes on in the caller.
+/// `patience` bounds the wait for threads to stop; they usually need less than a millisecond. `work` runs in a thread
+/// of its own. If it panics, the process is let go and the panic is resumed in the caller.
 ///
 /// # Errors
-/// When the process cannot be stopped. It then runs as before.
+/// If the process cannot be stopped. It then runs as before.
 pub fn while_stopped<R: Send>(
     pid: i32,
     patience: Duration,
@@ -61,12 +62,12 @@ pub fn while_stopped<R: Send>(
     })
 }
 
-/// Releases the threads of `pid` that ended while seized by a thread of ours. Not the leader, whose exit status belongs
+/// Reaps the threads of `pid` that ended while seized by a thread of ours, except the leader, whose exit status belongs
 /// to its parent.
 ///
-/// An exec ends all other threads, and waits until they are released. Seizing a thread waits for the end of an exec. So
-/// the thread that seizes would wait for itself; seen with a program that execs from a second thread while it is
-/// stopped over and over. The kernel allows any thread of the tracer's process to release them; this one does.
+/// An exec ends all other threads, and waits until they are reaped. Seizing a thread waits for the end of an exec. So
+/// the seizing thread would wait for itself; this was seen with a program that execs from a second thread while it is
+/// stopped repeatedly. The kernel allows any thread of the tracer's process to reap them; this one does.
 fn bury_the_dead(pid: i32) {
     let tids = procfs::tasks(pid).unwrap_or_default();
     for tid in tids.into_iter().filter(|&tid| tid != pid) {
@@ -81,9 +82,9 @@ fn bury_the_dead(pid: i32) {
 pub(super) enum Thread {
     /// Seized and interrupted, but not seen stopped yet.
     Stopping,
-    /// Stopped because we asked for it, or because the whole process was job-control stopped.
+    /// Stopped because of our interrupt, or because the whole process was job-control stopped.
     Interrupted { job_control: bool },
-    /// Stopped on its way to receive a signal, which it gets when let go.
+    /// In signal-delivery-stop; it gets the signal when let go.
     Receiving { signal: c_int },
     /// Ended.
     Dead,
@@ -95,20 +96,20 @@ impl Thread {
     }
 }
 
-/// A process none of whose threads runs. Given to the closure of [`while_stopped`].
+/// A process whose threads are all stopped. Passed to the closure of [`while_stopped`].
 ///
 /// Not `Send`: ptrace requests must come from the thread that seized.
 pub struct StoppedProcess {
     pid: i32,
     threads: BTreeMap<i32, Thread>,
     memory: Option<Memory>,
-    /// Somebody else stopped the threads, and lets them go.
+    /// Another owner stopped the threads, and lets them go.
     is_borrowed: bool,
     not_send: PhantomData<*const ()>,
 }
 
 impl StoppedProcess {
-    /// Must run in a thread that ends soon after: only that lets go of threads that are not stopped.
+    /// Must run in a thread that ends soon after: only its end lets go of threads that are not stopped.
     fn stop(pid: i32, patience: Duration) -> Result<StoppedProcess, StopError> {
         if pid == std::process::id() as i32 {
             return Err(StopError::OwnProcess { pid });
@@ -121,8 +122,9 @@ impl StoppedProcess {
             not_send: PhantomData,
         };
         let deadline = Instant::now() + patience;
-        // A listing may miss a thread if another one ends while it is made. Once all known threads are stopped, only an
-        // unknown one can end; two listings without an unknown one in a row leave none.
+        // A listing may miss a thread if another one ends while the listing is made. Once all known threads are
+        // stopped, only an unknown one can end. So after two consecutive listings without an unknown thread there is
+        // none.
         let mut complete_listings = 0;
         while complete_listings < 2 {
             if stopped.seize_new()? {
@@ -137,7 +139,7 @@ impl StoppedProcess {
         Ok(stopped)
     }
 
-    /// Makes one of threads that the calling thread traces and has stopped. Dropping it lets nobody go.
+    /// Wraps threads that the calling thread traces and has stopped. Dropping the result lets none of them go.
     pub(crate) fn borrowed(pid: i32, tids: &[i32]) -> Result<StoppedProcess, StopError> {
         let interrupted = Thread::Interrupted { job_control: false };
         let any = tids.first().copied().unwrap_or(pid);
@@ -161,21 +163,22 @@ impl StoppedProcess {
         stopped.map(|(&tid, _)| tid).collect()
     }
 
-    /// Returns the registers of a thread. Inside an interrupted system call, `rip` is behind the instruction, `orig_rax`
-    /// the call's number, and `rax` may be a code of the kernel's own (-512 to -516) that makes it run the call again.
+    /// Returns the registers of a thread. In an interrupted system call, `rip` is after the instruction, `orig_rax` is
+    /// the call's number, and `rax` may be an internal code of the kernel (-512 to -516) that makes it restart the
+    /// call.
     ///
     /// # Errors
-    /// If `tid` is none of [`tids`](StoppedProcess::tids), or was killed meanwhile.
+    /// If `tid` is not in [`tids`](StoppedProcess::tids), or was killed meanwhile.
     pub fn regs(&self, tid: i32) -> Result<Registers, StopError> {
         self.check_stopped(tid)?;
         ptrace::registers(tid).map_err(|source| self.failed("read the registers", tid, source))
     }
 
-    /// Makes a thread go on at `address`. If it is inside a system call that the kernel may run again, `address` must be
-    /// just behind a `syscall` instruction, as its present `rip` is: the kernel goes back by that instruction's length.
+    /// Makes a thread continue at `address`. If it is in a system call that the kernel may restart, `address` must be
+    /// right after a `syscall` instruction, as its present `rip` is: the kernel goes back by that instruction's length.
     ///
     /// # Errors
-    /// As [`regs`](StoppedProcess::regs), and if the instruction before `address` is not the `syscall` it must be.
+    /// As [`regs`](StoppedProcess::regs), and if the instruction before `address` is not the required `syscall`.
     pub fn set_rip(&mut self, tid: i32, address: u64) -> Result<(), StopError> {
         let registers = self.regs(tid)?;
         if may_restart(&registers) && !self.follows_syscall(address) {
@@ -185,8 +188,8 @@ impl StoppedProcess {
             .map_err(|source| self.failed("set the instruction pointer", tid, source))
     }
 
-    /// Gives a thread the state `registers`, which [`regs`](StoppedProcess::regs) returned at another time. An interrupted
-    /// system call is not run again, unless `registers` say so.
+    /// Sets a thread's registers to `registers`, which [`regs`](StoppedProcess::regs) returned at another time. An
+    /// interrupted system call is not restarted, unless `registers` say so.
     ///
     /// # Errors
     /// As [`regs`](StoppedProcess::regs).
@@ -196,10 +199,10 @@ impl StoppedProcess {
             .map_err(|source| self.failed("set the registers", tid, source))
     }
 
-    /// Moves every thread that stands, or will return from a signal handler to, an address that `moved` gives another
-    /// one for. Returns how many places were changed.
+    /// Moves every thread that is at an address for which `moved` returns another one, or will return to one from a
+    /// signal handler. Returns how many places were changed.
     ///
-    /// What the handlers will return to is found on the 64 KiB of stack above each thread's stack pointer.
+    /// The return addresses of handlers are searched for in the 64 KiB above each thread's stack pointer.
     ///
     /// # Errors
     /// As [`set_rip`](StoppedProcess::set_rip) and [`write`](StoppedProcess::write).
@@ -231,7 +234,7 @@ impl StoppedProcess {
         self.memory().read(address, bytes)
     }
 
-    /// Reads up to `len` bytes at `address`, fewer where what is mapped ends.
+    /// Reads up to `len` bytes at `address`, fewer if the mapped memory ends before.
     pub(crate) fn read_up_to(&self, address: u64, len: usize) -> Vec<u8> {
         self.memory().read_up_to(address, len)
     }
@@ -246,10 +249,10 @@ impl StoppedProcess {
         self.memory().write(tid, address, bytes)
     }
 
-    /// Switches off whatever debug registers watch, in all threads.
+    /// Disables all debug registers in all threads.
     pub fn clear_debug_registers(&mut self) {
         for tid in self.tids() {
-            // A thread that was killed needs none.
+            // A killed thread needs none.
             let _ = ptrace::set_debug_register(tid, 7, 0);
         }
     }
@@ -260,7 +263,7 @@ impl StoppedProcess {
         let mut found = false;
         for tid in tids {
             let known = self.threads.get(&tid);
-            // After an exec the leader's id belongs to the thread that made it.
+            // After an exec the leader's id belongs to the thread that called it.
             if known.is_some_and(|&thread| thread != Thread::Dead) {
                 continue;
             }
@@ -283,7 +286,7 @@ impl StoppedProcess {
         }
         match error.raw_os_error() {
             Some(libc::ESRCH) => Ok(false),
-            // Seized by us under the id it had before its exec.
+            // We seized it under the id it had before its exec.
             Some(libc::EPERM) if ptrace::interrupt(tid).is_ok() => Ok(true),
             Some(libc::EPERM) => Err(self.not_permitted(tid)),
             _ => Err(self.failed("seize", tid, error)),
@@ -380,11 +383,11 @@ impl StoppedProcess {
         }
     }
 
-    /// Finds out why the kernel said EPERM.
+    /// Determines why the kernel returned EPERM.
     fn not_permitted(&self, tid: i32) -> StopError {
         let pid = self.pid;
         if let Some(tracer) = procfs::tracer(pid, tid) {
-            // The kernel names the tracing thread.
+            // The kernel reports the tracing thread.
             let tracer = procfs::thread_group(tracer).unwrap_or(tracer);
             let tracer_name = procfs::name(tracer);
             return StopError::AlreadyTraced {
@@ -410,7 +413,7 @@ impl StoppedProcess {
 }
 
 impl Drop for StoppedProcess {
-    /// Lets every thread go. What is not stopped here is let go by the end of this thread.
+    /// Lets every stopped thread go. The end of this thread lets go of the others.
     fn drop(&mut self) {
         if self.is_borrowed {
             return;
@@ -426,20 +429,20 @@ impl Drop for StoppedProcess {
                 }
                 Thread::Receiving { signal } => signal,
             };
-            // If it fails, the thread was killed.
+            // On failure the thread was killed.
             let _ = ptrace::detach(tid, signal);
         }
     }
 }
 
-/// Sees whether a thread has stopped, and for what.
+/// Determines whether a thread has stopped, and why.
 fn observe(tid: i32) -> Thread {
     let Ok(info) = ptrace::stop_info(tid) else {
         return Thread::Stopping;
     };
     if info.si_code >> 8 == libc::PTRACE_EVENT_STOP {
-        // SIGTRAP says: interrupted. Anything else is the signal that the whole process is stopped by; the kernel stops
-        // the thread for it again when we let go, unless a SIGCONT came.
+        // SIGTRAP means interrupted. Anything else is the signal that stopped the whole process; the kernel stops the
+        // thread for it again when we let go, unless a SIGCONT came.
         return Thread::Interrupted {
             job_control: info.si_signo != libc::SIGTRAP,
         };

@@ -1,4 +1,4 @@
-//! The functions of an ELF file, as someone without debug information sees them, for the tests over real code.
+//! The functions of an ELF file as visible without debug information, for the tests over real code.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub struct Text {
     branches: Branches,
 }
 
-/// A function: its address, its size (0 = not known) and where the next symbol or the section's end is.
+/// A function: its address, its size (0 = unknown) and the address of the next symbol or of the section's end.
 pub struct Function {
     pub name: String,
     pub entry: u64,
@@ -23,20 +23,19 @@ pub struct Function {
 }
 
 impl Text {
-    /// Plans a function at its address.
     pub fn plan(&self, function: &Function) -> Result<Displacement, Refusal> {
         let limits = Limits::up_to(function.next_code).with_branches(&self.branches);
         let code = self.code_from(function);
         plan(code, function.entry, function.size, limits)
     }
 
-    /// The bytes from a function's entry to the end of the section.
+    /// Returns the bytes from a function's entry to the end of the section.
     pub fn code_from(&self, function: &Function) -> &[u8] {
         &self.code[(function.entry - self.start) as usize..]
     }
 }
 
-/// Reads the code sections of a file that have function symbols, for addresses as if it were loaded at `base`.
+/// Reads the code sections of a file that have function symbols, with addresses as if it were loaded at `base`.
 pub fn texts(path: &Path, base: u64) -> Vec<Text> {
     let data = std::fs::read(path).expect("the file can be read");
     let file = object::File::parse(&*data).expect("it is an ELF file");
@@ -58,7 +57,7 @@ pub fn texts(path: &Path, base: u64) -> Vec<Text> {
     texts
 }
 
-/// Address -> (largest size, name) of the functions in a section.
+/// Returns the functions in a section: address -> (largest size, name).
 fn function_sizes(
     file: &object::File,
     section: object::SectionIndex,

@@ -1,4 +1,4 @@
-//! A place to run machine code: writable executable memory, and a way to enter code with every register chosen and to
+//! Runs machine code: provides writable executable memory, and a way to enter code with every register chosen and to
 //! get every register back.
 
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub const RDI: usize = 7;
 /// CF PF AF ZF SF OF
 pub const FLAGS: u64 = 0x8d5;
 
-/// Memory that can be read, written and executed.
+/// Readable, writable and executable memory.
 pub struct Memory {
     start: u64,
     len: usize,
@@ -104,18 +104,18 @@ impl Lab {
         Lab { code, back }
     }
 
-    /// The address that the code under test has to return to.
+    /// Returns the address to which the code under test must return.
     pub fn back(&self) -> u64 {
         self.back
     }
 
     /// Jumps to `target` with the registers of `state`. `state.general[RSP]` must lie in writable memory, with room
-    /// below, and what is run must come back to [`back`](Lab::back).
+    /// below, and the code must return to [`back`](Lab::back).
     pub fn run(&self, target: u64, mut state: State) -> State {
         let start = self.code.start();
         self.code.write(start + TARGET, &target.to_le_bytes());
-        // SAFETY: `start` holds a function of this signature. What it runs is the test's own code, which keeps to its
-        // own memory and comes back.
+        // SAFETY: `start` holds a function of this signature. It runs the test's own code, which uses only its own
+        // memory and returns.
         unsafe {
             let enter: extern "C" fn(*mut State) = std::mem::transmute(start);
             enter(&mut state);

@@ -1,10 +1,9 @@
-//! Machine code of a shape, for its place in the bench.
+//! Generates the machine code of a shape for its place in the bench.
 
 use super::bench::{DATA, FUNCTION, HELPERS, POINTERS};
 use super::displace_lab::Emitter;
 use super::shape::{Back, Call, End, Op, Shape, Simple};
 
-/// Assembles a shape at its place in the bench.
 pub struct Assembler {
     e: Emitter,
     base: u64,
@@ -44,7 +43,7 @@ impl Assembler {
         0xc0 | (reg & 7) << 3 | rm & 7
     }
 
-    /// An instruction with a register and a rip-relative operand.
+    /// Emits an instruction with a register and a rip-relative operand.
     fn rip(&mut self, wide: bool, opcode: &[u8], reg: u8, target: u64, after: &[u8]) {
         let mut bytes = vec![Self::rex(wide, reg, 0)];
         bytes.extend_from_slice(opcode);
@@ -235,7 +234,7 @@ impl Assembler {
         self.pops.iter().rev().flatten().copied().collect()
     }
 
-    /// Only back to where the stack is the same.
+    /// Branches back only to where the stack depth is the same.
     fn branch_back(&mut self, starts: &[(u64, usize)], to: usize, back: &Back) {
         let depth = self.pops.len();
         let Some(&(target, _)) = starts.iter().skip(to).find(|(_, pushed)| *pushed == depth) else {

@@ -1,4 +1,4 @@
-//! The bench that functions run on: their code, helpers, data and stack, and far away a place for copies.
+//! The bench that runs functions: their code, helpers, data and stack, and a distant place for copies.
 
 use recorder::displace::{Displacement, PATCH_BYTES, Refusal, Trampoline, patch_bytes};
 
@@ -19,7 +19,7 @@ const DATA_BYTES: usize = 256;
 pub const POINTERS: u64 = 128;
 const FAR_AWAY: u64 = 0x1000_0000_0000;
 
-/// What a run leaves behind.
+/// The result of a run.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     state: State,
@@ -41,7 +41,7 @@ impl Bench {
             near,
             far,
         };
-        // The helper tells what it sees: rdx += CF, rax ^= return address, flags as they come out.
+        // The helper shows its inputs: rdx += CF, rax ^= return address, and the resulting flags.
         // sbb rdx, 0; xor rax, [rsp]; ret
         let helper = [0x48, 0x83, 0xda, 0x00, 0x48, 0x33, 0x04, 0x24, 0xc3];
         bench.near.write(bench.at(HELPERS), &helper);
@@ -58,7 +58,7 @@ impl Bench {
         let mut stack = vec![0x11; 0x100];
         stack[..8].copy_from_slice(&self.lab.back().to_le_bytes());
         self.near.write(slot, &stack);
-        // Whatever was pushed is taken to be the function's address in r12, which calls through the stack rely on.
+        // All pushed words are the function's address in r12, which calls through the stack rely on.
         let word = self.at(HELPERS).to_le_bytes();
         self.near
             .write(slot - pushed, &word.repeat(pushed as usize / 8));
@@ -85,8 +85,8 @@ impl Bench {
         Outcome { state, data }
     }
 
-    /// Puts the copy at `at` in `memory`, patches the function to lead there, through a stub if it is far, and takes
-    /// away the displaced bytes behind the patch.
+    /// Puts the copy at `at` in `memory`, patches the function to lead there (through a stub if it is far), and removes
+    /// the displaced bytes after the patch.
     pub fn patch(
         &self,
         plan: &Displacement,

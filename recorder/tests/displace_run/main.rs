@@ -1,7 +1,7 @@
-//! Patched functions compute what the unpatched ones do. Generated functions of many shapes are run as they are, then
-//! with the patch leading straight to the copy (near, and beyond the reach of 32-bit distances); all registers, the
-//! flags, the stack pointer and the data they write must be the same. Also a thread that stood at a displaced
-//! instruction, and was moved to its copy, must end the same way.
+//! Patched functions compute what the unpatched ones do. Generated functions of many shapes run unpatched, then with
+//! the patch leading straight to the copy (near, and beyond the reach of 32-bit distances). All registers, the flags,
+//! the stack pointer and the data they write must be the same. A thread at a displaced instruction that is moved to its
+//! copy must end the same way too.
 
 mod assembler;
 mod bench;
@@ -22,8 +22,8 @@ use shape::{Op, Shape, shape};
 
 const POPF: u8 = 0x9d;
 
-/// How many bytes are pushed when the function entered at `entry` comes to `address`. Behind a return or jump, that is
-/// as many as where the branch over it was taken.
+/// Returns how many bytes are pushed when the function entered at `entry` reaches `address`. After a return or jump,
+/// that is the number at the branch that skipped it.
 fn pushed_before(code: &[u8], entry: u64, address: u64) -> u64 {
     let mut pushed = 0;
     let mut pushed_at: HashMap<u64, i64> = HashMap::new();
@@ -77,7 +77,7 @@ fn check_shape(bench: &Bench, shape: &Shape, counts: &mut Counts) -> Result<(), 
         .expect("all is near");
     prop_assert_eq!(&bench.run(entry, shape, 0), &expected);
     for step in &copy.moves {
-        // `popf` takes what the instruction before it pushed: a run that begins there has pushed nothing.
+        // `popf` takes what the instruction before it pushed, but a run that begins there has pushed nothing.
         if code[(step.old - entry) as usize] == POPF {
             continue;
         }
@@ -97,7 +97,7 @@ fn check_shape(bench: &Bench, shape: &Shape, counts: &mut Counts) -> Result<(), 
     Ok(())
 }
 
-/// Generated functions are refused only for what they can have.
+/// Checks that a generated function is refused only for something it contains.
 fn check_refusal(refusal: &Refusal, code: &[u8], shape: &Shape) -> Result<(), TestCaseError> {
     let calls = shape.ops.iter().any(|op| matches!(op, Op::Call(_)));
     let branches_back = shape.back.is_some();

@@ -1,11 +1,11 @@
-//! The shapes of generated functions: instructions, skips, calls, a branch back, an end, and what registers hold at entry.
+//! The shapes of generated functions: instructions, skips, calls, a branch back, an end, and the registers at entry.
 
 use proptest::prelude::*;
 
 use super::displace_lab::RCX;
 
-/// Registers that generated code changes. Not among them: rcx and r15 (loop counters), r12 (a function's address), r13
-/// (the data page), rsp, rbp.
+/// Registers that generated code changes. It keeps rcx and r15 (loop counters), r12 (a function's address), r13 (the
+/// data page), rsp, and rbp.
 const FREE: [u8; 10] = [0, 2, 3, 6, 7, 8, 9, 10, 11, 14];
 
 /// An instruction without control flow that leaves the stack pointer alone.

@@ -13,13 +13,15 @@ use std::{
 
 use debuginfo::AddressSpace;
 use e2e::{Scratch, fixture_artifact};
-use recorder::{Captures, Exit, Observer, OnFull, RecordOptions, SnapshotTimes, Target, live::*};
+use recorder::{
+    Captures, Exit, Observer, OnFull, RecordOptions, SnapshotTimes, Surroundings, Target, live::*,
+};
 
-/// A program to be judged.
+/// A program under test.
 pub struct Subject {
     pub path: PathBuf,
     pub args: &'static [&'static str],
-    /// What the paths of its own source files contain.
+    /// Substrings of the paths of its own source files.
     pub sources: &'static [&'static str],
 }
 
@@ -52,13 +54,14 @@ impl Subject {
         !self.path.to_string_lossy().ends_with("_O0")
     }
 
-    /// Variables have their places before they have their values: in optimised code, and in Rust, which does not fill them with a
-    /// pattern as the compilers of C and C++ are told to.
+    /// Returns whether variables have their places before they have their values. This is so in optimised code, and in
+    /// Rust, which does not fill variables with a pattern as the C and C++ compilers are told to.
     pub fn has_idle_variables(&self) -> bool {
         self.is_optimised() || self.pads_vectors()
     }
 
-    /// Vector registers hold padding: Rust copies structures through them, and what lies between the fields has no value.
+    /// Returns whether vector registers hold padding: Rust copies structures through them, and the bytes between the
+    /// fields have no value.
     pub fn pads_vectors(&self) -> bool {
         self.sources.contains(&"/orders.rs")
     }
@@ -71,12 +74,12 @@ impl Subject {
         files
     }
 
-    /// Whether a file's code does the same in every run. That of Lua which makes random numbers asks for the time of day.
+    /// Returns whether a file's code does the same in every run. Lua's random number code reads the time of day.
     pub fn does_the_same(file: &str) -> bool {
         !file.ends_with("/lmathlib.c")
     }
 
-    /// Every line of its own with code.
+    /// Returns every line with code in its own files.
     pub fn lines(&self, space: &AddressSpace) -> Vec<(Arc<str>, u32)> {
         let mut all = Vec::new();
         for file in self.files(space) {
@@ -86,7 +89,7 @@ impl Subject {
         all
     }
 
-    /// Runs it alone.
+    /// Runs it without a debugger.
     pub fn native(&self, scratch: &Scratch) -> Ended {
         fixed_addresses();
         let done = Command::new(&self.path)
@@ -103,7 +106,7 @@ impl Subject {
     }
 }
 
-/// Compiles a program of this folder, of one file.
+/// Compiles a single-file program of this folder.
 pub fn built(scratch: &Scratch, name: &str, options: &[&str]) -> PathBuf {
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/live_truth/programs")
@@ -133,7 +136,7 @@ pub struct Ended {
     pub exit: Exit,
 }
 
-/// Programs started by this thread, and by threads that it makes, get the same addresses every time.
+/// Disables address randomisation for programs started by this thread and by threads that it creates.
 pub fn fixed_addresses() {
     // SAFETY: no memory is involved; the flag only changes what exec does.
     let old = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
@@ -156,7 +159,7 @@ impl Controlled {
         Controlled::start_without(subject, scratch, name, &[])
     }
 
-    /// As [`Controlled::start`], without tracing these functions.
+    /// As [`Controlled::start`], without tracing the given functions.
     pub fn start_without(
         subject: &Subject,
         scratch: &Scratch,
@@ -167,7 +170,7 @@ impl Controlled {
         Controlled::start_with(subject, scratch, name, untraced, captures, snapshots)
     }
 
-    /// As [`Controlled::start_without`], with captures at each enter and leave, and copies of memory at other times.
+    /// As [`Controlled::start_without`], with captures at each enter and leave, and with other snapshot times.
     pub fn start_with(
         subject: &Subject,
         scratch: &Scratch,
@@ -187,6 +190,7 @@ impl Controlled {
                 on_full: OnFull::Block,
                 snapshots,
                 keep_log: false,
+                surroundings: Surroundings::default(),
                 captures,
                 guardian: None,
                 target: Target::Spawn {
@@ -198,6 +202,7 @@ impl Controlled {
                 cwd: scratch.path().to_path_buf(),
                 env: Vec::new(),
             },
+            first: FirstProbes::default(),
         };
         let live = Live::start(options, Arc::new(Quiet)).expect("the program can be started");
         let (stdout, stderr) = live.take_output().expect("its output goes to pipes");
@@ -226,7 +231,7 @@ impl Controlled {
         self.live.add_probe(spec).expect("the place exists")
     }
 
-    /// Lets the stopped thread go on, and waits for the next stop; `None`: the program has ended.
+    /// Resumes the stopped thread and waits for the next stop; `None` if the program has ended.
     pub fn go(&mut self, motion: Motion) -> Option<Stop> {
         let after = self
             .live
@@ -248,7 +253,7 @@ impl Controlled {
         }
     }
 
-    /// Waits for the end, which is that of the program when it runs alone.
+    /// Waits for the end, which must be the same as in a native run.
     pub fn end_as_alone(self, subject: &Subject, scratch: &Scratch) {
         let ended = self.end();
         assert_eq!(
@@ -260,7 +265,6 @@ impl Controlled {
         );
     }
 
-    /// Waits for the end.
     pub fn end(self) -> Ended {
         let exit = match self.live.wait(u64::MAX, Duration::from_secs(120)) {
             Waited::Ended(exit) => exit,
@@ -285,7 +289,7 @@ fn collect(mut from: File) -> JoinHandle<String> {
     })
 }
 
-/// Numbers that are the same in every run.
+/// Random numbers that are the same in every run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -302,7 +306,7 @@ impl Random {
     }
 }
 
-/// Runs gdb with a script of this test's on a subject; returns what it printed.
+/// Runs gdb with a script of this test on a subject. Returns what it printed.
 pub fn gdb(subject: &Subject, scratch: &Scratch, script: &str, plan: &Path) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/live_truth")

@@ -1,4 +1,5 @@
-//! Registers, frames and variables of a recorded position beside those that gdb sees, and how much has been compared.
+//! Compares registers, frames and variables at a recorded position with those that gdb sees, and counts the
+//! comparisons.
 
 use debuginfo::Register;
 use replay::{Event, Moment as Past, Seen, State, StateMachine, Timeline};
@@ -11,15 +12,15 @@ use crate::{
     moment::{Moment, described, is_same_place},
 };
 
-/// Frames whose variables are compared.
+/// Number of frames whose variables are compared.
 const FRAMES: usize = 3;
 
-/// What was compared.
+/// Counts of comparisons.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// Registers that mean something.
+    /// Registers with a meaningful value.
     pub registers: usize,
-    /// Registers in which calls leave what they like.
+    /// Registers in which calls leave arbitrary values.
     pub left_same: usize,
     pub left_other: usize,
     pub vectors: usize,
@@ -31,7 +32,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Whatever has been compared, there was much of it.
+    /// Checks that enough was compared.
     pub fn are_enough(&self, positions: usize, is_optimised: bool) {
         let left = self.left_same + self.left_other;
         assert_eq!(self.registers + left, positions * REGISTERS.len());
@@ -40,7 +41,7 @@ impl Compared {
         assert!(self.bytes.known >= 200 * positions, "{self:?}");
         assert!(self.bytes.stale >= 30 * positions, "{self:?}");
         assert!(self.copied.known >= 100_000, "{self:?}");
-        // What is said to be stale is held against several events, but little changes between two of them.
+        // Stale bytes are compared at several events, but little changes between two of them.
         assert!(self.bytes.moving * 100 <= self.bytes.stale, "{self:?}");
         assert!(self.copied.moving * 1000 <= self.copied.known, "{self:?}");
         if !is_optimised {
@@ -52,7 +53,7 @@ impl Compared {
 }
 
 impl Compared {
-    /// As [`Compared::are_enough`], of returns from functions of small programs.
+    /// As [`Compared::are_enough`], for returns from functions of small programs.
     pub fn are_enough_of_returns(&self, returns: usize, is_optimised: bool) {
         let left = self.left_same + self.left_other;
         assert_eq!(self.registers + left, returns * REGISTERS.len());
@@ -66,9 +67,9 @@ impl Compared {
     }
 }
 
-/// Tells whether a register's value is one that the program goes on with: calls keep it, or it holds an argument or a result.
-/// In the others, calls leave what they like, and libc does not like the same here: its locks and its memory take the way for
-/// several threads once the agent has had one, and `write` is replaced.
+/// Returns whether the program goes on to use a register's value: calls preserve it, or it holds an argument or a
+/// result. The others hold arbitrary values, which differ in libc: its locks and its allocator use the multi-threaded
+/// path once the agent has had a thread, and `write` is replaced.
 fn is_meant(timeline: &Timeline, event: &Event, name: &str) -> bool {
     if !SCRATCH.contains(&name) {
         return true;
@@ -83,7 +84,7 @@ fn is_meant(timeline: &Timeline, event: &Event, name: &str) -> bool {
     }
 }
 
-/// The same of a vector register. Functions with any number of arguments may get some in them, and all are recorded.
+/// As [`is_meant`], for a vector register. Variadic functions may get arguments in any of them, and all are recorded.
 fn is_meant_vector(timeline: &Timeline, event: &Event, index: usize) -> bool {
     let (Event::Enter(call) | Event::Leave(call)) = event else {
         return false;
@@ -140,7 +141,7 @@ pub fn same_registers(
     found
 }
 
-/// Up to the first gap all frames are told; behind it those that are told are there, in order.
+/// Up to the first gap all frames must be reported; after it, the reported frames must exist, in order.
 fn same_frames(seq: u64, past: &Past<'_>, theirs: &Moment, compared: &mut Compared) -> Vec<String> {
     let first_gap = past.trace.gaps.first().copied();
     let mut at = 0;
@@ -165,7 +166,7 @@ fn same_frames(seq: u64, past: &Past<'_>, theirs: &Moment, compared: &mut Compar
     found
 }
 
-/// The frames, and the variables in them, as far as they are known.
+/// Compares the frames, and the variables in them, as far as known.
 pub fn same_frames_and_variables(
     past: &Past<'_>,
     event: &Event,
@@ -179,7 +180,7 @@ pub fn same_frames_and_variables(
     let told = past.trace.gaps.first().copied().unwrap_or(frames.len());
     let mut ours = Moment::with(&past.space, &machine, &[], &frames[..told]);
     let mut theirs = theirs.clone();
-    // gdb is asked for no more, since there are many positions.
+    // gdb is not asked for more, since there are many positions.
     ours.variables.retain(|(level, ..)| *level < FRAMES);
     let is_entry = matches!(event, Event::Enter(_));
     told_of_both(&mut ours, &mut theirs, usize::from(is_entry));

@@ -1,5 +1,5 @@
-//! With all registers and a piece of the stack captured, a recording says of the entries of functions what gdb sees there
-//! in the running program: every register, the stack, the frames, and the variables of the callers.
+//! With all registers and part of the stack captured, a recording shows at function entries what gdb sees there in the
+//! running program: every register, the stack, the frames, and the variables of the callers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,12 +18,12 @@ use crate::{
     recorded::choose_entries,
 };
 
-/// What is captured, besides rip.
+/// The captured registers, and rip.
 pub const REGISTERS: [&str; 17] = [
     "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
     "r14", "r15", "rip",
 ];
-/// Bytes of the stack that are captured, and of those that gdb is asked for.
+/// Number of captured bytes of the stack, and of those compared with gdb.
 const CAPTURED: u32 = 4096;
 const COMPARED: usize = 512;
 
@@ -42,12 +42,13 @@ fn recorded(subject: &Subject, scratch: &Scratch) -> Timeline {
     Timeline::open(&path, scratch.path()).expect("the recording can be read")
 }
 
-/// Registers that no call keeps: at an entry they hold arguments, or what earlier calls left there.
+/// Caller-saved registers: at an entry they hold arguments, or what earlier calls left there.
 pub const SCRATCH: [&str; 9] = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"];
 /// Integer arguments, in order.
 const ARGUMENTS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
 
-/// What the recording says of an entry up to where the backtrace is not certain any more, and the bytes of its stack.
+/// Returns what the recording says of an entry, up to where the backtrace becomes uncertain, and the bytes of its
+/// stack.
 fn moment(timeline: &Timeline, seq: u64) -> (Moment, Vec<u8>) {
     let tid = timeline.thread_at(seq).unwrap();
     let past = Past::at(timeline, seq, tid, 60).unwrap();
@@ -63,7 +64,7 @@ fn moment(timeline: &Timeline, seq: u64) -> (Moment, Vec<u8>) {
     (said, known.flatten().collect())
 }
 
-/// Tells whether the function that is entered takes a register's value.
+/// Returns whether the entered function takes an argument in a register.
 pub fn is_argument(timeline: &Timeline, seq: u64, name: &str) -> bool {
     let Event::Enter(call) = timeline.event(seq).unwrap() else {
         panic!("event {seq} was chosen as an entry");
@@ -76,14 +77,14 @@ pub fn is_argument(timeline: &Timeline, seq: u64, name: &str) -> bool {
     })
 }
 
-/// The variable that a part belongs to.
+/// Returns the variable that a part belongs to.
 pub fn variable_of(part: &str) -> String {
     let end = part.find(['.', '[']).unwrap_or(part.len());
     part[..end].to_owned()
 }
 
-/// Leaves out variables on the stack that hold other bytes there than gdb sees, or lie beyond what is compared of it, if so
-/// wanted: they need not have their value yet. What the program needs of the stack is compared besides.
+/// Drops variables on the stack whose bytes differ from gdb's, and with `beyond` also those outside the compared range:
+/// they need not have their value yet. The stack that the program needs is compared separately.
 fn leave_idle(ours: &mut Moment, theirs: &Moment, stack: &[u8], beyond: bool) {
     let rsp = theirs.registers["rsp"];
     let is_idle_at = |range: &Range<u64>| {
@@ -95,16 +96,16 @@ fn leave_idle(ours: &mut Moment, theirs: &Moment, stack: &[u8], beyond: bool) {
     };
     let is_idle = |(level, name, _): &(usize, String, String)| {
         let name = variable_of(name);
-        // There may be several of the same name.
+        // Several variables may have the same name.
         let mut places = theirs.places.iter().filter(|place| place.0 == *level);
         places.any(|(_, other, range)| *other == name && range.start >= rsp && is_idle_at(range))
     };
     ours.variables.retain(|variable| !is_idle(variable));
 }
 
-/// Leaves the variables of which both sides tell a value, from a frame on. At the very first instruction of a function gdb takes
-/// its parameters for being where the prologue will put them. What lies behind pointers was not captured, and nothing beyond
-/// the piece of the stack.
+/// Keeps the variables of which both sides report a value, starting at frame `from`. At the first instruction of a
+/// function gdb assumes its parameters to be where the prologue will put them. Memory behind pointers was not captured,
+/// and nothing beyond the captured part of the stack.
 pub fn told_of_both(ours: &mut Moment, theirs: &mut Moment, from: usize) {
     let is_told = |(level, name, text): &&(usize, String, String)| {
         let same = |v: &&(usize, String, String)| v.0 == *level && v.1 == *name;
@@ -119,7 +120,7 @@ pub fn told_of_both(ours: &mut Moment, theirs: &mut Moment, from: usize) {
         .variables
         .retain(|(level, name, _)| told.iter().any(|v| v.0 == *level && v.1 == *name));
     ours.variables = told;
-    // Of unions and types with variants gdb has nothing to say in parts.
+    // gdb does not report unions and types with variants in parts.
     let names: Vec<(usize, String)> = theirs
         .variables
         .iter()
@@ -131,7 +132,7 @@ pub fn told_of_both(ours: &mut Moment, theirs: &mut Moment, from: usize) {
     };
     ours.variables.retain(is_there);
     for (_, _, text) in ours.variables.iter_mut().chain(&mut theirs.variables) {
-        // Of texts and functions only where they are.
+        // Of strings and functions only the address is compared.
         if let Some(digits) = text.strip_prefix("0x") {
             let end = digits.find(|c: char| !c.is_ascii_hexdigit());
             text.truncate(2 + end.unwrap_or(digits.len()));
@@ -139,7 +140,6 @@ pub fn told_of_both(ours: &mut Moment, theirs: &mut Moment, from: usize) {
     }
 }
 
-/// Where what is said of an entry differs.
 fn differences(
     timeline: &Timeline,
     seq: u64,
@@ -159,11 +159,11 @@ fn differences(
     }
     theirs.frames.truncate(ours.frames.len());
     for frame in theirs.frames.iter_mut().chain(&mut ours.frames) {
-        // Behind destructors of local classes, gdb writes the parentheses of their calls.
+        // gdb appends the parentheses of the call to the destructors of local classes.
         *frame = frame.replacen("() ", " ", 1);
     }
     for (own, other) in ours.frames.iter().zip(&mut theirs.frames) {
-        // Of code that belongs to no line gdb tells a line around it; where it is is the same.
+        // For code without a line gdb reports a neighbouring line; the address is the same.
         let parts = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let (mine, gdbs) = (parts(own), parts(other));
         let is_lineless = own.contains(" :0 ") && mine.last() == gdbs.last();
@@ -183,7 +183,7 @@ fn differences(
     }
     told_of_both(&mut ours, &mut theirs, 1);
     compared.variables += ours.variables.len();
-    // Registers have been compared.
+    // Registers were already compared.
     ours.registers.clear();
     found.extend(ours.differences(&theirs, true));
     for (what, own, other) in lasting(&stack, &theirs) {
@@ -195,7 +195,7 @@ fn differences(
     found
 }
 
-/// What of the stack the program has given a value: what it is, our bytes, and gdb's.
+/// Returns the parts of the stack to which the program gave a value: name, our bytes, and gdb's.
 fn lasting<'a>(
     stack: &'a [u8],
     theirs: &'a Moment,
@@ -248,7 +248,7 @@ fn captured_entries_are_the_same(artifact: &str, seed: u64, wanted: usize) {
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(compared.frames >= 3 * chosen.len(), "{compared:?}");
     assert!(compared.variables >= chosen.len(), "{compared:?}");
-    // Besides the return address, registers that were saved and, where they have their values, variables.
+    // The return address, saved registers and, if they have their values, variables.
     assert!(compared.lasting >= 24 * chosen.len(), "{compared:?}");
 }
 
@@ -289,16 +289,16 @@ fn captured_entries_in_optimised_rust_are_those_of_gdb() {
     captured_entries_are_the_same("orders_O2", 139, 30);
 }
 
-/// Kept by calls, or an argument.
+/// Callee-saved registers, and an argument.
 const OF_THREADS: [&str; 8] = ["rdi", "rbx", "rbp", "rsp", "r12", "r13", "r14", "r15"];
 
-/// Tells whether two words are the same, or point to the same place of a thread's stack, which lies elsewhere.
+/// Returns whether two words are equal, or point to the same place of a thread's stack, whose address differs.
 pub fn is_same_word(ours: u64, theirs: u64, delta: u64) -> bool {
     let is_near = theirs >> 32 == 0x7fff || theirs >> 32 == 0x7ffe;
     ours == theirs || is_near && ours.wrapping_sub(theirs) == delta
 }
 
-/// Threads come to the same function in any order: what tells their calls apart is the argument.
+/// Threads reach the same function in any order: the argument tells their calls apart.
 fn captured_entries_of_threads_are_the_same(artifact: &str) {
     let scratch = Scratch::new(artifact);
     let subject = Subject::new(artifact);

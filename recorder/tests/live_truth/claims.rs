@@ -1,4 +1,4 @@
-//! What a recording says of memory, and whether gdb sees that where it is said to be so.
+//! Compares what a recording says of memory with what gdb sees.
 
 use std::{fmt, ops::Range};
 
@@ -9,31 +9,31 @@ use crate::{
     data::Owner,
 };
 
-/// Bytes in a row that one event is said to have shown.
+/// Consecutive bytes that one event is said to have shown.
 pub struct Claim {
-    /// The moment that they were asked for at.
+    /// The moment of the query.
     pub seq: u64,
     pub address: u64,
     pub bytes: Vec<u8>,
-    /// The event that showed them, where they may have changed since; else they are known.
+    /// The event that showed the bytes, if they may have changed since; otherwise they are known.
     pub as_of: Option<u64>,
-    /// Parts of a stack need not have a value.
+    /// Whether it is a stack, parts of which need not have a value.
     pub is_stack: bool,
 }
 
-/// How many bytes were compared.
+/// Number of compared bytes.
 #[derive(Debug, Default)]
 pub struct Bytes {
     pub known: usize,
     pub stale: usize,
     pub unknown: usize,
-    /// Of the stack, what nobody gave a value to there.
+    /// Bytes of the stack that have no value.
     pub idle: usize,
-    /// What changes between the two events around a copy of memory.
+    /// Bytes that change between the two events around a snapshot.
     pub moving: usize,
 }
 
-/// Asks a state for memory.
+/// Queries memory of a state.
 pub fn claims(
     state: &State<'_>,
     range: Range<u64>,
@@ -76,8 +76,8 @@ impl Claim {
         self.bytes.len() as u64
     }
 
-    /// The moments at which gdb sees what is claimed: for a copy of memory, the ones before and after it. None where the copy
-    /// is older than all of them.
+    /// Returns the moments at which gdb can see the claimed bytes: for a snapshot, those before and after it. None if
+    /// the snapshot precedes all moments.
     pub fn moments(&self, course: &Course<'_>) -> Vec<u64> {
         let shown = self.as_of.unwrap_or(self.seq);
         match &course.events[shown as usize] {
@@ -86,7 +86,7 @@ impl Claim {
         }
     }
 
-    /// Holds the claim against what gdb saw at its moments; returns where it is wrong.
+    /// Compares the claim with what gdb saw at its moments. Returns the difference.
     pub fn check(&self, seen: &[&Answer], owner: Owner, counted: &mut Bytes) -> Option<Wrong<'_>> {
         if seen.is_empty() {
             return None;
@@ -106,7 +106,7 @@ impl Claim {
         })
     }
 
-    /// The byte that gdb sees at all moments, if it is one that counts.
+    /// Returns the byte that gdb sees at all moments, if it counts.
     fn theirs(&self, address: u64, seen: &[&Answer], counted: &mut Bytes) -> Option<u8> {
         let mut theirs = seen.iter().map(|answer| {
             let is_idle = self.is_stack && answer.lasting(address).is_none();
@@ -125,14 +125,14 @@ impl Claim {
     }
 }
 
-/// A claim that is not true.
+/// A false claim.
 pub struct Wrong<'c> {
     pub claim: &'c Claim,
     /// The first byte that differs.
     pub at: u64,
-    /// What gdb calls it.
+    /// gdb's name for it.
     pub what: String,
-    /// What gdb sees from there on, where that counts.
+    /// The bytes that gdb sees from there on, if they count.
     pub theirs: Vec<Option<u8>>,
 }
 

@@ -1,5 +1,6 @@
-//! Goal: what the program judges itself is judged as the tracer judges it, and changes nothing. Method: the same conditions
-//! and counts on the same programs, compiled and not; every statement of large programs with a condition that is false.
+//! Goal: what the program evaluates itself has the same result as in the tracer, and changes nothing.
+//! Method: the same conditions and counts on the same programs, compiled and not; every statement of large programs
+//! with a condition that is false.
 
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use crate::bench::{Controlled, Random, Subject};
 /// More hits than there are.
 const NEVER: u64 = u64::MAX;
 
-/// Conditions about what the functions of items.c see.
+/// Conditions over the variables in the functions of items.c.
 const CONDITIONS: &[&str] = &[
     "n == 5",
     "n > -10 && n < 12",
@@ -100,7 +101,7 @@ fn counted(function: &str, condition: Option<&str>) -> ProbeSpec {
     }
 }
 
-/// Lets a program run to its end, with a stop before it for looking at the probes.
+/// Runs a program to its end, with a stop just before to read the probes.
 fn run(mut controlled: Controlled) -> (Vec<ProbeView>, crate::bench::Ended) {
     controlled.break_at(Location::Function("_exit".to_owned()), 0, false);
     controlled
@@ -111,7 +112,7 @@ fn run(mut controlled: Controlled) -> (Vec<ProbeView>, crate::bench::Ended) {
     (probes, controlled.end())
 }
 
-/// How often each condition holds, and at how many places it is judged outside the program.
+/// Returns how often each condition holds, and at how many places it is evaluated outside the program.
 fn hits(
     subject: &Subject,
     scratch: &Scratch,
@@ -175,7 +176,7 @@ fn conditions_hold_as_often(level: &str, at_least: usize) {
 
 #[test]
 fn compiled_conditions_hold_as_often_as_traced_ones() {
-    // Those that meet memory that is not there are given to the tracer after some times.
+    // Conditions that hit missing memory go back to the tracer after some faults.
     conditions_hold_as_often("-O0", CONDITIONS.len() - 8);
 }
 
@@ -238,7 +239,7 @@ fn a_condition_stops_where_it_is_true_with_everything_as_it_was() {
                 .filter_map(|f| f.function.as_deref())
                 .collect();
             assert_eq!(&names[..2], ["work", "main"]);
-            // What stands there is read as the program's.
+            // The patched code reads as the program's own.
             let function = space.function_at(stop.pc).expect("work");
             let mut code = [0; 16];
             controlled
@@ -298,7 +299,7 @@ fn a_probe_in_the_way_makes_no_difference() {
             .live
             .enable_probe(view.id, false)
             .expect("it is there");
-        // The jump stands there again, and the thread in the middle of its bytes goes on as well.
+        // The jump is in place again, and the thread in the middle of its bytes continues too.
         for _ in 0..3 {
             let stop = controlled.go(Motion::Instruction).expect("it steps");
             assert_eq!(stop.reason, Reason::Step);
@@ -353,7 +354,7 @@ fn a_pause_shows_no_code_of_ours() {
     controlled.live.kill().expect("it runs");
 }
 
-/// For how long a thread has been on a processor, in nanoseconds.
+/// Returns how long a thread has been on a processor, in nanoseconds.
 fn ran_ns(tid: i32) -> u64 {
     let path = format!("/proc/{tid}/schedstat");
     let text = std::fs::read_to_string(path).expect("the thread is there");
@@ -361,7 +362,7 @@ fn ran_ns(tid: i32) -> u64 {
     first.parse().expect("it begins with a number")
 }
 
-/// Sets a condition that is always false at every statement; the program's output is what it always is.
+/// Sets a condition that is always false at every statement; the program's output must not change.
 fn every_statement(artifact: &str, at_least: usize) {
     let scratch = Scratch::new(artifact);
     let subject = Subject::new(artifact);
@@ -466,7 +467,7 @@ fn compiled_counts_come_and_go_while_threads_run_over_them() {
     let mut set: Vec<(usize, ProbeId)> = Vec::new();
     for at in 0..lines.len() {
         let id = add(&controlled.live, at, &mut random);
-        // Two lines may have all their places in common: that is one breakpoint.
+        // Two lines may have all their places in common, which gives one breakpoint.
         if set.iter().all(|(_, other)| *other != id) {
             set.push((at, id));
         }

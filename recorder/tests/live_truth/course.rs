@@ -1,5 +1,6 @@
-//! The way of a recorded program from call to call, for gdb to follow: as the program does the same every time, a moment is told by
-//! how often a function has been entered since the one before, or by a return to an address with a certain rsp.
+//! The path of a recorded program from call to call, for gdb to follow. Since the program does the same every time, a
+//! moment is identified by how often a function has been entered since the previous moment, or by a return to an
+//! address with a certain rsp.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -42,8 +43,8 @@ impl<'t> Course<'t> {
         }
     }
 
-    /// The events at which it is known where the program was: entries and returns. A call that was left otherwise ends for
-    /// the recording when that is noticed.
+    /// Returns the events at which the program's position is known: entries and returns. A call left in another way
+    /// ends in the recording only when that is noticed.
     pub fn moments(&self) -> impl Iterator<Item = u64> {
         self.events
             .iter()
@@ -51,7 +52,7 @@ impl<'t> Course<'t> {
             .map(Event::seq)
     }
 
-    /// Where functions begin that are entered, and how often they are.
+    /// Returns the entries of the functions that are entered, with counts.
     pub fn functions(&self) -> Vec<(u64, usize)> {
         let entries = self.entries.iter();
         entries
@@ -59,14 +60,14 @@ impl<'t> Course<'t> {
             .collect()
     }
 
-    /// The first moment behind an event.
+    /// Returns the first moment after an event.
     pub fn behind(&self, seq: u64) -> u64 {
         let mut behind = self.events[seq as usize..].iter();
         let found = behind.find(|event| is_moment(event));
         found.expect("the program goes on").seq()
     }
 
-    /// The moments around an event.
+    /// Returns the moments around an event.
     pub fn around(&self, seq: u64) -> Option<(u64, u64)> {
         let is_moment = |event: &&Event| is_moment(event);
         let (before, behind) = self.events.split_at(seq as usize);
@@ -75,7 +76,7 @@ impl<'t> Course<'t> {
         Some((before.seq(), behind.seq()))
     }
 
-    /// Where the program gives a seed to its random numbers, which are those of Lua: the event, and the seed, a time of day.
+    /// Returns where the program seeds its random numbers (those of Lua): the event, and the seed, a time of day.
     pub fn seeding(&self) -> Option<(u64, u64)> {
         let seeds = |event: &&Event| match event {
             Event::Enter(call) => {
@@ -90,7 +91,7 @@ impl<'t> Course<'t> {
         Some((call.start, self.timeline.call(call).unwrap().args[2]))
     }
 
-    /// How often the program gets to `address`, which begins a function, behind one event and up to another.
+    /// Returns how often the program reaches `address`, the start of a function, after one event and up to another.
     fn hits(&self, address: u64, behind: Option<u64>, to: u64) -> usize {
         let entries = &self.entries[&address];
         let before = |seq: u64| entries.partition_point(|entry| *entry <= seq);
@@ -106,22 +107,22 @@ fn is_moment(event: &Event) -> bool {
     }
 }
 
-/// What gdb is asked at a moment.
+/// A query to gdb at a moment.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// Registers, frames and variables.
     pub looks: bool,
-    /// Numbers behind the pointers of the callers.
+    /// Numbers that pointers of the callers lead to.
     pub fields: bool,
     /// All memory that [`Walk::keeps`] names.
     pub dumps: bool,
-    /// A number for `lmathlib.c` in the place of the time of day.
+    /// A number for `lmathlib.c` to use instead of the time of day.
     pub seed: Option<u64>,
     /// Memory: addresses and lengths.
     pub reads: Vec<(u64, u64)>,
 }
 
-/// What gdb says of a moment.
+/// gdb's answer for a moment.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub moment: Moment,
@@ -130,14 +131,14 @@ pub struct Answer {
     /// Frame, expression and number.
     pub fields: Vec<(usize, String, u64)>,
     memory: Vec<(u64, Vec<u8>)>,
-    /// Bytes of the stack that hold a value which the program gave them; see `lasting.py`.
+    /// Bytes of the stack with a value that the program gave them; see `lasting.py`.
     lasting: Vec<(Range<u64>, String)>,
-    /// Where what was dumped begins among all that was dumped.
+    /// Offset of the dump among all dumps.
     dumped: Option<usize>,
 }
 
 impl Answer {
-    /// What stands at an address that was asked for.
+    /// Returns the byte at a queried address.
     pub fn byte(&self, address: u64) -> Option<u8> {
         let mut found = self.memory.iter();
         found.find_map(|(start, bytes)| {
@@ -146,7 +147,7 @@ impl Answer {
         })
     }
 
-    /// What lasts at an address of the stack, if anything does.
+    /// Returns the name of the lasting value at an address of the stack, if any.
     pub fn lasting(&self, address: u64) -> Option<&str> {
         let mut lasting = self.lasting.iter();
         let found = lasting.find(|(range, _)| range.contains(&address));
@@ -154,7 +155,7 @@ impl Answer {
     }
 }
 
-/// A way through all moments at which something is asked.
+/// A path through all moments with a query.
 pub struct Walk<'c> {
     course: &'c Course<'c>,
     asked: BTreeMap<u64, Asked>,
@@ -162,7 +163,7 @@ pub struct Walk<'c> {
     is_optimised: bool,
 }
 
-/// Lines for gdb, and the moments of those that ask something.
+/// The input lines for gdb, and the moments of those with a query.
 struct Plan {
     text: String,
     lines: usize,
@@ -170,9 +171,9 @@ struct Plan {
     at: Option<u64>,
 }
 
-/// What came of a walk.
+/// The result of a walk.
 pub struct Walked {
-    /// The kernel's number of gdb's process.
+    /// Process id of gdb's program.
     pub pid: u32,
     pub answers: BTreeMap<u64, Answer>,
     keeps: Vec<Range<u64>>,
@@ -189,7 +190,8 @@ impl<'c> Walk<'c> {
         }
     }
 
-    /// The program is optimised: where a variable is, it need not have its value. Of looks, only registers are told.
+    /// Marks the program as optimised: a variable in its place need not have its value. Only registers are then
+    /// compared.
     pub fn is_optimised(&mut self) {
         self.is_optimised = true;
     }
@@ -198,12 +200,12 @@ impl<'c> Walk<'c> {
         self.asked.entry(seq).or_default()
     }
 
-    /// The memory that is dumped where dumps are asked for.
+    /// Sets the memory to dump.
     pub fn keeps(&mut self, ranges: Vec<Range<u64>>) {
         self.keeps = ranges;
     }
 
-    /// Goes to a moment from the one before it: address, which hit, rsp.
+    /// Returns how to get to a moment from the previous one: address, number of hits, rsp.
     fn go(&self, plan: &mut Plan, seq: u64) -> (u64, usize, Option<u64>) {
         let timeline = self.course.timeline;
         let way = match &self.course.events[seq as usize] {
@@ -219,7 +221,7 @@ impl<'c> Walk<'c> {
                 }
                 let behind = plan.at.map_or(0, |at| at + 1) as usize;
                 let between = &self.course.events[behind..=seq as usize];
-                // A call that ends with another one ends with its return.
+                // A call that ends together with another ends at the other's return.
                 let is_same = |event: &Event| matches!(event, Event::Leave(other) if other.slot == call.slot && other.returned());
                 let before = behind.checked_sub(1).map(|at| &self.course.events[at]);
                 match before.is_some_and(is_same) && between.iter().all(is_same) {
@@ -276,7 +278,7 @@ impl<'c> Walk<'c> {
         plan
     }
 
-    /// Has gdb go this way.
+    /// Makes gdb follow the path.
     pub fn go_all(&self, subject: &Subject, scratch: &Scratch) -> Walked {
         let plan = self.plan();
         let plan_file = scratch.join("plan");
@@ -373,7 +375,7 @@ impl Answer {
 }
 
 impl Walked {
-    /// The memory that was dumped at a moment: where it begins, and its bytes.
+    /// Returns the memory dumped at a moment: start address and bytes.
     pub fn dump(&self, seq: u64) -> Vec<(u64, &[u8])> {
         let mut at = self.answers[&seq].dumped.expect("a dump was asked for");
         let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! Where a recorded program keeps its data, as the copies of its memory tell.
+//! Finds where a recorded program keeps its data, using its snapshots.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use store::memory::{Memory, PAGE_LEN, Seen as Page};
 
 use crate::bench::Subject;
 
-/// The program's own data: pages of it that ever held something.
+/// Returns the program's own data: pages of it that ever held something.
 pub fn data(timeline: &Timeline, subject: &Subject) -> Vec<Range<u64>> {
     let mut memory = Memory::open(timeline.recording()).unwrap();
     let last = memory.len() as u32 - 1;
@@ -16,7 +16,7 @@ pub fn data(timeline: &Timeline, subject: &Subject) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     let mut end = 0;
     for region in regions {
-        // What is not in the file follows what is.
+        // Memory without file contents follows the file's mapping.
         let is_own = region.name == path || region.name.is_empty() && region.addr == end;
         if !is_own {
             continue;
@@ -38,7 +38,7 @@ pub fn data(timeline: &Timeline, subject: &Subject) -> Vec<Range<u64>> {
     ranges
 }
 
-/// The memory of the main thread's stack.
+/// Returns the memory of the main thread's stack.
 pub fn stack(timeline: &Timeline) -> Range<u64> {
     let memory = Memory::open(timeline.recording()).unwrap();
     let regions = memory.regions(memory.len() as u32 - 1);
@@ -47,7 +47,7 @@ pub fn stack(timeline: &Timeline) -> Range<u64> {
     stack.addr..stack.addr + stack.len
 }
 
-/// The kernel's numbers of the one thread, in the recorded run and in gdb's: mutexes keep that of their owner.
+/// Ids of the only thread, in the recorded run and in gdb's: a mutex stores its owner's id.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
     pub ours: u32,
@@ -55,7 +55,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Where bytes at an address, a multiple of four, differ from those of gdb that count.
+    /// Returns the offsets at which bytes differ from gdb's where those count. The address is a multiple of four.
     pub fn differences(self, ours: &[u8], theirs: &[Option<u8>]) -> Vec<usize> {
         let differs = |at: &usize| theirs[*at].is_some_and(|other| other != ours[*at]);
         let is_owner = |at: &usize| {

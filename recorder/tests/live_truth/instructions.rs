@@ -1,6 +1,7 @@
-//! Breakpoints on single instructions, by address: whatever stands there and whatever jumps there, each execution is one hit,
-//! and the program does what it always does. Method: the program is stepped once, an instruction at a time; with breakpoints
-//! on all its instructions it then comes by the same ones.
+//! Breakpoints on single instructions, by address: whatever instruction it is and whatever jumps there, each execution
+//! is one hit, and the program's behaviour does not change.
+//! Method: the program is single-stepped once; with breakpoints on all its instructions it must then pass the same
+//! ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +25,7 @@ fn subject(scratch: &Scratch) -> Subject {
     }
 }
 
-/// Where the instructions of the functions begin; the last function is the last of them.
+/// Returns the addresses of the functions' instructions. The last function comes last.
 fn instructions(controlled: &Controlled) -> BTreeSet<u64> {
     let live = &controlled.live;
     let space = live.space();
@@ -46,7 +47,7 @@ fn main_of(controlled: &Controlled, all: &BTreeSet<u64>) -> u64 {
     space.function_at(*last).expect("main").entry
 }
 
-/// The instructions, and those that the program comes by, one after the other.
+/// Returns the instructions, and those that the program executes, in order.
 fn stepped(subject: &Subject, scratch: &Scratch) -> (BTreeSet<u64>, Vec<u64>) {
     let mut controlled = Controlled::start_without(subject, scratch, "stepped", &["*"]);
     let all = instructions(&controlled);

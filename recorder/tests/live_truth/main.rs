@@ -1,6 +1,7 @@
-//! Goal: what live control says of real programs is true, and it changes nothing. Method: SQLite, Lua and a Rust program,
-//! unoptimised and optimised, run with a breakpoint on every statement of their sources; then at random stops, and along
-//! random steps, gdb is asked the same questions. What recordings say of their moments afterwards is held against gdb too.
+//! Goal: what live control reports of real programs is true, and it changes nothing.
+//! Method: SQLite, Lua and a Rust program, unoptimised and optimised, run with a breakpoint on every statement of their
+//! sources. At random stops, and along random steps, gdb is asked the same questions. What recordings report of their
+//! moments afterwards is compared with gdb too.
 //!
 //! Addresses agree because both sides start the program with the same arguments, an empty environment and without
 //! address space randomisation.

@@ -1,4 +1,4 @@
-//! A stopped moment as text: what Hindsight says, what gdb says, and where they differ.
+//! A stopped moment as text: what Hindsight reports, what gdb reports, and the differences.
 
 use std::{collections::BTreeMap, fmt::Write, ops::Range};
 
@@ -11,37 +11,37 @@ use values::{RenderOptions, children, render_certain};
 
 use crate::stops::place;
 
-/// Frames whose variables are compared.
+/// Number of frames whose variables are compared.
 const FRAMES_WITH_VARIABLES: usize = 5;
-/// Of structures: how deep they are looked into, and how many elements of an array are compared.
+/// For structures: the depth of comparison, and the number of compared elements of an array.
 const DEEPEST: usize = 4;
 const ELEMENTS: usize = 4;
 
-/// What is said of one stop.
+/// A report of one stop.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
     pub place: String,
     pub registers: BTreeMap<String, u64>,
-    /// Vector registers, where they are told.
+    /// Vector registers, if reported.
     pub vectors: Vectors,
-    /// Function, file's name, line, whether inlined, and address.
+    /// Function, file name, line, whether inlined, and address.
     pub frames: Vec<String>,
-    /// Frame, name and text, the innermost block first.
+    /// Frame, name and text, innermost block first.
     pub variables: Vec<Variable>,
-    /// Variables here that are declared where the frame stands, or behind that: they need not have a value yet.
+    /// Variables declared at or after the frame's position: they need not have a value yet.
     pub undeclared: Vec<(usize, String)>,
-    /// Where variables are that lie in memory: frame, name and addresses.
+    /// Variables in memory: frame, name and addresses.
     pub places: Vec<(usize, String, Range<u64>)>,
-    /// Bytes from rsp on, where gdb was asked for them.
+    /// Bytes from rsp on, if gdb was asked for them.
     pub stack: Vec<u8>,
-    /// Of those, what holds a value that the program gave it, and what gdb calls it; see `lasting.py`.
+    /// The parts of the stack with a value that the program gave them, and gdb's name for it; see `lasting.py`.
     pub lasting: Vec<(Range<u64>, String)>,
 }
 
 /// Frame, name and text.
 type Variable = (usize, String, String);
 
-/// Vector registers by their numbers.
+/// Vector registers by number.
 pub type Vectors = BTreeMap<usize, u128>;
 
 const REGISTERS: [&str; 20] = [
@@ -50,21 +50,21 @@ const REGISTERS: [&str; 20] = [
 ];
 const VECTORS: usize = 16;
 
-/// Behind a call these hold whatever the callee left in them, and a traced callee returns by way of a thunk. Where they
+/// After a call these hold whatever the callee left in them, and a traced callee returns through a thunk. If they
 /// matter then, as arguments or for variables, the variables show it.
 const SCRATCH: [&str; 9] = [
     "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "eflags",
 ];
-/// Libc leaves other things in these once the agent has had a thread: its locks and its memory go other ways.
+/// Libc leaves other values in these once the agent has had a thread: its locks and its allocator take other paths.
 pub const LEFT_BY_LIBC: [&str; 4] = ["r8", "r9", "r10", "r11"];
 
-/// Where a program without address randomisation has its heap, behind what its file takes.
+/// The heap of a program without address randomisation, after its file's memory.
 const HEAP: std::ops::Range<u64> = 0x5555_5557_0000..0x5556_0000_0000;
-/// What malloc hands out lies at multiples of this.
+/// Alignment of malloc's blocks.
 const HEAP_ALIGNMENT: u64 = 16;
 
-/// Compares vector registers by their halves. Two pointers to blocks of the heap are not comparable: where a block lies depends on
-/// what was allocated before the program ran.
+/// Compares vector registers by their halves. Two pointers to heap blocks are not comparable: a block's address depends
+/// on what was allocated before the program ran.
 fn holds_the_same(ours: u128, theirs: u128) -> bool {
     [0, 64].into_iter().all(|half| {
         let (ours, theirs) = ((ours >> half) as u64, (theirs >> half) as u64);
@@ -74,7 +74,7 @@ fn holds_the_same(ours: u128, theirs: u128) -> bool {
 }
 
 impl Moment {
-    /// What Hindsight says of a stopped thread.
+    /// Returns Hindsight's report of a stopped thread.
     pub fn of(space: &AddressSpace, machine: &dyn Machine) -> Moment {
         let frames = backtrace(space, machine, 60).frames;
         let mut moment = Moment::with(space, machine, &REGISTERS, &frames);
@@ -86,7 +86,7 @@ impl Moment {
         moment
     }
 
-    /// What Hindsight says of these frames where only these registers are known.
+    /// Returns Hindsight's report of these frames if only these registers are known.
     pub fn with(
         space: &AddressSpace,
         machine: &dyn Machine,
@@ -144,7 +144,7 @@ impl Moment {
         moment
     }
 
-    /// What gdb printed about several stops.
+    /// Parses what gdb printed about several stops.
     pub fn all(output: &str) -> Vec<Moment> {
         let mut moments: Vec<Moment> = Vec::new();
         for line in output.lines() {
@@ -197,8 +197,8 @@ impl Moment {
         moments
     }
 
-    /// Forgets vector registers that hold on both sides what they held at the entry point: that was left there by whatever ran
-    /// before the program.
+    /// Drops vector registers that hold on both sides what they held at the entry point: values left there before the
+    /// program ran.
     pub fn forget_vectors(&mut self, ours_at_entry: &Vectors, theirs: &Moment, output: &str) {
         for line in output.lines() {
             let fields: Vec<&str> = line.split('\t').collect();
@@ -213,13 +213,14 @@ impl Moment {
         }
     }
 
-    /// How many vector registers are the same, and how many are not: no call keeps one, so that libc leaves what it likes in them.
+    /// Counts the equal and the different vector registers: no call preserves one, so libc leaves arbitrary values in
+    /// them.
     pub fn vectors_left(&self, theirs: &Moment) -> [usize; 2] {
         let apart = self.vectors_apart(theirs).len();
         [self.vectors.len() - apart, apart]
     }
 
-    /// The vector registers that are not the same, with what they hold here and there.
+    /// Returns the vector registers that differ, with both values.
     pub fn vectors_apart(&self, theirs: &Moment) -> Vec<(usize, u128, u128)> {
         let pair = |(number, value): (&usize, &u128)| {
             let other = theirs.vectors.get(number).copied().unwrap_or_default();
@@ -228,19 +229,19 @@ impl Moment {
         self.vectors.iter().filter_map(pair).collect()
     }
 
-    /// How many registers that libc leaves other things in are the same, and how many are not.
+    /// Counts the equal and the different registers among those in which libc leaves other values.
     pub fn left(&self, theirs: &Moment) -> [usize; 2] {
         let is_same = |name: &&&str| self.registers.get(**name) == theirs.registers.get(**name);
         let same = LEFT_BY_LIBC.iter().filter(is_same).count();
         [same, LEFT_BY_LIBC.len() - same]
     }
 
-    /// The variables that another account does not have.
+    /// Returns the variables that the other report does not have.
     fn without(&self, other: &Moment) -> Vec<&Variable> {
         let mut left: Vec<&Variable> = other.variables.iter().collect();
         let is_left = |(level, name, text): &&Variable| {
             let same = |v: &&Variable| v.0 == *level && v.1 == *name;
-            // Of several of the same name, the one that says the same.
+            // Among several of the same name, prefer one with the same text.
             let at = left.iter().position(|v| same(v) && v.2 == *text);
             let at = at.or_else(|| left.iter().position(same));
             at.map(|at| left.remove(at)).is_none()
@@ -252,8 +253,8 @@ impl Moment {
         own
     }
 
-    /// Tells whether a variable, or a part of one, has what calls before left on the stack: compilers fill variables with a pattern where
-    /// they are declared, and a va_list not at all.
+    /// Returns whether a variable, or a part of one, holds what earlier calls left on the stack: compilers fill
+    /// variables with a pattern where they are declared, but not a va_list.
     fn has_no_value_yet(&self, level: usize, name: &str) -> bool {
         let is_part = |whole: &str| {
             let rest = name.strip_prefix(whole);
@@ -263,7 +264,8 @@ impl Moment {
         undeclared.any(|(_, whole)| is_part(whole)) || is_part("argp")
     }
 
-    /// Where two accounts of a stop differ. Without values, neither what variables hold is compared nor what calls leave in registers.
+    /// Returns the differences between two reports of a stop. Without `with_values`, neither variables' values nor
+    /// registers that calls clobber are compared.
     pub fn differences(&self, theirs: &Moment, with_values: bool) -> Vec<String> {
         let mut found = Vec::new();
         let place = &self.place;
@@ -275,12 +277,13 @@ impl Moment {
             let name = name.as_str();
             let counts = with_values || !SCRATCH.contains(&name);
             let counts = counts && !LEFT_BY_LIBC.contains(&name);
-            // A system call leaves its return address there: that in libc, or in the runtime, where that stands in for libc.
+            // A system call leaves its return address there: in libc, or in the runtime if that replaces libc's
+            // function.
             let in_libraries = |value: &u64| (0x7fff_f700_0000..0x7fff_ffff_0000).contains(value);
             let is_of_call =
                 name == "rcx" && in_libraries(value) && other.is_some_and(in_libraries);
             let counts = counts && !is_of_call;
-            // The process's number.
+            // The process id.
             let is_pid = std::path::Path::new(&format!("/proc/{value}")).exists() && *value > 1;
             if other != Some(value) && counts && !is_pid {
                 found.push(format!("{place}: {name} is {value:x}, gdb: {other:x?}"));
@@ -298,11 +301,11 @@ impl Moment {
             }
         }
         let (mut ours, mut other) = (self.without(theirs), theirs.without(self));
-        // gdb chooses variants by reading them, also where they lie nowhere, and then has nothing to say of the whole.
+        // gdb reads memory to choose a variant, even if it lies nowhere, and then reports nothing of the whole.
         let is_error = |v: &&Variable| {
             v.2.starts_with("<error: Cannot access memory at address 0x0")
         };
-        // Where it fails otherwise, it has nothing to say of what is inside.
+        // On other failures, gdb reports nothing of the contents.
         let is_failure = |v: &&Variable| v.2.starts_with("<error: ");
         let failed: Vec<&Variable> = theirs.variables.iter().filter(is_failure).collect();
         let is_inside = |v: &&Variable| {
@@ -318,7 +321,7 @@ impl Moment {
         };
         ours.retain(|v| !is_inside(v));
         other.retain(|v| !is_inside(v));
-        // Of a block that the compiler has dissolved, gdb lists the variables wherever the function is, without values,
+        // For a block that the compiler has dissolved, gdb lists the variables anywhere in the function without values,
         // although each has a place in the block that it was moved to.
         let is_moved = |(_, _, text): &&Variable| is_gone(text);
         let other: Vec<&Variable> = other.into_iter().filter(|v| !is_moved(v)).collect();
@@ -349,7 +352,7 @@ impl Moment {
     }
 }
 
-/// The vector registers of a stopped thread.
+/// Returns the vector registers of a stopped thread.
 pub fn vectors(machine: &dyn Machine) -> Vectors {
     let vector = |number: usize| {
         let register = Register(Register::XMM0.0 + number as u16);
@@ -359,7 +362,7 @@ pub fn vectors(machine: &dyn Machine) -> Vectors {
     (0..VECTORS).map(vector).collect()
 }
 
-/// The frames that gdb shows: where an inlined function has jumped elsewhere, it leaves out those around it.
+/// Returns the frames that gdb shows: if an inlined function has jumped elsewhere, it leaves out those around it.
 fn shown(frames: &[Frame]) -> Vec<usize> {
     let is_left_out = |at: usize| {
         let inner = at.checked_sub(1).and_then(|inner| frames.get(inner));
@@ -368,8 +371,8 @@ fn shown(frames: &[Frame]) -> Vec<usize> {
     (0..frames.len()).filter(|at| !is_left_out(*at)).collect()
 }
 
-/// A value as gdb would write it: of Rust's pointers, which we follow, the address, and of others if what is behind them may
-/// have changed. What is stale says so.
+/// Returns a value as gdb would write it. Of Rust's pointers, which we follow, and of other pointers if their target
+/// may have changed, only the address. Stale values are marked as such.
 pub fn text_of(value: &Value, options: &RenderOptions, look: &Look<'_>) -> String {
     let (text, certainty) = render_certain(value, options, look);
     let is_rust = value.ty.language() == Language::Rust;
@@ -391,7 +394,7 @@ pub fn text_of(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Strin
     text
 }
 
-/// gdb writes the structures of Rust in a style of its own: they are compared by where they are and by their parts.
+/// gdb writes Rust's structures in a style of its own: they are compared by address and in parts.
 fn is_told_in_parts(value: &Value) -> bool {
     let is_plain = matches!(
         value.kind(),
@@ -404,7 +407,7 @@ fn is_told_in_parts(value: &Value) -> bool {
     value.ty.language() == Language::Rust && !is_plain
 }
 
-/// A structure, then what is in it; of types with variants nothing, since gdb dies of those that are not initialised yet.
+/// Returns a structure, then its parts. Types with variants have none, since gdb crashes on uninitialised ones.
 fn parts(name: &str, value: &Value, depth: usize, look: &Look<'_>) -> Vec<(String, String)> {
     let options = RenderOptions {
         raw: true,
@@ -432,7 +435,8 @@ fn parts(name: &str, value: &Value, depth: usize, look: &Look<'_>) -> Vec<(Strin
     all
 }
 
-/// Of a structure or array of C or C++, the numbers and pointers in it. What setjmp keeps is mixed with a secret of the process.
+/// Returns the numbers and pointers in a C or C++ structure or array. What setjmp saves is mixed with a secret of the
+/// process.
 fn members(name: &str, value: &Value, depth: usize, look: &Look<'_>) -> Vec<(String, String)> {
     let options = RenderOptions {
         raw: true,
@@ -446,7 +450,7 @@ fn members(name: &str, value: &Value, depth: usize, look: &Look<'_>) -> Vec<(Str
     let mut all = Vec::new();
     for (part, inner) in children(value, &options, look) {
         if part == "*" {
-            // What a reference stands for.
+            // The referent of a reference.
             return members(name, &inner, depth, look);
         }
         let name = match part.starts_with('[') {
@@ -466,7 +470,7 @@ fn members(name: &str, value: &Value, depth: usize, look: &Look<'_>) -> Vec<(Str
     all
 }
 
-/// A frame as a line, as gdb's script writes it.
+/// Returns a frame as one line, in the format of gdb's script.
 pub fn described(frame: &Frame) -> String {
     let name = frame.function.as_deref().unwrap_or("?");
     let source = frame.source.as_ref();
@@ -480,8 +484,8 @@ pub fn described(frame: &Frame) -> String {
     without_arguments(&format!("{name} {file}:{line} {kind} {:x}", frame.pc))
 }
 
-/// A name without the arguments of generic functions and types, which not all names of the linker have:
-/// `<a::B<T> as C>::d::<E>` becomes `<a::B as C>::d`.
+/// Returns a name without generic arguments, which not all linkage names have: `<a::B<T> as C>::d::<E>` becomes
+/// `<a::B as C>::d`.
 pub fn without_arguments(name: &str) -> String {
     let mut kept = String::new();
     let mut depth = 0usize;
@@ -502,12 +506,13 @@ pub fn without_arguments(name: &str) -> String {
     kept
 }
 
-/// Tells whether two texts with a `FILE:LINE` in them are the same. gdb keeps the line of an inlined call in 16 bits. What compilers say
-/// is of no line (line 0, as clang does where it has merged code) has none here; gdb takes the line of the code before it.
+/// Returns whether two texts with a `FILE:LINE` are the same. gdb keeps the line of an inlined call in 16 bits. Code to
+/// which compilers give no line (line 0, as clang does for merged code) has none here; gdb takes the line of the
+/// preceding code.
 pub fn is_same_place(ours: &str, theirs: &str) -> bool {
     let folded = || {
         let (before, rest) = ours.split_once(':')?;
-        // Names of Rust have colons too; the line follows the last one.
+        // Rust names contain colons too; the line follows the last one.
         let (before, rest) = match rest.rsplit_once(':') {
             Some((more, rest)) => (format!("{before}:{more}"), rest),
             None => (before.to_owned(), rest),
@@ -524,11 +529,11 @@ pub fn is_same_place(ours: &str, theirs: &str) -> bool {
     ours == theirs || folded().as_deref() == Some(theirs) || is_of_no_line() == Some(true)
 }
 
-/// Structures and arrays are not compared as a whole: parts of them nobody has initialised, and jump buffers hold a
-/// secret of the process. Of texts, gdb counts characters that repeat.
+/// Structures and arrays are not compared as a whole: parts of them may be uninitialised, and jump buffers hold a
+/// secret of the process. In strings, gdb counts repeated characters.
 ///
-/// Registers that calls need not preserve are unknown in callers; gdb takes them to hold what the callee left there.
-/// So it does with the stack of functions that jumped to others.
+/// Caller-saved registers are unknown in callers; gdb assumes that they hold what the callee left there. It does the
+/// same for the stack of functions that jumped to others.
 fn is_comparable(ours: &str, theirs: &str) -> bool {
     let unknown = [
         "is not saved by the functions that were called",
@@ -544,7 +549,7 @@ fn is_comparable(ours: &str, theirs: &str) -> bool {
     !is_whole && !theirs.contains(" <repeats ")
 }
 
-/// Tells whether nothing of a value is left, of a structure none of its parts.
+/// Returns whether nothing of a value is left; for a structure, none of its parts.
 fn is_gone(text: &str) -> bool {
     let left = text.replace("<optimized out>", "");
     let mut parts = left.split(['{', '}', ',']).map(str::trim);
@@ -555,8 +560,8 @@ fn is_gone(text: &str) -> bool {
     text.contains("<optimized out>") && parts.all(is_empty)
 }
 
-/// Tells whether two texts are the same, but for the digits of floating point numbers: gdb writes 17, we as many as tell
-/// the number from others.
+/// Returns whether two texts are the same except for the digits of floating-point numbers: gdb writes 17, we as many as
+/// identify the number.
 pub fn is_same(ours: &str, theirs: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         let parts = text.split([' ', ',', '{', '}', '[', ']']);
@@ -567,13 +572,13 @@ pub fn is_same(ours: &str, theirs: &str) -> bool {
         return theirs == "<optimized out>";
     }
     if theirs.starts_with("<error: ") {
-        // gdb cannot read what GCC writes of pieces that may be unset; otherwise neither knows.
+        // gdb cannot read GCC's description of pieces that may be unset; otherwise both sides do not know.
         return theirs.contains("DW_OP_GNU_uninit must always be the very last op")
             || ours.contains('<')
             || ours.ends_with(" bytes");
     }
     if theirs == "<synthetic pointer>" && ours == "<optimized out>" {
-        // gdb's word for parts of a structure behind the last piece that is described.
+        // gdb's text for parts of a structure after the last described piece.
         return true;
     }
     let (ours, theirs) = (words(ours), words(theirs));
@@ -586,7 +591,7 @@ pub fn is_same(ours: &str, theirs: &str) -> bool {
     ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(a, b)| is_one(a, b))
 }
 
-/// Characters beyond ASCII as their bytes: gdb is told to write them so.
+/// Writes non-ASCII characters as their bytes, as gdb is told to.
 fn in_ascii(text: &str) -> String {
     let mut written = String::new();
     for character in text.chars() {
@@ -602,8 +607,8 @@ fn in_ascii(text: &str) -> String {
     written
 }
 
-/// What both sides say, however they like to say it: without the symbols behind pointers and the zeros at the end of
-/// texts, which gdb counts.
+/// Reduces a text to what both sides write: without the symbols after pointers and the zeros at the end of strings,
+/// which gdb counts.
 pub fn plain(text: &str) -> String {
     let mut text = in_ascii(text);
     for (from, to) in [(", '\\000' <repeats ", "times>"), (" <", ">")] {

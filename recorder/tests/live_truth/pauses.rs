@@ -1,5 +1,5 @@
-//! Memory is copied at each pause of live control: at random pauses of SQLite and of Lua, all of the program's data, and what its
-//! variables point to, is what gdb sees there; later it is said to be as old as that.
+//! Memory is copied at each pause of live control. At random pauses of SQLite and of Lua, all of the program's data,
+//! and what its variables point to, is what gdb sees there. Later it is reported as being that old.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::{
 };
 
 const PAUSES: usize = 60;
-/// Calls of one function that are waited for.
+/// Maximum call number of a function to wait for.
 const MOST_HITS: usize = 200;
 
-/// Functions' addresses, and the call at which each of them is paused.
+/// Function addresses, and the call at which to pause in each.
 type Chosen = BTreeMap<u64, usize>;
 
 fn recorded(subject: &Subject, scratch: &Scratch, name: &str, pauses: &Chosen) -> Timeline {
@@ -46,8 +46,8 @@ fn choose(course: &Course<'_>, seed: u64) -> Chosen {
     chosen
 }
 
-/// The pauses at breakpoints, and the entry of the function whose first instruction each of them stands at: the call has been
-/// recorded, and nothing of it has run.
+/// Returns the pauses at breakpoints, each with the entry of the function at whose first instruction it is: the call
+/// has been recorded, and nothing of it has run.
 fn pauses(course: &Course<'_>) -> Vec<(u64, u64)> {
     let is_pause = |event: &&Event| matches!(event, Event::Other(e) if e.kind == "pause" && e.aux.as_deref() == Some("breakpoint"));
     let seqs = course.events.iter().filter(is_pause).map(Event::seq);
@@ -60,7 +60,7 @@ fn pauses(course: &Course<'_>) -> Vec<(u64, u64)> {
     seqs.map(entry).collect()
 }
 
-/// What was compared.
+/// Counts of comparisons.
 #[derive(Debug, Default)]
 struct Compared {
     bytes: usize,
@@ -68,7 +68,7 @@ struct Compared {
     stale: usize,
 }
 
-/// Holds all of the program's data at a pause against gdb's.
+/// Compares all of the program's data at a pause with gdb's.
 fn same_data(
     state: &State<'_>,
     later: &State<'_>,
@@ -107,7 +107,7 @@ fn same_data(
                 ));
             }
         }
-        // As soon as the program goes on, it is as old as the copy.
+        // Once the program runs again, the data is as old as the snapshot.
         for run in later.memory(start, theirs.len() as u64).unwrap() {
             match run.bytes {
                 Seen::Stale { as_of, .. } if as_of <= pause => compared.stale += 1,
@@ -123,7 +123,7 @@ fn same_data(
     found
 }
 
-/// Holds what the callers' variables point to against gdb.
+/// Compares what the callers' variables point to with gdb.
 fn same_fields(past: &Past<'_>, theirs: &Answer, compared: &mut Compared) -> Vec<String> {
     let machine = StateMachine::new(&past.state, &past.space);
     let mut found = Vec::new();

@@ -1,11 +1,12 @@
-//! Where the lines are. gdb and Hindsight must have the same places for a line, or gdb must lack one for a reason that is known;
-//! what readelf reads of the line table, and nm of the symbols, decides which. Where they differ, gdb is told our places.
+//! The places of lines. gdb and Hindsight must have the same places for a line, or gdb must lack one for a known
+//! reason. What readelf reads of the line table, and nm of the symbols, decides which. Where they differ, gdb is told
+//! our places.
 //!
-//! The reasons, both of gdb 13:
-//! - the cold part of a function lies before the function: gdb takes what is before its entry for the prologue, and moves
-//!   breakpoints from there to the entry;
-//! - rows of another file follow at the same address: gdb keeps the last file's rows of an address only, and moves a line that
-//!   is left without any to the next one.
+//! The reasons, both in gdb 13:
+//! - The cold part of a function lies before the function: gdb takes code before its entry for the prologue, and moves
+//!   breakpoints from there to the entry.
+//! - Rows of another file follow at the same address: gdb keeps only the last file's rows of an address, and moves a
+//!   line that has none left to the next line.
 
 use std::{collections::BTreeSet, fmt::Write, ops::Range, path::Path, process::Command};
 
@@ -14,7 +15,7 @@ use crate::{
     stops::{Stop, place},
 };
 
-/// Where programs that are not position independent in memory would be, and these are.
+/// Load address of position-independent programs.
 const BASE: u64 = 0x5555_5555_4000;
 
 /// A row of a line table, in the table's order.
@@ -25,7 +26,7 @@ struct Row {
     is_statement: bool,
 }
 
-/// A line of a plan: FILE:LINE and our places.
+/// Returns a line of a plan: FILE:LINE and our places.
 pub fn planned(stop: &Stop) -> String {
     let mut text = format!("{}:{}\t", stop.file, stop.line);
     for (at, address) in stop.addresses.iter().enumerate() {
@@ -35,8 +36,8 @@ pub fn planned(stop: &Stop) -> String {
     text
 }
 
-/// Which of these places, `ADDRESS FUNCTION FILE:LINE`, are neither where readelf has a statement of the line begin, nor where, as
-/// addr2line says, an inlined call does.
+/// Returns which of these places, `ADDRESS FUNCTION FILE:LINE`, are neither the start of a statement of the line
+/// according to readelf, nor that of an inlined call according to addr2line.
 pub fn without_statement<'a>(subject: &Subject, places: &'a [String]) -> BTreeSet<&'a str> {
     if places.is_empty() {
         return BTreeSet::new();
@@ -56,7 +57,7 @@ pub fn without_statement<'a>(subject: &Subject, places: &'a [String]) -> BTreeSe
     places.into_iter().filter(is_astray).collect()
 }
 
-/// Tells whether the code before an address is not of all the calls that the code behind it is of.
+/// Returns whether the code at an address belongs to an inlined call that the code before it does not belong to.
 fn inlined_call_begins(path: &Path, address: u64) -> bool {
     let [before, behind] = [address - 1, address].map(|address| {
         let address = format!("{address:#x}");
@@ -69,7 +70,7 @@ fn inlined_call_begins(path: &Path, address: u64) -> bool {
     behind.len() > 1 && !before.starts_with(&behind)
 }
 
-/// What is wrong about places in which gdb and Hindsight differ, as gdb's script printed them.
+/// Returns the unexplained differences between gdb's and Hindsight's places, as printed by gdb's script.
 pub fn wrong(subject: &Subject, output: &str) -> Vec<String> {
     let said: BTreeSet<&str> = output
         .lines()
@@ -124,7 +125,7 @@ fn judged(
     found
 }
 
-/// Tells whether rows of another file follow those of a line at the same address.
+/// Returns whether rows of another file follow those of a line at the same address.
 fn is_hidden(line: &str, address: u64, rows: &[Row]) -> bool {
     let its = |row: &Row| place(&row.file, row.line) == line && row.address == address;
     let Some(last) = rows.iter().rposition(its) else {
@@ -140,7 +141,7 @@ fn addresses(text: &str) -> BTreeSet<u64> {
     text.split(',').map(|text| address(text) - BASE).collect()
 }
 
-/// All rows that readelf reads.
+/// Returns all rows that readelf reads.
 fn rows(path: &Path) -> Vec<Row> {
     let text = printed("readelf", &["-W", "--debug-dump=decodedline"], path);
     let row = |line: &str| {
@@ -160,7 +161,7 @@ fn rows(path: &Path) -> Vec<Row> {
     rows
 }
 
-/// The parts of functions that gcc has moved away, to a place before the function.
+/// Returns the parts of functions that gcc has moved before the function.
 fn cold_parts(path: &Path) -> Vec<Range<u64>> {
     let text = printed("nm", &["-S"], path);
     let symbol = |line: &str| {

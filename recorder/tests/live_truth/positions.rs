@@ -1,6 +1,5 @@
-//! At a thousand random calls and returns of SQLite and of Lua, recorded with registers, a piece of the stack and copies of memory at
-//! regular times, what a recording says is known is what gdb sees there, and what it says is stale is what gdb sees at the
-//! event that showed it.
+//! At a thousand random calls and returns of SQLite and of Lua, recorded with registers, part of the stack and periodic
+//! snapshots, known values are what gdb sees there, and stale values are what gdb sees at the event that showed them.
 
 use std::{collections::BTreeSet, ops::Range, time::Duration};
 
@@ -18,11 +17,11 @@ use crate::{
     stops::other_seed,
 };
 
-/// Bytes of the stack that are captured.
+/// Number of captured bytes of the stack.
 const STACK: u64 = 1024;
-/// Bytes that are asked for at random places.
+/// Number of bytes to compare at random places.
 const SAMPLE: u64 = 64;
-/// Snapshots whose whole memory is compared.
+/// Number of snapshots whose whole memory is compared.
 const SNAPSHOTS: usize = 12;
 
 fn recorded(subject: &Subject, scratch: &Scratch) -> Timeline {
@@ -40,14 +39,14 @@ fn recorded(subject: &Subject, scratch: &Scratch) -> Timeline {
     Timeline::open(&path, scratch.path()).expect("the recording can be read")
 }
 
-/// The events of copies of memory that lie between calls.
+/// Returns the events of snapshots between calls.
 fn copies(course: &Course<'_>) -> Vec<u64> {
     let is_copy = |event: &&Event| matches!(event, Event::Other(e) if e.kind == "snapshot");
     let copies = course.events.iter().filter(is_copy).map(Event::seq);
     copies.filter(|seq| course.around(*seq).is_some()).collect()
 }
 
-/// The places of one position that are asked about: the stack from rsp on, and random ones.
+/// Returns the places to query at one position: the stack from rsp on, and random ones.
 fn places(
     timeline: &Timeline,
     rsp: u64,
@@ -81,13 +80,13 @@ fn places(
     places
 }
 
-/// What a recording says of one position.
+/// What a recording reports of one position.
 struct Position {
     seq: u64,
     claims: Vec<Claim>,
 }
 
-/// Chooses positions among these moments and asks the recording about their memory.
+/// Chooses positions among these moments and queries the recording for their memory.
 fn choose(
     timeline: &Timeline,
     mut moments: Vec<u64>,
@@ -120,7 +119,7 @@ fn choose(
     positions
 }
 
-/// Has gdb look at all positions, and where what is stale was shown.
+/// Makes gdb visit all positions, and the moments that showed stale values.
 fn walk(
     course: &Course<'_>,
     positions: &[Position],
@@ -160,7 +159,7 @@ fn owner(state: &State<'_>, walked: &Walked) -> Owner {
     }
 }
 
-/// Holds what is said of a position against gdb.
+/// Compares the report of a position with gdb.
 fn differences(
     timeline: &Timeline,
     course: &Course<'_>,
@@ -189,7 +188,7 @@ fn differences(
     found
 }
 
-/// Holds all of the program's data at a copy of memory against what gdb sees at the events around it.
+/// Compares all of the program's data in a snapshot with what gdb sees at the events around it.
 fn copied(
     timeline: &Timeline,
     course: &Course<'_>,
@@ -324,7 +323,8 @@ fn positions_in_lua_are_those_of_gdb() {
     positions_are_the_same("lua_O0", 59, 1000);
 }
 
-/// Optimised code keeps values in registers across calls. (Lua's would need the recorded run's time of day, which is not told.)
+/// Optimised code keeps values in registers across calls. (Lua would need the recorded run's time of day, which is not
+/// reported.)
 #[test]
 fn positions_in_optimised_sqlite_are_those_of_gdb() {
     positions_are_the_same("sqlite_O2", 71, 500);

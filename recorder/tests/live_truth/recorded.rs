@@ -1,6 +1,6 @@
-//! What a recording says of its moments afterwards is what gdb sees of them in the running program: at stops all registers,
-//! the frames and every variable that lies on the saved stack; where functions are entered the argument registers, the
-//! return address, and as much of the backtrace as is told.
+//! What a recording reports of its moments afterwards is what gdb sees of them in the running program. At stops this
+//! covers all registers, the frames and every variable on the saved stack; at function entries the argument registers,
+//! the return address, and as much of the backtrace as is reported.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,7 +21,11 @@ use crate::{
 
 /// Integer arguments, in order.
 const ARGUMENTS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
-/// Calls of one function that are waited for.
+/// A variable of SQLite's parser that is declared between `switch` and its first `case`, where the compiler's pattern for
+/// variables without a value does not reach. It holds what earlier calls have left on the stack, and these are not the
+/// same: loading the agent takes part of the heap, so that `malloc` asks the kernel for more in another call.
+const WITHOUT_VALUE: &str = "yylhsminor.";
+/// Maximum call number of a function to wait for.
 const MOST_HITS: usize = 60;
 
 fn record(subject: &Subject, scratch: &Scratch, name: &str, stops: &[Stop], traced: bool) {
@@ -86,7 +90,7 @@ fn recorded_stops_are_the_same(artifact: &str, seed: u64, wanted: usize) {
             if artifact.starts_with("shapes") {
                 move_back(&mut ours, &theirs, &mut moved);
             }
-            // What was not captured is said to be unknown; gdb knows more there.
+            // What was not captured is reported as unknown; gdb knows more there.
             let is_unknown = |text: &String| text.contains("unknown:");
             let missing: Vec<(usize, String)> = ours
                 .variables
@@ -99,9 +103,12 @@ fn recorded_stops_are_the_same(artifact: &str, seed: u64, wanted: usize) {
             let is_told = |(level, name, _): &(usize, String, String)| {
                 !missing.contains(&(*level, name.clone()))
             };
-            ours.variables.retain(is_told);
-            theirs.variables.retain(is_told);
-            // Of texts on the heap only where they are was captured.
+            let has_value = |variable: &(usize, String, String)| {
+                is_told(variable) && !variable.1.starts_with(WITHOUT_VALUE)
+            };
+            ours.variables.retain(has_value);
+            theirs.variables.retain(has_value);
+            // For strings on the heap only the address was captured.
             for (level, name, text) in &mut theirs.variables {
                 let same = |(l, n, _): &&(usize, String, String)| l == level && n == name;
                 if let Some((_, _, pointer)) = ours.variables.iter().find(same)
@@ -119,11 +126,11 @@ fn recorded_stops_are_the_same(artifact: &str, seed: u64, wanted: usize) {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Where exceptions are allocated: the first pages behind the program's data.
+/// Where exceptions are allocated: the first pages after the program's data.
 const HEAP: Range<u64> = 0x5555_5555_9000..0x5555_5558_0000;
 
-/// Loading the agent takes a piece of the heap. What the program allocates behind it, the exceptions of the C++ program, lies
-/// further up for good, by the same few bytes at all stops; registers that point there are moved back.
+/// Loading the agent takes part of the heap. What the program allocates after it, such as the exceptions of the C++
+/// program, lies further up by the same few bytes at all stops. Moves registers that point there back.
 fn move_back(ours: &mut Moment, theirs: &Moment, moved: &mut Option<u64>) {
     for (name, value) in &mut ours.registers {
         let Some(other) = theirs.registers.get(name) else {
@@ -138,7 +145,7 @@ fn move_back(ours: &mut Moment, theirs: &Moment, moved: &mut Option<u64>) {
     }
 }
 
-/// Chooses entries of functions that `accepts` takes: events, with the address and the hit that they are for gdb.
+/// Chooses function entries that `accepts` takes: events, each with its address and hit number for gdb.
 pub fn choose_entries(
     timeline: &Timeline,
     seed: u64,
@@ -192,7 +199,7 @@ fn entries_are_the_same(artifact: &str, seed: u64, wanted: usize) {
         };
         let function = timeline.function(call.function).expect("it was defined");
         for (name, value) in &theirs.registers {
-            // The others hold what earlier calls left in them, and traced ones return by way of a thunk.
+            // The others hold what earlier calls left in them, and traced calls return through a thunk.
             let argument = ARGUMENTS.iter().position(|argument| argument == name);
             let is_taken = |at: usize| {
                 let mut params = function.params.iter();
@@ -217,12 +224,12 @@ fn entries_are_the_same(artifact: &str, seed: u64, wanted: usize) {
                 )),
             }
         }
-        // Up to the first gap all frames are told; behind it those that are told are there, in order.
+        // Up to the first gap all frames must be reported; after it, the reported frames must exist, in order.
         let ours = &past.trace.backtrace.frames;
         let first_gap = past.trace.gaps.first().copied().unwrap_or(ours.len());
         let mut at = 0;
         all_frames += theirs.frames.len();
-        // gdb is asked without tail calls, of which it shows fewer.
+        // gdb's tail calls are left out, since it shows fewer.
         let is_compared = |frame: &Frame| frame.pc_is_known && !frame.is_tail_call;
         for (index, frame) in ours.iter().enumerate().filter(|(_, f)| is_compared(f)) {
             let text = described(frame);
@@ -251,8 +258,8 @@ fn entries_are_the_same(artifact: &str, seed: u64, wanted: usize) {
     );
 }
 
-/// gdb writes the names of Rust's functions in other ways, and has another idea of code that belongs to no line; whether a
-/// call is inlined and where it stands is the same.
+/// gdb writes names of Rust functions differently, and places code without a line differently. Whether a call is
+/// inlined and its address are the same.
 fn same_frame(artifact: &str, ours: &str, theirs: &str) -> bool {
     let place = |text: &str| -> Vec<String> {
         let parts = text.rsplitn(3, ' ').take(2);

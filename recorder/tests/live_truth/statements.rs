@@ -1,5 +1,6 @@
-//! A breakpoint on every statement: each hit is counted and judged, none stops, and the program does what it always does. The
-//! program counts itself, by jumps to code of ours, or each hit is a trap that the tracer hears of: both count the same.
+//! A breakpoint on every statement: each hit is counted and evaluated, none stops, and the program's behaviour does not
+//! change. Either the program counts hits itself, through jumps to our code, or each hit is a trap for the tracer. Both
+//! counts are the same.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,12 +23,12 @@ pub struct Counted {
     pub addresses: Vec<u64>,
 }
 
-/// Runs the subject with a breakpoint on every line; returns how often each was hit.
+/// Runs the subject with a breakpoint on every line. Returns the number of hits of each.
 pub fn count(subject: &Subject, scratch: &Scratch) -> Vec<Counted> {
     count_by(subject, scratch, true)
 }
 
-/// As [`count`]; the program counts itself where it can, or the tracer counts all.
+/// As [`count`]. The program counts hits itself if it can, or the tracer counts all.
 fn count_by(subject: &Subject, scratch: &Scratch, compiled: bool) -> Vec<Counted> {
     let native = subject.native(scratch);
     let name = if compiled { "counted" } else { "trapped" };
@@ -99,7 +100,7 @@ fn count_by(subject: &Subject, scratch: &Scratch, compiled: bool) -> Vec<Counted
             });
         }
     }
-    // What is chosen from them does not depend on where the sources lie.
+    // Sorted by file name, so that choices do not depend on where the sources lie.
     let name = |file: &str| file.rsplit('/').next().map(str::to_owned);
     counted.sort_by_key(|counted| (name(&counted.file), counted.line));
     counted
@@ -115,7 +116,7 @@ fn every_statement(artifact: &str, at_least: usize) {
     );
 }
 
-/// As [`every_statement`], with a trap at each place; what the program counts itself is the same.
+/// As [`every_statement`], with a trap at each place. Counts by the program must be the same.
 fn every_statement_by_traps(subject: &Subject, at_least: usize) {
     let scratch = Scratch::new("traps");
     let hits = |compiled: bool| -> BTreeMap<(String, u32), u64> {
@@ -197,14 +198,14 @@ fn every_statement_of_a_rust_program_can_be_a_breakpoint() {
 #[test]
 fn breakpoints_come_and_go_while_threads_run_over_them() {
     let scratch = Scratch::new("threads");
-    // Far more rounds than the changes take: the threads must still run at the last one, also on a busy machine.
+    // Far more rounds than the changes need: the threads must still run at the last change, even on a busy machine.
     let subject = Subject {
         args: &["50000000"],
         ..Subject::new("threads")
     };
     let native = subject.native(&scratch);
     let mut controlled = Controlled::start(&subject, &scratch, "threads");
-    // Every hit is to come to the tracer.
+    // Every hit must reach the tracer.
     controlled.live.compile_probes(false).expect("it is there");
     let lines = subject.lines(&controlled.live.space());
     let location = |at: usize| Location::Line {
@@ -215,7 +216,7 @@ fn breakpoints_come_and_go_while_threads_run_over_them() {
     let mut set: Vec<(usize, ProbeId)> = Vec::new();
     for at in 0..lines.len() {
         let id = controlled.break_at(location(at), NEVER, false).id;
-        // Two lines may have all their places in common: that is one breakpoint.
+        // Two lines may have all their places in common, which gives one breakpoint.
         if set.iter().all(|(_, other)| *other != id) {
             set.push((at, id));
         }
@@ -274,10 +275,10 @@ fn breakpoints_come_and_go_while_threads_run_over_them() {
     assert_eq!(controlled.end(), native);
 }
 
-/// How often a breakpoint is removed while threads stand at it.
+/// How often a breakpoint is removed while threads are stopped at it.
 const REMOVALS: usize = 60;
 
-/// The stops of threads that stand at a breakpoint.
+/// Returns the stops of threads at a breakpoint.
 fn standing(live: &Live, probe: ProbeId) -> Vec<Stop> {
     let threads = live.threads().into_iter();
     let stop = |thread: ThreadView| match thread.state {
@@ -289,7 +290,7 @@ fn standing(live: &Live, probe: ProbeId) -> Vec<Stop> {
     threads.filter_map(stop).filter(is_it).collect()
 }
 
-/// Waits until so many threads stand at a breakpoint.
+/// Waits until `wanted` threads are stopped at a breakpoint.
 fn await_standing(live: &Live, probe: ProbeId, wanted: usize) {
     let mut seen = 0;
     while standing(live, probe).len() < wanted {
@@ -300,7 +301,7 @@ fn await_standing(live: &Live, probe: ProbeId, wanted: usize) {
     }
 }
 
-/// Removes a breakpoint and lets the threads that stand at it go on meanwhile, others that arrive too; returns the stops.
+/// Removes a breakpoint and concurrently resumes the threads stopped at it, including new arrivals. Returns the stops.
 fn removed_meanwhile(live: &Live, probe: ProbeId) -> BTreeSet<u64> {
     let mut stops = BTreeSet::new();
     let removed = std::thread::scope(|clients| {
@@ -324,7 +325,7 @@ fn removed_meanwhile(live: &Live, probe: ProbeId) -> BTreeSet<u64> {
     stops
 }
 
-/// Threads go from one breakpoint to the other one, and each is removed while some stand at it and others arrive.
+/// Threads alternate between two breakpoints. Each is removed while some threads are stopped at it and others arrive.
 #[test]
 fn threads_that_stop_at_one_breakpoint_go_on_when_it_is_removed() {
     let scratch = Scratch::new("removed");

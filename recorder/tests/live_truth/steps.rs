@@ -1,5 +1,5 @@
-//! gdb and Hindsight step from the same places: they come by the same instructions, functions and lines, and see the same
-//! values returned.
+//! gdb and Hindsight step from the same places: they pass the same instructions, functions and lines, and see the same
+//! returned values.
 
 use std::fmt::Write;
 
@@ -17,13 +17,13 @@ use crate::{
     stops::{Stop, choose_among, place},
 };
 
-/// Hits that a line must get to be stepped from: there has to be one more whenever its turn comes.
+/// Minimum number of hits of a line to step from: there must be another one when its turn comes.
 const HITS: u64 = 25;
 
-/// gdb's word for a program that has ended during a step: it does not notice that longjmp leaves the function that it is to
-/// finish. The walks from the next place begin anew.
+/// The script's word for a program that ended during a step: gdb does not notice that longjmp leaves the function to
+/// finish. The walks from the next place start over.
 const LOST: &str = "LOST";
-/// Its word for a program that has ended before it came to the place of a walk.
+/// The script's word for a program that ended before the place of a walk.
 const GONE: &str = "GONE";
 
 /// A command and how often it is given.
@@ -34,10 +34,10 @@ const WALKS: [Walk; 3] = [
     (Motion::Step, "step", 25),
     (Motion::Finish { frame: 0 }, "finish", 3),
 ];
-/// gdb dies of the values that functions of Rust return.
+/// gdb crashes on values that Rust functions return.
 const WALKS_OF_RUST: [Walk; 2] = [(Motion::Next, "next", 25), (Motion::Step, "step", 25)];
 
-/// Where a thread is: address, function, file's name and line.
+/// Returns where a thread is: address, function, file name and line.
 fn whereabouts(controlled: &Controlled) -> String {
     let machine = controlled
         .live
@@ -53,7 +53,7 @@ fn whereabouts(controlled: &Controlled) -> String {
     outside(&format!("{:x} {name} {place}", frame.pc))
 }
 
-/// Of places in libraries only the address: gdb is kept from reading their debug information.
+/// For places in libraries only the address counts: gdb is kept from reading their debug information.
 fn outside(place: &str) -> String {
     match place.split_once(' ') {
         Some((address, _)) if address.starts_with("7ffff") => address.to_owned(),
@@ -61,7 +61,7 @@ fn outside(place: &str) -> String {
     }
 }
 
-/// The entry of the function that `finish` will leave; `None` for an inlined one.
+/// Returns the entry of the function that `finish` will leave; `None` for an inlined one.
 fn finished(controlled: &Controlled) -> Option<u64> {
     let machine = controlled.live.machine(controlled.tid).ok()?;
     let frames = backtrace(&controlled.live.space(), &machine, 1).frames;
@@ -69,7 +69,7 @@ fn finished(controlled: &Controlled) -> Option<u64> {
     frame.function_entry
 }
 
-/// What a function has returned, as gdb writes it; `None` if nothing or not known.
+/// Returns a function's returned value as gdb writes it; `None` if there is none or it is unknown.
 fn value(controlled: &Controlled, entry: u64) -> Option<String> {
     let machine = controlled.live.machine(controlled.tid).ok()?;
     let space = controlled.live.space();
@@ -85,8 +85,8 @@ fn value(controlled: &Controlled, entry: u64) -> Option<String> {
     Some(text_of(&value, &options, &look))
 }
 
-/// Goes to the place for each walk, the next time that it is hit, and steps from there. A step may be made of `more` ones, if the
-/// last of them leads where gdb got with one; returns where those led that only we made, too.
+/// Goes to the place for each walk at its next hit, and steps from there. Up to `more` extra steps may be needed to get
+/// where gdb gets with one. Also returns the places of the extra steps.
 fn ours(
     subject: &Subject,
     scratch: &Scratch,
@@ -140,7 +140,7 @@ fn ours(
     (found, extra)
 }
 
-/// What gdb printed, in our words.
+/// Converts what gdb printed to our format.
 fn theirs(output: &str) -> Vec<String> {
     let said = |line: &str| match line.split_once('\t').unwrap_or((line, "")) {
         (kind @ ("STOP" | "AT"), place) => {
@@ -176,16 +176,16 @@ fn steps_are_the_same(artifact: &str, seed: u64, places: usize, at_least: usize)
     );
 }
 
-/// What came of the walks from one place.
+/// The result of the walks from one place.
 struct Compared {
-    /// Steps that were the same.
+    /// Number of equal steps.
     same: usize,
-    /// Steps that only we made.
+    /// Number of steps that only we made.
     extra: usize,
     differences: Vec<String>,
 }
 
-/// Compares what all commands do from one place.
+/// Compares the results of all commands from one place.
 fn compare(artifact: &str, subject: &Subject, stop: &Stop) -> Compared {
     let scratch = &Scratch::new(artifact);
     let walks = match artifact.starts_with("orders") {
@@ -200,11 +200,10 @@ fn compare(artifact: &str, subject: &Subject, stop: &Stop) -> Compared {
     std::fs::write(&plan_file, plan).expect("the folder is writable");
     let output = gdb(subject, scratch, "steps.py", &plan_file);
     let theirs = theirs(&output);
-    // gdb holds that a line goes on up to the next one of the same file (or of some others) and passes statements of
-    // functions of other files that are inlined in between; where we stop there, readelf has a statement, or an inlined call
-    // begins. And gdb takes the first range of an inlined copy for its beginning, where DW_AT_entry_pc states another one,
-    // and passes calls that begin there.
-    // (The standard library of Rust is always optimised.)
+    // gdb considers a line to extend to the next one of the same file (or of some others), and skips statements of
+    // functions of other files that are inlined in between. Where we stop there, readelf has a statement, or an inlined
+    // call begins. gdb also takes the first range of an inlined copy for its beginning even if DW_AT_entry_pc says
+    // otherwise, and skips calls that begin there. (The standard library of Rust is always optimised.)
     let is_passed_by = artifact.starts_with("orders") || artifact == "lua_O2";
     let more = if is_passed_by { 8 } else { 0 };
     let (ours, extra) = ours(subject, scratch, stop, walks, &theirs, more);

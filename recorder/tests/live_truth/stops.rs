@@ -12,10 +12,10 @@ use crate::{
     statements::{Counted, count},
 };
 
-/// Hits of one line that are waited for: gdb handles some thousand in a second.
+/// Maximum hit number of a line to wait for: gdb handles some thousand per second.
 const MOST_HITS: u64 = 60;
 
-/// A line, and which hit of it.
+/// A line, and the number of the hit.
 #[derive(Clone, Debug)]
 pub struct Stop {
     pub file: String,
@@ -24,12 +24,12 @@ pub struct Stop {
     pub addresses: Vec<u64>,
 }
 
-/// Chooses hits at random, of lines that share no address.
+/// Chooses random hits, of lines that share no address.
 pub fn choose(subject: &Subject, scratch: &Scratch, seed: u64, wanted: usize) -> Vec<Stop> {
     choose_among(subject, scratch, seed, wanted, |_| true)
 }
 
-/// As [`choose`], of certain lines.
+/// As [`choose`], for certain lines.
 pub fn choose_among(
     subject: &Subject,
     scratch: &Scratch,
@@ -58,7 +58,7 @@ pub fn choose_among(
     stops
 }
 
-/// To judge other places than usual: `SEED=7 cargo test ... live_truth`.
+/// Returns the seed to test other places than usual: `SEED=7 cargo test ... live_truth`.
 pub fn other_seed() -> u64 {
     let seed = std::env::var("SEED").ok();
     seed.map_or(0, |seed| seed.parse().expect("SEED is a number"))
@@ -88,8 +88,8 @@ fn stops_are_the_same(artifact: &str, seed: u64, wanted: usize) {
     assert_eq!(theirs.len(), stops.len());
 }
 
-/// Stops where gdb did. While functions are traced, variables that have no value yet are not compared, nor what calls leave in
-/// registers: thunks and callees leave other things there than callees alone.
+/// Compares stops with gdb's. While functions are traced, variables without a value yet and registers that calls
+/// clobber are not compared: thunks and callees leave other values there than callees alone.
 fn compare(
     subject: &Subject,
     scratch: &Scratch,
@@ -144,7 +144,8 @@ fn compare(
         subject.path.display(),
         stops.len()
     );
-    // Where the runtime stands in for a function of libc, as for `sigaction`, which Rust's start calls, it leaves others.
+    // The runtime's replacement of a libc function leaves other values, such as that of `sigaction`, which Rust's
+    // start-up code calls.
     if !traced && left[0] < 2 * left[1] {
         differences.push(format!(
             "of registers that libc uses, {left:?} are the same and not"
@@ -188,7 +189,7 @@ fn stops_in_a_rust_program_are_those_of_gdb() {
     stops_are_the_same("orders_O2", 1, 35);
 }
 
-/// How many of each build: more than usual with `STOPS=84 cargo test ... live_truth levels`.
+/// Returns the number of stops per build: more than usual with `STOPS=84 cargo test ... live_truth levels`.
 fn of_each() -> usize {
     let wanted = std::env::var("STOPS").ok();
     wanted.map_or(8, |wanted| wanted.parse().expect("STOPS is a number"))

@@ -1,6 +1,6 @@
-//! What a recording says of stops of several threads is what gdb sees there. Threads come to a line in any order, and their
-//! stacks lie elsewhere: what tells their stops apart is the number that a thread has got to, and what points into its stack
-//! points to the same place of it.
+//! What a recording reports of stops of several threads is what gdb sees there. Threads reach a line in any order, and
+//! their stacks have other addresses. The thread's own number tells their stops apart, and pointers into its stack must
+//! point to the same offset.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,14 +17,14 @@ use crate::{
     moment::{LEFT_BY_LIBC, Moment, is_same, is_same_place},
 };
 
-/// Rounds of each thread, which stops several times in each.
+/// Rounds of each thread, which stops several times per round.
 const ROUNDS: &[&str] = &["12"];
-/// The system call futex(2) is given these to wake a thread that waits for a lock, or to wait for one. Whether a lock is contended
-/// differs from run to run, natively too.
+/// Arguments of the system call futex(2), which wakes a waiter or waits for a lock. Whether a lock is contended differs
+/// from run to run, natively too.
 const GIVEN_TO_FUTEX: [&str; 3] = ["rcx", "rdx", "rsi"];
-/// `FUTEX_WAIT_PRIVATE` and `FUTEX_WAKE_PRIVATE` (linux/futex.h), which is left in rsi.
+/// `FUTEX_WAIT_PRIVATE` and `FUTEX_WAKE_PRIVATE` (linux/futex.h), which remain in rsi.
 const FUTEX_OPERATIONS: [u64; 2] = [0x80, 0x81];
-/// Kept by calls, or the function's argument; tracing passes the others through thunks.
+/// Callee-saved registers, or the function's argument. Tracing passes the others through thunks.
 const KEPT: [&str; 8] = ["rbx", "rbp", "rsp", "r12", "r13", "r14", "r15", "rip"];
 
 fn stopped(subject: &Subject, scratch: &Scratch, lines: &[u32], traced: bool) -> Timeline {
@@ -62,13 +62,13 @@ fn stopped(subject: &Subject, scratch: &Scratch, lines: &[u32], traced: bool) ->
     Timeline::open(&path, scratch.path()).expect("the recording can be read")
 }
 
-/// The frame of the function that each thread runs.
+/// Returns the frame of the function that each thread runs.
 fn level_of_work(moment: &Moment) -> Option<usize> {
     let mut frames = moment.frames.iter();
     frames.position(|frame| frame.starts_with("work "))
 }
 
-/// The place, and the number that the thread has got to.
+/// Returns the place, and the number that the thread has reached.
 fn key(moment: &Moment) -> Option<(String, String)> {
     let level = level_of_work(moment)?;
     let is_it = |v: &&(usize, String, String)| v.0 == level && v.1 == "seed";
@@ -77,7 +77,7 @@ fn key(moment: &Moment) -> Option<(String, String)> {
     is_number.then(|| (moment.place.clone(), text.clone()))
 }
 
-/// How much was compared.
+/// Counts of comparisons.
 #[derive(Debug, Default)]
 struct Compared {
     stops: usize,
@@ -124,7 +124,7 @@ fn differences(
         let same = |v: &&(usize, String, String)| v.0 == *level && v.1 == *name;
         let other = theirs.variables.iter().find(same).map(|v| v.2.as_str());
         compared.variables += 1;
-        // What is not known any more, gdb takes for what a callee left there.
+        // For lost values, gdb assumes what a callee left there.
         let is_lost = text.contains("is not saved by the functions that were called");
         if !is_lost && !other.is_some_and(|other| is_same(text, other)) {
             found.push(format!(
@@ -161,7 +161,7 @@ fn stops_of_threads_are_the_same(artifact: &str) {
     let theirs = Moment::all(&gdb(&subject, &scratch, "every.py", &plan_file));
     let mut by_key: BTreeMap<(String, String), &Moment> = BTreeMap::new();
     for moment in &theirs {
-        // Of a line in two parts, the first one.
+        // For a line in two parts, the first one counts.
         by_key
             .entry(key(moment).expect("a number"))
             .or_insert(moment);

@@ -1,6 +1,6 @@
-//! What a pause keeps: all registers, and the stack as far as 64 KiB or its end. Method: a program with a value of its own in
-//! every register and a stack deeper than that is stopped; registers are held against gdb's and against what the program put
-//! there, the stack against what the kernel reads in the stopped process.
+//! What a pause records: all registers, and up to 64 KiB of the stack.
+//! Method: a program with a distinct value in every register and a deeper stack is stopped. Registers are compared with
+//! gdb's and with what the program put there, the stack with what the kernel reads in the stopped process.
 
 use std::{
     collections::BTreeSet,
@@ -24,23 +24,23 @@ use crate::{
     moment::Moment,
 };
 
-/// What the program puts into its registers, without the two highest bytes, which are the register's number.
+/// The value that the program puts into its registers. The two highest bytes are the register's number.
 const VALUE: u64 = 0x1111_2222_3333;
-/// The registers that have such values, as DWARF numbers them.
+/// DWARF numbers of the registers with such values.
 const SET: [u16; 15] = [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15];
 /// The carry and direction flags.
 const FLAGS: u64 = 1 | 1 << 10;
-/// What the window shows below rsp: functions that call no others keep variables there.
+/// Bytes of the window below rsp, where leaf functions keep variables.
 const RED_ZONE: u64 = 128;
 
-/// A stack as it was at a stop: its window, and where it ends.
+/// A stack at a stop: its window, and its end.
 struct Kept {
     bytes: Vec<u8>,
     window: Range<u64>,
     end: u64,
 }
 
-/// Reads the stack of a stopped process by the kernel.
+/// Reads the stack of a stopped process through the kernel.
 fn kept(pid: i32, rsp: u64) -> Kept {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
     let line = maps.lines().find(|line| line.ends_with("[stack]"));
@@ -59,10 +59,10 @@ fn kept(pid: i32, rsp: u64) -> Kept {
     Kept { bytes, window, end }
 }
 
-/// The rows of pauses at breakpoints, as they were recorded.
+/// Returns the recorded rows of pauses at breakpoints.
 fn states(timeline: &Timeline) -> Vec<ReadState> {
     let recording = timeline.recording().dir();
-    // The program's end is told before the recording is closed and sealed.
+    // The program's end is reported before the recording is closed and sealed.
     let since = Instant::now();
     while recording.join("incomplete").exists() {
         assert!(
@@ -105,7 +105,7 @@ fn a_pause_keeps_all_registers_and_the_stack() {
         let machine = controlled.live.machine(stop.tid).expect("it is stopped");
         let lines = debuginfo::disassemble_function(&space, &machine, stop.pc);
         let lines = lines.expect("its code can be read");
-        // Where all registers have their values.
+        // Here all registers have their values.
         let here = lines.iter().find(|line| line.text.trim() == "nop");
         let here = here.expect("the function has one").address;
         controlled.break_at(Location::Address(here), 0, false);
@@ -147,7 +147,7 @@ fn a_pause_keeps_all_registers_and_the_stack() {
     }
 }
 
-/// Holds the registers of a pause against gdb's, and against what the program has put there.
+/// Compares the registers of a pause with gdb's, and with what the program put there.
 fn same_registers(timeline: &Timeline, row: &ReadState, theirs: &Moment, here: u64) {
     assert_eq!(row.pc, here);
     let tid = row.tid.expect("a thread");
@@ -181,8 +181,8 @@ fn same_registers(timeline: &Timeline, row: &ReadState, theirs: &Moment, here: u
     }
 }
 
-/// Holds a kept stack against what the kernel showed. Where functions are traced, the kernel shows the address of our return trampoline
-/// in the place of their return addresses.
+/// Compares a recorded stack with what the kernel showed. If functions are traced, the kernel shows the address of our
+/// return trampoline instead of their return addresses.
 fn same_stack(stack: &[u8], kept: &Kept, traced: bool) {
     assert_eq!(stack.len(), kept.bytes.len());
     let words = stack.chunks(8).zip(kept.bytes.chunks(8));
@@ -193,11 +193,11 @@ fn same_stack(stack: &[u8], kept: &Kept, traced: bool) {
     }
     let leave: BTreeSet<&[u8]> = differing.iter().map(|(_, theirs)| *theirs).collect();
     assert_eq!(leave.len(), 1, "{differing:x?}");
-    // In the small stack those of `dig`, twice, and `main`.
+    // In the small stack those of `dig`, twice, and of `main`.
     assert!(differing.len() >= 3, "{differing:x?}");
 }
 
-/// Asks the state for the window; it is known as what was kept.
+/// Queries the state for the window: it must be known, with the recorded bytes.
 fn same_state(timeline: &Timeline, row: &ReadState, kept: &Kept) {
     let tid = row.tid.expect("a thread");
     let state = State::new(timeline, row.seq, tid).unwrap();

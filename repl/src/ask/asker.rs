@@ -1,4 +1,4 @@
-//! A recording together with the means to wait for its answers.
+//! A recording together with the runtime that waits for its answers.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use store::Reader;
 use super::interrupt::Interrupts;
 use crate::error::Error;
 
-/// Asks one recording.
+/// Runs SQL queries on one recording.
 pub struct Asker {
     reader: Arc<Reader>,
     session: Session,
@@ -21,7 +21,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Opens the recording in the folder `path`; Ctrl-C ends the program.
+    /// Opens the recording in the folder `path`. Ctrl-C ends the program.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -29,7 +29,7 @@ impl Asker {
         Asker::open_with(path, Options::default(), false)
     }
 
-    /// Opens the recording in the folder `path` with other than the usual limits. `interruptible`: Ctrl-C only stops questions.
+    /// Opens the recording in the folder `path` with the given limits. If `interruptible`, Ctrl-C stops only the query.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -38,7 +38,7 @@ impl Asker {
         Asker::new(reader, options, interruptible)
     }
 
-    /// Asks an opened recording. `interruptible`: Ctrl-C only stops questions.
+    /// Makes an asker of an opened recording. If `interruptible`, Ctrl-C stops only the query.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -56,19 +56,19 @@ impl Asker {
         })
     }
 
-    /// Opens the recording again, to see what a live one recorded meanwhile.
+    /// Reopens the recording, to see what has been recorded since.
     ///
     /// # Errors
-    /// When it cannot be opened; the asker then goes on with what it had.
+    /// When it cannot be opened; the asker then keeps the previous state.
     pub fn refresh(&mut self) -> Result<(), Error> {
         let reader = opened(self.path(), &self.options)?;
         self.look_at(reader)
     }
 
-    /// Asks another opened recording from now on, if it is another.
+    /// Switches to another opened recording, if it differs.
     ///
     /// # Errors
-    /// When it cannot be read; the asker then goes on with what it had.
+    /// When it cannot be read; the asker then keeps the previous recording.
     pub fn look_at(&mut self, reader: Arc<Reader>) -> Result<(), Error> {
         if Arc::ptr_eq(&reader, &self.reader) {
             return Ok(());
@@ -84,7 +84,7 @@ impl Asker {
         self.reader.recording().dir()
     }
 
-    /// Returns how much of the recording is seen.
+    /// Returns how much of the recording is visible.
     pub fn extent(&self) -> Extent {
         self.session.extent()
     }
@@ -94,10 +94,10 @@ impl Asker {
         self.session.function_names()
     }
 
-    /// Asks for at most `max_rows` rows.
+    /// Starts a query for at most `max_rows` rows.
     ///
     /// # Errors
-    /// When the question is wrong, or Ctrl-C comes.
+    /// When the query is wrong, or Ctrl-C is pressed.
     pub fn ask(&mut self, sql: &str, max_rows: Option<usize>) -> Result<Answer, Error> {
         self.interrupts.forget();
         let answer = self.interrupts.wait(self.session.ask(sql, max_rows))?;
@@ -107,25 +107,25 @@ impl Asker {
     /// Waits for the next rows; `None` at the end.
     ///
     /// # Errors
-    /// When they cannot be computed, or Ctrl-C comes.
+    /// When they cannot be computed, or Ctrl-C is pressed.
     pub fn next(&mut self, answer: &mut Answer) -> Result<Option<RecordBatch>, Error> {
         let batch = self.interrupts.wait(answer.next_batch())?;
         batch.transpose().map_err(|source| Error::Query { source })
     }
 
-    /// Returns name and type of the columns that answer `sql`.
+    /// Returns the names and types of the columns of the answer to `sql`.
     ///
     /// # Errors
-    /// When the question is wrong.
+    /// When the query is wrong.
     pub fn types(&mut self, sql: &str) -> Result<Vec<(String, String)>, Error> {
         let answer = self.ask(sql, Some(0))?;
         Ok(super::cells::types(answer.schema()))
     }
 
-    /// Writes all rows and returns how many there were.
+    /// Writes all rows and returns their number.
     ///
     /// # Errors
-    /// When they cannot be computed or written, or Ctrl-C comes: what was written then has no end.
+    /// When they cannot be computed or written, or Ctrl-C is pressed. The output is then truncated.
     pub fn write<W: Write + Send>(
         &mut self,
         answer: Answer,
@@ -138,7 +138,7 @@ impl Asker {
             let writer = scope.spawn(move || {
                 let mut answer = answer;
                 let result = query::output::write(&mut answer, format, out);
-                // Whoever waited may have been interrupted.
+                // The waiting thread may have been interrupted.
                 let _ = done.send(());
                 result
             });
@@ -153,10 +153,10 @@ impl Asker {
         })
     }
 
-    /// Returns the single number that answers `sql`, and 0 for no row or null.
+    /// Returns the single number that answers `sql`; 0 for no row or null.
     ///
     /// # Errors
-    /// When the question is wrong or cannot be answered.
+    /// When the query is wrong or cannot be answered.
     pub fn number(&mut self, sql: &str) -> Result<i64, Error> {
         let rows = self.texts(sql)?;
         let cell = rows
@@ -169,7 +169,7 @@ impl Asker {
     /// Returns all rows that answer `sql`, as text; null is `None`.
     ///
     /// # Errors
-    /// When the question is wrong or cannot be answered.
+    /// When the query is wrong or cannot be answered.
     pub fn texts(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
         let mut answer = self.ask(sql, None)?;
         let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! The cells of an answer as text: numbers as they are, bytes as `query` shows them everywhere, null as `None`.
+//! The cells of an answer as text: numbers unchanged, bytes as `query` formats them everywhere, null as `None`.
 
 use arrow::array::Array;
 use arrow::datatypes::{DataType, Schema};
@@ -23,7 +23,7 @@ pub fn columns(schema: &Schema) -> Vec<Column> {
     schema.fields().iter().map(column).collect()
 }
 
-/// Returns name and type of each column, in words a reader of SQL knows.
+/// Returns the name and type of each column, with the type in SQL terms.
 pub fn types(schema: &Schema) -> Vec<(String, String)> {
     let fields = schema.fields().iter();
     fields
@@ -62,7 +62,7 @@ pub fn rows(batch: &RecordBatch) -> Result<Vec<Vec<Option<String>>>, Error> {
         .collect::<Result<Vec<_>, ArrowError>>()
         .map_err(cannot_show)?;
     let cell = |(column, formatter): &(&arrow::array::ArrayRef, ArrayFormatter<'_>), row| {
-        // An array of the type Null marks none of its values.
+        // Arrow marks no value of a Null array as null.
         if column.is_null(row) || *column.data_type() == DataType::Null {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Ctrl-C while a question is being answered. Before the first [`Interrupts::catch`] it ends the program, as usual.
+//! Ctrl-C during a query. Before the first [`Interrupts::catch`] it ends the program, as usual.
 
 use std::future::Future;
 
@@ -7,17 +7,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::Error;
 
-/// Waits for things that Ctrl-C may stop.
+/// Waits for work that Ctrl-C may stop.
 pub struct Interrupts {
     runtime: Runtime,
     signal: Option<Signal>,
 }
 
 impl Interrupts {
-    /// Leaves Ctrl-C as it is: it ends the program.
+    /// Leaves Ctrl-C unchanged: it ends the program.
     ///
     /// # Errors
-    /// When the system refuses what waiting takes.
+    /// When the runtime for waiting cannot be made.
     pub fn ignore() -> Result<Interrupts, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -29,10 +29,10 @@ impl Interrupts {
         })
     }
 
-    /// Takes Ctrl-C over: from now on it stops what [`Self::wait`] waits for, and nothing else.
+    /// Takes over Ctrl-C: from now on it stops only what [`Self::wait`] waits for.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// When a system call fails.
     pub fn catch() -> Result<Interrupts, Error> {
         let mut interrupts = Interrupts::ignore()?;
         let guard = interrupts.runtime.enter();
@@ -46,7 +46,7 @@ impl Interrupts {
     /// Waits until `work` is done.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when Ctrl-C comes first; `work` is then dropped.
+    /// [`Error::Interrupted`] when Ctrl-C is pressed first; `work` is then dropped.
     pub fn wait<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
         let Some(signal) = &mut self.signal else {
             return Ok(self.runtime.block_on(work));
@@ -59,7 +59,7 @@ impl Interrupts {
         })
     }
 
-    /// Forgets a Ctrl-C that came while nothing was waited for.
+    /// Discards a Ctrl-C that was pressed outside a wait.
     pub fn forget(&mut self) {
         let Some(signal) = &mut self.signal else {
             return;

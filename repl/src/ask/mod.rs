@@ -1,5 +1,5 @@
-//! Questions and what becomes of their answers: asked so that Ctrl-C stops the question and not the prompt, drawn as a
-//! table, or handed to one of `query`'s writers.
+//! SQL queries and their answers. Ctrl-C stops a query but not the prompt. Answers are drawn as tables or passed to one
+//! of the writers of `query`.
 
 mod asker;
 mod cells;

@@ -1,4 +1,4 @@
-//! Shows the answer to one question: as a table on a terminal or in a pipe, or in another format.
+//! Shows the answer to one query, as a table or in another format.
 
 use std::io::Write;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::format::Format;
 use crate::output::{self, to_stdout};
 use crate::render::{Colour, Layout, Paint, Table, Terminal};
 
-/// A pipe gets rows in groups of this many; the first group fixes the widths of the columns.
+/// The number of rows in a group that is written to a pipe. The first group determines the widths of the columns.
 const GROUP: usize = 1_000;
 
 /// Whether a row is shown as a record, one column per line.
@@ -32,18 +32,18 @@ pub enum Records {
 #[derive(Clone, Debug)]
 pub struct View {
     pub format: Format,
-    /// At most this many rows of a table; `None` shows all.
+    /// The maximum number of rows of a table; `None` shows all.
     pub rows: Option<usize>,
     pub records: Records,
-    /// Say how long it took.
+    /// Say how long the answer took.
     pub timing: bool,
     pub terminal: Terminal,
 }
 
-/// Asks `sql` and shows the answer on stdout. A reader that went away ends it quietly.
+/// Runs `sql` and shows the answer on stdout. Ends silently if the reader of stdout has gone.
 ///
 /// # Errors
-/// When the question is wrong or cannot be answered, or Ctrl-C comes.
+/// When the query is wrong or cannot be answered, or Ctrl-C is pressed.
 pub fn show(asker: &mut Asker, sql: &str, view: &View) -> Result<(), Error> {
     let started = Instant::now();
     match view.format {
@@ -154,7 +154,7 @@ fn stream_to_pipe(asker: &mut Asker, answer: &mut Answer, view: &View) -> Result
     Ok(())
 }
 
-/// Says whether this is the answer to EXPLAIN: two columns of which the second is a text of many lines.
+/// Says whether this is the answer to EXPLAIN: two columns, the second with a text of several lines.
 fn is_plan(answer: &Answer) -> bool {
     let fields = answer.schema().fields();
     fields.len() == 2 && fields[0].name() == "plan_type" && fields[1].name() == "plan"
@@ -184,7 +184,7 @@ fn duration_since(started: Instant) -> String {
     duration(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Returns why Parquet is not shown.
+/// Returns the refusal to show Parquet.
 pub fn parquet_needs_a_file() -> Error {
     Error::usage(
         "Parquet is not for the eyes",
@@ -192,7 +192,7 @@ pub fn parquet_needs_a_file() -> Error {
     )
 }
 
-/// Returns what the user must know of how far a recording goes that was not closed.
+/// Returns a note on the extent of a recording that was not closed.
 pub fn note_extent(extent: &Extent) -> Option<String> {
     let last_ns = u64::try_from(extent.last_ts_ns).unwrap_or(0);
     let seen = format!(

@@ -1,4 +1,4 @@
-//! Options that tell what is kept besides with calls: those of `record`, and of sessions.
+//! Options for additional captures, shared by `record` and sessions.
 
 /// What is kept besides with calls.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -22,7 +22,7 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Says whether anything was asked for.
+    /// Says whether any of the options is given.
     pub fn is_given(&self) -> bool {
         let has_calls = self.strings || self.pointees || !self.watch.is_empty();
         self.regs || self.stack.is_some() || has_calls

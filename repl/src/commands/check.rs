@@ -1,4 +1,4 @@
-//! `hindsight check`: reads every byte of a recording and says whether each checksum and each rule of the format holds.
+//! `hindsight check`: reads every byte of a recording and verifies each checksum and each rule of the format.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -38,16 +38,15 @@ pub struct Args {
     json: bool,
 }
 
-/// How the check ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Whole,
     Damaged,
-    /// Whole as far as it goes, but the recorder did not close it, or has not yet.
+    /// Intact as far as it goes, but the recorder has not closed it, or not yet.
     NotClosed(RecordingState),
 }
 
-/// Runs the command and returns the exit code: the verdict.
+/// Runs the command and returns the exit code of the verdict.
 ///
 /// # Errors
 /// When there is no recording or it cannot be read at all.
@@ -84,7 +83,7 @@ fn verdict(path: &Path, report: &Report) -> Verdict {
     match Recording::open(path).map(|recording| recording.state()) {
         Ok(RecordingState::Closed) => Verdict::Whole,
         Ok(state) => Verdict::NotClosed(state),
-        // It was whole a moment ago.
+        // The recording was intact a moment ago.
         Err(_) => Verdict::Damaged,
     }
 }

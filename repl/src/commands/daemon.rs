@@ -1,4 +1,4 @@
-//! `hindsight daemon`: run by `start` and `attach`, not by people. Holds live sessions and serves the other commands.
+//! `hindsight daemon`: holds live sessions and serves the other commands. `start` and `attach` run it, not the user.
 
 use server::config::Config;
 use server::paths::Paths;
@@ -14,7 +14,7 @@ pub const NAME: &str = "daemon";
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Runs until nobody needs it any more.
+/// Runs until the daemon is no longer needed.
 ///
 /// # Errors
 /// When it cannot serve.

@@ -1,4 +1,4 @@
-//! `hindsight guard`: run by `record`, not by people. Takes the patches back if the recorder is killed.
+//! `hindsight guard`: removes the patches if the recorder is killed. `record` runs it, not the user.
 
 use crate::error::Error;
 use crate::exit;

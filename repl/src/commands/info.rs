@@ -1,4 +1,4 @@
-//! `hindsight info`: what was recorded, when, how much of it and with which settings.
+//! `hindsight info`: what was recorded, when, how much and with which settings.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ Examples:
   hindsight info app --json | jq .rows.calls
   hindsight info app --json | jq -e '.state == \"closed\" and .lost == 0'";
 
-/// Modules without recorded functions are only counted; of the others as many are named.
+/// How many modules with recorded functions are named. Modules without are only counted.
 const MODULES_SHOWN: usize = 20;
 
-/// Tables that only live control fills; where it did not, they are not counted.
+/// Tables that only live control fills. An empty one is not shown.
 const LIVE_TABLES: [&str; 4] = ["pauses", "logpoints", "writes", "exceptions"];
 
 /// Show what a recording holds
@@ -63,7 +63,6 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     Ok(exit::DONE)
 }
 
-/// Lines of a name and its facts.
 struct Page<'a> {
     out: &'a mut dyn Write,
     colour: Colour,
@@ -215,7 +214,18 @@ fn settings(facts: &Facts) -> String {
         [] => String::new(),
         captures => format!("; with {}", captures.join(", ")),
     };
-    format!("{filters}; {} when full{log}{captures}", facts.on_full())
+    let logged = match settings.log_writes.as_slice() {
+        [] => String::new(),
+        places => format!("; writes to {} logged", places.join(", ")),
+    };
+    let aslr = match settings.no_aslr {
+        true => "; the same addresses in each run (--no-aslr)",
+        false => "",
+    };
+    format!(
+        "{filters}; {} when full{log}{captures}{logged}{aslr}",
+        facts.on_full()
+    )
 }
 
 fn lost(facts: &Facts) -> String {

@@ -1,4 +1,4 @@
-//! Options that tell how a recording is made: those of `record`, and of sessions.
+//! Options for how a recording is made, shared by `record` and sessions.
 
 use recorder::{OnFull, SnapshotTimes};
 
@@ -43,7 +43,7 @@ impl From<FullPolicy> for OnFull {
 }
 
 impl Keeping {
-    /// Says whether anything was asked for.
+    /// Says whether any of the options is given.
     pub fn is_given(&self) -> bool {
         self.keep_log
             || self.on_full != FullPolicy::default()

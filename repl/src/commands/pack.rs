@@ -1,4 +1,4 @@
-//! `hindsight pack`: puts copies of a recording's modules, debug files and sources into it, so that it opens elsewhere.
+//! `hindsight pack`: copies a recording's modules, debug files and sources into it, so that it can be opened elsewhere.
 
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ pub fn run(args: &Args, _: &Terminal) -> Result<u8, Error> {
     })
 }
 
-/// Packs a recording that is whole in any case: what cannot be packed is told.
+/// Packs a recording; a failure is only a warning, since the recording itself is complete.
 pub fn pack_or_warn(path: &Path, progress: &Progress) {
     match pack(path) {
         Ok(packed) => {
@@ -75,7 +75,7 @@ pub fn pack(path: &Path) -> Result<PackOutcome, Error> {
     replay::pack(&timeline).map_err(failed)
 }
 
-/// Says what was copied, and what could not be.
+/// Says which files were copied, and which could not be.
 pub fn summary(path: &Path, outcome: &PackOutcome) -> String {
     let mut text = format!(
         "{}: {} and {} packed, {}\n",

@@ -1,11 +1,12 @@
-//! `hindsight record`: runs a program, or attaches to one, and records every call it makes into `NAME.hindsight`.
-//! The program keeps stdin, stdout and its exit status; what Hindsight says goes to stderr.
+//! `hindsight record`: runs a program, or attaches to one, and records every call it makes into `NAME.hindsight`. The
+//! program keeps stdin, stdout and its exit status; Hindsight's messages go to stderr.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Target};
+use recorder::live::{self, LiveOptions, Stdio};
+use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Surroundings, Target};
 use serde_json::json;
 use server::inspect::signal_name;
 use server::quantity::duration;
@@ -15,6 +16,7 @@ use store::recording::may_be_created;
 use crate::ask::Asker;
 use crate::commands::captured::Captured;
 use crate::commands::keeping::Keeping;
+use crate::commands::probing::Probing;
 use crate::commands::{guard, pack, target};
 use crate::duration::parse as parse_duration;
 use crate::error::Error;
@@ -27,6 +29,7 @@ Examples:
   hindsight record ./app --port 8080            what follows the program is its own
   hindsight record -o run1 -f 'parse*' ./app    only functions that match
   hindsight record -x 'std::*' -x '*alloc*' ./app
+  hindsight record --log-writes total ./app     and every write to a variable, with its line
   hindsight record --attach 4711 --for 10       look at a running program
   hindsight sql app \"select * from calls\"       then ask
 
@@ -53,6 +56,14 @@ pub struct Args {
     keeping: Keeping,
     #[command(flatten)]
     captured: Captured,
+    #[command(flatten)]
+    probing: Probing,
+    /// Logpoints and logged variables may wait for libraries that are loaded later
+    #[arg(long)]
+    pending: bool,
+    /// Have the program and its libraries at the same addresses in each run
+    #[arg(long, conflicts_with = "pid")]
+    no_aslr: bool,
     /// When the program has ended, copy its modules, debug files and sources into the recording, as hindsight pack does
     #[arg(long)]
     portable: bool,
@@ -79,11 +90,52 @@ pub struct Args {
 /// # Errors
 /// When nothing could be recorded.
 pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
+    run_like(args, Given::default(), terminal).map(|ran| ran.code)
+}
+
+/// What a program is given that another run had.
+#[derive(Debug, Default)]
+pub struct Given {
+    /// Its environment; `None`: ours.
+    pub env: Option<Vec<(OsString, OsString)>>,
+    /// The file that is its standard input; `None`: ours is.
+    pub stdin: Option<PathBuf>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Ran {
+    /// The exit code: the program's own.
+    pub code: u8,
+    /// The new recording.
+    pub recording: PathBuf,
+}
+
+/// Runs the command with a program that is given what another run had.
+///
+/// # Errors
+/// When nothing could be recorded.
+pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
     let progress = Progress::new(terminal);
     let (json, portable) = (args.json, args.portable);
     refuse(&args)?;
-    let outcome =
-        recorder::record(options(args), &progress).map_err(|source| Error::Record { source });
+    let first = args.probing.probes(args.pending).parsed();
+    let first = first.map_err(server::Error::from)?;
+    let has_probes = args.probing.is_given();
+    let record = options(args, given);
+    let outcome = match has_probes {
+        true => {
+            let options = LiveOptions {
+                record,
+                stop_on_entry: false,
+                stdio: Stdio::Inherit,
+                first,
+            };
+            live::record_with_probes(options, &progress)
+        }
+        false => recorder::record(record, &progress),
+    };
+    let outcome = outcome.map_err(|source| Error::Record { source });
     progress.finish();
     let outcome = outcome?;
     if let Some(reason) = &outcome.incomplete {
@@ -106,14 +158,18 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
             eprintln!("hindsight: {death}");
         }
     }
-    Ok(match outcome.exit {
+    let code = match outcome.exit {
         Exit::Code(code) => (code & 0xff) as u8,
         Exit::Signal(signal) => exit::from_signal(signal),
         Exit::Detached => exit::DONE,
+    };
+    Ok(Ran {
+        code,
+        recording: outcome.recording,
     })
 }
 
-/// Refuses what needs no recorder to be refused, before anything is fetched or started.
+/// Refuses wrong arguments before anything is downloaded or started, where no recorder is needed to tell.
 fn refuse(args: &Args) -> Result<(), Error> {
     if args.duration.is_some() && args.pid.is_none() {
         let help = "name a running process: hindsight record --attach PID --for 10";
@@ -131,7 +187,7 @@ fn refuse(args: &Args) -> Result<(), Error> {
     }
 }
 
-fn options(args: Args) -> RecordOptions {
+fn options(args: Args, given: Given) -> RecordOptions {
     RecordOptions {
         output: args.output,
         include: args.include,
@@ -139,6 +195,11 @@ fn options(args: Args) -> RecordOptions {
         on_full: args.keeping.on_full.into(),
         snapshots: args.keeping.snapshot,
         keep_log: args.keeping.keep_log,
+        surroundings: Surroundings {
+            no_aslr: args.no_aslr,
+            env: given.env,
+            stdin: given.stdin,
+        },
         captures: Captures {
             registers: args.captured.regs,
             stack_len: args.captured.stack.unwrap_or(0),
@@ -208,7 +269,7 @@ fn death_line(outcome: &Outcome) -> Option<String> {
     Some(line)
 }
 
-/// ` in parse (app.c:17), address 0x0`, as far as that is known.
+/// ` in parse (app.c:17), address 0x0`, as far as known.
 fn place(death: &Death) -> String {
     let mut text = String::new();
     if let Some(function) = &death.function {
@@ -226,8 +287,8 @@ fn place(death: &Death) -> String {
     text
 }
 
-/// Returns the program that took the place of the recorded one, when that is how the recording ended: launchers and
-/// wrapper scripts do it, and whoever recorded one wants to know.
+/// Returns the program that replaced the recorded one, if the recording ended that way. Launchers and wrapper scripts
+/// do so, and a user who recorded one should know.
 fn became(outcome: &Outcome) -> Option<String> {
     if outcome.exit == Exit::Detached {
         return None;
@@ -236,7 +297,7 @@ fn became(outcome: &Outcome) -> Option<String> {
     let last = "select seq, text from events where kind = 'exec' order by seq desc limit 1";
     let mut row = asker.texts(last).ok()?.pop()?;
     let (program, seq) = (row.pop()??, row.pop()??);
-    // What an execve that failed leaves behind is a program that goes on.
+    // After a failed execve the program continues.
     let later = format!(
         "select count(*) from events where seq > {seq} \
          and (kind in ('enter', 'stdout', 'stderr') or (kind = 'leave' and not unwound))"

@@ -1,4 +1,4 @@
-//! `hindsight repl`: a prompt about a recording or a live program, through time.
+//! `hindsight repl`: a prompt for moving through time in a recording or a live program.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -29,10 +29,10 @@ Examples:
 
 A recording's verbs: goto, step, next, finish, continue and each of them back;
 where, backtrace, locals, args, print, registers, memory, source, disassemble,
-threads, calls, history, last-write, watch, output, note, notes. A live program
-has all verbs of the command line, and goto into its own past. A line that
-begins with SELECT, WITH or EXPLAIN is SQL. Leaving ends a program that was
-started here.";
+threads, calls, history, last-write, why, object, watch, output, note, notes. A
+live program has all verbs of the command line, and goto into its own past. A
+line that begins with SELECT, WITH or EXPLAIN is SQL. Leaving ends a program
+that was started here.";
 
 /// Go through a recording or a live program, forwards and backwards
 ///
@@ -65,7 +65,7 @@ pub struct Args {
 /// # Errors
 /// When the recording or the script cannot be read, or the program not be started.
 pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
-    // Before a program is started for nothing.
+    // Open the script before a program is started, so that a wrong name does not cost a start.
     let script = args.script.as_deref().map(opened).transpose()?;
     let mut session = match &args.target[..] {
         [] if args.launching.is_given() => {
@@ -92,7 +92,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     Ok(code)
 }
 
-/// Starts a program and goes on at its prompt.
+/// Starts a program and continues at its prompt.
 fn started(args: Args, script: Option<Script>, terminal: &Terminal) -> Result<u8, Error> {
     let link = Rc::new(Link::of_prompt(terminal));
     let aliases = Aliases::load()?;
@@ -102,7 +102,7 @@ fn started(args: Args, script: Option<Script>, terminal: &Terminal) -> Result<u8
     };
     let launching = match args.launching.stops() {
         true => args.launching,
-        // Whoever opens a prompt has something to say before it runs.
+        // A user who opens a prompt wants to type before the program runs.
         false => args.launching.stopping_on_entry(),
     };
     let code = launching.start(&common, &link, &args.target)?;
@@ -110,7 +110,7 @@ fn started(args: Args, script: Option<Script>, terminal: &Terminal) -> Result<u8
         return Ok(code);
     };
     let present = Present::begun(begun, &link);
-    // What the first wait was ended by counts for that wait.
+    // A Ctrl-C during the first wait has ended that wait.
     link.take_interrupted();
     let mut session = Session::live(present, link, aliases, args.json);
     let code = lines(&mut session, &args.cmd, script, terminal);
@@ -118,7 +118,7 @@ fn started(args: Args, script: Option<Script>, terminal: &Terminal) -> Result<u8
     code
 }
 
-/// Lines of a file, and its name.
+/// The name of a script, and its lines.
 type Script = (String, BufReader<File>);
 
 fn opened(path: &Path) -> Result<Script, Error> {
@@ -148,7 +148,8 @@ fn lines(
     }
 }
 
-/// Says whether a program is meant: there are arguments or options for one, or the name is one's and not a recording's.
+/// Says whether the target is a program: there are arguments or options for one, or the name is a program's and not a
+/// recording's.
 fn is_program(target: &[OsString], launching: &Launching) -> bool {
     let [name, rest @ ..] = target else {
         return false;
@@ -164,7 +165,7 @@ fn is_program(target: &[OsString], launching: &Launching) -> bool {
         (false, true) => path
             .metadata()
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0),
-        // As in a shell, a program in this folder is not found by its name alone.
+        // As in a shell, a program in the current folder is not found by its bare name.
         (false, false) => locate(path).is_err() && target::check_program(name).is_ok(),
     }
 }

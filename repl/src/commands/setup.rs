@@ -1,4 +1,4 @@
-//! `hindsight setup`: fetches what recording needs once, so that the first `record` need not wait or be online.
+//! `hindsight setup`: downloads what recording needs, so that the first `record` need not wait or be online.
 
 use std::io::Write;
 

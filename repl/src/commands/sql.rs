@@ -1,4 +1,4 @@
-//! `hindsight sql`: asks a recording in SQL, once or at a prompt.
+//! `hindsight sql`: runs SQL queries on a recording, once or at a prompt.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
@@ -13,7 +13,7 @@ use crate::recording::locate;
 use crate::render::{Paint, Terminal, bytes, escaped};
 use crate::{exit, prompt, statement};
 
-/// A terminal gets this many rows of a table, unless asked otherwise.
+/// The default limit of rows on a terminal.
 const ROWS_ON_TERMINAL: usize = 1_000;
 
 const EXAMPLES: &str = "\
@@ -64,7 +64,7 @@ pub struct Args {
     timing: bool,
 }
 
-/// What is asked, and where it comes from.
+/// The queries, or where to read them.
 enum QuestionInput {
     Prompt,
     Stdin,
@@ -74,7 +74,7 @@ enum QuestionInput {
 /// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// When there is no such recording, the question is wrong or cannot be answered.
+/// When there is no such recording, or the query is wrong or cannot be answered.
 pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     let view = view(&args, terminal);
     let source = match args.query.as_deref() {
@@ -155,8 +155,8 @@ fn questions(text: &str) -> Result<Vec<&str>, Error> {
     Ok(all)
 }
 
-/// Opens `path` for writing. A file that exists is not overwritten: it may be the answer to another question. What is no
-/// file, like a named pipe, is written to.
+/// Opens `path` for writing. Does not overwrite an existing file, which may be the answer to another query. Other
+/// existing paths, such as a named pipe, are written to.
 fn create(path: &Path) -> Result<File, Error> {
     // /dev/stdout may be a file too.
     let is_file =
@@ -175,7 +175,7 @@ fn create(path: &Path) -> Result<File, Error> {
     })
 }
 
-/// Writes the answer to one question to `path` and says so on stderr.
+/// Writes the answer to one query to `path` and reports it on stderr.
 fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Result<u8, Error> {
     let questions = questions(text)?;
     let [sql] = questions.as_slice() else {
@@ -203,7 +203,7 @@ fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Res
     drop(out);
     let rows = rows.inspect_err(|_| {
         if is_regular {
-            // Half an answer looks like a whole one.
+            // A truncated answer could pass for a complete one.
             let _ = std::fs::remove_file(path);
         }
     })?;

@@ -1,5 +1,5 @@
-//! What can be said of a target before anything is fetched, installed or started for it: there is none, or it may not be
-//! executed. The recorder has the last word on everything else.
+//! Checks of a target before anything is downloaded, installed or started for it: whether it exists and may be
+//! executed. The recorder checks everything else.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// Refuses a program that cannot be started in any case.
+/// Refuses a program that cannot possibly be started.
 ///
 /// # Errors
 /// When it does not exist, in `PATH` if it has no slash, or is not executable.
@@ -39,10 +39,10 @@ pub fn check_program(program: &OsStr) -> Result<(), Error> {
     }
 }
 
-/// Refuses a process that cannot be attached to in any case.
+/// Refuses a process that cannot possibly be attached to.
 ///
 /// # Errors
-/// When there is none, or it is this one.
+/// When it does not exist, or is this process.
 pub fn check_process(pid: i32) -> Result<(), Error> {
     let attach = |reason: &str| Error::Record {
         source: recorder::Error::Attach {
@@ -59,7 +59,7 @@ pub fn check_process(pid: i32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Finds a program as execvp does: the first one in `PATH` that may be executed, else the first one that is there.
+/// Finds a program as execvp does: the first executable one in `PATH`, else the first existing one.
 fn in_path(program: &OsStr) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let mut found: Vec<PathBuf> = std::env::split_paths(&path)

@@ -1,4 +1,4 @@
-//! What a line at the prompt asks for when it is not SQL: `\d`, `\timing`, `\format`, `\rows`, `\x`, help and quit.
+//! Commands of the prompt that are not SQL: `\d`, `\timing`, `\format`, `\rows`, `\x`, help and quit.
 
 use clap::ValueEnum;
 
@@ -18,21 +18,21 @@ pub enum Line<'a> {
     Tables,
     /// `\d TABLE`: its columns.
     Columns(&'a str),
-    /// `\timing`: `None` turns it over.
+    /// `\timing`: `None` toggles it.
     Timing(Option<bool>),
-    /// `\format`: `None` asks.
+    /// `\format`: `None` shows the current one.
     Format(Option<Format>),
-    /// `\rows`: `None` asks, 0 is all.
+    /// `\rows`: `None` shows the current limit, 0 means all.
     Rows(Option<usize>),
-    /// `\x`: `None` turns it over.
+    /// `\x`: `None` toggles it.
     Records(Option<Records>),
-    /// `\refresh`: see what a live recording recorded meanwhile.
+    /// `\refresh`: show what a live recording has recorded since.
     Refresh,
-    /// As it was written, white space included: errors name its lines.
+    /// The SQL as written, including white space, so that errors name the right line.
     Sql(&'a str),
 }
 
-/// Words that are commands; nothing else of one word is near them in SQL.
+/// Words that are commands. No SQL of one word is similar to them.
 const WORDS: [&str; 3] = ["help", "quit", "exit"];
 
 /// What `help` shows.
@@ -57,7 +57,7 @@ Examples:
   select * from gaps;
 ";
 
-/// The words a statement begins with, be it one that is refused.
+/// The first words of statements, including those that are refused.
 const BEGINNINGS: &[&str] = &[
     "alter",
     "analyze",
@@ -95,13 +95,13 @@ const BEGINNINGS: &[&str] = &[
     "with",
 ];
 
-/// Says whether `text` is a line that runs as it stands, without a `;`.
+/// Says whether `text` is a line that runs without a `;`.
 pub fn stands_alone(text: &str) -> bool {
     let text = text.trim();
     text.is_empty() || text.starts_with(['\\', '.']) || word(text).is_some()
 }
 
-/// Says whether `text` begins with what no statement begins with, so that more lines cannot make one of it.
+/// Says whether `text` begins like no statement, so that further lines cannot complete it.
 pub fn begins_wrong(text: &str) -> bool {
     let text = text.trim_start();
     let end = text
@@ -111,7 +111,7 @@ pub fn begins_wrong(text: &str) -> bool {
     !first.is_empty() && !BEGINNINGS.contains(&first.as_str())
 }
 
-/// Reads the commands that are words, as people know them from elsewhere.
+/// Parses the commands that are words, as in other programs.
 fn word(text: &str) -> Option<Line<'static>> {
     let text = text.trim_end_matches(';').trim_end().to_lowercase();
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -123,10 +123,10 @@ fn word(text: &str) -> Option<Line<'static>> {
     }
 }
 
-/// Reads one complete line.
+/// Parses a complete line.
 ///
 /// # Errors
-/// When the line begins with `\` but is no command, with the nearest one.
+/// When the line begins with `\` but is not a command; the error names the nearest one.
 pub fn parse(text: &str) -> Result<Line<'_>, Error> {
     let whole = text;
     let text = text.trim();

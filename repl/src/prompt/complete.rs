@@ -1,5 +1,5 @@
-//! What Tab offers: tables after FROM, columns of the tables named, SQL words, and the recorded functions' names inside
-//! quotes. Works on words and cursor alone, so that it can be tested without a terminal.
+//! Completion by Tab: tables after FROM, columns of the named tables, SQL words, and names of recorded functions inside
+//! quotes. It works on the words and the cursor alone, so that tests need no terminal.
 
 use std::collections::BTreeSet;
 
@@ -21,19 +21,19 @@ pub struct Words {
     pub keywords: Vec<String>,
     /// Names of SQL functions, in lower case.
     pub sql_functions: Vec<String>,
-    /// Names of the functions recorded, sorted.
+    /// Names of the recorded functions, sorted.
     pub recorded: Vec<String>,
 }
 
-/// What Tab offers at one place.
+/// The completions at one place.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// Where the text to be replaced begins; it ends at the cursor.
+    /// The start of the text to replace, which ends at the cursor.
     pub start: usize,
     pub words: Vec<String>,
 }
 
-/// The commands of the prompt that begin with a backslash.
+/// The commands that begin with a backslash.
 pub const COMMANDS: [&str; 7] = [
     "\\d",
     "\\format",
@@ -44,7 +44,7 @@ pub const COMMANDS: [&str; 7] = [
     "\\x",
 ];
 
-/// What a statement that is not refused begins with.
+/// The first words of statements that are not refused.
 const BEGINNINGS: [&str; 6] = [
     "describe",
     "explain",
@@ -55,7 +55,7 @@ const BEGINNINGS: [&str; 6] = [
 ];
 
 impl Words {
-    /// Returns what can stand at `cursor` of `line`, where `formats` are the words for `\format`.
+    /// Returns the completions at `cursor` of `line`; `formats` are the words for `\format`.
     pub fn complete(&self, line: &str, cursor: usize, formats: &[&str]) -> Offer {
         let before = &line[..cursor];
         if before.trim_start().starts_with('\\') {
@@ -90,7 +90,7 @@ impl Words {
         }
     }
 
-    /// Completes the name of a recorded function; the quote opened just before `start`.
+    /// Completes the name of a recorded function. The quote begins just before `start`.
     fn complete_name(&self, line: &str, cursor: usize, start: usize) -> Offer {
         let typed = &line[start..cursor];
         let first = self.recorded.partition_point(|name| name.as_str() < typed);
@@ -113,7 +113,7 @@ impl Words {
         Offer { start, words }
     }
 
-    /// Names that have `typed` inside, unless what they have in common would throw the typed text away.
+    /// Returns the names that contain `typed`, unless their common prefix would replace the typed text.
     fn names_containing(&self, typed: &str) -> Vec<&String> {
         let names: Vec<&String> = self
             .recorded
@@ -177,7 +177,7 @@ impl Words {
         Offer { start, words }
     }
 
-    /// Leaves out functions that begin with a key word which is still being typed: FROM is meant, not from_unixtime.
+    /// Removes functions that begin with an incomplete keyword: the user means FROM, not from_unixtime.
     fn prefer_keywords(&self, candidates: &mut Vec<String>, typed: &str) {
         let longer = |word: &&String| word.len() > typed.len() && self.keywords.contains(word);
         let meant: Vec<String> = candidates.iter().filter(longer).cloned().collect();
@@ -187,7 +187,7 @@ impl Words {
         });
     }
 
-    /// What can only come next after a word: the one that completes it need not be typed.
+    /// Returns the only character that can follow a word, so that the user need not type it.
     fn what_follows(&self, word: &str, is_table: bool) -> &'static str {
         let lower = word.to_lowercase();
         let is_column = |table: &TableWords| table.columns.contains(&lower);
@@ -213,7 +213,7 @@ impl Words {
         found.map(|t| t.columns.clone()).unwrap_or_default()
     }
 
-    /// The columns of the tables that the statement names, or of all tables when it names none yet.
+    /// Returns the columns of the tables in the statement, or of all tables if it names none yet.
     fn columns_in(&self, statement: &str) -> Vec<String> {
         let named: BTreeSet<String> = statement
             .split(|c: char| !c.is_alphanumeric() && c != '_')

@@ -1,4 +1,4 @@
-//! What the line editor does with a line while it is typed: completion, hints, lines that go on.
+//! The line editor's help while the user types: completion, hints, continuation lines.
 
 use std::borrow::Cow;
 
@@ -11,22 +11,22 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 
 use crate::render::{Colour, Paint, escaped};
 
-/// Shown where a line was begun in the middle of a statement.
+/// The hint on a new line within a statement.
 const GOES_ON: &str = "  (end with ; or an empty line)";
 
-/// What can be typed.
+/// A language of a prompt.
 pub trait Language {
-    /// It has statements of several lines.
+    /// Statements may have several lines.
     const HAS_STATEMENTS: bool;
 
-    /// Returns where the word before the cursor begins, and what it may become.
+    /// Returns the start of the word before the cursor, and its completions.
     fn offers(&self, line: &str, cursor: usize) -> (usize, Vec<String>);
 
     /// Says whether Enter runs `text`.
     fn is_whole(text: &str) -> bool;
 }
 
-/// What rustyline asks while a line is typed.
+/// The callbacks of rustyline.
 pub struct Assistant<L> {
     language: L,
     colour: Colour,
@@ -34,7 +34,7 @@ pub struct Assistant<L> {
 }
 
 impl<L> Assistant<L> {
-    /// Assists with this language.
+    /// Makes the assistant for a language.
     pub fn new(language: L, colour: Colour) -> Assistant<L> {
         Assistant {
             language,
@@ -69,7 +69,7 @@ impl<L: Language> Hinter for Assistant<L> {
 
     fn hint(&self, line: &str, cursor: usize, context: &Context<'_>) -> Option<String> {
         if self.colour == Colour::Off {
-            // A hint that cannot be dimmed looks as if it had been typed.
+            // A hint that cannot be dimmed looks like typed text.
             return None;
         }
         if L::HAS_STATEMENTS && cursor == line.len() && line.ends_with('\n') {

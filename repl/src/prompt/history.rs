@@ -1,4 +1,4 @@
-//! Where the lines of prompts are kept: `~/.local/share/hindsight`, or under `XDG_DATA_HOME`, readable by their owner only.
+//! The history of prompts, in `~/.local/share/hindsight` or under `XDG_DATA_HOME`. Only its owner can read it.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -11,10 +11,10 @@ use rustyline::history::{FileHistory, History};
 
 use crate::error::Error;
 
-/// As many lines are kept.
+/// The maximum number of lines in the history.
 const MOST_LINES: usize = 5_000;
 
-/// Returns the settings of a prompt that remembers what it is told to.
+/// Returns the settings of a prompt with a history.
 ///
 /// # Errors
 /// When the terminal cannot be used.
@@ -29,7 +29,7 @@ pub fn configured(builder: Builder) -> Result<Config, Error> {
     Ok(config)
 }
 
-/// Reads the history called `name`; returns it and its file, if it can be kept.
+/// Reads the history called `name`. Also returns its file, if the history can be saved.
 pub fn read(name: &str, config: &Config) -> (FileHistory, Option<PathBuf>) {
     let mut history = FileHistory::with_config(config);
     let file = file(name).filter(|path| prepare(path));
@@ -41,18 +41,18 @@ pub fn read(name: &str, config: &Config) -> (FileHistory, Option<PathBuf>) {
     (history, file)
 }
 
-/// Makes an error of rustyline's one of ours.
+/// Converts an error of rustyline.
 pub fn terminal_error(error: ReadlineError) -> Error {
     Error::io("use the terminal", std::io::Error::other(error))
 }
 
-/// Returns where the history called `name` lies.
+/// Returns the file of the history called `name`.
 fn file(name: &str) -> Option<PathBuf> {
     let folders = directories::ProjectDirs::from("", "", "hindsight")?;
     Some(folders.data_dir().join(name))
 }
 
-/// Makes the file, readable by its owner only; says whether it can be used.
+/// Creates the file, readable only by its owner. Says whether it can be used.
 fn prepare(path: &Path) -> bool {
     let folder = path.parent().expect("`file` joins a folder and a name");
     let made = DirBuilder::new()

@@ -1,7 +1,7 @@
-//! Lines that are typed: rustyline, and what it remembers of those before.
+//! Input lines and their history, through rustyline.
 //!
-//! The editor lives as long as the prompt. What arrives at once, as from a script that types, is read at once and handed out line by
-//! line; what is typed while something else runs waits in the terminal.
+//! The editor lives as long as the prompt. Input that arrives at once, as from a script that types, is read at once and
+//! returned line by line. Input that is typed while something else runs waits in the terminal.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::error::Error;
 /// What the user did at the prompt.
 pub enum Input {
     Line(String),
-    /// Ctrl-C: the line is dropped.
+    /// Ctrl-C: the line is discarded.
     Dropped,
     /// Ctrl-D.
     End,
@@ -26,7 +26,7 @@ pub enum Input {
 /// The lines of one prompt.
 pub struct Lines<H: Helper> {
     editor: Editor<H, FileHistory>,
-    /// Where the history is kept, if it can be.
+    /// The file of the history, if the history can be saved.
     file: Option<PathBuf>,
 }
 
@@ -38,19 +38,19 @@ impl<H: Helper> Lines<H> {
     pub fn open(builder: Builder, name: &str, helper: H) -> Result<Lines<H>, Error> {
         let config = history::configured(builder)?;
         let (history, file) = history::read(name, &config);
-        // rustyline takes SIGINT for as long as its editor lives. While a line is typed Ctrl-C is a key like others; while a
-        // question is answered it belongs to the question.
+        // rustyline handles SIGINT as long as its editor lives. While the user types, Ctrl-C is an ordinary key; during
+        // a query it must reach the query. So keep the previous handler.
         let kept = InterruptAction::now();
         let editor = Editor::with_history(config, history);
         kept.put_back();
         let mut editor = editor.map_err(history::terminal_error)?;
         editor.set_helper(Some(helper));
-        // So the terminal hands out a Ctrl-D that was typed while no line was read (n_tty(4)).
+        // The terminal delivers a Ctrl-D that was typed outside a read as NUL (n_tty(4)).
         editor.bind_sequence(KeyEvent::ctrl('@'), Cmd::EndOfFile);
         Ok(Lines { editor, file })
     }
 
-    /// Waits for a line and remembers it.
+    /// Waits for a line and adds it to the history.
     ///
     /// # Errors
     /// When the terminal cannot be read.
@@ -66,7 +66,7 @@ impl<H: Helper> Lines<H> {
         }
     }
 
-    /// Appends at once, so that nothing is lost to another prompt or a crash.
+    /// Appends to the file at once, so that neither another prompt nor a crash loses the line.
     fn remember(&mut self, line: &str) {
         let line = line.trim();
         let history = self.editor.history_mut();

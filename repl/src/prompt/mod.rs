@@ -1,4 +1,4 @@
-//! The SQL prompt, and scripts: the same lines from someone at a terminal or from a pipe.
+//! The SQL prompt and SQL scripts: the same lines, from a terminal or from a pipe.
 
 mod before;
 mod command;
@@ -27,10 +27,10 @@ const PROMPT: &str = "hindsight> ";
 /// The file of the history.
 const HISTORY: &str = "history";
 
-/// Reads lines from the terminal until the user leaves.
+/// Reads lines from the terminal until the user leaves. An error in a line is reported and does not end the prompt.
 ///
 /// # Errors
-/// When the terminal cannot be used. Wrong lines are told to the user, who goes on.
+/// When the terminal cannot be used.
 pub fn interactive(asker: Asker, view: View) -> Result<u8, Error> {
     let terminal = view.terminal.clone();
     println!("{}", shell::greeting(&asker));
@@ -55,19 +55,19 @@ pub fn interactive(asker: Asker, view: View) -> Result<u8, Error> {
     }
 }
 
-/// Runs the lines of a script, each as soon as it is whole, and stops at the first that fails.
+/// Runs the statements of a script, each as soon as it is complete, up to the first that fails.
 ///
 /// # Errors
-/// That of the line that failed.
+/// When a statement fails.
 pub fn script(asker: Asker, view: View, lines: impl BufRead) -> Result<u8, Error> {
     run_lines(&mut Shell::new(asker, view), lines.lines())?;
     Ok(exit::DONE)
 }
 
-/// Runs the question of the command line: one or several statements, or commands of the prompt.
+/// Runs the query of the command line: one or several statements, or commands of the prompt.
 ///
 /// # Errors
-/// That of the line that failed.
+/// When a line fails.
 pub fn text(asker: Asker, view: View, text: &str) -> Result<u8, Error> {
     run_lines(
         &mut Shell::new(asker, view),
@@ -76,12 +76,12 @@ pub fn text(asker: Asker, view: View, text: &str) -> Result<u8, Error> {
     Ok(exit::DONE)
 }
 
-/// Runs statements, each as soon as it is whole, and the commands between them, up to the first that fails.
+/// Runs statements, each as soon as it is complete, and the commands between them, up to the first that fails.
 fn run_lines(
     shell: &mut Shell,
     lines: impl Iterator<Item = io::Result<String>>,
 ) -> Result<Flow, Error> {
-    // Lines that have run stand in it as empty ones, so that an error names the line that the user counts.
+    // Lines that have run remain as empty lines, so that an error has the line number that the user expects.
     let mut waiting = String::new();
     for line in lines {
         let line = line.map_err(|source| Error::io("read stdin", source))?;

@@ -1,4 +1,4 @@
-//! Runs lines, whoever they come from: someone at the prompt, or a script on stdin.
+//! Runs lines from a prompt or from a script on stdin.
 
 use std::fmt::Write as _;
 
@@ -13,11 +13,11 @@ use crate::output::{self, to_stdout};
 use crate::render::{Align, Colour, Column, Layout, Table, Terminal, fold, width};
 use crate::{statement, suggest};
 
-/// A recording, and how its answers are shown from here on.
+/// A recording and the view settings of its answers.
 pub struct Shell {
     asker: Asker,
     view: View,
-    /// The next table needs an empty line before it.
+    /// An answer was shown: the next table needs an empty line before it.
     answered: bool,
 }
 
@@ -29,7 +29,7 @@ pub enum Flow {
 }
 
 impl Shell {
-    /// Starts with this view.
+    /// Makes a shell with these view settings.
     pub fn new(asker: Asker, view: View) -> Shell {
         Shell {
             asker,
@@ -41,7 +41,7 @@ impl Shell {
     /// Runs one line: a command, or one or several statements.
     ///
     /// # Errors
-    /// When it is wrong or cannot be answered; the shell can go on.
+    /// When it is wrong or cannot be answered. The shell remains usable.
     pub fn run(&mut self, text: &str) -> Result<Flow, Error> {
         match command::parse(text)? {
             Line::Nothing => {}
@@ -76,7 +76,7 @@ impl Shell {
         Ok(Flow::GoOn)
     }
 
-    /// Shows the answer to one statement that so many lines stand above of.
+    /// Shows the answer to one statement with `lines_above` lines before it.
     fn answer(&mut self, lines_above: usize, sql: &str) -> Result<(), Error> {
         if self.view.format == Format::Table {
             self.part()?;
@@ -86,7 +86,7 @@ impl Shell {
         show(&mut self.asker, &sql, &self.view)
     }
 
-    /// Parts a table from the one before it; at a prompt there is a line with the number of rows.
+    /// Separates a table from the previous one. At a prompt the line with the number of rows does so.
     fn part(&mut self) -> Result<(), Error> {
         if self.answered {
             self.say("\n")?;
@@ -104,7 +104,7 @@ impl Shell {
             .asker
             .texts("select distinct name from functions order by name")?;
         let mut recorded: Vec<String> = names.into_iter().flatten().flatten().collect();
-        // The order of bytes, which the search by prefix relies on.
+        // The search by prefix relies on the order of bytes.
         recorded.sort_unstable();
         let table = |doc: &query::TableDoc| TableWords {
             name: doc.name.to_owned(),
@@ -190,7 +190,7 @@ impl Shell {
         })
     }
 
-    /// Shows a table of texts, whole: it is help, and what is cut helps nobody. On a terminal the last column is folded.
+    /// Shows a table of texts without cutting them, since they are help. On a terminal the last column is wrapped.
     fn list(&mut self, columns: &[&str], rows: Vec<Vec<String>>) -> Result<(), Error> {
         self.part()?;
         let rows = if self.view.terminal.stdout {
@@ -231,7 +231,7 @@ impl Shell {
     }
 }
 
-/// Breaks the texts of the last column so that the table fits a terminal of `columns`, where that leaves room for words.
+/// Wraps the last column so that the table fits a terminal of `columns`, if that leaves room for words.
 fn folded(rows: Vec<Vec<String>>, columns: usize) -> Vec<Vec<String>> {
     let others = rows.first().map_or(0, Vec::len).saturating_sub(1);
     let widest = |i: usize| rows.iter().map(|row| width(&row[i])).max().unwrap_or(0);

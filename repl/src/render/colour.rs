@@ -1,4 +1,4 @@
-//! Colour, and the rule when there is none: not on a terminal, `NO_COLOR` set, or a dumb terminal.
+//! Colours. There are none if the stream is not a terminal, `NO_COLOR` is set, or the terminal is dumb.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub enum Colour {
     Off,
 }
 
-/// What a piece of text is, and so how it looks.
+/// The role of a text, which determines its look.
 #[derive(Clone, Copy, Debug)]
 pub enum Paint {
     /// The word `error:`.
@@ -18,14 +18,14 @@ pub enum Paint {
     Warning,
     /// The word `help:`, and headings.
     Heading,
-    /// What recedes: rules, NULL, footers.
+    /// Less important text: rules, NULL, footers.
     Dim,
     /// The prompt.
     Prompt,
 }
 
 impl Colour {
-    /// Returns `text` to be shown as `paint`.
+    /// Returns `text` in the style of `paint`.
     pub fn paint<T: fmt::Display>(self, paint: Paint, text: T) -> Painted<T> {
         Painted {
             colour: self,
@@ -35,7 +35,7 @@ impl Colour {
     }
 }
 
-/// Text with its colour; formats itself with or without escapes.
+/// Text with its colour; it formats itself with or without escapes.
 pub struct Painted<T> {
     colour: Colour,
     paint: Paint,

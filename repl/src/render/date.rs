@@ -1,4 +1,4 @@
-//! A moment as a date, in UTC.
+//! Times as dates, in UTC.
 
 use chrono::{DateTime, SecondsFormat};
 

@@ -1,4 +1,4 @@
-//! How facts become text: numbers, tables, colours, pages. Nothing here knows a recording.
+//! Text output: numbers, tables, colours, pages. Nothing here knows about recordings.
 
 mod colour;
 mod date;

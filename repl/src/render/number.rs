@@ -16,7 +16,7 @@ pub fn bytes(value: u64) -> String {
     format!("{scaled:.1} {}", UNITS[unit])
 }
 
-/// Returns `total / count` with one digit, or `None` when there is nothing to divide by.
+/// Returns `total / count` with one decimal; `None` if `count` is 0.
 pub fn per(total: u64, count: u64) -> Option<String> {
     (count > 0).then(|| format!("{:.1}", total as f64 / count as f64))
 }

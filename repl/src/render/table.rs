@@ -1,21 +1,21 @@
-//! A table of cells as plain text: columns aligned, numbers right, and cut to the terminal only where the reader has
-//! one. What does not fit even cut is shown as one record below the other instead of losing columns.
+//! Tables as plain text. Columns are aligned, numbers to the right, and cut only to fit a terminal. A table that does
+//! not fit even when cut is shown as one record below the other, so that no column is lost.
 
 use std::io::{self, Write};
 
 use super::{Colour, Paint, escaped, fitted, width};
 
-/// How NULL is shown. A text that says NULL is shown in quotes, so that the two never look alike.
+/// The text for NULL. A text "NULL" is shown in quotes, so that the two cannot be confused.
 const NULL: &str = "NULL";
-/// No text column is cut below this, or below its heading.
+/// The minimum width of a cut text column; no column is cut below its heading.
 const MIN_COLUMNS: usize = 12;
-/// What stands between two columns, and around them.
+/// The width of the rule between two columns, with the spaces around it.
 const RULE_COLUMNS: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     Left,
-    /// For numbers: never cut, since a number without its last digits is another number.
+    /// For numbers, which are never cut: without its last digits a number is a different one.
     Right,
 }
 
@@ -25,22 +25,22 @@ pub struct Column {
     pub align: Align,
 }
 
-/// Where the table goes.
+/// The layout for the table's destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// A pipe or a file: nothing is ever cut.
     Whole,
-    /// A terminal of so many columns.
+    /// A terminal with this number of columns.
     Fit(usize),
-    /// One record below the other, for a terminal of so many columns (`None`: nothing is cut).
+    /// One record below the other, for a terminal with this number of columns (`None`: nothing is cut).
     Records(Option<usize>),
 }
 
-/// Rows waiting to be written. Cells are `None` for NULL; text may hold anything, it is escaped here.
+/// Rows to write. A cell is `None` for NULL. Text may contain anything: it is escaped here.
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Option<String>>>,
-    /// Fixed by the first rows written; later, wider cells only stick out.
+    /// Determined by the first rows written. Later, a wider cell sticks out.
     widths: Option<Widths>,
     written: u64,
 }
@@ -61,7 +61,7 @@ impl Table {
         }
     }
 
-    /// Adds one row, which has as many cells as the table has columns.
+    /// Adds a row, which must have as many cells as the table has columns.
     pub fn push(&mut self, row: Vec<Option<String>>) {
         assert_eq!(
             row.len(),
@@ -79,15 +79,15 @@ impl Table {
         self.rows.push(cells.collect());
     }
 
-    /// Returns how many rows wait to be written.
+    /// Returns the number of rows not written yet.
     pub fn waiting(&self) -> usize {
         self.rows.len()
     }
 
-    /// Writes what was pushed since the last call; the first call writes the heading and fixes the widths.
+    /// Writes the rows pushed since the last call. The first call writes the heading and determines the widths.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// When `out` cannot be written to.
     pub fn flush(&mut self, out: &mut dyn Write, layout: Layout, colour: Colour) -> io::Result<()> {
         if self.widths.is_none() {
             let widths = self.decide(layout);
@@ -144,7 +144,7 @@ impl Table {
         while widths.iter().sum::<usize>() > room {
             let over = widths.iter().sum::<usize>() - room;
             let shrinkable = |i: &usize| widths[*i] > floor[*i];
-            // The sum of the floors fits, so while the widths do not, one of them is above its floor.
+            // The minimum widths fit. So while the widths do not, at least one is above its minimum.
             let widest = (0..widths.len())
                 .filter(shrinkable)
                 .max_by_key(|i| widths[*i])?;
@@ -153,7 +153,7 @@ impl Table {
                 .map(|i| widths[i])
                 .max()
                 .unwrap_or(0);
-            // One at a time when two are equally wide; otherwise down to the second widest at once.
+            // Cut down to the second widest column at once; if two are equally wide, by one at a time.
             let step = (widths[widest] - next).clamp(1, over);
             widths[widest] = (widths[widest] - step).max(floor[widest]);
         }

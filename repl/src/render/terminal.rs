@@ -1,13 +1,13 @@
-//! What stdin, stdout and stderr are, asked once at start and passed on, so that rendering is the same in a test.
+//! Properties of stdin, stdout and stderr, detected once at start and passed on, so that tests can set them.
 
 use std::io::IsTerminal;
 
 use super::Colour;
 
-/// The streams as rendering needs to know them.
+/// The properties of the streams that rendering needs.
 #[derive(Clone, Debug)]
 pub struct Terminal {
-    /// Both stdin and stdout are terminals: someone sits there.
+    /// Both stdin and stdout are terminals: there is a user.
     pub interactive: bool,
     /// stdout is a terminal.
     pub stdout: bool,
@@ -18,7 +18,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Asks the system and the environment (`NO_COLOR`, `TERM`).
+    /// Detects them from the system and the environment (`NO_COLOR`, `TERM`).
     pub fn detect() -> Terminal {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -40,10 +40,10 @@ impl Terminal {
         }
     }
 
-    /// Returns the size of the terminal now, as (columns, rows). It may change while the program runs.
+    /// Returns the current size of the terminal as (columns, rows). It may change while the program runs.
     pub fn size() -> (usize, usize) {
         let size = terminal_size::terminal_size();
-        // A terminal of no columns is one that does not say how many it has.
+        // A width of 0 means that the terminal does not know its size.
         match size {
             Some((columns, rows)) if columns.0 > 0 && rows.0 > 0 => {
                 (columns.0.into(), rows.0.into())

@@ -1,5 +1,5 @@
-//! The user's own names for verbs. Those that are made at a prompt are kept in `~/.config/hindsight/aliases`, one to the line:
-//! `NAME = VERB ...`. Those that a script makes end with it.
+//! The user's aliases for verbs. Aliases made at a prompt are saved in `~/.config/hindsight/aliases`, one per line:
+//! `NAME = VERB ...`. Aliases made by a script end with it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,15 +14,15 @@ use crate::error::Error;
 #[derive(Debug, Default)]
 pub struct Aliases {
     known: BTreeMap<String, String>,
-    /// Where they are kept, if the user has such a place.
+    /// The file of the aliases, if the user has a configuration folder.
     file: Option<PathBuf>,
 }
 
 impl Aliases {
-    /// Reads those that are kept.
+    /// Reads the saved aliases.
     ///
     /// # Errors
-    /// The file cannot be read, or a line of it is wrong.
+    /// The file cannot be read, or one of its lines is wrong.
     pub fn load() -> Result<Aliases, Error> {
         let folders = directories::ProjectDirs::from("", "", "hindsight");
         match folders {
@@ -63,7 +63,7 @@ impl Aliases {
         Ok(aliases)
     }
 
-    /// Returns what a word stands for.
+    /// Returns the meaning of an alias.
     pub fn meaning(&self, name: &str) -> Option<&str> {
         self.known.get(name).map(String::as_str)
     }
@@ -73,7 +73,7 @@ impl Aliases {
         self.known.keys().map(String::as_str)
     }
 
-    /// Writes them, one to the line; only `name` if that is given.
+    /// Lists the aliases, one per line, or only `name` if given.
     ///
     /// # Errors
     /// There is no such alias.
@@ -88,17 +88,17 @@ impl Aliases {
         }
     }
 
-    /// Gives a name to what begins with a verb; `keeps` it for later.
+    /// Defines an alias whose meaning begins with a verb; `keeps` saves it.
     ///
     /// # Errors
-    /// The name is a verb's or no word, or the file cannot be written.
+    /// The name is a verb's or not a word, or the file cannot be written.
     pub fn set(&mut self, name: &str, meaning: &str, keeps: bool) -> Result<(), Error> {
         check(name, meaning)?;
         self.known.insert(name.to_owned(), meaning.to_owned());
         self.keep(keeps)
     }
 
-    /// Forgets a name.
+    /// Removes an alias.
     ///
     /// # Errors
     /// There is no such alias, or the file cannot be written.
@@ -117,7 +117,7 @@ impl Aliases {
         Error::usage(format!("there is no alias \"{name}\""), Some(help))
     }
 
-    /// Replaces the file as a whole, so that there is never half of one.
+    /// Replaces the file atomically.
     fn keep(&self, keeps: bool) -> Result<(), Error> {
         let Some(file) = self.file.as_ref().filter(|_| keeps) else {
             return Ok(());

@@ -1,6 +1,6 @@
-//! What users of gdb type, and what it is called here.
+//! Commands of gdb and their names here.
 
-/// Commands of gdb, as they are typed at least, and ours.
+/// Commands of gdb by their shortest abbreviation, and their names here.
 const COMMANDS: [(&str, &str); 20] = [
     ("run", "continue"),
     ("r", "continue"),
@@ -24,7 +24,7 @@ const COMMANDS: [(&str, &str); 20] = [
     ("dprintf", "logpoint LOCATION \"x={x}\""),
 ];
 
-/// Returns how that is said here, for a line that begins with a command of gdb.
+/// Returns the name here of the gdb command that a line begins with.
 pub fn ours(words: &[String]) -> Option<&'static str> {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     let first = words.first_mut()?;

@@ -1,10 +1,10 @@
-//! What `help` says: the verbs at a glance, by what they say of themselves, and words that only the prompt knows.
+//! The text of `help`: an overview of the verbs from their descriptions, and the words that only the prompt knows.
 
 use std::fmt::Write;
 
 use server::verbs::{ALL, Description, Does, Needs};
 
-/// How verbs are written besides, wherever one is.
+/// Other spellings of verbs.
 const WORDS: &str = "\
 Written otherwise
   step back, next back, finish back, continue back   backwards
@@ -23,7 +23,8 @@ const UNKNOWN: &str = "\n\
 What is not known prints as <unknown: ...>; what was seen earlier says at which event.
 ";
 
-/// Returns all verbs at a glance: of a program as it is now, or of a recorded moment. `written` are those of the command line.
+/// Returns an overview of all verbs, for a live program or for a recorded moment. `written` are the verbs of the
+/// command line.
 pub fn all(live: bool, written: &[String]) -> String {
     let is_there = |verb: &&Description| {
         let needs_a_program = matches!(
@@ -109,7 +110,7 @@ The tables are those of: hindsight sql RECORDING, \\d
     ),
 ];
 
-/// Returns what a verb of the prompt itself does.
+/// Returns the help of a verb of the prompt itself.
 pub fn of(verb: &str) -> Option<&'static str> {
     let verb = verb.to_lowercase();
     let found = OWN.iter().find(|(names, _)| names.contains(&&*verb));

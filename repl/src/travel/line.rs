@@ -1,14 +1,14 @@
-//! From the text of a line to words: quotes, and the ways in which people write a verb.
+//! Splits a line into words, with quotes and the alternative spellings of verbs.
 //!
-//! A word in quotes is taken as a shell takes it, so that what is written for the shell can be written here. Verbs that take an
-//! expression are different: there quotes belong to the expression, unless single ones are around all of it.
+//! Quotes work as in a shell, so that a command for the shell can be typed here. Verbs that take an expression are an
+//! exception: quotes belong to the expression, except single quotes around all of it.
 
 use server::verbs::{Description, Does, Needs, Takes, find};
 
-/// Verbs whose words are a condition in SQL, which has texts in quotes.
+/// Verbs that take a condition in SQL, which has quoted texts.
 const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
 
-/// How people begin SQL.
+/// The first words of SQL.
 const SQL: [&str; 3] = ["select", "with", "explain"];
 
 /// Says whether a line is SQL.
@@ -17,7 +17,7 @@ pub fn is_sql(text: &str) -> bool {
     first.is_some_and(|first| SQL.iter().any(|word| first.eq_ignore_ascii_case(word)))
 }
 
-/// Says whether a verb moves on from where one is: it is worth doing again.
+/// Says whether a verb moves on from the current position, so that repeating it is useful.
 pub fn is_motion(verb: &str) -> bool {
     let moves_on = |verb: &Description| {
         verb.does == Does::Move
@@ -27,7 +27,8 @@ pub fn is_motion(verb: &str) -> bool {
     CONDITIONS.contains(&verb) || find(verb).is_some_and(moves_on)
 }
 
-/// Returns how many words of a line are those of a verb that takes an expression. Behind that of `watch` come options with texts.
+/// Returns the number of words up to the end of an expression; 0 if the verb takes none. After the expression of
+/// `watch` come options with texts.
 fn expression_end(words: &[String]) -> usize {
     let takes = |verb: &Description| verb.takes == Takes::Expression;
     let verb = words.first().and_then(|verb| find(verb));
@@ -38,7 +39,7 @@ fn expression_end(words: &[String]) -> usize {
     words.iter().position(is_option).unwrap_or(words.len())
 }
 
-/// Splits what was pasted into lines that run in turn. SQL goes on over lines, up to one that ends with `;`.
+/// Splits pasted text into lines that run one after the other. SQL may span lines, up to one that ends with `;`.
 pub fn pasted(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -54,7 +55,7 @@ pub fn pasted(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Splits a line into words; quotes stay on.
+/// Splits a line into words and keeps the quotes.
 pub fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -66,7 +67,7 @@ pub fn split(text: &str) -> Vec<String> {
     words
 }
 
-/// Returns where the first word ends: at white space that is not within quotes. A quote that is not closed is none.
+/// Returns the end of the first word: white space outside quotes. An unclosed quote is an ordinary character.
 fn word_end(text: &str) -> usize {
     let mut from = 0;
     while let Some(at) = text[from..].find(|c: char| c.is_whitespace() || c == '\'' || c == '"') {
@@ -81,7 +82,7 @@ fn word_end(text: &str) -> usize {
     text.len()
 }
 
-/// Takes the quotes off that a shell would take off.
+/// Removes the quotes that a shell would remove.
 pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
     let verb = words.first().map(String::as_str).unwrap_or_default();
     if CONDITIONS.contains(&verb) {
@@ -91,7 +92,7 @@ pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
     for (index, word) in words.iter_mut().enumerate().skip(1) {
         let inner = match index < end {
             false => within(word, '\'').or_else(|| within(word, '"')),
-            // 'x' is a letter.
+            // 'x' is a character literal.
             true if index + 1 == end => within(word, '\'').filter(|inner| !is_letter(inner)),
             true => None,
         };
@@ -111,7 +112,7 @@ fn is_letter(text: &str) -> bool {
     text.chars().count() <= 1 || text.starts_with('\\')
 }
 
-/// Brings the ways in which people write a verb to the one that it is known by.
+/// Replaces an alternative spelling of a verb by its name.
 pub fn normal(words: Vec<String>) -> Vec<String> {
     let text: Vec<&str> = words.iter().map(String::as_str).collect();
     let (name, used): (&[&str], usize) = match text.as_slice() {

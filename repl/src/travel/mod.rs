@@ -1,6 +1,7 @@
-//! The prompt: reads lines, finds out what each is, and has it done; about a recording, or a live session and its past.
+//! The prompt of `hindsight repl`: reads lines, classifies and runs them, for a recording or for a live session and its
+//! past.
 //!
-//! The verbs are the very commands of the command line, asked through the same link: of the daemon, or of the recording that the
+//! The verbs are the commands of the command line and use the same link: to the daemon, or to the recording that the
 //! prompt has opened in this process.
 
 mod aliases;
@@ -38,7 +39,7 @@ pub use aliases::Aliases;
 pub use present::Present;
 pub use script::ScriptInput;
 
-/// The file of the history, beside that of the SQL prompt.
+/// The file of the history, next to that of the SQL prompt.
 const HISTORY: &str = "travel_history";
 
 /// A line, once it is known not to be SQL.
@@ -53,7 +54,7 @@ struct Line {
     verb: live::Live,
 }
 
-/// Makes the command line of a line: all verbs, as they describe themselves.
+/// Makes the command line of a line: all verbs, each from its own description.
 fn commands() -> clap::Command {
     live::described(Line::command().subcommands(live::commands(true)))
 }
@@ -65,20 +66,20 @@ enum Flow {
     Quit,
 }
 
-/// What is looked at, and how.
+/// The target of a prompt and its settings.
 pub struct Session {
     link: Rc<Link>,
-    /// The session of the daemon, if it is about one.
+    /// The session of the daemon, if the prompt is about one.
     present: Option<Present>,
-    /// Opened by the first question.
+    /// Opened by the first query.
     asker: Option<Asker>,
     json: bool,
     aliases: Aliases,
-    /// Somebody types the lines.
+    /// A user types the lines.
     is_typed: bool,
-    /// A program that was started here is to go on.
+    /// Keep a program that was started here.
     keep: bool,
-    /// The last line that moved: an empty one does the same again.
+    /// The last line that moved; an empty line repeats it.
     last_motion: String,
 }
 
@@ -94,7 +95,7 @@ impl Session {
         Ok(Session::new(link, None, Aliases::load()?, json))
     }
 
-    /// Looks at a session of the daemon.
+    /// Makes the prompt of a session of the daemon.
     pub fn live(present: Present, link: Rc<Link>, aliases: Aliases, json: bool) -> Session {
         Session::new(link, Some(present), aliases, json)
     }
@@ -112,7 +113,7 @@ impl Session {
         }
     }
 
-    /// Leaves: a live program that was started here ends.
+    /// Leaves the prompt: ends a live program that was started here.
     ///
     /// # Errors
     /// When it cannot be ended.
@@ -127,7 +128,7 @@ impl Session {
         self.link.terminal()
     }
 
-    /// Says whether a program is looked at as it is now.
+    /// Says whether the prompt is at the current state of a program.
     fn is_live(&self) -> bool {
         let Some(present) = self.present.as_ref().filter(|_| self.link.past().is_none()) else {
             return false;
@@ -138,7 +139,7 @@ impl Session {
         }
     }
 
-    /// Returns which moment is looked at; `None` where there is no session any more.
+    /// Returns the current position; `None` if the session no longer exists.
     fn position(&self) -> Result<Option<PositionReply>, Error> {
         match &self.present {
             Some(present) if self.link.past().is_none() => present.position(),
@@ -183,7 +184,7 @@ impl Session {
         Ok((Flow::GoOn, code))
     }
 
-    /// Puts what an alias stands for in its place.
+    /// Replaces an alias by its meaning.
     fn with_meaning(&self, text: &str) -> String {
         let end = text.find(char::is_whitespace).unwrap_or(text.len());
         let (first, rest) = text.split_at(end);
@@ -222,7 +223,7 @@ impl Session {
             .try_get_matches_from(with_negative_numbers(words, 0));
         let matches = match matches {
             Ok(matches) => matches,
-            // --help is asked for, not a mistake.
+            // --help is a request, not a mistake.
             Err(error) if !error.use_stderr() => {
                 live::write(&error.to_string())?;
                 return Ok(exit::DONE);
@@ -253,8 +254,8 @@ impl Session {
         line.verb.run(&self.link)
     }
 
-    /// Of a session that was ended here, its recording is left: opens that for a verb that needs one. The way back leads to where
-    /// there is no session.
+    /// Opens the recording of a session that has ended, for a verb that needs a recording. `goto live` then returns to
+    /// the state without a session.
     fn open_what_was_recorded(&self, matches: &clap::ArgMatches) -> Result<bool, Error> {
         let (Some(present), Some((name, words))) = (&self.present, matches.subcommand()) else {
             return Ok(false);
@@ -324,7 +325,7 @@ impl Session {
         Ok(exit::DONE)
     }
 
-    /// What stands before a line: whether live or recorded, and where one is.
+    /// The prompt's text: live or recorded, and the current position.
     fn prompt(&self) -> String {
         let position = match self.position() {
             Ok(Some(position)) => position,
@@ -350,7 +351,7 @@ impl Session {
         }
     }
 
-    /// Returns what Tab offers.
+    /// Returns the completions of Tab.
     fn words(&self) -> words::Words {
         let mut verbs = words::written(&commands());
         verbs.extend(self.aliases.names().map(str::to_owned));
@@ -373,7 +374,7 @@ impl Session {
         )
     }
 
-    /// Makes the error for a line that begins with no verb.
+    /// Makes the error for a line that does not begin with a verb.
     fn unknown(&self, words: &[String]) -> Error {
         let verb = &words[0];
         let mut names = words::written(&commands());
@@ -413,7 +414,7 @@ impl Session {
         }
     }
 
-    /// What a person should know before looking at a recording: which modules are missing here.
+    /// Returns warnings about a recording: the modules that are missing here.
     fn warnings(&self) -> Vec<String> {
         let Some(past) = self.link.past() else {
             return Vec::new();
@@ -425,7 +426,7 @@ impl Session {
     }
 }
 
-/// Writes a prompt: `live 31 t4711 parse> `.
+/// Formats a prompt: `live 31 t4711 parse> `.
 fn prompt(kind: &str, seq: Option<u64>, tid: u32, function: &str) -> String {
     let function = function.split(['(', '<']).next().unwrap_or_default();
     let space = if function.is_empty() { "" } else { " " };
@@ -433,7 +434,7 @@ fn prompt(kind: &str, seq: Option<u64>, tid: u32, function: &str) -> String {
     format!("{kind}{seq} t{tid}{space}{function}> ")
 }
 
-/// Returns what there is to be named; nothing where that is not known.
+/// Returns the names of a kind; empty if they are not known.
 fn named(link: &Link, of: NameKind) -> Vec<String> {
     let (common, args) = (Common::default(), NamesArgs { of });
     let reply = live::fetch::<Names>(&common, link, &args, Patience::Answer);
@@ -444,14 +445,14 @@ fn is_verb(word: &str) -> bool {
     help::is_own(word) || words::written(&commands()).iter().any(|verb| verb == word)
 }
 
-/// Reads lines from the terminal until the user leaves.
+/// Reads lines from the terminal until the user leaves. An error in a line is reported and does not end the prompt.
 ///
 /// # Errors
-/// When the terminal cannot be used. Wrong lines are told to the user, who goes on.
+/// When the terminal cannot be used.
 pub fn interactive(session: &mut Session) -> Result<u8, Error> {
     session.is_typed = true;
     session.link.types();
-    // From here on Ctrl-C ends what is waited for, and never the prompt.
+    // From here on Ctrl-C ends a wait, never the prompt.
     Interrupts::catch()?;
     println!("{}", session.greeting());
     for line in session.warnings() {
@@ -487,7 +488,7 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
     }
 }
 
-/// Makes an error of clap's: its first line, without its prefix, and what to do.
+/// Converts an error of clap: its first line without the prefix, and the next step.
 fn wrong(error: &clap::Error) -> Error {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();

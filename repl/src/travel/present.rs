@@ -1,5 +1,5 @@
-//! The session of the daemon that a prompt is about: what its program does now, its recording, and what becomes of it when the
-//! prompt is left. The daemon keeps the session, and what is looked at in it.
+//! The daemon's session of a prompt: the program's current state, its recording, and its end when the user leaves the
+//! prompt. The daemon holds the session and its current position.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
@@ -23,21 +23,21 @@ use crate::error::Error;
 /// A session of the daemon.
 pub struct Present {
     link: Rc<Link>,
-    /// Its number; none once it was stopped or left.
+    /// Its number; `None` once it was stopped or detached from.
     session: Cell<Option<u32>>,
     recording: PathBuf,
     /// The program was started here and ends with the prompt.
     is_ours: bool,
-    /// Somebody looked at the past before the prompt came.
+    /// The session was already in the past when the prompt opened.
     was_in_past: bool,
     counter: RefCell<Option<Counter>>,
     reader: RefCell<Option<Arc<Reader>>>,
-    /// How many pieces of the program's output were shown.
+    /// How many pieces of the program's output have been shown.
     printed: Cell<u64>,
 }
 
 impl Present {
-    /// Takes a session that began here.
+    /// Makes the session that has begun here.
     pub fn begun(begun: Begun, link: &Rc<Link>) -> Present {
         let is_ours = begun.origin == Origin::Started;
         Present::new(begun.session, begun.recording, is_ours, false, link)
@@ -46,7 +46,7 @@ impl Present {
     /// Finds a session by its number, or the only one.
     ///
     /// # Errors
-    /// There is none, or more than one and no number.
+    /// There is none, or there are several and no number is given.
     pub fn find(number: Option<u32>, link: &Rc<Link>) -> Result<Present, Error> {
         let common = Common {
             session: number,
@@ -113,12 +113,12 @@ impl Present {
         self.is_ours
     }
 
-    /// A verb began a session, which the prompt is about from now on. One that takes the same number was started again.
+    /// Switches the prompt to a session that a verb began. If the number is the same, the session was restarted.
     pub fn follow(&mut self, begun: Begun) {
         let is_ours = match self.session.get() == Some(begun.session) {
             true => self.is_ours,
             false => {
-                // What was started here before is not lost sight of.
+                // Say what becomes of the previous session.
                 _ = self.leave(true);
                 begun.origin == Origin::Started
             }
@@ -137,7 +137,7 @@ impl Present {
         }
     }
 
-    /// Returns what the session is and does; `None` if it is no more.
+    /// Returns the state of the session; `None` if it no longer exists.
     ///
     /// # Errors
     /// The daemon does not answer.
@@ -149,7 +149,7 @@ impl Present {
         Ok(status.and_then(|status| status.sessions.into_iter().next()))
     }
 
-    /// Returns which moment is looked at; `None` if the session is no more.
+    /// Returns the current position; `None` if the session no longer exists.
     ///
     /// # Errors
     /// The daemon does not answer.
@@ -160,7 +160,7 @@ impl Present {
         }
     }
 
-    /// Takes note of that the session is no more.
+    /// Converts the failure of a session that no longer exists to `None`, and forgets the session.
     fn still<T>(&self, reply: Result<T, Error>) -> Result<Option<T>, Error> {
         match reply {
             Ok(reply) => Ok(Some(reply)),
@@ -175,7 +175,7 @@ impl Present {
         }
     }
 
-    /// Opens the recording of a session that is no more, at its last event.
+    /// Opens the recording of a session that no longer exists, at its last event.
     ///
     /// # Errors
     /// It cannot be read.
@@ -190,7 +190,7 @@ impl Present {
         open().map_err(|failure: Failure| server::Error::from(failure).into())
     }
 
-    /// Returns the recording as it is now: opened anew if there are more events than when it was opened last.
+    /// Returns the current recording; reopens it if it has grown since the last call.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -205,13 +205,13 @@ impl Present {
         Ok(Arc::clone(known.insert(reader)))
     }
 
-    /// Returns how many events were recorded up to now.
+    /// Returns how many events have been recorded so far.
     ///
     /// # Errors
     /// The recording cannot be read.
     pub fn events(&self) -> Result<u64, Error> {
         if self.session.get().is_some() {
-            // Of a recording that cannot be written on, what is there is seen.
+            // If the recording can no longer be written, count what it contains.
             if let Err(error) = self.ask::<verbs::Settle>(&Nothing {}) {
                 tracing::debug!(%error, "the recording is not settled");
             }
@@ -229,7 +229,7 @@ impl Present {
         Ok(counter.events())
     }
 
-    /// Shows what the program has printed since the last time, and forgets nothing.
+    /// Shows the program's new output since the last call; the daemon keeps the output.
     pub fn show_output(&self) {
         if self.session.get().is_none() {
             return;
@@ -239,7 +239,7 @@ impl Present {
             at_once: true,
             ..OutputArgs::default()
         };
-        // That of a program that was attached to goes where it went before; and none is shown in the past.
+        // An attached program prints to its own streams, and in the past no output is shown.
         let Ok(OutputReply::Pieces(reply)) = self.ask::<verbs::Output>(&args) else {
             return;
         };
@@ -254,7 +254,7 @@ impl Present {
         }
     }
 
-    /// Leaves the session: ends the program if it was started here and is not to be kept. Says on stderr what became of it.
+    /// Leaves the session: ends the program if it was started here, unless `keep`. Reports on stderr what became of it.
     ///
     /// # Errors
     /// The program cannot be ended.
@@ -264,7 +264,7 @@ impl Present {
         };
         let number = report.session;
         if report.past.is_some() && report.status != StateWord::Recorded && !self.was_in_past {
-            // Who comes next finds the program as it is.
+            // The next user finds the program in its current state.
             let to = "live".to_owned();
             self.ask::<verbs::Goto>(&GotoArgs { to })?;
         }

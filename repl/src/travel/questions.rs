@@ -1,4 +1,4 @@
-//! SQL at the prompt: questions, and moves to where a condition in SQL is true.
+//! SQL at the prompt: queries, and moves to where an SQL condition is true.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::ask::{Asker, Records, View, show as show_answer};
 use crate::error::Error;
 use crate::format::Format;
 
-/// Rows of an answer that are shown at a terminal.
+/// The maximum number of rows shown on a terminal.
 const ROWS: usize = 1000;
 
 impl Session {
-    /// Goes to the nearest call in a direction of which a condition in SQL is true, or to the nearest event if it is one over the
-    /// columns of events.
+    /// Moves to the nearest call in a direction for which an SQL condition is true. If the condition uses the columns
+    /// of events, moves to the nearest event.
     pub(super) fn run_to_where(&mut self, words: &[String]) -> Result<u8, Error> {
         let is_back = words[0].starts_with("reverse");
         if words.len() == 1 {
@@ -47,7 +47,7 @@ impl Session {
         };
         let (found, nothing) = match nearest("calls", "start_seq") {
             Ok(found) => (found, format!("call with start_seq {side} {here}")),
-            // What is wrong in both ways is told of calls.
+            // If the condition is wrong for both tables, report the error for calls.
             Err(error) => match nearest("events", "seq") {
                 Ok(found) => (found, format!("event with seq {side} {here}")),
                 Err(_) => return Err(error),
@@ -65,7 +65,8 @@ impl Session {
         self.verb(vec!["goto".to_owned(), seq])
     }
 
-    /// Returns the event from which a search through time goes: that of the stop, or the last one of a program that has ended.
+    /// Returns the event at which a search through time starts: the current one, or the last one of a program that has
+    /// ended.
     fn here(&self) -> Result<u64, Error> {
         let position = self.position()?;
         if let Some(seq) = position.as_ref().and_then(|position| position.seq) {
@@ -83,7 +84,6 @@ impl Session {
         }
     }
 
-    /// Answers a question in SQL.
     pub(super) fn sql(&mut self, text: &str) -> Result<(), Error> {
         let view = View {
             format: if self.json {
@@ -100,9 +100,9 @@ impl Session {
         show_answer(self.asker()?, text, &view)
     }
 
-    /// Returns who answers SQL. Of a live session, everything recorded up to now is seen.
+    /// Returns the asker for SQL. In a live session it sees everything recorded so far.
     fn asker(&mut self) -> Result<&mut Asker, Error> {
-        // At a live prompt Ctrl-C is taken over anyway.
+        // A live prompt has taken over Ctrl-C anyway.
         let interruptible = self.terminal().interactive || self.present.is_some();
         let reader = match (self.link.past(), &self.present) {
             (Some(past), _) => Arc::clone(past.timeline().reader()),

@@ -1,5 +1,5 @@
-//! Lines that nobody types: from `--cmd`, a file or a pipe. One that fails is told with its place and its exit code, and the
-//! others run all the same.
+//! Lines from `--cmd`, a file or a pipe. A line that fails is reported with its place and exit code; the following
+//! lines still run.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::exit;
 use crate::report::report;
 
-/// Where lines come from.
+/// The source of lines.
 #[derive(Clone, Debug)]
 pub enum ScriptInput {
     /// The options `--cmd`.
@@ -30,10 +30,10 @@ impl ScriptInput {
 }
 
 impl Session {
-    /// Runs lines up to the last, or up to a Ctrl-C. Returns the exit code of the last that failed.
+    /// Runs lines up to the last, or until Ctrl-C. Returns the exit code of the last line that failed.
     ///
     /// # Errors
-    /// When the lines cannot be read, or nobody reads what is written.
+    /// When the lines cannot be read, or the reader of the output has gone.
     pub fn lines(
         &mut self,
         source: &ScriptInput,

@@ -1,11 +1,11 @@
-//! What Tab can make of a part of a word: verbs, functions, files, variables, tables.
+//! Completion by Tab at the prompt: verbs, functions, files, variables, tables.
 
 use server::verbs::{Takes, find};
 
 use super::line::is_sql;
 use crate::prompt::editor::Language;
 
-/// Returns the names by which verbs are known, aliases too.
+/// Returns the names of verbs, including aliases.
 pub fn names(command: &clap::Command) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for verb in command.get_subcommands() {
@@ -15,26 +15,26 @@ pub fn names(command: &clap::Command) -> Vec<String> {
     names
 }
 
-/// Looks which variables there are, at the moment at which Tab is pressed.
+/// Returns the variables at the moment when Tab is pressed.
 pub type Variables = Box<dyn Fn() -> Vec<String>>;
 
-/// Everything that Tab offers.
+/// All possible completions.
 pub struct Words {
     verbs: Vec<String>,
     functions: Vec<String>,
     files: Vec<String>,
     tables: Vec<String>,
-    /// Those of the function where the user looks.
+    /// Variables of the selected frame's function.
     locals: Variables,
-    /// Those of the program: offered once a part of the name is there.
+    /// Variables of the program, offered once a part of the name is typed.
     globals: Variables,
     /// Texts of notes.
     notes: Variables,
 }
 
-/// What `goto` takes besides numbers.
+/// Arguments of `goto` other than numbers.
 const PLACES: [&str; 6] = ["first", "last", "crash", "live", "output:", "@"];
-/// What the prompt takes besides verbs.
+/// Words that the prompt knows besides verbs.
 const WRITTEN: [&str; 10] = [
     "alias",
     "back",
@@ -48,7 +48,7 @@ const WRITTEN: [&str; 10] = [
     "unwatch",
 ];
 
-/// Returns all that a line may begin with.
+/// Returns all words that a line may begin with.
 pub fn written(command: &clap::Command) -> Vec<String> {
     let mut verbs = names(command);
     verbs.extend(WRITTEN.map(str::to_owned));
@@ -58,7 +58,7 @@ pub fn written(command: &clap::Command) -> Vec<String> {
 }
 
 impl Words {
-    /// Collects them.
+    /// Makes the completions.
     pub fn of(
         mut verbs: Vec<String>,
         mut functions: Vec<String>,
@@ -89,7 +89,7 @@ impl Words {
         let behind = |at: usize| at + before[at..].chars().next().map_or(0, char::len_utf8);
         let start = match before.len() > first.len() {
             true if takes == Takes::Expression => before.rfind(|c| !is_part(c)).map(behind),
-            // Notes have spaces.
+            // Notes contain spaces.
             true if takes == Takes::Moment => before.find('@'),
             _ => None,
         };

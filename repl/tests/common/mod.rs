@@ -1,4 +1,4 @@
-//! Recordings built without running a program, and the `hindsight` binary run on them as a user would.
+//! Recordings that are built without running a program, and the `hindsight` binary run on them as a user would.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use std::io::Write;
@@ -10,14 +10,14 @@ use store::seal::{Ending, SealOptions, Sealer};
 use store::synth::{Synth, debugged};
 use store::wire::{EnterFields, EnterForm, GapReason, Leave};
 
-/// Where the stack of the first synthetic thread lies.
+/// The stack address of the first synthetic thread.
 const STACK: u64 = 0x7f00_0000_0000;
 const INT: ValueKind = ValueKind::Int {
     bytes: 4,
     signed: true,
 };
 
-/// A folder with recordings, removed at the end.
+/// A temporary folder with recordings.
 pub struct Folder {
     dir: tempfile::TempDir,
 }
@@ -32,7 +32,7 @@ impl Folder {
         folder
     }
 
-    /// Makes a folder with the recording `app.hindsight`, whose recorder died.
+    /// Makes a folder with the recording `app.hindsight`, whose recorder died before it closed it.
     pub fn with_interrupted_app() -> Folder {
         let folder = Folder::empty();
         app()
@@ -41,7 +41,7 @@ impl Folder {
         folder
     }
 
-    /// Makes a folder with `debugged.hindsight`, a made-up debugging session, closed and sealed.
+    /// Makes a folder with `debugged.hindsight`, a synthetic debugging session, closed and sealed.
     pub fn with_debugged() -> Folder {
         let folder = Folder::empty();
         folder.add_debugged();
@@ -74,11 +74,11 @@ impl Folder {
         let name = format!("{name}.hindsight");
         let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
         copy_folder(&recordings.join(&name), &self.path(&name));
-        // git keeps no empty folders.
+        // git does not store empty folders.
         std::fs::create_dir(self.path(&name).join("log")).unwrap();
     }
 
-    /// Runs lines of `hindsight repl RECORDING` through `--cmd` and returns all that can be seen of it.
+    /// Runs lines of `hindsight repl RECORDING` through `--cmd` and returns the transcript.
     pub fn repl(&self, recording: &str, lines: &[&str]) -> String {
         let mut args = vec!["repl", recording];
         for line in lines {
@@ -87,7 +87,7 @@ impl Folder {
         self.transcript(&args)
     }
 
-    /// Turns over one bit of a file in it.
+    /// Flips one bit of a file in the folder.
     pub fn damage(&self, name: &str, offset: usize) {
         let mut bytes = std::fs::read(self.path(name)).unwrap();
         bytes[offset] ^= 1;
@@ -101,12 +101,12 @@ impl Folder {
         }
     }
 
-    /// Returns the path of a file in it.
+    /// Returns the path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// Returns the command `hindsight ARGS`, run in this folder with nothing of the caller's taste.
+    /// Returns the command `hindsight ARGS`, run in this folder without the caller's settings.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command.args(args);
@@ -114,7 +114,7 @@ impl Folder {
         command
     }
 
-    /// Runs a command in this folder, with nothing of the caller's taste.
+    /// Runs a command in this folder, without the caller's settings.
     pub fn at_home(&self, command: &mut Command) {
         command.current_dir(self.dir.path());
         for name in [
@@ -134,7 +134,7 @@ impl Folder {
             .env_remove("XDG_CACHE_HOME");
     }
 
-    /// As [`Self::on_terminal_of`], with forty rows.
+    /// As [`Self::on_terminal_of`], with 40 rows.
     pub fn on_terminal(
         &self,
         columns: usize,
@@ -145,8 +145,9 @@ impl Folder {
         self.on_terminal_of((columns, 40), variables, args, steps)
     }
 
-    /// Runs `hindsight ARGS` on a terminal of so many columns and rows, with further variables (`NAME=VALUE`). Each step waits
-    /// for a text, then types another one. Returns what the terminal received, with the exit code at the end.
+    /// Runs `hindsight ARGS` on a terminal of the given columns and rows, with additional variables (`NAME=VALUE`).
+    /// Each step waits for a text, then types another one. Returns what the terminal received, with the exit code at
+    /// the end.
     pub fn on_terminal_of(
         &self,
         (columns, rows): (usize, usize),
@@ -176,7 +177,7 @@ impl Folder {
         self.redact(&output.stdout).replace('\r', "")
     }
 
-    /// Runs `hindsight ARGS` with `stdin` and returns all that can be seen of it.
+    /// Runs `hindsight ARGS` with `stdin` and returns its output.
     pub fn run_with(&self, args: &[&str], stdin: &str) -> Output {
         let mut command = self.command(args);
         command
@@ -185,13 +186,13 @@ impl Folder {
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
-        // A command that does not read its stdin may be gone already.
+        // A command that does not read its stdin may have ended already.
         let _ = pipe.write_all(stdin.as_bytes());
         drop(pipe);
         child.wait_with_output().unwrap()
     }
 
-    /// As [`Self::run_with`], as one text: stdout, then stderr and the exit code where there is something to say.
+    /// As [`Self::run_with`], but returns one text: stdout, then stderr unless empty, and the exit code unless 0.
     pub fn transcript_with(&self, args: &[&str], stdin: &str) -> String {
         let output = self.run_with(args, stdin);
         let mut text = self.redact(&output.stdout);
@@ -207,12 +208,12 @@ impl Folder {
         text
     }
 
-    /// As [`Self::transcript_with`] and an empty stdin.
+    /// As [`Self::transcript_with`], with an empty stdin.
     pub fn transcript(&self, args: &[&str]) -> String {
         self.transcript_with(args, "")
     }
 
-    /// Hides where the folder lies.
+    /// Replaces the folder's path in the output.
     fn redact(&self, text: &[u8]) -> String {
         let folder = self.dir.path().to_string_lossy().into_owned();
         String::from_utf8_lossy(text).replace(&folder, "FOLDER")
@@ -236,7 +237,7 @@ pub fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_hindsight"))
 }
 
-/// A small program: `main` calls `json::parse` three times, which calls `scale`; a worker loses events and throws.
+/// A small program: `main` calls `json::parse` three times, which calls `scale`. A worker loses events and throws.
 pub fn app() -> Synth {
     let mut synth = Synth::new();
     synth.control(Control::ProcessStart {

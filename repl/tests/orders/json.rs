@@ -1,4 +1,4 @@
-//! The same replies as JSON.
+//! The replies of the other files, as JSON.
 
 use expect_test::expect;
 
@@ -131,6 +131,7 @@ fn replies_have_json() {
               }
             ],
             "expression": "sold",
+            "hint": "hindsight record --log-writes 'sold' '/home/ada/orders/./orders'",
             "known_at": 14
           },
           "success": true
@@ -144,6 +145,7 @@ fn replies_have_json() {
               "value": "0"
             },
             "expression": "sold",
+            "hint": "hindsight record --log-writes 'sold' '/home/ada/orders/./orders'",
             "now": {
               "address": "0x55a578742070",
               "stale_since": 18,

@@ -1,4 +1,4 @@
-//! Where a thread stands: sources, variables, expressions, machine code and frames.
+//! The position of a thread: sources, variables, expressions, machine code and frames.
 
 use expect_test::expect;
 

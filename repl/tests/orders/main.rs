@@ -1,5 +1,6 @@
-//! Every verb of `hindsight repl` on a frozen recording of a live session, `orders.hindsight`, and on one of the same program
-//! with captures, `captured.hindsight`: what a user sees at stops, entries, returns and lines of output, byte for byte.
+//! Every verb of `hindsight repl` on `orders.hindsight`, a frozen recording of a live session, and on
+//! `captured.hindsight`, one of the same program with captures. The tests compare what a user sees at stops, entries,
+//! returns and lines of output, byte for byte.
 
 mod json;
 mod looks;

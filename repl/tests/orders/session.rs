@@ -1,4 +1,4 @@
-//! What the session consisted of: calls, output, threads and notes.
+//! The contents of the session: calls, output, threads and notes.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Registers, memory, values and captures: known, stale or unknown, and when they changed.
+//! Registers, memory, values and captures: whether they are known, stale or unknown, and when they changed.
 
 use expect_test::expect;
 
@@ -238,11 +238,14 @@ fn histories_tell_when_a_value_changed() {
             order->pieces became 4 between event 19 (settle at /home/ada/orders/orders.c:36) and event 20 (settle at /home/ada/orders/orders.c:36).
             Thread 28464 (orders) at event 44, pause: SIGUSR1 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
             sold became 4 between event 20 (settle at /home/ada/orders/orders.c:36) and event 29 (main).
+            A second run tells which line writes it: hindsight record --log-writes 'sold' '/home/ada/orders/./orders'
             Thread 28464 (orders) at event 66, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             sold became 46 between event 44 and event 65 (settle).
+            A second run tells which line writes it: hindsight record --log-writes 'sold' '/home/ada/orders/./orders'
             Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: location unknown
             The recording shows no value of sold up to here.
+            A second run tells which line writes it: hindsight record --log-writes 'sold' '/home/ada/orders/./orders'
             The recording shows no value of *(int *)16: it is known at no stop, at no copy of memory, at no capture, and at no entry of this function.
             The recording shows no value of *(int *)16 up to here.
         "#]],
@@ -345,6 +348,7 @@ fn captures_are_known_where_they_were_taken() {
                 26 |  28574 | 21    | 
                 34 |  28649 | 26    | say at /home/ada/orders/orders.c:23
                 43 |  28574 | 33    | say at /home/ada/orders/orders.c:23
+            A second run tells which line writes it: hindsight record --log-writes 'sold' './orders'
             Thread 28574 (orders) at event 20, price was left by an exception or longjmp: somewhere in settle
              Register | Value                                  | Symbol
             ----------+----------------------------------------+--------

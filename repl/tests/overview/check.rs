@@ -1,4 +1,4 @@
-//! `hindsight check`: what is whole, what is damaged, and where.
+//! `hindsight check` on intact and damaged recordings, with the place of the damage.
 
 use expect_test::expect;
 
@@ -60,7 +60,7 @@ fn an_incomplete_recording_exits_with_3() {
         &["check", "app"],
         expect![[r#"
             app.hindsight: incomplete: the recorder did not close it; what is there is whole
-              read     2 files, 1.7 kB
+              read     2 files, 1.8 kB
               log      1 segment, 11 frames, 21 records, 2 threads, 17 lost
               note: the recorder did not close the recording
             --- exit code 3
@@ -71,7 +71,7 @@ fn an_incomplete_recording_exits_with_3() {
         &["check", "app", "--json"],
         expect![[r#"
             {
-              "bytes": 1744,
+              "bytes": 1768,
               "columns": {
                 "calls": 0,
                 "events": 0,

@@ -29,11 +29,14 @@ fn each_command_explains_itself() {
 
             Commands:
               record            Record a program while it runs
+              rerun             Record the program of a recording once more
+              overview          Say what is worth knowing first of a recording
               sql               Ask a recording in SQL
               repl              Go through a recording or a live program, forwards and backwards
               info              Show what a recording holds
               check             Verify every checksum and rule of a recording
               pack              Copy a recording's modules, debug files and sources into it
+              mcp               Serve language models over the Model Context Protocol
               setup             Install what recording needs, once
               start             Start a program under control
               attach            Take a running process under control
@@ -83,12 +86,14 @@ fn each_command_explains_itself() {
               last-write        Show between which events a value came to be what it is here
               next-back         Go to the event of this thread before, over calls [aliases: reverse-next, rn]
               notes             Show all notes
+              object            Show which call made the heap block at an address, and which freed it
               open              Open a recording as a session: goto, step-back, print, history
               ptype             Show the type of an expression, or a type, with its members
               reverse-continue  Go back to the last stop or breakpoint [alias: rc]
               reverse-finish    Go to where this call begins; from there, to where the call around it begins
                                 [alias: rf]
               step-back         Go to the event before [aliases: reverse-step, rs]
+              why               Show the chain of recorded events that led to a call or a value
               help              Print this message or the help of the given subcommand(s)
 
             Options:
@@ -97,6 +102,7 @@ fn each_command_explains_itself() {
 
             Examples:
               hindsight record ./app        run it and write app.hindsight
+              hindsight overview app        how it ended, what failed, where the time went
               hindsight info app            what was recorded
               hindsight sql app             a prompt: SQL, Tab completes, \d lists the tables
               hindsight sql app "select * from calls order by dur_ns desc limit 10"
@@ -174,6 +180,23 @@ fn each_command_explains_itself() {
                       thread's own always, over a function's (`push::q->len`, `main::total`) where it is entered
                       and until it is left; may be repeated
 
+                  --log-writes <EXPRESSION|0xADDRESS[:LENGTH]>
+                      Record every write to a global variable, with the line that wrote, the old and the new
+                      value; up to four places of 8 bytes; may be repeated
+
+                  --logpoint <LOCATION> <MESSAGE>
+                      Record a message wherever the program passes a place: function, file:line or 0xADDRESS;
+                      {EXPRESSION} in it stands for a value; may be repeated
+
+                  --condition <EXPRESSION>
+                      The logpoint before it counts only if this is true
+
+                  --pending
+                      Logpoints and logged variables may wait for libraries that are loaded later
+
+                  --no-aslr
+                      Have the program and its libraries at the same addresses in each run
+
                   --portable
                       When the program has ended, copy its modules, debug files and sources into the recording,
                       as hindsight pack does
@@ -194,6 +217,7 @@ fn each_command_explains_itself() {
               hindsight record ./app --port 8080            what follows the program is its own
               hindsight record -o run1 -f 'parse*' ./app    only functions that match
               hindsight record -x 'std::*' -x '*alloc*' ./app
+              hindsight record --log-writes total ./app     and every write to a variable, with its line
               hindsight record --attach 4711 --for 10       look at a running program
               hindsight sql app "select * from calls"       then ask
 

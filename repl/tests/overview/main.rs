@@ -1,5 +1,5 @@
-//! What `hindsight` says of whole recordings and of itself: `info`, `check`, `--help` and `--version`, as transcripts on whole,
-//! incomplete and damaged recordings, with exit codes; and where output cannot go.
+//! `hindsight` on whole recordings and about itself: `info`, `check`, `--help` and `--version`, as transcripts on
+//! complete, incomplete and damaged recordings, with exit codes. Also failures to write the output.
 
 mod check;
 mod help;
@@ -12,7 +12,7 @@ mod common;
 use common::Folder;
 use expect_test::Expect;
 
-/// Runs `hindsight ARGS` and compares all that can be seen of it.
+/// Runs `hindsight ARGS` and compares the transcript.
 fn check(folder: &Folder, args: &[&str], expected: Expect) {
     expected.assert_eq(&folder.transcript(args));
 }

@@ -1,4 +1,4 @@
-//! Where output cannot go: a full disk, and a reader that leaves.
+//! Output that cannot be written: a full disk, and a reader that has gone.
 
 use super::common::{self, Folder};
 

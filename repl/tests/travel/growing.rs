@@ -1,4 +1,4 @@
-//! A recording that grows while it is looked at: moves and SQL see the same moment, that of its opening.
+//! A recording that grows while a prompt has it open: moves and SQL see the state at its opening.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,4 +1,4 @@
-//! Lines: scripts, aliases, help, and what is answered to mistakes.
+//! Lines: scripts, aliases, help, and the answers to mistakes.
 
 use expect_test::expect;
 

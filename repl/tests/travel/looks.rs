@@ -1,4 +1,4 @@
-//! What can be looked at: registers, memory, calls, threads and breakpoints; the same as JSON.
+//! Verbs that show state: registers, memory, calls, threads and breakpoints, as text and JSON.
 
 use expect_test::expect;
 

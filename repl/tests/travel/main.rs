@@ -1,4 +1,4 @@
-//! `hindsight repl` on a made-up debugging session: moves, looks, refusals, JSON and scripts, as transcripts.
+//! `hindsight repl` on a synthetic debugging session: moves, looks, refusals, JSON and scripts, as transcripts.
 
 mod growing;
 mod lines;
@@ -14,7 +14,7 @@ mod common;
 use common::Folder;
 use expect_test::Expect;
 
-/// Runs lines through `--cmd`, from the first event on: the recording opens at its crash.
+/// Runs lines through `--cmd`, starting at the first event, since the recording opens at its crash.
 fn check(lines: &[&str], expected: Expect) {
     let folder = Folder::with_debugged();
     let mut args = vec!["repl", "debugged", "--cmd", "goto first"];

@@ -1,4 +1,4 @@
-//! Where moves lead, and the forms of places in time.
+//! The targets of moves, and the forms of places in time.
 
 use expect_test::expect;
 

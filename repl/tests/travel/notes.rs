@@ -1,4 +1,4 @@
-//! What is put beside a recording: notes, and copies of modules.
+//! Additions to a recording: notes, and copies of modules.
 
 use expect_test::expect;
 

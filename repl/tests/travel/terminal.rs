@@ -1,4 +1,4 @@
-//! The prompt itself, on a terminal.
+//! The prompt on a terminal.
 
 use super::common::Folder;
 
@@ -10,7 +10,7 @@ fn the_prompt_says_that_it_is_a_recording() {
         &["TERM=dumb"],
         &["repl", "debugged"],
         &[
-            // It opens where the program crashed.
+            // The recording opens at the program's crash.
             ("recorded 25 t4243> ", "goto 5\n"),
             ("recorded 5 t4242 price> ", "alias g = goto\n"),
             ("price> ", "g 8\n"),
@@ -22,7 +22,7 @@ fn the_prompt_says_that_it_is_a_recording() {
         std::fs::read_to_string(folder.path(".config/hindsight/aliases")).unwrap(),
         "g = goto\n"
     );
-    // What is kept is there the next time, in scripts too.
+    // The alias was saved, and scripts know it too.
     let next = folder.transcript(&["repl", "debugged", "--cmd", "g 5"]);
     assert!(next.contains("at event 5"), "{next}");
 }

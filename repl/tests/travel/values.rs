@@ -1,4 +1,4 @@
-//! Values through time: watches and histories.
+//! Values over time: watches and histories.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Frames, modules and sources that nothing is known of.
+//! Frames, modules and sources of which nothing is known.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Verbs that are none or would change the program, scripts and aliases that cannot be read.
+//! Verbs that do not exist or would change the program, and unreadable scripts and aliases.
 
 use expect_test::expect;
 

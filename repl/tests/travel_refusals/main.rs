@@ -1,4 +1,4 @@
-//! What `hindsight repl` refuses in a recording, and with which words: each sentence that can be reached, once.
+//! The refusals of `hindsight repl` in a recording. Each message that can be reached appears once.
 
 mod frames;
 mod lines;
@@ -19,10 +19,10 @@ fn check(recording: &str, lines: &[&str], expected: Expect) {
     expected.assert_eq(&folder.repl(recording, lines));
 }
 
-/// Where the stack of made-up threads ends.
+/// The end of the synthetic threads' stacks.
 const SLOT: u64 = 0x7f00_0000_8000;
 
-/// A folder with a made-up recording `made.hindsight`, closed and sealed.
+/// Makes a folder with a synthetic recording `made.hindsight`, closed and sealed.
 fn made(synth: &Synth) -> Folder {
     let folder = Folder::empty();
     let recording = synth.record(&folder.path("made.hindsight")).unwrap();

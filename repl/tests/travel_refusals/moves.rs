@@ -1,4 +1,4 @@
-//! Moves that have no end, places that are not there, counts that are none.
+//! Moves without a target, places that do not exist, and invalid counts.
 
 use expect_test::expect;
 use store::synth::Synth;

@@ -1,4 +1,4 @@
-//! Recordings without events or threads, damaged ones, and ones that are still to be sealed.
+//! Recordings without events or threads, damaged ones, and ones that are not sealed yet.
 
 use expect_test::expect;
 use store::control::Control;
@@ -84,7 +84,7 @@ fn damaged_files_are_named() {
         folder.damage(&format!("orders.hindsight/{file}"), offset);
         folder.repl("orders", lines)
     };
-    // What a stop saw, in its file's middle and where the file says which stops it has.
+    // The state at a stop, in the middle of its file and where the file lists its stops.
     let lines = [
         "goto 19",
         "registers rip",
@@ -125,6 +125,7 @@ fn damaged_files_are_named() {
              4 |  28464 | 0     | 
             29 |  28464 | 4     | main
             65 |  28464 | 46    | settle
+        A second run tells which line writes it: hindsight record --log-writes 'sold' '/home/ada/orders/./orders'
          Name  | Type           | Value
         -------+----------------+----------------
          order | struct order * | 0x55a5866573d0
@@ -157,7 +158,7 @@ fn a_folder_for_what_is_not_sealed_is_needed() {
     let output = command.env("TMPDIR", "/nowhere/at/all").output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     let (before, name) = told.split_once("hindsight-tail-").unwrap();
-    // A name that nobody else has.
+    // The name of the temporary folder is random.
     expect![[r#"
         error: cannot make a folder for what is not sealed yet: No such file or directory at path "/nowhere/at/all/hindsight-tail-NAME"
         help: set TMPDIR to a folder that can be written to

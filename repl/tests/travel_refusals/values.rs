@@ -1,4 +1,4 @@
-//! Registers, memory and expressions that nothing is known of, and answers with nothing in them.
+//! Registers, memory and expressions of which nothing is known, and empty answers.
 
 use expect_test::expect;
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use debuginfo::Diagnostic;
 
 use super::walk::{Walk, When};
-use super::{Sight, Tracked};
+use super::{Seen, Sight, Tracked};
 use crate::calls::CallHead;
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -31,6 +31,8 @@ pub struct Change {
     pub old_at: Option<(u64, u32)>,
     /// The value.
     pub new: String,
+    /// The same as [`Tracked::showing`] asks for it, if that leaves something out.
+    pub shown: Option<String>,
 }
 
 /// The place of a thread.
@@ -63,6 +65,7 @@ struct Known {
     /// The thread that owns it, where threads do not share it.
     own: Option<u32>,
     value: String,
+    shown: Option<String>,
 }
 
 /// All changes from the beginning, in order.
@@ -288,7 +291,7 @@ impl Timeline {
     }
 }
 
-fn known(timeline: &Timeline, when: &When, value: String, own: Option<u32>) -> Result<Known> {
+fn known(timeline: &Timeline, when: &When, value: Seen, own: Option<u32>) -> Result<Known> {
     Ok(Known {
         seq: when.seq,
         tid: match when.tid {
@@ -296,7 +299,8 @@ fn known(timeline: &Timeline, when: &When, value: String, own: Option<u32>) -> R
             None => timeline.thread_at(when.seq)?,
         },
         own,
-        value,
+        value: value.whole,
+        shown: value.shown,
     })
 }
 
@@ -308,5 +312,6 @@ fn change(known: Known, old: Option<String>) -> Change {
         old,
         old_at: None,
         new: known.value,
+        shown: known.shown,
     }
 }

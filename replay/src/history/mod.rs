@@ -6,6 +6,7 @@
 //! is neither a value nor a change. Values of different threads are compared only where the threads share the variable.
 
 mod changes;
+mod logged;
 mod parameter;
 mod walk;
 
@@ -14,11 +15,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use debuginfo::value::Look;
 use debuginfo::{
-    AddressSpace, Diagnostic, Frame, FrameContext, InnermostFrame, Role, Type, Wish, at_frame,
-    has_variable, variables_at,
+    AddressSpace, Diagnostic, Frame, FrameContext, InnermostFrame, Machine, Role, Type, Wish,
+    at_frame, has_variable, variables_at,
 };
 use expr::{Context, Expr, ExprKind};
-use values::{RenderOptions, render_known};
+use values::{RenderOptions, render_known, render_shortened};
 
 pub use changes::{Change, Changes, Progress, Stand};
 pub use parameter::Parameters;
@@ -66,14 +67,24 @@ pub struct Tracked {
     parameters: Parameters,
     /// The names in the expression.
     names: Vec<String>,
+    /// How values are shown, beside the texts that are compared.
+    showing: Option<RenderOptions>,
     /// The functions' own names for their variables, by entry and inlined calls around.
     own_names: Mutex<HashMap<(u64, usize), Arc<[String]>>>,
+}
+
+/// A known value as text.
+struct Seen {
+    /// What is compared.
+    whole: String,
+    /// What is shown, if that leaves something out.
+    shown: Option<String>,
 }
 
 /// The value of an expression at a moment.
 enum Sight {
     /// Its value, and the thread if it is that thread's own.
-    Known(String, Option<u32>),
+    Known(Seen, Option<u32>),
     /// It has a meaning, but its value is stale or unknown.
     Unknown,
     /// It has no meaning there, and why.
@@ -287,6 +298,7 @@ impl Tracked {
             expression,
             scope,
             parameters: Parameters::default(),
+            showing: None,
         }
     }
 
@@ -302,13 +314,23 @@ impl Tracked {
         &self.scope
     }
 
+    /// Shows values in this way too, beside the texts that are compared.
+    #[must_use]
+    pub fn showing(self, options: RenderOptions) -> Self {
+        Self {
+            showing: Some(options),
+            ..self
+        }
+    }
+
     /// Evaluates the expression at an event.
     fn sight(&mut self, timeline: &Timeline, when: &When) -> Result<Sight> {
         if let (Some(call), ExprKind::Name(name)) = (&when.entered, &self.expression.kind)
             && let Some(value) = self.parameters.at_entry(timeline, call, name)?
         {
             return Ok(match value {
-                Some(value) => Sight::Known(value, when.tid),
+                // A number is never too long.
+                Some(whole) => Sight::Known(Seen { whole, shown: None }, when.tid),
                 None => Sight::Unknown,
             });
         }
@@ -325,6 +347,10 @@ impl Tracked {
     }
 
     fn sight_anywhere(&self, timeline: &Timeline, seq: u64, tid: u32) -> Result<Sight> {
+        let logged = timeline.logged_bytes()?.at(seq);
+        if let Some(sight) = logged.and_then(|logged| self.sight_logged(timeline, seq, logged)) {
+            return Ok(sight);
+        }
         let state = State::new(timeline, seq, tid)?;
         let space = timeline.modules.space(seq);
         let machine = StateMachine::new(&state, &space);
@@ -408,7 +434,13 @@ impl Tracked {
             machine: context.machine,
         };
         match render_known(&value, &RenderOptions::default(), &look) {
-            Some(text) => Sight::Known(text, own),
+            Some(whole) => {
+                let short = self.showing.as_ref();
+                let short = short.map(|options| render_shortened(&value, options, &look));
+                let short = short.filter(|short| short.left_out.is_some());
+                let shown = short.map(|short| short.text);
+                Sight::Known(Seen { whole, shown }, own)
+            }
             None => Sight::Unknown,
         }
     }
@@ -446,7 +478,7 @@ fn with_absent(error: Error, timeline: &Timeline, seq: u64) -> Error {
     }
 }
 
-fn outside<'c>(space: &'c AddressSpace, machine: &'c StateMachine<'c>) -> Context<'c> {
+fn outside<'c>(space: &'c AddressSpace, machine: &'c dyn Machine) -> Context<'c> {
     Context {
         space,
         machine,

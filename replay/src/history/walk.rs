@@ -89,7 +89,7 @@ impl Walk {
 /// The events among `range` at which a value may be known, in order.
 fn moments(timeline: &Timeline, scope: &HistoryScope, range: &Range<u64>) -> Result<Vec<When>> {
     let kinds: &[Kind] = match scope {
-        HistoryScope::Everywhere => &[Kind::Pause, Kind::Write, Kind::Snapshot],
+        HistoryScope::Everywhere => &[Kind::Pause, Kind::Write, Kind::LoggedWrite, Kind::Snapshot],
         // A copy of memory shows no more of a frame than the stop before it.
         HistoryScope::Within(_) => &[Kind::Pause, Kind::Write],
     };

@@ -1,5 +1,5 @@
-//! One client: its requests are answered one after the other. A client that goes away while a verb waits ends the waiting,
-//! nothing else: the session goes on.
+//! One client's connection. Requests are answered one at a time. A client that disconnects while a verb waits ends only
+//! the wait; the session continues.
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -21,21 +21,21 @@ use crate::protocol::{
 use crate::push::Push;
 use crate::verbs::{self, Asked, Call};
 
-/// So much is kept of what is pushed to a client that does not read.
+/// Maximum number of pushes queued for a client that does not read.
 const QUEUE: usize = 1024;
-/// A client that reads nothing for so long is gone.
+/// A client that reads nothing for this long counts as gone.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Tells a client that it is not served.
+/// Tells a client why it is not served.
 pub fn refuse(mut stream: &UnixStream, failure: Failure) {
-    // It may be gone already.
+    // The client may be gone already.
     let _ = write_line(&mut stream, &Response::of(0, Err(failure)));
 }
 
-/// Serves a client until it goes.
+/// Serves a client until it disconnects.
 ///
 /// # Errors
-/// It can be neither read from nor written to.
+/// The socket can be neither read nor written.
 pub fn converse(stream: &UnixStream, daemon: &Arc<Daemon>) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let writer = Arc::new(Mutex::new(stream.try_clone()?));
@@ -58,7 +58,7 @@ pub fn converse(stream: &UnixStream, daemon: &Arc<Daemon>) -> io::Result<()> {
         }
     });
     let served = answer_all(&requests, &writer, &gone, daemon);
-    // Lets the reading thread go, which may hold a line that nobody asks for any more.
+    // Unblocks the reading thread, which may be about to send a line that nothing will receive.
     drop(requests);
     let _ = stream.shutdown(std::net::Shutdown::Both);
     served
@@ -72,7 +72,7 @@ fn read_lines(from: UnixStream, lines: &SyncSender<Vec<u8>>) {
             .by_ref()
             .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line);
-        // A line without its end was cut short, by the client's death or by our bound.
+        // A line without its end was truncated, by the client's death or by the length limit.
         if read.is_err() || !line.ends_with(b"\n") || lines.send(line).is_err() {
             return;
         }
@@ -100,7 +100,7 @@ fn answer_all(
         let notify: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new({
             let writer = Arc::clone(writer);
             move |notice| {
-                // Whoever is gone needs no notices.
+                // A client that is gone needs no notices.
                 let _ = say(&writer, &Response::notice(id, notice));
             }
         });
@@ -119,7 +119,7 @@ fn answer_all(
     Ok(())
 }
 
-/// Pushes what is put into the queue that is returned, until nobody can put anything into it, or the client has gone.
+/// Writes the pushes of the returned queue to the client, until all senders are dropped or the client is gone.
 fn push_to(writer: &Arc<Mutex<UnixStream>>) -> SyncSender<Push> {
     let (queue, pushes) = sync_channel(QUEUE);
     let writer = Arc::clone(writer);
@@ -133,7 +133,7 @@ fn push_to(writer: &Arc<Mutex<UnixStream>>) -> SyncSender<Push> {
     queue
 }
 
-/// Answers; a panic of ours becomes an error, since other sessions depend on this process.
+/// Answers a request. A panic in the verb becomes an error, since other sessions depend on this process.
 fn guarded(call: &Call<'_>, request: Request) -> Result<serde_json::Value, Failure> {
     let command = request.command.clone();
     let answer = catch_unwind(AssertUnwindSafe(|| {
@@ -154,7 +154,7 @@ fn guarded(call: &Call<'_>, request: Request) -> Result<serde_json::Value, Failu
     })
 }
 
-/// Finds the id in what is no request, so that the answer reaches whoever asked.
+/// Finds the id in a malformed request, so that the client can match the answer.
 fn id_of(line: &[u8]) -> u64 {
     serde_json::from_slice::<serde_json::Value>(line)
         .ok()
@@ -167,7 +167,7 @@ fn say(writer: &Mutex<UnixStream>, what: &impl Serialize) -> io::Result<()> {
     write_line(&mut *stream, what)
 }
 
-/// Writes one document and the end of its line, in one go.
+/// Writes one document and the end of its line in one write.
 pub fn write_line(to: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');

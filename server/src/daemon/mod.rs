@@ -1,7 +1,7 @@
 //! The daemon: one process per user that holds live sessions and serves any number of clients.
 //!
-//! `serve` begins and ends it, `presence` knows when it may end, `connection` speaks with one client, `peer` says who that
-//! is. Only what `presence` counts keeps it alive.
+//! `serve` starts and ends it, `presence` decides when it may end, `connection` talks to one client, `peer` identifies
+//! the client's user. Only clients and sessions counted by `presence` keep the daemon alive.
 
 pub(crate) mod connection;
 mod peer;

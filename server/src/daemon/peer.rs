@@ -1,14 +1,14 @@
-//! Who is at the other end of a socket. The kernel's word, not the client's.
+//! The user at the other end of a socket, as reported by the kernel, not by the client.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
-/// Returns the user at the other end, as of its connecting.
+/// Returns the user id of the peer at the time it connected.
 ///
 /// # Errors
-/// The system refuses.
+/// A system call fails.
 pub fn uid(stream: &UnixStream) -> io::Result<u32> {
     let mut peer = libc::ucred {
         pid: 0,
@@ -32,8 +32,8 @@ pub fn uid(stream: &UnixStream) -> io::Result<u32> {
     }
 }
 
-/// Says whether user `peer` may give orders to a daemon of user `own`. Nobody else may, root included: a session's program
-/// would otherwise run with rights that depend on who asks.
+/// Says whether user `peer` may give orders to a daemon of user `own`. No other user may, not even root: otherwise the
+/// rights of a session's program would depend on which client started it.
 #[must_use]
 pub fn may_ask(peer: u32, own: u32) -> bool {
     peer == own

@@ -1,10 +1,10 @@
-//! Who keeps the daemon alive: clients that are connected and sessions whose program runs. Once both have been absent for
-//! the idle time it ends; from that decision on nobody is let in any more.
+//! What keeps the daemon alive: connected clients and sessions whose program runs. Once both have been absent for the
+//! idle time, the daemon decides to end and accepts no more clients.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Counts who is there.
+/// Counts clients and sessions.
 #[derive(Debug, Default)]
 pub struct Presence {
     state: Mutex<State>,
@@ -15,18 +15,18 @@ pub struct Presence {
 struct State {
     clients: usize,
     sessions: usize,
-    /// No more clients are let in.
+    /// The daemon accepts no more clients.
     ending: bool,
-    /// End as soon as the last client has gone: the last session was ended on purpose.
+    /// End as soon as the last client has gone. Set when the last session was ended on purpose.
     end_soon: bool,
 }
 
-/// A client's place; leaves when dropped.
+/// A counted client, no longer counted when dropped.
 #[derive(Debug)]
 pub struct Client<'a>(&'a Presence);
 
 impl Presence {
-    /// Lets a client in, unless the daemon is about to end.
+    /// Counts a client, unless the daemon is about to end.
     pub fn enter(&self) -> Option<Client<'_>> {
         let mut state = self.state();
         if state.ending {
@@ -37,28 +37,28 @@ impl Presence {
         Some(Client(self))
     }
 
-    /// Says how many sessions there are whose program runs.
+    /// Sets the number of sessions whose program runs.
     pub fn set_sessions(&self, sessions: usize) {
         let mut state = self.state();
         state.sessions = sessions;
-        // Whoever starts something has taken back that it is over.
+        // Starting a session cancels a requested end.
         state.end_soon &= sessions == 0;
         self.changed.notify_all();
     }
 
-    /// Asks for the end as soon as no client is connected any more, if there is no session.
+    /// Requests the end as soon as no client is connected, provided there is no session.
     pub fn end_soon(&self) {
         let mut state = self.state();
         state.end_soon = state.sessions == 0;
         self.changed.notify_all();
     }
 
-    /// Takes back that it ends soon: there is something to ask about again.
+    /// Cancels [`Presence::end_soon`]: there is something to ask about again.
     pub fn stay(&self) {
         self.state().end_soon = false;
     }
 
-    /// Waits until nobody has been there for `idle`; lets nobody in afterwards.
+    /// Waits until there has been no client and no session for `idle`. Accepts no client afterwards.
     pub fn wait_for_the_end(&self, idle: Duration) {
         let mut state = self.state();
         let mut since = Instant::now();
@@ -98,7 +98,7 @@ impl Presence {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Numbers only: whole at any time.
+        // The state holds only plain values and is consistent at all times.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
-//! The daemon from its beginning to its end: the lock that makes it the only one, the socket, who is let in.
+//! The daemon's life cycle: the lock that makes it the only one, the socket, and which clients are accepted.
 //!
-//! The lock, not the socket, says whether a daemon lives: the kernel takes it back whatever way the daemon ends. A socket
-//! without the lock behind it is a leftover.
+//! The lock, not the socket, says whether a daemon lives, because the kernel releases it however the daemon ends. A
+//! socket whose lock is free is a leftover.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -18,9 +18,9 @@ use crate::paths::{Paths, own_uid};
 use crate::protocol::{Code, Failure};
 use crate::session::Sessions;
 
-/// How long a daemon that is ending may hold the lock before its successor gives up.
+/// How long a new daemon waits for one that is ending to release the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often the successor looks.
+/// How often the new daemon tries the lock.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What every connection needs.
@@ -31,17 +31,18 @@ pub struct Daemon {
     pub config: Config,
 }
 
-/// Serves until nobody needs it any more. Returns at once if another daemon serves already.
+/// Serves until the daemon is no longer needed. Returns at once if another daemon serves already.
 ///
 /// # Errors
-/// The folder is not one to trust, the socket cannot be made, or a daemon that does not answer holds the lock.
+/// The folder is not to be trusted, the socket cannot be made, or a daemon that does not answer holds the lock.
 pub fn serve(
     paths: &Paths,
     config: Config,
     guardian: Option<Vec<std::ffi::OsString>>,
 ) -> Result<()> {
     paths.prepare()?;
-    // Ctrl-C and a terminal that closes are not for us. Whoever leads a group already cannot do this and need not.
+    // Ctrl-C and the closing of a terminal must not reach the daemon. `setsid` fails for a group leader, which needs no
+    // new session.
     if let Err(error) = rustix::process::setsid() {
         tracing::debug!(%error, "no session of our own");
     }
@@ -60,7 +61,8 @@ pub fn serve(
         move || let_in(&listener, &daemon)
     });
     daemon.sessions.presence.wait_for_the_end(idle);
-    // The order matters: without the socket nobody new comes, and the lock goes last, when this process ends.
+    // The order matters: removing the socket keeps new clients out, and the lock is released last, when the process
+    // ends.
     for path in [paths.socket(), paths.state()] {
         if let Err(error) = fs::remove_file(&path)
             && error.kind() != io::ErrorKind::NotFound
@@ -71,7 +73,7 @@ pub fn serve(
     Ok(())
 }
 
-/// Takes the lock, or returns `None` when another daemon serves.
+/// Takes the lock; `None` if another daemon serves.
 fn take_lock(paths: &Paths) -> Result<Option<File>> {
     let path = paths.lock();
     let failed = |source| Error::io(format!("lock {}", path.display()))(source);
@@ -98,7 +100,7 @@ fn take_lock(paths: &Paths) -> Result<Option<File>> {
     }
 }
 
-/// Listens on a new socket; one that lies there is a leftover, since the lock is ours.
+/// Listens on a new socket. An existing one is a leftover, since this process holds the lock.
 fn listen(path: &Path) -> Result<UnixListener> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -108,7 +110,7 @@ fn listen(path: &Path) -> Result<UnixListener> {
     }
     let failed = || Error::io(format!("listen on {}", path.display()));
     let listener = UnixListener::bind(path).map_err(failed())?;
-    // Until here the closed folder protects it.
+    // Until here the mode of the folder protects the socket.
     fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed())?;
     Ok(listener)
 }
@@ -118,7 +120,7 @@ fn let_in(listener: &UnixListener, daemon: &Arc<Daemon>) {
         let stream = match stream {
             Ok(stream) => stream,
             Err(error) => {
-                // Out of descriptors, most likely: others have to go first.
+                // Most likely the process is out of descriptors; other clients have to leave first.
                 tracing::warn!(%error, "a client cannot be let in");
                 std::thread::sleep(LOOK_EVERY);
                 continue;
@@ -143,7 +145,7 @@ fn receive(stream: &UnixStream, daemon: &Arc<Daemon>) {
             return;
         }
     }
-    // Not greeted, the client starts a daemon of its own.
+    // A client that is not greeted starts a daemon of its own.
     let Some(_place) = daemon.sessions.presence.enter() else {
         return;
     };

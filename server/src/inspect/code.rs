@@ -9,16 +9,16 @@ use crate::protocol::{Code, Failure};
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstructionReport {
-    /// In hexadecimal.
+    /// Its address, in hexadecimal.
     pub address: String,
-    /// In hexadecimal.
+    /// Its bytes, in hexadecimal.
     pub bytes: String,
     /// Mnemonic and operands.
     pub text: String,
-    /// What it refers to, by name.
+    /// The name of what it refers to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// The function it belongs to, and how far in it is.
+    /// Its function, and the offset in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<String>,
     /// Its source file.
@@ -27,30 +27,31 @@ pub struct InstructionReport {
     /// Its line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The text of that line, where it begins and if it was asked for.
+    /// The text of that line, on its first instruction and only if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The thread stands here.
+    /// The thread is at this instruction.
     pub is_current: bool,
 }
 
 /// Instructions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeReport {
-    /// The function, if it is one.
+    /// The function, if the instructions are those of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// In the order of their addresses.
+    /// The instructions, by address.
     pub instructions: Vec<InstructionReport>,
 }
 
-/// No answer has more instructions.
+/// Maximum number of instructions in an answer.
 const MAX_INSTRUCTIONS: usize = 100_000;
 
-/// Returns `count` instructions from `address` on. `current` is where the thread stands; `sources` adds the lines' texts.
+/// Returns `count` instructions from `address` on. `current` is the thread's position; `sources` adds the text of the
+/// lines.
 ///
 /// # Errors
-/// The memory is not known, or too many were asked for.
+/// The memory is not known, or `count` is too large.
 pub fn disassemble(
     space: &AddressSpace,
     machine: &dyn Machine,

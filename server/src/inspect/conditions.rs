@@ -1,4 +1,4 @@
-//! Conditions and log messages, parsed where their text arrives, so that a mistake is told with its place.
+//! Parses conditions and log messages as soon as they arrive, so that a mistake is reported with its position.
 
 use expr::Expression;
 use recorder::live::{Condition, Message};
@@ -9,7 +9,8 @@ use crate::protocol::{Code, Failure};
 /// Parses a condition, if there is one.
 ///
 /// # Errors
-/// [`Code::InvalidCondition`], with the position: it is an expression neither of our language nor of JavaScript.
+/// [`Code::InvalidCondition`], with the position, if the text is an expression of neither Hindsight's language nor
+/// JavaScript.
 pub fn condition(text: Option<&str>) -> Result<Option<Condition>, Failure> {
     let parsed = text.map(|text| {
         Condition::parse(text)
@@ -26,7 +27,7 @@ pub fn message(text: &str) -> Result<Message, Failure> {
     Message::parse(text).map_err(|error| of_parse(Code::InvalidCondition, "message", text, &error))
 }
 
-/// Parses an expression to be displayed at every stop. Whether its names mean anything, and which of them are types, is seen there.
+/// Parses an expression to display at every stop. Names are resolved, and types told from variables, only at the stop.
 ///
 /// # Errors
 /// [`Code::EvalFailed`], with the position.

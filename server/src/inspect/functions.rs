@@ -1,14 +1,14 @@
-//! What functions may have been meant by a name that none has.
+//! Suggestions for a function name that does not exist.
 
 use std::collections::BTreeSet;
 
 use debuginfo::AddressSpace;
 
-/// Names that are less alike have nothing to do with each other (1: the same, 0: nothing in common).
+/// Names less similar than this are not suggested (1: identical, 0: nothing in common).
 const LIKENESS: f64 = 0.85;
 const MOST: usize = 3;
 
-/// Returns the functions of the program and its own libraries with the most similar names, best first.
+/// Returns the functions with the most similar names, in the program and its own libraries, best first.
 #[must_use]
 pub fn nearest_functions(space: &AddressSpace, name: &str) -> Vec<String> {
     let own = space.modules().iter().filter(|mapped| !mapped.is_system);
@@ -16,7 +16,7 @@ pub fn nearest_functions(space: &AddressSpace, name: &str) -> Vec<String> {
         let functions = mapped.module.functions().list.iter();
         functions.map(|function| function.name.clone())
     });
-    // What has no debug information has symbols.
+    // Modules without debug information still have symbols.
     let bare = own.filter(|mapped| !mapped.module.has_dwarf());
     let named = bare.flat_map(|mapped| mapped.module.symbols().into_iter().map(|s| s.name));
     nearest(name, described.chain(named))
@@ -33,7 +33,7 @@ fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     near.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
-/// How alike a name is to a function's, with its scopes or without, whatever the case of its letters.
+/// How similar a name is to a function's, with or without its scopes and ignoring case.
 fn likeness(name: &str, function: &str) -> f64 {
     let (name, function) = (name.to_lowercase(), function.to_lowercase());
     let last = function.rsplit("::").next().unwrap_or_default();

@@ -8,30 +8,30 @@ use crate::protocol::{Code, Failure};
 /// Bytes that were read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryReport {
-    /// Where they begin, in hexadecimal.
+    /// The address of the first byte, in hexadecimal.
     pub address: String,
-    /// In hexadecimal, two digits each.
+    /// The bytes, two hexadecimal digits each.
     pub bytes: String,
-    /// The oldest event that showed some of them, if they may have changed since.
+    /// If some bytes may have changed since they were seen: the oldest event that showed one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_since: Option<u64>,
-    /// Why there are fewer than were asked for.
+    /// Why there are fewer bytes than requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
 }
 
-/// No answer has more bytes.
+/// Maximum number of bytes in an answer.
 const MAX_BYTES: usize = 4 << 20;
-/// Of more than this, parts are not looked at one by one.
+/// Longer reads are not repeated word by word.
 const MAX_RENEWED: usize = 4096;
 const WORD_BYTES: usize = 4;
-/// Memory is there or not by pages.
+/// Memory is mapped in pages.
 const PAGE_BYTES: u64 = 4096;
 
-/// Reads up to `count` bytes: all that come before the first that is not known.
+/// Reads up to `count` bytes, ending before the first unknown one.
 ///
 /// # Errors
-/// Nothing is known at `address`, or too much was asked for.
+/// Nothing is known at `address`, or `count` is too large.
 pub fn memory(machine: &dyn Machine, address: u64, count: usize) -> Result<MemoryReport, Failure> {
     if count == 0 || count > MAX_BYTES {
         return Err(Failure::bad_request(format!(
@@ -79,7 +79,7 @@ pub fn memory(machine: &dyn Machine, address: u64, count: usize) -> Result<Memor
     }
 }
 
-/// Reads `len` bytes, or as many of them as a halving of the number finds: what was recorded of memory ends anywhere.
+/// Reads `len` bytes, halving the length until the read succeeds: recorded memory may end anywhere.
 fn longest(machine: &dyn Machine, at: u64, len: usize) -> Result<(Vec<u8>, Certainty), Unknown> {
     let mut len = len;
     loop {
@@ -92,7 +92,8 @@ fn longest(machine: &dyn Machine, at: u64, len: usize) -> Result<(Vec<u8>, Certa
     }
 }
 
-/// Reads bytes again, word by word: a value is of one moment as a whole, but of a piece of memory each part is shown as it was seen last.
+/// Reads bytes again, word by word. One read returns bytes of one moment, but each part of a piece of memory is shown
+/// as last seen.
 fn renew(machine: &dyn Machine, address: u64, bytes: &mut [u8]) {
     let first = (WORD_BYTES - (address % WORD_BYTES as u64) as usize) % WORD_BYTES;
     let (head, words) = bytes.split_at_mut(first.min(bytes.len()));
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
     use debuginfo::Register;
 
-    /// One page at 0x1000 and the last one of all; each byte is the low byte of its address.
+    /// One page at 0x1000 and the last page of the address space. Each byte is the low byte of its address.
     struct TwoPages;
 
     impl Machine for TwoPages {

@@ -1,7 +1,7 @@
 //! Answers about one stopped moment: frames, lines, code, memory, registers, variables and values.
 //!
-//! It knows no process: all it takes is the modules, a [`Machine`] and frames, so that a recorded moment can be asked in the
-//! same way as a live one.
+//! This module knows no process. It takes only the modules, a [`Machine`] and frames, so that it treats a recorded
+//! moment like a live one.
 
 mod code;
 mod conditions;
@@ -25,26 +25,27 @@ pub use returned::ReturnedReport;
 pub use signals::{signal_by_name, signal_name};
 pub(crate) use source::of_line_error;
 pub use source::{SourceReport, function_source, line_source, source_line};
-pub use stack::{FrameReport, StackReport, function_name, stack};
+pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use values::{
-    Change, MemoryPlace, Shown, ValueFormat, ValueReport, VariableReport, as_assignment, assign,
-    bytes_text, evaluate, evaluate_address, evaluate_place, is_meaningless, type_of, variables,
+    Change, Extent, Manner, MemoryPlace, Shown, ValueFormat, ValueReport, VariableReport,
+    as_assignment, assign, bytes_text, evaluate, evaluate_address, evaluate_place, is_meaningless,
+    type_of, variables,
 };
 
 use crate::protocol::{Code, Failure};
 
-/// A moment, and the frame of it that is looked at.
+/// A moment and its selected frame.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The modules.
     pub space: &'a AddressSpace,
-    /// Registers of the innermost frame, and memory.
+    /// The registers of the innermost frame, and memory.
     pub machine: &'a dyn Machine,
-    /// The frames, the innermost first; none of a program that runs.
+    /// The frames, innermost first; empty while the program runs.
     pub frames: &'a [Frame],
-    /// Which of them is looked at.
+    /// The index of the selected frame.
     pub frame: usize,
-    /// What only a recorded moment can say; `None` of a live one.
+    /// What only a recorded moment can say; `None` for a live one.
     pub recorded: Option<&'a dyn RecordedMoment>,
 }
 
@@ -53,10 +54,10 @@ pub trait RecordedMoment {
     /// Says why there is no frame.
     fn no_frame(&self) -> Failure;
 
-    /// Says why the module that is looked at cannot be asked, if it cannot.
+    /// Says why the selected frame's module is not available, if it is not.
     fn absent_module(&self) -> Option<String>;
 
-    /// Looks at the call that the thread has just left, if it has left one.
+    /// Runs `work` on the call that the thread has just left, if any.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -64,10 +65,10 @@ pub trait RecordedMoment {
 }
 
 impl<'a> View<'a> {
-    /// Returns the frame that is looked at.
+    /// Returns the selected frame.
     ///
     /// # Errors
-    /// [`Code::NotStopped`] or [`Code::NoFrame`]: there are none.
+    /// [`Code::NotStopped`] or [`Code::NoFrame`]: there are no frames.
     pub fn frame(&self) -> Result<&'a Frame, Failure> {
         self.frames
             .get(self.frame)
@@ -87,7 +88,7 @@ impl<'a> View<'a> {
         Ok(FrameMachine::of(self.machine, self.frames, self.frame))
     }
 
-    /// Returns the same moment, with another frame looked at.
+    /// Returns the same moment with another frame selected.
     #[must_use]
     pub fn at_frame(self, frame: usize) -> View<'a> {
         View { frame, ..self }

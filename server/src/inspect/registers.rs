@@ -6,32 +6,33 @@ use serde::{Deserialize, Serialize};
 use super::memory::hex_bytes;
 use crate::protocol::{Code, Failure};
 
-/// A register and what it holds.
+/// A register and its contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisterValue {
     /// Its name.
     pub name: String,
-    /// In hexadecimal; for vectors their 16 bytes as they lie in memory, `??` for each that is not known.
+    /// In hexadecimal. For vectors, the 16 bytes in memory order, with `??` for each unknown one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// The event that showed it, if it may have changed since.
+    /// The event that showed the value, if it may have changed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_since: Option<u64>,
-    /// Why it is not known.
+    /// Why the value is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
 }
 
-/// What is shown if no names are given: the order of gdb.
+/// The registers shown by default, in gdb's order.
 const GENERAL: [&str; 20] = [
     "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
     "r14", "r15", "rip", "rflags", "fs_base", "gs_base",
 ];
 
-/// Returns the registers called `names`; the general ones if there are none, and with `vectors` the vectors too.
+/// Returns the registers called `names`. Without names, returns the general registers, and the vectors too if
+/// `vectors`.
 ///
 /// # Errors
-/// A name is none of a register.
+/// A name is not that of a register.
 pub fn registers(
     machine: &dyn Machine,
     names: &[String],
@@ -57,7 +58,7 @@ fn named(machine: &dyn Machine, name: &str) -> Result<RegisterValue, Failure> {
         true => machine
             .vector(register)
             .map(|(bytes, certainty)| (hex_bytes(&bytes), certainty))
-            // Of the bytes that were not captured nothing is said.
+            // The upper bytes were not captured; they are shown as unknown.
             .or_else(|unknown| {
                 let low = machine.vector_low(register).map_err(|_| unknown)?;
                 Ok((hex_bytes(&low.0) + &"?".repeat(16), low.1))

@@ -1,19 +1,19 @@
-//! What a function has returned, as it goes over the wire.
+//! Return values, as they are on the wire.
 
 use debuginfo::scope::returned;
 use debuginfo::value::Look;
 use debuginfo::{AddressSpace, Machine};
 use serde::{Deserialize, Serialize};
 
-use super::values::{Shown, ValueFormat, shown};
+use super::values::{Manner, Shown, shown};
 
-/// What a function has returned.
+/// The value that a function has returned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturnedReport {
     /// The function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// The type of the value, if it is known.
+    /// The type of the value, if known.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
     /// The value.
@@ -22,8 +22,8 @@ pub struct ReturnedReport {
 }
 
 impl ReturnedReport {
-    /// Reads what the function whose first instruction is at `entry` has returned to where the thread stands; `None` if it
-    /// returns nothing.
+    /// Reads what the function with its first instruction at `entry` has returned to the thread's position; `None` if
+    /// it returns nothing.
     #[must_use]
     pub fn read(
         space: &AddressSpace,
@@ -36,7 +36,11 @@ impl ReturnedReport {
             Ok(None) => return None,
             Ok(Some(value)) => (
                 Some(value.ty.name()),
-                shown(&value, ValueFormat::Natural, &look),
+                Shown {
+                    // No expression names it.
+                    left_out: None,
+                    ..shown(&value, "", Manner::of_one(false), &look)
+                },
             ),
             Err(unknown) => {
                 let unknown = Some(unknown.to_string());

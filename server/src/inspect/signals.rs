@@ -1,6 +1,6 @@
-//! Signals by name, as shells and gdb write them.
+//! Signal names, as in shells and gdb.
 
-/// Numbers and names of x86-64 Linux.
+/// Signal numbers and names on x86-64 Linux.
 const NAMES: [(i32, &str); 31] = [
     (libc::SIGHUP, "SIGHUP"),
     (libc::SIGINT, "SIGINT"),
@@ -35,10 +35,10 @@ const NAMES: [(i32, &str); 31] = [
     (libc::SIGSYS, "SIGSYS"),
 ];
 
-/// The greatest number of a signal.
+/// The highest signal number.
 const LAST: i32 = 64;
 
-/// Returns a signal's name; one without a name is called by its number.
+/// Returns a signal's name, or its number if it has no name.
 #[must_use]
 pub fn signal_name(signal: i32) -> String {
     NAMES

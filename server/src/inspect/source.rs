@@ -1,4 +1,4 @@
-//! Lines of source files around a place.
+//! Lines of a source file around a position.
 
 use std::path::Path;
 
@@ -17,9 +17,9 @@ pub struct SourceReport {
     pub first: u32,
     /// The lines.
     pub lines: Vec<String>,
-    /// The line that was asked about.
+    /// The requested line.
     pub line: u32,
-    /// The lines among these that have code: where breakpoints can go.
+    /// Those of the lines that have code, where breakpoints can be set.
     pub with_code: Vec<u32>,
     /// How many lines the file has.
     pub total: u32,
@@ -32,10 +32,10 @@ pub fn source_line(file: &str, line: u32) -> Option<String> {
     text.lines.into_iter().next()
 }
 
-/// Returns the lines around `file`:`line`. The file may be the end of a path that a module was made of.
+/// Returns the lines around `file`:`line`. `file` may be the end of the path of a module's source file.
 ///
 /// # Errors
-/// No module was made of such a file, or it cannot be read.
+/// No module was compiled from such a file, or the file cannot be read.
 pub fn line_source(
     space: &AddressSpace,
     file: &str,
@@ -47,7 +47,7 @@ pub fn line_source(
     let name = whole.as_deref().unwrap_or(file);
     let text = SourceText::around(name, cwd, line, context).map_err(|error| {
         match (&whole, space.valid_lines(file)) {
-            // Nobody made anything of it and it cannot be read: the name is wrong.
+            // The file is no source of any module and cannot be read: the name is wrong.
             (None, Err(unknown)) => of_line_error(&unknown),
             _ => Failure::new(Code::InvalidFile, error.to_string()).hint(error.hint()),
         }
@@ -67,10 +67,11 @@ pub fn line_source(
     })
 }
 
-/// Returns the lines of the function around `address`, as far as its code states them, with `context` lines around.
+/// Returns the lines of the function around `address`, as far as its line table covers them, with `context` lines
+/// around.
 ///
 /// # Errors
-/// Nothing is known of lines there, or the file cannot be read.
+/// No line is known there, or the file cannot be read.
 pub fn function_source(
     space: &AddressSpace,
     address: u64,
@@ -104,7 +105,7 @@ pub fn function_source(
 }
 
 impl SourceReport {
-    /// Leaves out the lines before `first` and after `last`.
+    /// Removes the lines before `first` and after `last`.
     fn crop(&mut self, first: u32, last: u32) {
         let skip = first.saturating_sub(self.first) as usize;
         self.lines.drain(..skip.min(self.lines.len()));
@@ -115,7 +116,7 @@ impl SourceReport {
     }
 }
 
-/// Finds the one whole path that ends in `file`.
+/// Finds the only full path that ends in `file`.
 fn whole_path(space: &AddressSpace, file: &str) -> Option<String> {
     let all = space.source_files();
     let ends_so =
@@ -126,7 +127,7 @@ fn whole_path(space: &AddressSpace, file: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Makes the failure of a line that has no place in the code.
+/// Converts the error of a line without code to a failure.
 pub(crate) fn of_line_error(error: &LineError) -> Failure {
     let of = |code| Failure {
         hint: error.hint().map(str::to_owned),
@@ -138,7 +139,7 @@ pub(crate) fn of_line_error(error: &LineError) -> Failure {
             ..Details::default()
         }),
         LineError::UnknownFile { nearest, .. } => Failure {
-            // A module that cannot be read here may name it.
+            // A module that cannot be read here may have such a file.
             expression: Some(ExpressionFault::Missing(Missing::Elsewhere)),
             ..of(Code::InvalidFile).details(Details {
                 nearest: nearest.iter().map(|file| file.to_string()).collect(),

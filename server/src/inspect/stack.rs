@@ -1,6 +1,6 @@
-//! Frames, as they go over the wire.
+//! Frames, as they are on the wire.
 
-use debuginfo::{AddressSpace, Backtrace, Frame};
+use debuginfo::{AddressSpace, Backtrace, Frame, short_name_at};
 use serde::{Deserialize, Serialize};
 
 use super::values::VariableReport;
@@ -8,14 +8,17 @@ use super::values::VariableReport;
 /// A frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FrameReport {
-    /// Its number, from 0, the innermost.
+    /// Its number, counted from 0 for the innermost frame.
     pub index: usize,
-    /// The next instruction, in hexadecimal.
+    /// The address of the next instruction, in hexadecimal.
     pub address: String,
     /// Its function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// How far behind the function's entry `address` is.
+    /// What it is called for short, if that is something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_name: Option<String>,
+    /// The offset of `address` from the function's entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Its source file.
@@ -30,24 +33,24 @@ pub struct FrameReport {
     /// The module's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// An inlined call.
+    /// The frame is an inlined call.
     pub inlined: bool,
-    /// It has jumped to the function of the frame inside it: nothing returns to it.
+    /// It has jumped to the function of the frame inside it, so nothing returns to it.
     pub is_tail_call: bool,
-    /// The kernel's, to call a signal handler.
+    /// The kernel's frame for calling a signal handler.
     pub is_signal: bool,
-    /// Only the function is known, not where in it: the address is that of its first instruction.
+    /// Only the function is known, not the position in it: the address is that of its first instruction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub somewhere: bool,
     /// Frames may be missing between this one and the one before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub after_gap: bool,
-    /// This one is looked at.
+    /// This frame is selected.
     pub selected: bool,
-    /// The arguments, if asked for.
+    /// The arguments, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<VariableReport>>,
-    /// All variables in scope, if asked for.
+    /// All variables in scope, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locals: Option<Vec<VariableReport>>,
 }
@@ -55,11 +58,11 @@ pub struct FrameReport {
 /// Frames of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StackReport {
-    /// The innermost first.
+    /// The frames, innermost first.
     pub frames: Vec<FrameReport>,
-    /// There are more.
+    /// There are more frames.
     pub more: bool,
-    /// Why it ends before the outermost frame.
+    /// Why the stack ends before the outermost frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
 }
@@ -95,6 +98,10 @@ impl FrameReport {
             index,
             address: format!("{:#x}", frame.pc),
             function: frame.function.clone(),
+            short_name: frame
+                .function
+                .as_deref()
+                .and_then(|name| short_function(space, frame.lookup_pc, name)),
             offset: match frame.inlined {
                 true => None,
                 false if !frame.pc_is_known => None,
@@ -121,7 +128,22 @@ impl FrameReport {
     }
 }
 
-/// Returns the name of the function that holds `address`: what the debug information says, or a symbol's.
+/// Returns the short name of the function called `name` around `address`, if it is another one.
+#[must_use]
+pub fn short_function(space: &AddressSpace, address: u64, name: &str) -> Option<String> {
+    let is_closure = name.ends_with(['}', ')']);
+    let place = is_closure.then(|| space.function_at(address)).flatten();
+    // What is inlined there is another function.
+    let place = place.filter(|place| place.name == name);
+    let (file, line) = match &place {
+        Some(place) => (place.file.as_deref(), place.line),
+        None => (None, None),
+    };
+    let short = short_name_at(name, file, line);
+    (short != name).then_some(short)
+}
+
+/// Returns the name of the function that contains `address`, from the debug information or a symbol.
 #[must_use]
 pub fn function_name(space: &AddressSpace, address: u64) -> Option<String> {
     let described = space.function_at(address).map(|function| function.name);

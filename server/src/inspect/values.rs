@@ -1,4 +1,4 @@
-//! Variables and expressions, as they go over the wire.
+//! Variables and expressions, as they are on the wire.
 
 use debuginfo::location::FrameContext;
 use debuginfo::scope::variables_at;
@@ -7,23 +7,23 @@ use debuginfo::value::{Look, Value, ValueError};
 use debuginfo::{AddressSpace, Certainty, Machine, at_frame};
 use expr::{Calls, Context, EvalError, Expr, ParseError};
 use serde::{Deserialize, Serialize};
-use values::{Format, RenderOptions, Write, render_certain, render_with};
+use values::{Format, RenderOptions, Write, render_shortened};
 
 use super::View;
 use crate::protocol::{Code, ExpressionFault, Failure};
 
-/// How values are written.
+/// How to write values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueFormat {
-    /// As the type suggests.
+    /// The format that suits the type.
     #[default]
     Natural,
     /// Numbers in base 16.
     Hex,
     /// Numbers in base 10.
     Decimal,
-    /// Numbers in base 10, their bits taken as unsigned.
+    /// Numbers in base 10, their bits read as unsigned.
     Unsigned,
     /// Numbers in base 8.
     Octal,
@@ -35,21 +35,87 @@ pub enum ValueFormat {
     Address,
 }
 
-/// A value as text, or why there is none.
+/// How much of a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// As much as of one that stands beside others.
+    OneOfMany,
+    /// As much as of one that was asked for.
+    Asked,
+    /// All.
+    Full,
+}
+
+/// How values are written, and how much of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manner {
+    /// How.
+    pub format: ValueFormat,
+    /// How much.
+    pub extent: Extent,
+}
+
+impl Manner {
+    /// Returns that of one value of many; all of it if `is_full`.
+    #[must_use]
+    pub fn of_many(is_full: bool) -> Manner {
+        Manner {
+            format: ValueFormat::Natural,
+            extent: if is_full {
+                Extent::Full
+            } else {
+                Extent::OneOfMany
+            },
+        }
+    }
+
+    /// Returns that of a value that was asked for; all of it if `is_full`.
+    #[must_use]
+    pub fn of_one(is_full: bool) -> Manner {
+        Manner {
+            format: ValueFormat::Natural,
+            extent: if is_full { Extent::Full } else { Extent::Asked },
+        }
+    }
+
+    /// Returns the same in another format.
+    #[must_use]
+    pub fn in_format(self, format: ValueFormat) -> Manner {
+        Manner { format, ..self }
+    }
+
+    /// Returns the same for the crate `values`.
+    pub(crate) fn options(self) -> RenderOptions {
+        let options = match self.extent {
+            Extent::OneOfMany => RenderOptions::one_of_many(),
+            Extent::Asked => RenderOptions::asked_for(),
+            Extent::Full => RenderOptions::full(),
+        };
+        RenderOptions {
+            format: self.format.into(),
+            ..options
+        }
+    }
+}
+
+/// A value as text, or the reason why there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     /// The text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Why it is not known.
+    /// Why the value is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
-    /// The event that showed it, if it may have changed since.
+    /// The event that showed the value, if it may have changed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_since: Option<u64>,
     /// Its address, if it is in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The text leaves something out: the expression that shows the first such part, or a part around it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
 }
 
 /// A variable.
@@ -63,9 +129,9 @@ pub struct VariableReport {
     /// Its value.
     #[serde(flatten)]
     pub shown: Shown,
-    /// It is a parameter.
+    /// The variable is a parameter.
     pub is_parameter: bool,
-    /// One of the same name further inside hides it.
+    /// A variable of the same name in an inner scope hides it.
     pub shadowed: bool,
     /// The line that declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,13 +149,13 @@ pub struct ValueReport {
     /// Its value.
     #[serde(flatten)]
     pub shown: Shown,
-    /// What to know of it besides.
+    /// A remark on the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 impl Shown {
-    /// Returns the value, or in angle brackets why it is not known.
+    /// Returns the value, or the reason why it is not known in angle brackets.
     #[must_use]
     pub fn text(&self) -> String {
         match (&self.value, &self.unknown) {
@@ -97,6 +163,15 @@ impl Shown {
             (None, Some(unknown)) => format!("<{unknown}>"),
             (None, None) => "<not known>".to_owned(),
         }
+    }
+}
+
+impl VariableReport {
+    /// Returns the expression for what the value leaves out, if it does; empty if none names it.
+    #[must_use]
+    pub fn left_out(&self) -> Option<&str> {
+        let left_out = self.shown.left_out.as_deref()?;
+        Some(if self.shadowed { "" } else { left_out })
     }
 }
 
@@ -119,11 +194,11 @@ pub fn as_assignment(text: &str) -> Option<(String, String)> {
     Some((assignment.place.to_string(), assignment.value.to_string()))
 }
 
-/// Returns the variables in scope, the innermost scope's first; none where nothing describes the code.
+/// Returns the variables in scope, innermost scope first; empty if nothing describes the code.
 ///
 /// # Errors
 /// [`Code::NotStopped`]: there is no frame.
-pub fn variables(view: &View<'_>, format: ValueFormat) -> Result<Vec<VariableReport>, Failure> {
+pub fn variables(view: &View<'_>, manner: Manner) -> Result<Vec<VariableReport>, Failure> {
     let frame = view.frame()?;
     if !frame.pc_is_known {
         let name = frame.function.as_deref().unwrap_or("its function");
@@ -133,14 +208,14 @@ pub fn variables(view: &View<'_>, format: ValueFormat) -> Result<Vec<VariableRep
         )
         .hint("go to the next event or the one before: step, or step back"));
     }
-    // Its callers tell what arguments were, each by the one around it.
+    // The value of an argument may be known from its caller, whose own values may be known from the next caller.
     let found = at_frame(view.space, view.machine, view.frames, view.frame, |site| {
-        variables_in(site, format)
+        variables_in(site, manner)
     });
     Ok(found.unwrap_or_default())
 }
 
-fn variables_in(site: &FrameContext<'_>, format: ValueFormat) -> Vec<VariableReport> {
+fn variables_in(site: &FrameContext<'_>, manner: Manner) -> Vec<VariableReport> {
     let look = Look {
         space: site.space,
         machine: site.machine,
@@ -153,7 +228,7 @@ fn variables_in(site: &FrameContext<'_>, format: ValueFormat) -> Vec<VariableRep
             VariableReport {
                 name: variable.name.clone(),
                 type_name: value.ty.name(),
-                shown: shown(&value, format, &look),
+                shown: shown(&value, &variable.name, manner, &look),
                 is_parameter: variable.is_parameter,
                 shadowed: variable.shadowed,
                 line: variable.line,
@@ -162,14 +237,14 @@ fn variables_in(site: &FrameContext<'_>, format: ValueFormat) -> Vec<VariableRep
         .collect()
 }
 
-/// Returns the value of an expression. Functions of the program are called through `calls`, if there is one.
+/// Returns the value of an expression. Functions of the program are called through `calls`, if given.
 ///
 /// # Errors
-/// [`Code::EvalFailed`], with the position of the part that is concerned.
+/// [`Code::EvalFailed`], with the position of the failing part.
 pub fn evaluate(
     view: &View<'_>,
     text: &str,
-    format: ValueFormat,
+    manner: Manner,
     calls: Option<&dyn Calls>,
 ) -> Result<ValueReport, Failure> {
     let value = value(view, text, calls)?;
@@ -178,7 +253,8 @@ pub fn evaluate(
         type_name: value.ty.name(),
         shown: shown(
             &value,
-            format,
+            text,
+            manner,
             &Look {
                 space: view.space,
                 machine: view.machine,
@@ -191,7 +267,7 @@ pub fn evaluate(
 /// Returns the type of an expression, or the type that the text names.
 ///
 /// # Errors
-/// [`Code::EvalFailed`]: it is neither.
+/// [`Code::EvalFailed`]: the text is neither.
 pub fn type_of(view: &View<'_>, text: &str) -> Result<Type, Failure> {
     match value(view, text, None) {
         Ok(value) => Ok(value.ty.clone()),
@@ -199,7 +275,7 @@ pub fn type_of(view: &View<'_>, text: &str) -> Result<Type, Failure> {
     }
 }
 
-/// Tells whether an expression means nothing in the frame, whichever values there are.
+/// Says whether an expression has no meaning in the frame, whatever the values are.
 #[must_use]
 pub fn is_meaningless(view: &View<'_>, text: &str) -> bool {
     let context = context(view, None);
@@ -212,9 +288,9 @@ pub fn is_meaningless(view: &View<'_>, text: &str) -> bool {
 /// A value that lies in memory.
 #[derive(Clone, Debug)]
 pub struct MemoryPlace {
-    /// Its first byte.
+    /// The address of its first byte.
     pub address: u64,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub len: u64,
     /// Its type.
     pub ty: Type,
@@ -223,7 +299,7 @@ pub struct MemoryPlace {
 /// Returns where the value of an expression lies in memory.
 ///
 /// # Errors
-/// [`Code::EvalFailed`]: also if it lies nowhere.
+/// [`Code::EvalFailed`], also if the value is not in memory.
 pub fn evaluate_place(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failure> {
     let value = value(view, text, None)?;
     if value.bits.is_some() {
@@ -251,14 +327,16 @@ pub fn evaluate_place(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failur
     }
 }
 
-/// Writes bytes as a value of a type, as `print` would.
+/// Formats bytes as a value of a type, like `print`.
 #[must_use]
 pub fn bytes_text(space: &AddressSpace, machine: &dyn Machine, ty: &Type, bytes: &[u8]) -> String {
     let value = Value::constant(ty.clone(), bytes.to_vec());
-    shown(&value, ValueFormat::Natural, &Look { space, machine }).text()
+    let look = Look { space, machine };
+    shown(&value, "", Manner::of_many(false), &look).text()
 }
 
-/// Returns the address that an expression means: the value of a pointer or number, the place of an array or function.
+/// Returns the address that an expression denotes: the value of a pointer or number, or the place of an array or
+/// function.
 ///
 /// # Errors
 /// [`Code::EvalFailed`].
@@ -268,7 +346,7 @@ pub fn evaluate_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
     let address = match value.address() {
         Some(address) if by_place => Ok(address),
         Some(_) => value.as_address(),
-        // Numbers that lie nowhere in memory are meant as addresses: registers, and what is computed of them.
+        // A number that is not in memory denotes an address: a register, or a value computed from registers.
         None => value
             .as_address()
             .or_else(|error| match value.as_integer() {
@@ -286,10 +364,10 @@ pub fn evaluate_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
     })
 }
 
-/// Says what has to be written for `target` to become `text`.
+/// Returns the writes that set `target` to `text`.
 ///
 /// # Errors
-/// [`Code::EvalFailed`], [`Code::WriteFailed`], [`Code::NotStopped`] for a local of a program that runs.
+/// [`Code::EvalFailed`], [`Code::WriteFailed`], or [`Code::NotStopped`] for a local of a running program.
 pub fn assign(view: &View<'_>, target: &str, text: &str) -> Result<Change, Failure> {
     let context = context(view, None);
     let place = parsed(target, &context)?;
@@ -303,13 +381,13 @@ pub fn assign(view: &View<'_>, target: &str, text: &str) -> Result<Change, Failu
         machine: view.machine,
     };
     Ok(Change {
-        previous: shown(&before, ValueFormat::Natural, &look).text(),
+        previous: shown(&before, target, Manner::of_many(false), &look).text(),
         writes,
     })
 }
 
 fn context<'a>(view: &View<'a>, calls: Option<&'a dyn Calls>) -> Context<'a> {
-    // Where it is not known what a frame executes, its variables are not known either: only globals are.
+    // Where the frame's position is not known, its variables are not known either; only globals are.
     let is_known = view.frames.get(view.frame).is_some_and(|f| f.pc_is_known);
     Context {
         space: view.space,
@@ -332,29 +410,37 @@ fn value(view: &View<'_>, text: &str, calls: Option<&dyn Calls>) -> Result<Value
     expr::evaluate(&expression, &context).map_err(|error| of_eval(text, &error))
 }
 
-pub(super) fn shown(value: &Value, format: ValueFormat, look: &Look<'_>) -> Shown {
-    let options = RenderOptions {
-        format: format.into(),
-        ..RenderOptions::default()
-    };
-    let (_, certainty) = render_certain(value, &options, look);
+/// Writes the value of an expression.
+pub(super) fn shown(value: &Value, expression: &str, manner: Manner, look: &Look<'_>) -> Shown {
+    let rendered = render_shortened(value, &manner.options(), look);
     let (text, unknown) = match &value.bytes {
-        Ok(_) => (Some(render_with(value, &options, look)), None),
+        Ok(_) => (Some(rendered.with_age(value, look)), None),
         // What is in pieces may have members that are known.
         Err(_) if value.is_partly_known(look.machine) => {
-            (Some(render_with(value, &options, look)), None)
+            (Some(rendered.with_age(value, look)), None)
         }
         Err(_) if value.is_optimized_out() => (None, Some("optimized out".to_owned())),
         Err(unknown) => (None, Some(unknown.to_string())),
     };
+    let left_out = rendered.left_out.filter(|_| text.is_some());
     Shown {
         value: text,
         unknown,
-        stale_since: match certainty {
+        left_out: left_out.map(|inside| inner(expression, &inside)),
+        stale_since: match rendered.certainty {
             Certainty::Known => None,
             Certainty::Stale { as_of } => Some(as_of),
         },
         address: value.address().map(|address| format!("{address:#x}")),
+    }
+}
+
+/// Returns the expression of a part of what an expression means.
+fn inner(expression: &str, inside: &str) -> String {
+    let is_simple = |c: char| c.is_alphanumeric() || "_.:[]$".contains(c);
+    match inside.is_empty() || expression.chars().all(is_simple) {
+        true => format!("{expression}{inside}"),
+        false => format!("({expression}){inside}"),
     }
 }
 
@@ -387,7 +473,7 @@ pub(super) fn of_parse(code: Code, what: &str, text: &str, error: &ParseError) -
         expression: Some(ExpressionFault::Unreadable),
         ..Failure::new(code, format!("the {what} \"{text}\": {error}")).at(error.position)
     };
-    // What is left of p->x where the shell has taken the rest for the name of a file.
+    // A shell takes the `>` of p->x as a redirection, which leaves only `p-`.
     match text.trim_end().ends_with('-') {
         true => failure.hint("in a shell, put an expression with > in quotes: 'p->x'"),
         false => failure,

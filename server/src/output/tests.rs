@@ -1,4 +1,4 @@
-//! Goal: nothing printed is shown twice, out of order or lost without a word. Method: small buffers fed by hand.
+//! Goal: output is never shown twice, reordered or lost silently. Method: small buffers, filled by hand.
 
 use super::*;
 

@@ -1,6 +1,6 @@
-//! Recorded moments in words: what an event was, where a thread stood.
+//! Recorded moments as text: what an event was, and where a thread was.
 
-use debuginfo::Machine;
+use debuginfo::{Machine, short_name};
 use replay::{Event, Moment, StateMachine};
 use store::columns::ReadEvent;
 
@@ -9,7 +9,7 @@ use crate::inspect::{hex_bytes, signal_name, source_line};
 use crate::protocol::Failure;
 use crate::session::{LineReport, PlaceReport, ReasonReport, StopReport, hex};
 
-/// Bytes of output that are shown of an event.
+/// How many bytes of an event's output are shown.
 const MAX_OUTPUT: usize = 60;
 
 impl Looked<'_> {
@@ -39,7 +39,7 @@ impl Looked<'_> {
         })
     }
 
-    /// Why the thread is stopped; `None` if it runs, or nothing says that it does not.
+    /// Why the thread is stopped; `None` if it runs, or if the recording does not say that it is stopped.
     pub fn held_by(&self) -> Result<Option<ReasonReport>, Failure> {
         let state = &self.moment.state;
         let stop = state.held_by().map_err(|error| of_replay(&error))?;
@@ -69,7 +69,7 @@ impl Looked<'_> {
                 expression: None,
                 old: hex_bytes(stop.watch_old.as_deref().unwrap_or_default()),
                 new: hex_bytes(stop.watch_new.as_deref().unwrap_or_default()),
-                // The recording does not tell.
+                // The recording does not say.
                 shared: false,
                 by: LineReport::of(&self.moment.space, stop.pc.wrapping_sub(1)),
             },
@@ -99,7 +99,7 @@ impl Looked<'_> {
         }))
     }
 
-    /// Says where the thread stands, as far as that is known.
+    /// Describes the thread's position, as far as it is known.
     pub fn place(&self) -> PlaceReport {
         let frames = &self.moment.trace.backtrace.frames;
         let Some(frame) = frames.first() else {
@@ -119,11 +119,17 @@ impl Looked<'_> {
                 .function
                 .as_ref()
                 .map(|name| format!("somewhere in {name}")),
+            short_name: frame
+                .function
+                .as_ref()
+                .map(|name| (name, short_name(name)))
+                .filter(|(name, short)| *name != short)
+                .map(|(_, short)| format!("somewhere in {short}")),
             ..PlaceReport::default()
         }
     }
 
-    /// Why a thread stopped, and where if the place does not tell that.
+    /// Why a thread stopped, and where unless the place already says so.
     fn stopped_by(&self, event: &ReadEvent) -> String {
         let Some((why, place)) = event
             .text
@@ -156,14 +162,14 @@ impl Looked<'_> {
             _ => String::new(),
         };
         let what = match event {
-            Event::Enter(call) => format!("entry of {}", timeline.name(call)),
+            Event::Enter(call) => format!("entry of {}", timeline.short_name(call)),
             Event::Leave(call) if call.unwound => {
                 format!(
                     "{} was left by an exception or longjmp",
-                    timeline.name(call)
+                    timeline.short_name(call)
                 )
             }
-            Event::Leave(call) => format!("return from {}", timeline.name(call)),
+            Event::Leave(call) => format!("return from {}", timeline.short_name(call)),
             Event::Other(event) => match event.kind.as_str() {
                 kind @ ("stdout" | "stderr") => {
                     let bytes = event.bytes.as_deref().unwrap_or_default();

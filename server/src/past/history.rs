@@ -1,30 +1,37 @@
-//! Values over time: all changes of one, and the last one before a moment.
+//! Values over time: all changes of a value, and its last change before a moment.
 
-use replay::Tracked;
-use replay::history::{self, Changes, Progress};
+use std::collections::HashMap;
+
+use recorder::live::MAX_LOGGED_LEN;
+use replay::history::{self, Changes, HistoryScope, Progress};
+use replay::{LoggedWrite, Tracked};
 use serde::{Deserialize, Serialize};
 
-use super::{Past, of_replay};
-use crate::inspect::{self, ValueFormat};
+use super::{Past, Position, of_replay};
+use crate::inspect::{self, Manner, View};
 use crate::protocol::Failure;
+use crate::session::hex;
 use crate::verbs::{HistoryReply, LastWriteReply};
 
-/// Moments that are looked at between two looks for Ctrl-C.
+/// How many moments are read between two checks for Ctrl-C.
 const MOMENTS: usize = 64;
 
-/// A value that was seen, and was not the one seen before.
+/// A value that differs from the one seen before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The event that shows it.
+    /// The event that shows the value.
     pub seq: u64,
     /// The thread.
     pub thread: u32,
-    /// The value that was seen before, if one was.
+    /// The value seen before, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
     /// The value.
     pub value: String,
-    /// Where the thread stood.
+    /// A part of the value is left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shortened: bool,
+    /// The function in which the thread was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// The file.
@@ -33,24 +40,57 @@ pub struct Change {
     /// The line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// The event is the write itself, and the place that of the code which wrote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_write: bool,
+    /// The instruction that wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pc: Option<String>,
+    /// The function that wrote, if it is one that the program's own function had called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// Other threads wrote there too at that moment: the value may be that of another one of these writes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
+}
+
+impl Change {
+    fn of_write(write: LoggedWrite, thread: u32, old: Option<String>, value: String) -> Change {
+        Change {
+            seq: write.seq,
+            thread: write.tid.unwrap_or(thread),
+            old,
+            value,
+            shortened: false,
+            function: write.function,
+            file: write.file,
+            line: write.line,
+            is_write: true,
+            pc: write.pc.map(hex),
+            via: write.via,
+            shared: write.shared,
+        }
+    }
 }
 
 impl Past {
-    /// Follows an expression as it is meant where the frame that is looked at is.
+    /// Tracks an expression with its meaning in the selected frame.
     pub(super) fn tracked(&self, expression: &str) -> Result<Tracked, Failure> {
-        let here = self.position();
+        self.tracked_at(expression, self.position())
+    }
+
+    fn tracked_at(&self, expression: &str, here: Position) -> Result<Tracked, Failure> {
         Tracked::at(&self.timeline, expression, here.seq, here.tid, here.frame)
             .map_err(|error| of_replay(&error))
     }
 
-    /// Hands all changes to `take`, until it returns false. Returns at how many events the value was known.
+    /// Passes all changes to `take` until it returns false. Returns at how many events the value was known.
     fn each_change(
         &self,
-        expression: &str,
+        mut tracked: Tracked,
         is_interrupted: &dyn Fn() -> bool,
         mut take: impl FnMut(history::Change) -> bool,
     ) -> Result<usize, Failure> {
-        let mut tracked = self.tracked(expression)?;
         let mut changes = Changes::of(&self.timeline);
         loop {
             if is_interrupted() {
@@ -69,60 +109,164 @@ impl Past {
     }
 
     fn described(&self, change: history::Change) -> Result<Change, Failure> {
+        let write = self.timeline.logged_write(change.seq);
+        if let Some(write) = write.map_err(|error| of_replay(&error))? {
+            return Ok(of_logged(write, change));
+        }
         let stand = self.timeline.stand(change.seq, change.tid);
         let stand = stand.map_err(|error| of_replay(&error))?;
         Ok(Change {
             seq: change.seq,
             thread: change.tid,
             old: change.old,
-            value: change.new,
+            shortened: change.shown.is_some(),
+            value: change.shown.unwrap_or(change.new),
             function: stand.function,
             file: stand.file,
             line: stand.line,
+            is_write: false,
+            pc: None,
+            via: None,
+            shared: false,
         })
     }
 
-    /// Finds all changes of a value.
+    /// Describes changes, of which there may be very many.
+    fn all_described(&self, changes: Vec<history::Change>) -> Result<Vec<Change>, Failure> {
+        let seqs: Vec<u64> = changes.iter().map(|change| change.seq).collect();
+        let writes = self.timeline.logged_writes_at(&seqs);
+        let mut writes = writes.map_err(|error| of_replay(&error))?;
+        let described = changes
+            .into_iter()
+            .map(|change| match writes.remove(&change.seq) {
+                Some(write) => Ok(of_logged(write, change)),
+                None => self.described(change),
+            });
+        described.collect()
+    }
+
+    /// Tells whether the event of a change is the write: the program's own, or a person's.
+    fn is_exact(&self, change: &Change) -> Result<bool, Failure> {
+        if change.is_write {
+            return Ok(true);
+        }
+        let event = self.timeline.other(change.seq);
+        let event = event.map_err(|error| of_replay(&error))?;
+        Ok(event.is_some_and(|event| event.kind == "write"))
+    }
+
+    /// Where an expression over global variables lies here.
+    fn global_place(&self, expression: &str) -> Option<inspect::MemoryPlace> {
+        let place = self.look(1, |looked| {
+            let view = View {
+                frames: &[],
+                frame: 0,
+                ..looked.view()
+            };
+            inspect::evaluate_place(&view, expression)
+        });
+        place.ok()
+    }
+
+    /// Says how a second run tells which lines write a global variable.
+    fn how_to_log(&self, expression: &str) -> Option<String> {
+        let is_global = self.tracked(expression).ok()?.scope() == &HistoryScope::Everywhere;
+        let place = self.global_place(expression)?;
+        let here = self.position();
+        let is_there = self.timeline.modules().covers(place.address, here.seq);
+        if !is_global || !is_there || place.len == 0 || place.len > MAX_LOGGED_LEN {
+            return None;
+        }
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+        let logged = quoted(expression);
+        let manifest = self.timeline.recording().manifest();
+        Some(match &manifest.launch {
+            Some(_) => {
+                let name = self.path();
+                let name = name
+                    .strip_prefix(&self.folder)
+                    .unwrap_or(&name)
+                    .with_extension("");
+                let name = name.to_string_lossy().into_owned();
+                let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+                let name = match name.chars().all(is_plain) {
+                    true => name,
+                    false => quoted(&name),
+                };
+                format!("hindsight rerun {name} --log-writes {logged}")
+            }
+            None => {
+                let argv: Vec<String> = manifest.argv.iter().map(|word| quoted(word)).collect();
+                format!("hindsight record --log-writes {logged} {}", argv.join(" "))
+            }
+        })
+    }
+
+    /// Finds all changes of a value, and describes those that `cut` leaves. `cut` returns how many follow them.
     ///
     /// # Errors
     /// The expression means nothing here, or the search was interrupted.
     pub fn history(
         &self,
         expression: &str,
+        manner: Manner,
         is_interrupted: &dyn Fn() -> bool,
+        cut: impl FnOnce(&mut Vec<history::Change>) -> usize,
     ) -> Result<HistoryReply, Failure> {
         let mut changes = Vec::new();
-        let known_at = self.each_change(expression, is_interrupted, |change| {
+        let tracked = self.tracked(expression)?.showing(manner.options());
+        let known_at = self.each_change(tracked, is_interrupted, |change| {
             changes.push(change);
             true
         })?;
-        let changes = changes.into_iter().map(|change| self.described(change));
+        with_shown_before(&mut changes);
+        let left_out = cut(&mut changes);
+        let changes = self.all_described(changes)?;
+        let mut has_gaps = false;
+        for change in changes.iter().skip(1) {
+            has_gaps |= !self.is_exact(change)?;
+        }
+        let hint = has_gaps.then(|| self.how_to_log(expression)).flatten();
         Ok(HistoryReply {
             expression: expression.to_owned(),
-            changes: changes.collect::<Result<_, _>>()?,
+            changes,
             known_at,
+            left_out,
+            hint,
         })
     }
 
-    /// Finds the last change of a value up to the moment that is looked at.
-    ///
-    /// # Errors
-    /// The expression means nothing here, or the search was interrupted.
+    /// Finds the last change of a value up to the current moment.
     pub fn last_write(
         &self,
         expression: &str,
+        manner: Manner,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<LastWriteReply, Failure> {
-        let here = self.position();
-        let mut last: Option<history::Change> = None;
-        self.each_change(expression, is_interrupted, |change| {
+        self.last_write_at(expression, manner, self.position(), is_interrupted)
+    }
+
+    /// The same up to another moment.
+    pub(super) fn last_write_at(
+        &self,
+        expression: &str,
+        manner: Manner,
+        here: Position,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<LastWriteReply, Failure> {
+        // Each change with the text that was shown for the value before it.
+        let mut last: Option<(history::Change, Option<String>)> = None;
+        let mut shown: HashMap<Option<u32>, Option<String>> = HashMap::new();
+        let tracked = self.tracked_at(expression, here)?.showing(manner.options());
+        self.each_change(tracked, is_interrupted, |change| {
             let is_past = change.seq <= here.seq;
             if is_past && change.own.is_none_or(|own| own == here.tid) {
-                last = Some(change);
+                let before = shown.insert(change.own, change.shown.clone());
+                last = Some((change, before.flatten()));
             }
             is_past
         })?;
-        let before = last.as_ref().and_then(|change| {
+        let before = last.as_ref().and_then(|(change, shown)| {
             let (seq, tid) = change.old_at?;
             Some(history::Change {
                 seq,
@@ -131,17 +275,123 @@ impl Past {
                 old: None,
                 old_at: None,
                 new: change.old.clone()?,
+                shown: shown.clone(),
             })
         });
         let described = |change: history::Change| self.described(change);
-        let now = self.look(1, |looked| {
-            inspect::evaluate(&looked.view(), expression, ValueFormat::default(), None)
+        let now = self.look_at(here, 1, |looked| {
+            inspect::evaluate(&looked.view(), expression, manner, None)
         });
+        let after = last.map(|(change, _)| described(change)).transpose()?;
+        let again = after
+            .as_ref()
+            .map(|after| self.written_again(expression, after));
+        let is_exact = match &after {
+            Some(after) => self.is_exact(after)?,
+            None => false,
+        };
         Ok(LastWriteReply {
             expression: expression.to_owned(),
             before: before.map(described).transpose()?,
-            after: last.map(described).transpose()?,
+            again: again.transpose()?.flatten(),
+            is_logged: self.is_logged(now.as_ref().ok())?,
+            hint: match is_exact {
+                true => None,
+                false => self.how_to_log(expression),
+            },
+            after,
             now: now.ok().map(|value| value.shown),
         })
+    }
+
+    /// Finds the last write after `after`, if there was one: it wrote the same value.
+    fn written_again(&self, expression: &str, after: &Change) -> Result<Option<Change>, Failure> {
+        if !after.is_write {
+            return Ok(None);
+        }
+        let Some(place) = self.global_place(expression) else {
+            return Ok(None);
+        };
+        let range = place.address..place.address.saturating_add(place.len);
+        let last = self.timeline.last_logged_to(&range, self.position().seq);
+        let last = last.map_err(|error| of_replay(&error))?;
+        let later = last.filter(|write| write.seq > after.seq);
+        Ok(later.map(|write| {
+            let value = after.value.clone();
+            Change::of_write(write, after.thread, Some(value.clone()), value)
+        }))
+    }
+
+    /// Returns the last `most` logged writes to a place, as it was named when it was logged, and how many there are in all.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn logged_writes(&self, target: &str, most: usize) -> Result<(Vec<Change>, u64), Failure> {
+        let found = self.timeline.logged_writes(target, most);
+        let (writes, count) = found.map_err(|error| of_replay(&error))?;
+        let Some(last) = writes.last() else {
+            return Ok((Vec::new(), count));
+        };
+        let at = Position {
+            seq: last.seq,
+            tid: last.tid.unwrap_or_default(),
+            frame: 0,
+        };
+        self.look_at(at, 1, |looked| {
+            // As it was named: outside of any function.
+            let view = View {
+                frames: &[],
+                ..looked.view()
+            };
+            let place = inspect::evaluate_place(&view, target);
+            // What only a library has, its own code sees.
+            let place = place.or_else(|_| inspect::evaluate_place(&looked.view(), target));
+            let place = place.ok();
+            let text = |bytes: &[u8]| match &place {
+                Some(place) if place.len == bytes.len() as u64 => {
+                    inspect::bytes_text(view.space, view.machine, &place.ty, bytes)
+                }
+                _ => inspect::hex_bytes(bytes),
+            };
+            let changes = writes.into_iter().map(|write| {
+                let (old, new) = (text(&write.old), text(&write.new));
+                Change::of_write(write, 0, Some(old), new)
+            });
+            Ok((changes.collect(), count))
+        })
+    }
+
+    /// Tells whether a value is that of the last logged write.
+    fn is_logged(&self, now: Option<&inspect::ValueReport>) -> Result<bool, Failure> {
+        let Some(seq) = now.and_then(|now| now.shown.stale_since) else {
+            return Ok(false);
+        };
+        let write = self.timeline.logged_write(seq);
+        Ok(write.map_err(|error| of_replay(&error))?.is_some())
+    }
+}
+
+/// Sets each previous value to the text that was shown for it.
+fn with_shown_before(changes: &mut [history::Change]) {
+    let mut last: HashMap<Option<u32>, String> = HashMap::new();
+    for change in changes {
+        let shown = change.shown.clone();
+        let before = match shown {
+            Some(shown) => last.insert(change.own, shown),
+            None => last.remove(&change.own),
+        };
+        if before.is_some() {
+            change.old = before;
+        }
+    }
+}
+
+/// Describes a change whose write was logged.
+fn of_logged(write: LoggedWrite, change: history::Change) -> Change {
+    let shortened = change.shown.is_some();
+    let value = change.shown.unwrap_or(change.new);
+    Change {
+        shortened,
+        ..Change::of_write(write, change.tid, change.old, value)
     }
 }

@@ -1,13 +1,16 @@
-//! A recording that is looked at: where in time it is looked at, moves from there, and values along time.
+//! A recording under examination: the current position in time, moves from there, and values over time.
 //!
-//! Verbs look at its moments as at those of a live program: `inspect` does not know which of the two a moment is. What would
-//! change the program is refused.
+//! Verbs treat its moments like those of a live program: `inspect` does not know which kind a moment is. Verbs that
+//! would change the program are refused.
 
 mod describe;
 mod history;
 mod moves;
+mod object;
 mod threads;
 mod watch;
+mod why;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,32 +24,34 @@ use store::Reader;
 pub use history::Change;
 pub(crate) use moves::steps;
 pub use moves::{CallLine, OutputLine, OutputLines};
+pub use object::{BlockCall, BlockReport, ObjectReply};
 pub use watch::{WatchLine, WatchesReply};
+pub use why::{WhyEnd, WhyReply, WhyStep};
 
 use crate::inspect::{RecordedMoment, View};
 use crate::protocol::{Code, Details, ExpressionFault, Failure};
 
-/// Frames around the one that is looked at: what callers passed may tell the value of a parameter.
+/// How many outer frames to read: the value of a parameter may be known from what the callers passed.
 const CALLERS: usize = 16;
 
-/// What is looked at.
+/// The current position: an event, a thread and a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The event.
     pub seq: u64,
     /// The thread.
     pub tid: u32,
-    /// The frame, from the innermost.
+    /// The frame, counted from 0 for the innermost.
     pub frame: usize,
 }
 
-/// A recording and what is looked at in it.
+/// A recording and the current position in it.
 pub struct Past {
     timeline: Timeline,
     position: Mutex<Position>,
     breaks: Mutex<Vec<Break>>,
     watches: Mutex<Vec<watch::Watch>>,
-    /// The session's number; 0 where a prompt has opened it by itself.
+    /// The session's number; 0 if a prompt opened the recording without a daemon.
     session: u32,
     /// The folder of the client that began the session.
     folder: PathBuf,
@@ -54,18 +59,18 @@ pub struct Past {
     is_of_a_program: bool,
 }
 
-/// Functions at whose entry a run through time stops.
+/// A breakpoint in a recording: a run through time stops at the entry of its functions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Break {
     /// Its number, from 1.
     pub id: u32,
-    /// What was asked for.
+    /// The location, as requested.
     pub location: String,
     /// The ids of the functions.
     pub functions: std::collections::BTreeSet<u32>,
 }
 
-/// A moment as verbs look at it.
+/// A moment in the form that verbs need.
 pub(crate) struct Looked<'m> {
     pub moment: &'m Moment<'m>,
     pub machine: StateMachine<'m>,
@@ -73,7 +78,7 @@ pub(crate) struct Looked<'m> {
 }
 
 impl Looked<'_> {
-    /// Returns what `inspect` asks. Moments without frames have an empty list.
+    /// Returns the view for `inspect`. A moment without frames has an empty list.
     pub fn view(&self) -> View<'_> {
         View {
             space: &self.moment.space,
@@ -84,7 +89,7 @@ impl Looked<'_> {
         }
     }
 
-    /// The same failure, which may come of a module that is missing here: that one is named.
+    /// Adds a hint to a failure that a missing module may have caused: the hint names the module.
     fn explained(&self, failure: Failure) -> Failure {
         let is_of_modules = matches!(
             failure.code,
@@ -94,10 +99,11 @@ impl Looked<'_> {
                 | Code::InvalidLine
                 | Code::NoFrame
         );
-        // What only another module has here may be one of a module that cannot be asked too; so may a file that none names.
+        // A name that only another available module has may also exist in a missing module. So may a file of no
+        // available module.
         let elsewhere = failure.hint.clone();
         let missing = match failure.expression {
-            // No module is to blame for what cannot be read.
+            // A missing module does not explain a syntax error.
             Some(ExpressionFault::Unreadable) => return failure,
             Some(ExpressionFault::Missing(missing)) => Some(missing),
             None => None,
@@ -110,7 +116,7 @@ impl Looked<'_> {
             self.somewhere()
                 .filter(|_| failure.code == Code::EvalFailed)
         };
-        // What has no name here may have one in a module that cannot be asked.
+        // A name that is unknown here may exist in a missing module.
         let is_unknown = failure.code != Code::EvalFailed
             || matches!(
                 missing,
@@ -131,7 +137,7 @@ impl Looked<'_> {
         }
     }
 
-    /// Why the module that is looked at cannot be used.
+    /// Why the module of the selected frame cannot be used.
     fn absent(&self) -> Option<String> {
         let timeline = self.moment.state.timeline();
         let modules = timeline.modules();
@@ -148,7 +154,7 @@ impl Looked<'_> {
         }
     }
 
-    /// What to do where only the function is known, and not where in it the thread was.
+    /// The hint for a frame whose function is known but not the position in it.
     fn somewhere(&self) -> Option<String> {
         let frames = &self.moment.trace.backtrace.frames;
         let frame = frames.get(self.position.frame)?;
@@ -193,8 +199,8 @@ impl RecordedMoment for Looked<'_> {
 }
 
 impl Past {
-    /// Opens the recording that `path` names and looks at its first event of a thread, or where a signal ended the program if
-    /// that is known.
+    /// Opens the recording that `path` names. The position is the first event of a thread, or the point at which a
+    /// signal ended the program if that is known.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -203,7 +209,7 @@ impl Past {
         Self::new(Arc::new(reader))
     }
 
-    /// The same for an opened recording.
+    /// As [`Past::open`], for an opened recording.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -224,7 +230,7 @@ impl Past {
         })
     }
 
-    /// Makes it a session with this number, of a client in this folder.
+    /// Sets the number of the session and the folder of its client.
     #[must_use]
     pub fn numbered(self, session: u32, folder: &Path) -> Past {
         Past {
@@ -234,8 +240,8 @@ impl Past {
         }
     }
 
-    /// Says that it is the past of a live session, to which `goto live` returns. `earlier` is how it was looked at before the
-    /// program went on: its breakpoints stay.
+    /// Marks the recording as the past of a live session, to which `goto live` returns. `earlier` is the same past as
+    /// opened before the program continued; its breakpoints are kept.
     #[must_use]
     pub fn of_session(self, session: u32, folder: &Path, earlier: Option<&Past>) -> Past {
         Past {
@@ -263,7 +269,7 @@ impl Past {
         &self.timeline
     }
 
-    /// Returns what is looked at.
+    /// Returns the current position.
     #[must_use]
     pub fn position(&self) -> Position {
         *self.lock()
@@ -288,7 +294,7 @@ impl Past {
         last_break.max(last_watch).map_or(1, |last| last + 1)
     }
 
-    /// Looks at another event, at its thread if it has one and at the same thread otherwise.
+    /// Moves to another event. Selects the event's thread, or keeps the current one if the event has none.
     ///
     /// # Errors
     /// There is no such event.
@@ -300,12 +306,28 @@ impl Past {
         Ok(*position)
     }
 
-    /// Looks at a frame.
+    /// Returns what is looked at, or the innermost frame at event `at` of its thread.
+    ///
+    /// # Errors
+    /// There is no such event.
+    pub(crate) fn position_at(&self, at: Option<u64>) -> Result<Position, Failure> {
+        let Some(seq) = at else {
+            return Ok(self.position());
+        };
+        let event = self.timeline.event(seq).map_err(|e| of_replay(&e))?;
+        let tid = match event.tid() {
+            Some(tid) => tid,
+            None => self.timeline.thread_at(seq).map_err(|e| of_replay(&e))?,
+        };
+        Ok(Position { seq, tid, frame: 0 })
+    }
+
+    /// Selects a frame.
     pub fn select_frame(&self, frame: usize) {
         self.lock().frame = frame;
     }
 
-    /// Looks at the last stop of a thread; at the last event where no thread is named, or it never stopped.
+    /// Moves to the last stop of a thread, or to the last event if no thread is given or it never stopped.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -314,7 +336,7 @@ impl Past {
         self.go_to(stop.unwrap_or(self.timeline.last()))
     }
 
-    /// Looks at a place in time.
+    /// Moves to a place in time.
     ///
     /// # Errors
     /// There is no such place.
@@ -324,7 +346,7 @@ impl Past {
         self.go_to(seq)
     }
 
-    /// Looks at the moment.
+    /// Runs `work` on the current moment.
     pub(crate) fn look<T>(
         &self,
         limit: usize,
@@ -333,7 +355,7 @@ impl Past {
         self.look_at(self.position(), limit, work)
     }
 
-    /// Looks at a moment.
+    /// Runs `work` on the moment at a position.
     pub(crate) fn look_at<T>(
         &self,
         position: Position,
@@ -353,10 +375,10 @@ impl Past {
         result.map_err(|failure| looked.explained(failure))
     }
 
-    /// Sets a breakpoint: a run through time stops where one of its functions is entered. Returns it.
+    /// Sets a breakpoint and returns it. A run through time stops where one of its functions is entered.
     ///
     /// # Errors
-    /// [`Code::InvalidFunction`]: nothing that was recorded matches.
+    /// [`Code::InvalidFunction`]: no recorded function matches.
     pub fn add_break(&self, location: &str) -> Result<Break, Failure> {
         let line = location
             .rsplit_once(':')
@@ -384,7 +406,7 @@ impl Past {
         Ok(added)
     }
 
-    /// Refuses a line behind the last one of its file that has code, as far as modules tell that are there.
+    /// Refuses a line after the last one of its file that has code, as far as the available modules show.
     fn check_line(&self, file: &str, line: u32) -> Result<(), Failure> {
         let modules = self.timeline.modules();
         let moments = [self.position().seq, self.timeline.last()];
@@ -412,7 +434,7 @@ impl Past {
         self.breaks().clone()
     }
 
-    /// Takes a breakpoint away, or all of them. Returns those that were.
+    /// Removes a breakpoint, or all of them, and returns what was removed.
     ///
     /// # Errors
     /// [`Code::BreakpointNotFound`].
@@ -429,13 +451,13 @@ impl Past {
         }
     }
 
-    /// Says whether it is the past of a live session.
+    /// Says whether this is the past of a live session.
     #[must_use]
     pub fn is_of_a_session(&self) -> bool {
         self.is_of_a_program
     }
 
-    /// Says why a verb that needs the program is not for the past.
+    /// Makes the refusal of a verb that needs the program.
     pub(crate) fn needs_the_program(&self, command: &str) -> Failure {
         match self.is_of_a_program {
             false => Failure::new(
@@ -462,7 +484,7 @@ impl Past {
     }
 }
 
-/// Makes a failure of a refusal of `replay`.
+/// Converts an error of `replay` to a failure.
 #[must_use]
 pub fn of_replay(error: &replay::Error) -> Failure {
     let code = match error {
@@ -489,7 +511,7 @@ pub fn of_replay(error: &replay::Error) -> Failure {
     }
 }
 
-/// Makes a failure of a refusal of `store`.
+/// Converts an error of `store` to a failure.
 pub(crate) fn of_store(error: store::Error) -> Failure {
     of_replay(&replay::Error::Store(error))
 }

@@ -1,4 +1,4 @@
-//! Moves through time, and what lies along it: calls, notes, output.
+//! Moves through time, and what a recording holds along the way: calls, notes, output.
 
 use replay::CallHead;
 use replay::moves::{Direction, Note};
@@ -9,12 +9,12 @@ use crate::protocol::{Code, Failure};
 use crate::session::{MotionReport, SessionReport, StateWord};
 use crate::verbs::{CallsReply, NoteLine, NotesReply, StepArgs};
 
-/// Frames that a move looks for: the innermost, and those inlined into it.
+/// How many frames a move needs: the innermost, and those inlined into it.
 const FRAMES: usize = 1;
-/// Lines of output that are shown.
+/// How many lines of output are shown.
 const LINES: usize = 1000;
 
-/// A call in the tree.
+/// A call in the call tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallLine {
     /// Its enter event.
@@ -24,39 +24,42 @@ pub struct CallLine {
     pub end_seq: Option<u64>,
     /// Its function.
     pub function: String,
-    /// How many recorded calls are around it.
+    /// What it is called for short, if that is something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_name: Option<String>,
+    /// How many recorded calls enclose it.
     pub depth: u32,
-    /// How long it took, in ns; -1 if it has not ended.
+    /// Its duration in ns; -1 if it has not ended.
     pub dur_ns: i64,
     /// It did not return.
     pub unwound: bool,
-    /// The thread is in it.
+    /// The thread is inside this call.
     pub around: bool,
 }
 
 /// A line that the program wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputLine {
-    /// Its number, from 1: `goto output:NUMBER`.
+    /// Its number, from 1, as in `goto output:NUMBER`.
     pub line: u64,
-    /// The event that wrote its first byte.
+    /// The event that wrote the first byte of the line.
     pub seq: u64,
     /// `stdout` or `stderr`.
     pub stream: String,
-    /// What it says.
+    /// The line.
     pub text: String,
 }
 
-/// What the program had written up to a moment.
+/// What the program had written by a given moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputLines {
-    /// In order.
+    /// The lines, in order.
     pub lines: Vec<OutputLine>,
-    /// There are more before the first of them.
+    /// There are more lines before the first one.
     pub more: bool,
 }
 
-/// How many steps; none are none.
+/// Returns the number of steps, 1 by default; refuses 0.
 fn some(count: Option<u32>) -> Result<u32, Failure> {
     match count {
         Some(0) => Err(Failure::bad_request("zero steps lead nowhere")),
@@ -64,7 +67,7 @@ fn some(count: Option<u32>) -> Result<u32, Failure> {
     }
 }
 
-/// How many steps: a recording has no instructions between its events.
+/// Returns the number of steps; refuses steps of instructions, which a recording does not have.
 pub(crate) fn steps(args: &StepArgs) -> Result<Option<u32>, Failure> {
     match args.instruction {
         true => Err(
@@ -76,7 +79,7 @@ pub(crate) fn steps(args: &StepArgs) -> Result<Option<u32>, Failure> {
 }
 
 impl Past {
-    /// Describes the moment that is looked at as the end of a move.
+    /// Describes the current moment as the end of a move.
     pub(crate) fn motion(&self) -> Result<MotionReport, Failure> {
         let stop = self.look(FRAMES, |looked| looked.stop())?;
         Ok(MotionReport {
@@ -93,7 +96,7 @@ impl Past {
         })
     }
 
-    /// Goes on by so many events of any thread; once, if nobody says.
+    /// Moves by a number of events of any thread, 1 by default.
     pub(crate) fn step(
         &self,
         count: Option<u32>,
@@ -105,7 +108,7 @@ impl Past {
         self.motion()
     }
 
-    /// Goes on by so many events of the thread, over calls; once, if nobody says.
+    /// Moves by a number of events of the current thread, 1 by default, over calls.
     pub(crate) fn next(
         &self,
         count: Option<u32>,
@@ -121,7 +124,7 @@ impl Past {
             };
             match next {
                 Ok(next) => seq = next,
-                // Fewer than were asked for are better than none.
+                // If the recording has fewer steps than requested, take those.
                 Err(_) if done > 0 => break,
                 Err(error) => return Err(of_replay(&error)),
             }
@@ -130,7 +133,7 @@ impl Past {
         self.motion()
     }
 
-    /// Goes to where the call ends, or begins.
+    /// Moves to the end or the beginning of the current call.
     pub(crate) fn finish(&self, direction: Direction) -> Result<MotionReport, Failure> {
         let Position { seq, tid, .. } = self.position();
         let found = match direction {
@@ -141,7 +144,7 @@ impl Past {
         self.motion()
     }
 
-    /// Returns the calls around the moment, and so many inside the innermost of them.
+    /// Returns the calls around the moment, and up to `limit` calls inside the innermost of them.
     pub(crate) fn calls(&self, limit: usize) -> Result<CallsReply, Failure> {
         let Position { seq, tid, .. } = self.position();
         let timeline = &self.timeline;
@@ -164,7 +167,7 @@ impl Past {
         find().map_err(|error| of_replay(&error))
     }
 
-    /// Describes it as a session.
+    /// Describes the recording as a session.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -187,10 +190,13 @@ impl Past {
     }
 
     fn line(&self, call: &CallHead, around: bool) -> replay::Result<CallLine> {
+        let function = self.timeline.name(call);
+        let short = self.timeline.short_name(call);
         Ok(CallLine {
             start_seq: call.start,
             end_seq: call.end,
-            function: self.timeline.name(call),
+            short_name: (short != function).then_some(short),
+            function,
             depth: call.depth,
             dur_ns: self.timeline.call(call)?.dur_ns,
             unwound: call.unwound,
@@ -198,7 +204,7 @@ impl Past {
         })
     }
 
-    /// Keeps a note at the event that is looked at.
+    /// Adds a note at the current event.
     pub(crate) fn add_note(&self, text: &str) -> Result<NoteLine, Failure> {
         let seq = self.position().seq;
         let text = text.trim();
@@ -221,10 +227,11 @@ impl Past {
         };
         Ok(NotesReply {
             notes: notes.into_iter().map(line).collect(),
+            left_out: 0,
         })
     }
 
-    /// Returns the last lines of what the program had written.
+    /// Returns the last lines that the program had written by the current moment.
     pub(crate) fn output(&self, tail: Option<usize>) -> Result<OutputLines, Failure> {
         let here = self.position().seq;
         let limit = tail.unwrap_or(LINES);

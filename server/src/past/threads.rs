@@ -1,4 +1,4 @@
-//! The threads of a recorded moment, and which of them is looked at.
+//! The threads at a recorded moment, and which of them is selected.
 
 use replay::ThreadInfo;
 
@@ -18,7 +18,7 @@ impl Past {
         Ok(alive.map(|thread| thread.tid).collect())
     }
 
-    /// Refuses a thread that there is not.
+    /// Refuses a thread that does not exist.
     pub(crate) fn known_thread(&self, tid: i32) -> Result<u32, Failure> {
         let threads = self.all_threads()?;
         if threads.iter().any(|thread| thread.tid == tid as u32) {
@@ -41,7 +41,7 @@ impl Past {
         reports.collect()
     }
 
-    /// Looks at another thread, if one is named, and describes the one that is looked at.
+    /// Selects a thread, if one is given, and describes the selected one.
     pub(crate) fn select_thread(&self, tid: Option<i32>) -> Result<ThreadReport, Failure> {
         if let Some(tid) = tid {
             let tid = self.known_thread(tid)?;
@@ -59,7 +59,7 @@ impl Past {
         }
     }
 
-    /// Returns where a thread is looked at: its innermost frame, unless it is the one that is looked at anyway.
+    /// Returns the position in a thread: the current one if the thread is selected, else the thread's innermost frame.
     pub(crate) fn position_of(&self, tid: u32) -> Position {
         let here = self.position();
         match tid == here.tid {

@@ -1,4 +1,4 @@
-//! Watches: runs through time stop where the value of an expression has changed.
+//! Watches: a run through time stops where the value of an expression has changed.
 
 use std::collections::BTreeSet;
 
@@ -11,25 +11,25 @@ use super::{Past, of_replay};
 use crate::protocol::{Code, Failure};
 use crate::session::{MotionReport, ReasonReport, WatchChange};
 
-/// An expression at whose changes runs through time stop.
+/// An expression whose changes stop a run through time.
 pub(super) struct Watch {
     pub id: u32,
     tracked: Tracked,
-    /// How many runs have stopped at a change of it.
+    /// How many runs have stopped at one of its changes.
     hits: u64,
 }
 
 /// A watch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchLine {
-    /// Its number: breakpoints and watches are numbered together.
+    /// Its number. Breakpoints and watches share one sequence.
     pub id: u32,
-    /// What is watched.
+    /// The watched expression.
     pub expression: String,
-    /// The function whose variables it is about; left out: it is about everybody's.
+    /// The function whose variables it uses; `None` if it applies everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// How many runs have stopped at a change of it.
+    /// How many runs have stopped at one of its changes.
     #[serde(default)]
     pub hits: u64,
 }
@@ -37,7 +37,7 @@ pub struct WatchLine {
 /// All watches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchesReply {
-    /// In the order of their numbers.
+    /// The watches, by number.
     pub watches: Vec<WatchLine>,
 }
 
@@ -56,7 +56,7 @@ impl Watch {
 }
 
 impl Past {
-    /// Sets a watch on what `expression` means in the frame that is looked at.
+    /// Watches `expression` with its meaning in the selected frame.
     pub(crate) fn add_watch(&self, expression: &str) -> Result<WatchLine, Failure> {
         let tracked = self.tracked(expression)?;
         let id = self.next_id();
@@ -77,7 +77,7 @@ impl Past {
         }
     }
 
-    /// Takes a watch away, or all of them. Returns those that were.
+    /// Removes a watch, or all of them, and returns what was removed.
     pub(crate) fn remove_watch(&self, id: Option<u32>) -> Result<WatchesReply, Failure> {
         let mut watches = self.watches();
         let is_meant = |watch: &mut Watch| id.is_none_or(|id| id == watch.id);
@@ -92,7 +92,7 @@ impl Past {
         }
     }
 
-    /// Goes to the nearest stop in a direction.
+    /// Moves to the nearest stop in a direction.
     pub(crate) fn run(
         &self,
         direction: Direction,
@@ -113,7 +113,7 @@ impl Past {
         self.run_to(&stops, direction, is_interrupted)
     }
 
-    /// Goes to the nearest event in a direction at which `stops` wants to stop, or a watched value has changed.
+    /// Moves to the nearest event in a direction that `stops` accepts or that changed a watched value.
     ///
     /// # Errors
     /// [`Code::NoEvent`]: there is none.
@@ -144,7 +144,8 @@ impl Past {
         Ok(report)
     }
 
-    /// The nearest event at which a watched value has changed, or `found` if that is nearer; and what has changed there.
+    /// Returns the nearest event at which a watched value has changed, or `found` if that is nearer, and the changes
+    /// there.
     fn nearest_change(
         &self,
         from: u64,

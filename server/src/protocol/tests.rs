@@ -1,4 +1,4 @@
-//! Goal: the words on the wire stay as they are documented. Method: texts, compared byte by byte.
+//! Goal: the messages on the wire stay as documented. Method: compare texts byte by byte.
 
 use expect_test::expect;
 use serde_json::json;
@@ -48,7 +48,7 @@ fn a_notice_is_no_answer() {
 
 #[test]
 fn codes_are_the_documented_words() {
-    // Each variant's word: its name in capitals, at each capital a new one.
+    // A code's word is the variant's name in capitals, with an underscore at each word boundary.
     let source = include_str!("../protocol.rs");
     let (_, body) = source.split_once("pub enum Code {").unwrap();
     let (body, _) = body.split_once('}').unwrap();

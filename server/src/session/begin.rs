@@ -1,4 +1,4 @@
-//! How a session begins: what is started or attached to, where its recording goes, who hears of it meanwhile.
+//! How a session begins: the program to start or attach to, the recording's folder, and the observer of the start.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use recorder::live::{Live, LiveOptions, Stdio};
-use recorder::{OnFull, RecordOptions, SnapshotTimes, Target};
+use recorder::{OnFull, RecordOptions, SnapshotTimes, Surroundings, Target};
 use serde::{Deserialize, Serialize};
 use store::recording::{may_be_created, with_suffix};
 
-use super::{LiveSession, Selection, Sessions, of_recorder};
+use super::{LiveSession, Probes, Selection, Sessions, of_recorder};
 use crate::os_text::OsText;
 use crate::output::{Output, Stream};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
 use crate::verbs::Call;
 
-/// What is recorded, and into which folder.
+/// What to record, and in which folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Recording {
-    /// The folder; left out: the program's name in the client's folder, with a number if that is taken.
+    /// The folder. Default: the program's name in the client's folder, with a number if the name is taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<OsText>,
-    /// Patterns of functions to trace; none: all of the program's own.
+    /// Patterns of functions to trace. Default: all functions of the program itself.
     pub include: Vec<String>,
     /// Patterns of functions not to trace.
     pub exclude: Vec<String>,
@@ -35,14 +35,18 @@ pub struct Recording {
     pub snapshot: SnapshotTimes,
     /// Keep all general registers at each enter, leave and logpoint.
     pub regs: bool,
-    /// Keep so many bytes of the stack there, 8 to 16384; 0: none.
+    /// How many bytes of the stack to keep at the same events, 8 to 16384; 0 for none.
     pub stack: u32,
-    /// Keep the text behind arguments that are text.
+    /// Keep the text of string arguments.
     pub strings: bool,
-    /// Keep what arguments lead to that are pointers or references.
+    /// Keep what pointer and reference arguments point to.
     pub pointees: bool,
-    /// Keep the values of these expressions at each enter and leave of their scopes.
+    /// Expressions whose values are kept at each enter and leave of their scopes.
     pub watch: Vec<String>,
+    /// Probes that are set before the program runs.
+    pub probes: Probes,
+    /// Have the kernel put a started program and its libraries at the same addresses in each run.
+    pub no_aslr: bool,
 }
 
 /// A program to start.
@@ -55,7 +59,7 @@ pub struct Launch {
     pub cwd: OsText,
     /// The client's environment, which becomes the program's.
     pub env: Vec<(OsText, OsText)>,
-    /// What is recorded.
+    /// What to record.
     #[serde(default)]
     pub recording: Recording,
 }
@@ -64,30 +68,30 @@ pub struct Launch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attach {
-    /// Its number.
+    /// The process id.
     pub pid: i32,
     /// The client's folder, for the recording.
     pub cwd: OsText,
-    /// What is recorded.
+    /// What to record.
     #[serde(default)]
     pub recording: Recording,
 }
 
-/// How a session came to be.
+/// How a session began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It was started.
+    /// The program was started.
     Started(Launch),
-    /// It ran already.
+    /// A running program was attached to.
     Attached(Attach),
 }
 
 impl LiveSession {
-    /// Begins a session; the program stands at its entry point if `stop_on_entry` (an attached one goes on). With `number`
-    /// it takes the place of the session that has it.
+    /// Begins a session. With `stop_on_entry` a started program stays at its entry point; an attached program keeps
+    /// running. With `number` the session replaces the one that has this number.
     ///
     /// # Errors
-    /// The program cannot be started or attached to, or the recording not be made.
+    /// The program cannot be started or attached to, or the recording cannot be created.
     pub fn begin(
         call: &Call<'_>,
         origin: Origin,
@@ -100,7 +104,7 @@ impl LiveSession {
         });
         let sessions = call.sessions;
         let live = open(sessions, &origin, stop_on_entry, &observer);
-        // What comes later is nobody's answer.
+        // Later notices do not belong to this answer.
         observer.forget_client();
         let live = live?;
         let id = number.unwrap_or_else(|| sessions.next_id());
@@ -126,7 +130,7 @@ impl LiveSession {
     }
 }
 
-/// Opens the recording under the first name that is free, unless the person chose one.
+/// Opens the recording under the first free name, unless the user chose a name.
 fn open(
     sessions: &Arc<Sessions>,
     origin: &Origin,
@@ -143,11 +147,12 @@ fn open(
         let options = origin.options(path, stop_on_entry, sessions.guardian.clone())?;
         let observer = Arc::clone(observer) as Arc<dyn recorder::Observer + Send + Sync>;
         match Live::start(options, observer) {
-            // Somebody took the name between the look and the making.
+            // Another process took the name since `free_path` checked it.
             Err(recorder::Error::Store(store::Error::Exists { .. })) if !named => number += 1,
             Err(error) => return Err(of_recorder(&error)),
             Ok(live) => {
-                // For comparing the two ways, and should the program's own way ever be in doubt.
+                // A way to compare in-program conditions with the tracer's, and to fall back on the tracer if the
+                // former are in doubt.
                 if std::env::var_os("HINDSIGHT_TRACER_JUDGES").is_some() {
                     live.compile_probes(false).map_err(|e| of_recorder(&e))?;
                 }
@@ -158,7 +163,7 @@ fn open(
 }
 
 impl Origin {
-    /// Returns the program as a person would write it.
+    /// Returns the program's name as the user gave it.
     fn program(&self) -> String {
         match self {
             Origin::Started(launch) => {
@@ -190,13 +195,13 @@ impl Origin {
 
     fn chosen_path(&self) -> PathBuf {
         match self.recording().output.as_ref().map(OsString::from) {
-            // Joined with the folder, it would name that.
+            // An empty path joined with the folder would name the folder itself.
             Some(chosen) if chosen.is_empty() => PathBuf::new(),
             chosen => self.cwd().join(chosen.unwrap_or_default()),
         }
     }
 
-    /// Returns the path of the first free name from number `number` on.
+    /// Returns the path of the first free name, counting from `number`.
     fn free_path(&self, number: &mut u32) -> PathBuf {
         let program = PathBuf::from(self.program());
         let stem = program.file_name().map_or_else(
@@ -249,12 +254,17 @@ impl Origin {
                 on_full: recording.on_full,
                 snapshots: recording.snapshot,
                 keep_log: recording.keep_log,
+                surroundings: Surroundings {
+                    no_aslr: recording.no_aslr,
+                    ..Surroundings::default()
+                },
                 captures: recording.captures()?,
                 guardian,
                 target,
             },
             stop_on_entry,
             stdio,
+            first: recording.probes.parsed()?,
         })
     }
 }
@@ -289,7 +299,8 @@ impl Launch {
         self.env.iter().map(pair).collect()
     }
 
-    /// Returns the arguments with the program's whole path: the daemon has another folder and another PATH than the client.
+    /// Returns the arguments with the program's full path, because the daemon's folder and PATH differ from the
+    /// client's.
     fn found_argv(&self) -> Result<Vec<OsString>, Failure> {
         let mut argv: Vec<OsString> = self.argv.iter().map(OsString::from).collect();
         let Some(program) = argv.first_mut() else {
@@ -335,7 +346,7 @@ fn is_executable(file: &Path) -> bool {
     meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// Passes on what the recorder says: to the client that waits, and into the session.
+/// Forwards the recorder's messages to the waiting client and to the session.
 struct Announcer {
     notify: Mutex<Option<Arc<dyn Fn(Notice) + Send + Sync>>>,
     warnings: Arc<Mutex<Vec<String>>>,

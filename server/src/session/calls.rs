@@ -1,4 +1,4 @@
-//! Calls of the program's functions from expressions, by the rules of the System V ABI for what fits registers.
+//! Calls of the program's functions from expressions. Follows the System V ABI for values that fit registers.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use recorder::live::{Call, Live, Returned, Tid};
 
 /// Calls functions in a stopped thread.
 pub struct ProgramCalls<'a> {
-    /// The program.
+    /// The program that contains the functions.
     pub live: &'a Live,
     /// The thread.
     pub tid: Tid,
@@ -57,7 +57,7 @@ fn function_type(function: &Value) -> Option<Type> {
     }
 }
 
-/// Distributes arguments over rdi and following, and xmm0 and following.
+/// Assigns arguments to rdi and following, and to xmm0 and following.
 fn registers(
     name: &str,
     parameters: &[Type],
@@ -84,7 +84,7 @@ fn registers(
                     _ => return Err(unusable(&"a long double cannot be passed")),
                 });
             }
-            // An array is passed as where it begins.
+            // An array is passed as its address.
             TypeKind::Array => match argument.address() {
                 Some(address) => integers.push(address),
                 None => return Err(unusable(&"it does not lie in memory")),
@@ -128,7 +128,7 @@ fn is_word(kind: TypeKind) -> bool {
     )
 }
 
-/// Refuses what is returned in memory: the function would write where nothing is.
+/// Refuses a value returned in memory: there is no memory for the function to write to.
 fn check_return(name: &str, ty: Option<&Type>) -> Result<(), Diagnostic> {
     let Some(ty) = ty else {
         return Ok(());
@@ -152,7 +152,7 @@ fn check_return(name: &str, ty: Option<&Type>) -> Result<(), Diagnostic> {
     }
 }
 
-/// Makes the value of what registers hold after the call.
+/// Makes a value from the registers after the call.
 fn value(ty: Option<Type>, returned: &Returned) -> Result<Value, Diagnostic> {
     let Some(ty) = ty else {
         let void = debuginfo::types::builtin("void").expect("a type of C");

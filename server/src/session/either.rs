@@ -1,4 +1,4 @@
-//! A session is live or recorded: what verbs find of either.
+//! A session that is either live or recorded, with the operations that both have.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::{LiveSession, SessionReport};
 use crate::past::Past;
 use crate::protocol::Failure;
 
-/// A session, or what is looked at of one: the past of a live session is a recording too.
+/// A live session or a recording. The past of a live session is a recording too.
 #[derive(Clone)]
 pub enum Session {
     /// A program under control.
@@ -26,7 +26,7 @@ impl Session {
         }
     }
 
-    /// Returns the folder of the client that began it.
+    /// Returns the folder of the client that began the session.
     #[must_use]
     pub fn folder(&self) -> &Path {
         match self {
@@ -35,7 +35,7 @@ impl Session {
         }
     }
 
-    /// Says whether it is over: its program has ended. A recording stays as it is.
+    /// Says whether the session's program has ended; false for a recording.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         match self {
@@ -44,7 +44,7 @@ impl Session {
         }
     }
 
-    /// Describes it.
+    /// Describes the session.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -55,10 +55,10 @@ impl Session {
         }
     }
 
-    /// Looks at a frame of the thread that is looked at.
+    /// Selects a frame of the selected thread.
     ///
     /// # Errors
-    /// The thread has gone on.
+    /// The thread runs again.
     pub fn select_frame(&self, frame: usize) -> Result<(), Failure> {
         match self {
             Session::Live(session) => {

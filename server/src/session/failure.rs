@@ -1,4 +1,4 @@
-//! The recorder's errors as failures of verbs: the one place that knows both.
+//! Converts the recorder's errors to failures of verbs.
 
 use debuginfo::with_causes;
 use recorder::live::LiveError;
@@ -6,7 +6,7 @@ use recorder::live::LiveError;
 use crate::inspect::of_line_error;
 use crate::protocol::{Code, Failure};
 
-/// Makes the failure of something that the recorder refused.
+/// Converts an error of the recorder to a failure.
 pub(crate) fn of_recorder(error: &recorder::Error) -> Failure {
     match error {
         recorder::Error::Live(LiveError::Line(error)) => of_line_error(error),
@@ -17,9 +17,9 @@ pub(crate) fn of_recorder(error: &recorder::Error) -> Failure {
     }
 }
 
-/// Makes a failure of an error's texts, its causes included.
+/// Makes a failure with the given code from an error's text, including its causes.
 pub(crate) fn of_recorder_text(code: Code, error: &recorder::Error) -> Failure {
-    // What live control says is a sentence, and what the store says mostly; the others' texts read after "cannot".
+    // The messages of live control are sentences, and so are most of the store's. The others continue "cannot".
     let before = match error {
         recorder::Error::Live(_) => "",
         recorder::Error::Store(_) | recorder::Error::DebugInfo(_) => "cannot record: ",
@@ -34,6 +34,7 @@ pub(crate) fn of_recorder_text(code: Code, error: &recorder::Error) -> Failure {
 fn code(error: &recorder::Error) -> Code {
     match error {
         recorder::Error::Pattern { .. }
+        | recorder::Error::Probe { .. }
         | recorder::Error::Store(
             store::Error::Exists { .. }
             | store::Error::BadName { .. }

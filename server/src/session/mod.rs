@@ -1,13 +1,14 @@
 //! Sessions: a program under control with its live recording, or a recording that was opened.
 //!
-//! `either` is one of the two. Of a live one `begin` starts or attaches, `report` says what its program does, `moment` is a
-//! stopped thread as `inspect` wants it, `past` its recording up to the stop. `sessions` knows all of them. All use of
-//! [`recorder::live::Live`] is in this folder and in the verbs.
+//! `either` is one of the two. For a live session, `begin` starts or attaches, `report` describes the program, `moment`
+//! prepares a stopped thread for `inspect`, and `past` opens the recording up to the stop. `sessions` holds all of
+//! them. Only this folder and the verbs use [`recorder::live::Live`].
 
 mod begin;
 mod calls;
 mod either;
 mod failure;
+mod first;
 mod moment;
 mod past;
 mod report;
@@ -25,6 +26,7 @@ pub use begin::{Attach, Launch, Origin, Recording};
 pub use calls::ProgramCalls;
 pub use either::Session;
 pub(crate) use failure::{of_recorder, of_recorder_text};
+pub use first::{FirstLogpoint, Probes, logged_place};
 pub(crate) use moment::{MAX_FRAMES, no_thread};
 pub use moment::{Moment, RunningMachine};
 pub use report::{
@@ -40,44 +42,44 @@ use crate::protocol::{Code, Failure};
 pub struct LiveSession {
     /// Its number, from 1.
     pub id: u32,
-    /// How it came to be: enough to do it again.
+    /// How the session began, in enough detail to restart it.
     pub origin: Origin,
-    /// The folder of the client that began it.
+    /// The folder of the client that began the session.
     pub folder: PathBuf,
-    /// Its program, as it was given.
+    /// The program's name, as given.
     pub program: String,
-    /// The handle.
+    /// The recorder's handle of the program.
     pub live: Live,
-    /// What the program printed.
+    /// The program's output.
     pub output: Arc<Output>,
-    /// How long it may take to find out one value.
+    /// How long the evaluation of one value may take.
     pub question_time: Duration,
     selection: Mutex<Selection>,
     warnings: Arc<Mutex<Vec<String>>>,
-    // What watched places hold: their stops tell of values, not of bytes.
+    // The types of watched places: stops report values, not bytes.
     watched_types: Mutex<HashMap<ProbeId, Type>>,
     opened: Mutex<past::Opened>,
 }
 
-/// What the person looks at.
+/// The user's selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The thread, once one was chosen.
+    /// The thread, if one was selected.
     pub tid: Option<Tid>,
-    /// The stop of that thread that `frame` is about; another stop begins at frame 0.
+    /// The stop to which `frame` belongs; any other stop starts at frame 0.
     pub stop: u64,
-    /// The frame, from 0, the innermost.
+    /// The frame, counted from 0 for the innermost.
     pub frame: usize,
 }
 
 impl LiveSession {
-    /// Returns what the person looks at.
+    /// Returns the user's selection.
     #[must_use]
     pub fn selection(&self) -> Selection {
         *self.chosen()
     }
 
-    /// Looks at a thread's innermost frame.
+    /// Selects a thread's innermost frame.
     pub fn select_thread(&self, tid: Tid) {
         *self.chosen() = Selection {
             tid: Some(tid),
@@ -85,7 +87,7 @@ impl LiveSession {
         };
     }
 
-    /// Looks at a frame of a stop.
+    /// Selects a frame of a stop.
     pub fn select_frame(&self, tid: Tid, stop: u64, frame: usize) {
         *self.chosen() = Selection {
             tid: Some(tid),
@@ -94,12 +96,12 @@ impl LiveSession {
         };
     }
 
-    /// Keeps of what type a watched place is.
+    /// Stores the type of a watched place.
     pub fn remember_type(&self, probe: ProbeId, ty: Type) {
         self.types().insert(probe, ty);
     }
 
-    /// Returns the warnings of the recorder since the start.
+    /// Returns the recorder's warnings since the start.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         self.warnings
@@ -108,16 +110,16 @@ impl LiveSession {
             .clone()
     }
 
-    /// Says whether the program has ended or was left.
+    /// Says whether the program has ended or was detached from.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         matches!(self.live.status(), Status::Ended(_))
     }
 
-    /// Refuses what needs a program.
+    /// Checks that the program has not ended.
     ///
     /// # Errors
-    /// [`Code::NotRunning`] when it has ended.
+    /// [`Code::NotRunning`] if it has.
     pub fn must_run(&self) -> Result<(), Failure> {
         match self.live.status() {
             Status::Ended(exit) => Err(self.ended_failure(exit)),
@@ -145,14 +147,14 @@ impl LiveSession {
     }
 
     fn types(&self) -> MutexGuard<'_, HashMap<ProbeId, Type>> {
-        // Each entry stands alone.
+        // The entries are independent of each other.
         self.watched_types
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn chosen(&self) -> MutexGuard<'_, Selection> {
-        // Numbers only: whole at any time.
+        // The selection holds only numbers and is consistent at all times.
         self.selection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,5 @@
-//! A stopped thread with its frames, as `inspect` wants it; and a running program, of which only memory is known.
+//! A stopped thread with its frames, in the form that `inspect` needs, and a running program, of which only the memory
+//! is known.
 
 use std::sync::Arc;
 
@@ -9,25 +10,25 @@ use super::{LiveSession, of_recorder};
 use crate::inspect::View;
 use crate::protocol::{Code, Failure};
 
-/// No backtrace is longer: endless recursion must not make endless answers.
+/// The maximum length of a backtrace, so that endless recursion does not make an endless answer.
 pub(crate) const MAX_FRAMES: usize = 10_000;
 
-/// A stopped thread and the frame of it that the person looks at.
+/// A stopped thread and its selected frame.
 pub struct Moment {
     /// The modules.
     pub space: Arc<AddressSpace>,
-    /// Registers and memory.
+    /// The registers and the memory.
     pub machine: LiveMachine,
     /// The stop.
     pub stop: Stop,
     /// Its frames.
     pub backtrace: Backtrace,
-    /// The chosen one.
+    /// The index of the selected frame.
     pub frame: usize,
 }
 
 impl Moment {
-    /// Returns what `inspect` asks.
+    /// Returns the view for `inspect`.
     #[must_use]
     pub fn view(&self) -> View<'_> {
         View {
@@ -40,14 +41,14 @@ impl Moment {
     }
 }
 
-/// A program that runs: its memory can be read, its registers change all the time.
+/// A running program: its memory can be read, but its registers change all the time.
 pub struct RunningMachine<'a> {
     live: &'a Live,
     limit: Limit,
 }
 
 impl<'a> RunningMachine<'a> {
-    /// Looks at a session's program.
+    /// Makes the machine of a session's program.
     #[must_use]
     pub fn of(session: &'a LiveSession) -> RunningMachine<'a> {
         RunningMachine {
@@ -76,7 +77,7 @@ impl Machine for RunningMachine<'_> {
 }
 
 impl LiveSession {
-    /// Returns the stop of the thread that is looked at: the chosen one if it is stopped, else the one that stopped last.
+    /// Returns the stop of the selected thread if it is stopped, else the newest stop.
     ///
     /// # Errors
     /// [`Code::NotRunning`], [`Code::NotStopped`].
@@ -107,7 +108,7 @@ impl LiveSession {
         }
     }
 
-    /// Returns the moment that is looked at.
+    /// Returns the current moment.
     ///
     /// # Errors
     /// [`Code::NotRunning`], [`Code::NotStopped`].
@@ -115,10 +116,10 @@ impl LiveSession {
         self.moment_of(self.stopped()?, MAX_FRAMES)
     }
 
-    /// Looks at the chosen frame, or, while the program runs, at its memory alone.
+    /// Runs `work` on the selected frame, or on the memory alone while the program runs.
     ///
     /// # Errors
-    /// [`Code::NotRunning`], and what `work` fails with.
+    /// [`Code::NotRunning`], and the errors of `work`.
     pub fn look<T>(
         &self,
         work: impl FnOnce(&View<'_>) -> Result<T, Failure>,
@@ -140,7 +141,7 @@ impl LiveSession {
         }
     }
 
-    /// Returns which frame of a stop is looked at.
+    /// Returns the index of the selected frame of a stop.
     pub fn frame_of(&self, stop: &Stop) -> usize {
         let selection = self.selection();
         match selection.tid == Some(stop.tid) && selection.stop == stop.number {
@@ -149,10 +150,10 @@ impl LiveSession {
         }
     }
 
-    /// Returns the moment of a stop, with at most `limit` frames beyond the chosen one.
+    /// Returns the moment of a stop, with at most `limit` frames beyond the selected one.
     ///
     /// # Errors
-    /// The thread has gone on.
+    /// The thread runs again.
     pub fn moment_of(&self, stop: Stop, limit: usize) -> Result<Moment, Failure> {
         let machine = self.live.machine(stop.tid).map_err(|e| of_recorder(&e))?;
         let machine = machine.limited(Limit::new(self.question_time));
@@ -185,7 +186,7 @@ fn not_stopped() -> Failure {
         .hint("stop it with: hindsight pause; or wait for a stop with: hindsight await")
 }
 
-/// Says which threads there are instead.
+/// Makes the failure of an unknown thread; it lists the existing ones.
 pub(crate) fn no_thread(tid: Tid, threads: &[ThreadView]) -> Failure {
     let numbers: Vec<String> = threads.iter().map(|t| t.tid.to_string()).collect();
     Failure::new(Code::NoThread, format!("there is no thread {tid}"))

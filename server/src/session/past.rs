@@ -1,5 +1,5 @@
-//! The past of a live session: its own recording, as far as that was written when the program was stopped. It is opened anew
-//! when there is more.
+//! The past of a live session: its own recording, as far as it was written when the program stopped. It is reopened
+//! when it has grown.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,20 +12,20 @@ use super::LiveSession;
 use crate::past::{Past, of_store};
 use crate::protocol::{Code, Failure};
 
-/// How long is waited for the recording to be written as far as the program is. It takes milliseconds, but for a busy disk.
+/// How long to wait until the recording includes all events so far. It takes milliseconds, unless the disk is busy.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is known of the past.
+/// The opened past.
 #[derive(Default)]
 pub(super) struct Opened {
     past: Option<Arc<Past>>,
-    /// It is looked at, and not the program as it is now.
+    /// The user is in the past, not at the program's current state.
     is_entered: bool,
     counter: Option<Counter>,
 }
 
 impl LiveSession {
-    /// Opens the past, and looks at where the program stands now.
+    /// Opens the past at the program's current position.
     ///
     /// # Errors
     /// [`Code::NotStopped`]: the program runs. The recording cannot be read.
@@ -37,7 +37,7 @@ impl LiveSession {
             );
             return Err(failure.hint("stop it first: pause"));
         }
-        // Of a recording that cannot be written on, what is there is seen.
+        // If the recording can no longer be written, show what it contains.
         let _ = self.live.settle(SETTLE_PATIENCE);
         let mut opened = self.opened();
         let events = self.count(&mut opened)?.events();
@@ -56,29 +56,29 @@ impl LiveSession {
         Ok(past)
     }
 
-    /// From now on the past is looked at; [`LiveSession::past`] has opened it.
+    /// Enters the past, which [`LiveSession::past`] has opened.
     pub fn enter_past(&self) {
         self.opened().is_entered = true;
     }
 
-    /// From now on the program is looked at as it is now.
+    /// Returns to the program's current state.
     pub fn leave_past(&self) {
         self.opened().is_entered = false;
     }
 
-    /// Returns the past while that is looked at.
+    /// Returns the past if the user has entered it.
     #[must_use]
     pub fn entered_past(&self) -> Option<Arc<Past>> {
         let opened = self.opened();
         opened.past.clone().filter(|_| opened.is_entered)
     }
 
-    /// Returns the event of a thread's last stop, if the recording tells.
+    /// Returns the event of a thread's last stop, if the recording has it.
     #[must_use]
     pub fn last_stop_event(&self, tid: u32) -> Option<u64> {
         let _ = self.live.settle(SETTLE_PATIENCE);
         let counted = self.count(&mut self.opened()).ok()?.last_stop(tid);
-        // It may have been sealed before anybody counted.
+        // The event may have been sealed before the counter first read the log.
         counted.or_else(|| self.past().ok()?.timeline().last_stop(tid))
     }
 
@@ -97,7 +97,7 @@ impl LiveSession {
     }
 
     fn opened(&self) -> MutexGuard<'_, Opened> {
-        // Each part is whole at any time.
+        // Each part is consistent at all times.
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! What a program does, in words that go over the wire.
+//! Reports about a program, as they are on the wire.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 use super::{LiveSession, RunningMachine};
 use crate::inspect;
 
-/// Writes an address.
+/// Formats an address in hexadecimal.
 #[must_use]
 pub fn hex(address: u64) -> String {
     format!("{address:#x}")
 }
 
-/// What a program does, in one word.
+/// The state of a program or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StateWord {
     /// No thread is stopped.
     Running,
-    /// At least one is.
+    /// At least one thread is stopped.
     Stopped,
-    /// It has ended or was left.
+    /// The program has ended or was detached from.
     Ended,
-    /// There is none: this is a recording.
+    /// There is no program: this is a recording.
     Recorded,
 }
 
@@ -36,9 +36,12 @@ pub enum StateWord {
 pub struct PlaceReport {
     /// The address of the next instruction, in hexadecimal.
     pub address: String,
-    /// The function it lies in.
+    /// The function that contains the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    /// What that is called for short, if that is something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_name: Option<String>,
     /// Its source file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -48,13 +51,13 @@ pub struct PlaceReport {
     /// Its column, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// Why a thread cannot be stopped here, if it cannot.
+    /// Why a thread cannot stop here, if it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Code in the program judges the condition, counts or logs here; `false`: the tracer does, each time.
+    /// `true`: code in the program evaluates the condition, counts or logs here. `false`: the tracer does, at each hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiled: Option<bool>,
-    /// Why the tracer does, or what it does although there is such code.
+    /// Why the tracer does it, or what it still does although there is such code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compiled: Option<String>,
 }
@@ -62,7 +65,7 @@ pub struct PlaceReport {
 /// A line of the program's source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineReport {
-    /// The function it lies in.
+    /// The function that contains the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// Its file.
@@ -78,83 +81,83 @@ pub struct LineReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum ReasonReport {
-    /// At its entry point.
+    /// At the entry point.
     Entry,
     /// At a breakpoint.
     Breakpoint {
-        /// Its number.
+        /// The breakpoint's number.
         probe: u32,
-        /// How often it has been hit, this time included.
+        /// How often it has been hit, including this time.
         hits: u64,
     },
     /// A watched place was read or written.
     Watch {
-        /// Its number.
+        /// The watchpoint's number.
         probe: u32,
-        /// What is watched, as it was written.
+        /// The watched expression, as written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expression: Option<String>,
-        /// The value before; bytes in hexadecimal, as they lie in memory, if its type is not known.
+        /// The old value; if the type is not known, bytes in hexadecimal, in memory order.
         old: String,
-        /// The value now.
+        /// The new value.
         new: String,
-        /// Other threads have accessed it meanwhile: the two values may be those of several writes.
+        /// Other threads have accessed the place in between: the two values may span several writes.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool,
-        /// The line that did it: the thread has gone on since.
+        /// The line that accessed the place. The thread has left it since.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<LineReport>,
     },
-    /// A step, finish or until is done.
+    /// A step, finish or until has completed.
     Step,
-    /// Somebody asked for it.
+    /// The user requested the stop.
     User,
     /// A signal is about to be delivered.
     Signal {
-        /// Its number.
+        /// The signal's number.
         signal: i32,
-        /// The address that a fault is about, in hexadecimal.
+        /// The address that caused a fault, in hexadecimal.
         fault_address: Option<String>,
-        /// The program will end of it.
+        /// The signal will end the program.
         fatal: bool,
-        /// The probe that asked for it.
+        /// The catchpoint, if one stopped the thread.
         probe: Option<u32>,
     },
-    /// A C++ exception or a Rust panic.
+    /// A C++ exception or a Rust panic was thrown.
     Throw {
-        /// The probe that asked for it.
+        /// The catchpoint's number.
         probe: u32,
         /// The thrown type, or `panic`.
         what: String,
-        /// Its text.
+        /// The exception's text.
         message: Option<String>,
-        /// Nobody will catch it.
+        /// No handler will catch it.
         unhandled: bool,
     },
-    /// Another thread's stop stopped this one too.
+    /// The stop of another thread stopped this thread too.
     AllThreads,
-    /// Nothing: this is a moment of a recording.
+    /// Not a stop: this is a moment of a recording.
     Event {
         /// The event's number.
         seq: u64,
-        /// What happened, in words.
+        /// What happened, as text.
         what: String,
-        /// Watched values that have changed by this event.
+        /// The watched values that this event changed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed: Vec<WatchChange>,
     },
 }
 
-/// A change of a value that is watched in a recording.
+/// A change of a watched value in a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchChange {
     /// The watch's number.
     pub watch: u32,
-    /// What is watched.
+    /// The watched expression.
     pub expression: String,
-    /// The value that was known last before.
+    /// The last known value before the change.
     pub old: String,
-    /// The value now.
+    /// The new value.
     pub new: String,
 }
 
@@ -168,16 +171,16 @@ pub struct StopReport {
     /// The thread's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_name: Option<String>,
-    /// Why.
+    /// Why the thread stopped.
     #[serde(flatten)]
     pub reason: ReasonReport,
-    /// Where.
+    /// Where the thread stopped.
     #[serde(flatten)]
     pub place: PlaceReport,
     /// The text of the line, if the file could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_line: Option<String>,
-    /// What is displayed at every stop, by number.
+    /// The expressions displayed at every stop, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub displays: Vec<DisplayReport>,
 }
@@ -187,9 +190,9 @@ pub struct StopReport {
 pub struct DisplayReport {
     /// Its number.
     pub id: u32,
-    /// What was written.
+    /// The expression, as written.
     pub expression: String,
-    /// Its value, in angle brackets why it has none; left out: there is no moment to look at.
+    /// Its value, or the reason why it has none in angle brackets. `None`: there is no moment to evaluate it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
@@ -197,76 +200,76 @@ pub struct DisplayReport {
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitReport {
-    /// Its exit code.
+    /// The exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
     /// The signal that killed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// It was left running.
+    /// It was detached from and left running.
     pub detached: bool,
-    /// For people.
+    /// The same as text.
     pub text: String,
 }
 
-/// What a session is and does.
+/// A session and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionReport {
     /// Its number.
     pub session: u32,
-    /// The program, as it was given.
+    /// The program's name, as given.
     pub program: String,
-    /// Its process id; 0 of a recording.
+    /// The process id; 0 for a recording.
     pub pid: i32,
     /// The recording's folder.
     pub recording: PathBuf,
-    /// What it does.
+    /// The program's state.
     pub status: StateWord,
-    /// The newest stop, if it is stopped; of a recording, the moment that is looked at.
+    /// The newest stop, if the program is stopped; for a recording, the current moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopReport>,
-    /// The event that is looked at, if that is not the program as it is now.
+    /// The current event, if the user is in the past.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub past: Option<u64>,
     /// How many threads are stopped.
     pub stopped_threads: usize,
-    /// How it ended, if it has.
+    /// How the program ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ExitReport>,
     /// How many calls were recorded, once the recording is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// What the recorder warned of.
+    /// The recorder's warnings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// How running a program ended.
+/// The outcome of a motion of the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MotionReport {
     /// The session.
     pub session: u32,
-    /// What it does now.
+    /// The program's state now.
     pub status: StateWord,
-    /// The stop that was waited for.
+    /// The stop at which the motion ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopReport>,
     /// How the program ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ExitReport>,
-    /// The thread that was moved, if it has ended before it got anywhere.
+    /// The thread that was moved, if it ended first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_ended: Option<Tid>,
-    /// How many threads stand at stops of their own that no answer has shown yet.
+    /// How many further threads are at stops that no answer has shown yet.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_stops: usize,
-    /// All threads were stopped before: this is the newest of their stops.
+    /// All threads were stopped already: `stop` is the newest of their stops.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
-    /// What the function returned that `finish` has left; nothing where it returns nothing.
+    /// The return value of the function that `finish` has left; `None` if it returns nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returned: Option<inspect::ReturnedReport>,
-    /// The wait was too long; the program goes on.
+    /// The wait timed out; the program continues.
     pub timed_out: bool,
     /// The recording's folder.
     pub recording: PathBuf,
@@ -276,7 +279,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Returns how a program ended, to be read behind its name.
+/// Returns how a program ended, as a predicate that follows its name.
 pub(super) fn exit_words(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("has ended with exit code {code}"),
@@ -350,7 +353,7 @@ impl From<&Reason> for ReasonReport {
 }
 
 impl DisplayReport {
-    /// Describes what is displayed, wherever that may be.
+    /// Describes a displayed expression without evaluating it.
     #[must_use]
     pub fn without_value(display: &Display) -> DisplayReport {
         DisplayReport {
@@ -371,7 +374,7 @@ impl From<&Displayed> for DisplayReport {
 }
 
 impl LineReport {
-    /// Describes the line of an instruction, any byte of which is at `address`.
+    /// Describes the line of the instruction that contains the byte at `address`.
     pub(crate) fn of(space: &AddressSpace, address: u64) -> Option<LineReport> {
         let source = space.line_at(address)?;
         Some(LineReport {
@@ -383,14 +386,20 @@ impl LineReport {
     }
 }
 
+fn short(space: &AddressSpace, address: u64, function: Option<&str>) -> Option<String> {
+    inspect::short_function(space, address, function?)
+}
+
 impl PlaceReport {
     /// Describes an address.
     #[must_use]
     pub fn of(space: &AddressSpace, address: u64) -> PlaceReport {
         let source = space.line_at(address);
+        let function = inspect::function_name(space, address);
         PlaceReport {
             address: hex(address),
-            function: inspect::function_name(space, address),
+            short_name: short(space, address, function.as_deref()),
+            function,
             line: source.as_ref().map(|source| source.line),
             column: source
                 .as_ref()
@@ -409,13 +418,15 @@ impl PlaceReport {
         PlaceReport::before(space, stop.pc, stop.calls_to_come)
     }
 
-    /// Describes where a thread stands that has not made the innermost `to_come` of the inlined calls which begin there: at
-    /// the line of the first of them. Any number that is too large means all.
+    /// Describes the position of a thread at `pc`. Inlined calls may begin there. If the thread has not made the
+    /// innermost `to_come` of them yet, the line is that of the first of these calls. A number that is too large means
+    /// all.
     #[must_use]
     pub fn before(space: &AddressSpace, pc: u64, to_come: usize) -> PlaceReport {
         let standing = space.standing(pc, to_come);
         let source = standing.source.as_ref();
         PlaceReport {
+            short_name: short(space, pc, standing.function.as_deref()),
             function: standing.function.map(|name| name.to_string()),
             line: source.map(|source| source.line),
             column: source.map(|source| source.column).filter(|at| *at > 0),
@@ -424,7 +435,7 @@ impl PlaceReport {
         }
     }
 
-    /// Returns the text of its line, if the file can be read.
+    /// Returns the text of the line, if the file can be read.
     #[must_use]
     pub fn source_text(&self) -> Option<String> {
         inspect::source_line(self.file.as_deref()?, self.line?)
@@ -451,7 +462,7 @@ impl LiveSession {
         }
     }
 
-    /// Says why a thread stopped, watched values as `print` writes them.
+    /// Says why a thread stopped, with watched values formatted as by `print`.
     #[must_use]
     pub fn report_reason(&self, stop: &Stop) -> ReasonReport {
         let Reason::Watch {
@@ -485,7 +496,7 @@ impl LiveSession {
         }
     }
 
-    /// Describes the session, with the stop that an answer shows.
+    /// Describes the session with the given stop.
     #[must_use]
     pub fn report_at(&self, stop: Option<&Stop>) -> SessionReport {
         let report = self.report();

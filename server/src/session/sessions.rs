@@ -1,5 +1,6 @@
-//! All sessions of a daemon, or the one of a prompt that looks at a recording by itself. A live session stays when its program
-//! has ended, so that its output and its end can be asked for, until it is stopped, detached from or started again.
+//! All sessions of a daemon, or the only session of a prompt that examines a recording without a daemon. A live session
+//! whose program has ended is kept until it is stopped, detached from or restarted, so that clients can still ask for
+//! its output and its end.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -22,15 +23,15 @@ use crate::verbs::Asked;
 
 /// All sessions.
 pub struct Sessions {
-    /// Who keeps the daemon alive.
+    /// What keeps the daemon alive.
     pub presence: Presence,
     /// How much of each program's output is kept.
     pub output_limits: OutputLimits,
-    /// Who hears of stops, output and ends.
+    /// The subscribers to stops, output and ends.
     pub subscribers: Subscribers,
-    /// The command that takes patches back should we be killed.
+    /// The command that removes the patches if this process is killed.
     pub guardian: Option<Vec<OsString>>,
-    /// Where a sudden death is told of; `None` where there is no daemon.
+    /// The file that reports a sudden death; `None` without a daemon.
     notes: Option<PathBuf>,
     known: Mutex<Known>,
 }
@@ -41,11 +42,11 @@ struct Known {
     sessions: BTreeMap<u32, Session>,
 }
 
-/// The stops and the end of a program are waited for in pieces of so long; the wait ends at once when one comes.
+/// The longest single wait for a program's stop or end, which interrupt the wait at once.
 const WATCH: Duration = Duration::from_secs(3600);
 
 impl Sessions {
-    /// Makes an empty list; `notes` is the file that tells of a sudden death.
+    /// Makes an empty list. `notes` is the file that reports a sudden death.
     #[must_use]
     pub fn new(
         notes: PathBuf,
@@ -62,7 +63,7 @@ impl Sessions {
         })
     }
 
-    /// Makes the list of a recording alone, without a daemon.
+    /// Makes the list of a single recording, without a daemon.
     #[must_use]
     pub fn of_recording(past: Past) -> Arc<Sessions> {
         let sessions = Sessions {
@@ -78,7 +79,7 @@ impl Sessions {
         Arc::new(sessions)
     }
 
-    /// Returns the recording that is all there is, where there is no daemon.
+    /// Returns the single recording, if there is no daemon.
     #[must_use]
     pub fn alone(&self) -> Option<Arc<Past>> {
         match (&self.notes, self.all().first()) {
@@ -94,7 +95,7 @@ impl Sessions {
         known.newest
     }
 
-    /// Takes a recording in, as a session of its own.
+    /// Adds a recording as a session.
     pub fn insert_recorded(&self, past: Past) -> Session {
         let recorded = Session::Recorded(Arc::new(past));
         self.known()
@@ -104,7 +105,7 @@ impl Sessions {
         recorded
     }
 
-    /// Takes a session in, and watches for its program's end.
+    /// Adds a session and watches for its program's stops and end.
     pub fn insert(self: &Arc<Self>, session: LiveSession) -> Arc<LiveSession> {
         let session = Arc::new(session);
         let live = Session::Live(Arc::clone(&session));
@@ -116,7 +117,7 @@ impl Sessions {
         session
     }
 
-    /// Tells of a session's stops, up to its end.
+    /// Reports a session's stops until its program ends.
     fn watch(&self, session: &LiveSession) {
         let mut told = 0;
         let end = loop {
@@ -138,7 +139,7 @@ impl Sessions {
         self.count();
     }
 
-    /// Returns who tells of what a session's program prints.
+    /// Returns a callback that reports the output of a session's program.
     pub fn output_of(self: &Arc<Self>, session: u32) -> impl Fn(&Piece) + Send + Sync + use<> {
         let sessions = Arc::downgrade(self);
         move |piece: &Piece| {
@@ -158,13 +159,13 @@ impl Sessions {
         }
     }
 
-    /// Forgets a session.
+    /// Removes a session.
     pub fn remove(&self, id: u32) {
         self.known().sessions.remove(&id);
         self.count();
     }
 
-    /// Ends the daemon without waiting for it to be idle, unless there is a session left to ask about.
+    /// Ends the daemon without the idle time, unless a session is left.
     pub fn end_if_none_are_left(&self) {
         if self.known().sessions.is_empty() {
             self.presence.end_soon();
@@ -187,8 +188,9 @@ impl Sessions {
         self.all().into_iter().filter_map(live).collect()
     }
 
-    /// Finds the session that is meant: by number, or else among those that were begun in the client's folder, if there are
-    /// any, the newest whose program runs or that is a recording, or else the newest.
+    /// Finds a session: by number if one is given. Otherwise the search covers the sessions begun in the client's
+    /// folder, or all if there are none. It prefers the newest session that is a recording or whose program runs, then
+    /// the newest.
     ///
     /// # Errors
     /// [`Code::NoSession`].
@@ -212,7 +214,7 @@ impl Sessions {
         found.cloned().ok_or_else(|| no_such(asked.session, &all))
     }
 
-    /// Counts the programs that run, for who waits for the end, and notes them down.
+    /// Updates the count of running programs, which keep the daemon alive, and the file of notes.
     fn count(&self) {
         let running: Vec<_> = self
             .live()
@@ -231,7 +233,7 @@ impl Sessions {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // Each change is one call: whole at any time.
+        // Each change is a single call, so the list is consistent at all times.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

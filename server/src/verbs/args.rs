@@ -1,9 +1,9 @@
-//! `args`: the parameters of the function of the frame that is looked at.
+//! `args`: the parameters of the selected frame's function.
 
 use super::{Call, Command, Does, LocalsArgs, Needs, Text, VariablesReply, Verb, Word, locals};
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `args` verb.
 pub struct Args;
 
 impl Verb for Args {
@@ -15,14 +15,14 @@ impl Verb for Args {
     type Reply = VariablesReply;
 
     fn run(call: &Call<'_>, args: LocalsArgs) -> Result<VariablesReply, Failure> {
-        let mut reply = call.look(1, |view| locals::described(view, args.format))?;
+        let mut reply = call.look(1, |view| locals::described(view, args.manner()))?;
         reply.variables.retain(|variable| variable.is_parameter);
         Ok(reply)
     }
 }
 
 impl Command for Args {
-    const WORDS: &'static [Word] = &[locals::FORMAT];
+    const WORDS: &'static [Word] = &[locals::FORMAT, locals::FULL];
 
     fn text(reply: &VariablesReply, _: &LocalsArgs) -> Text {
         reply.text()

@@ -1,4 +1,4 @@
-//! `attach`: takes a running process under control. It goes on; `pause` stops it.
+//! `attach`: takes a running process under control. The process keeps running; `pause` stops it.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use super::{Call, Does, Needs, Verb};
 use crate::protocol::{Code, Failure};
 use crate::session::{self, LiveSession, Origin, SessionReport};
 
-/// The verb.
+/// The `attach` verb.
 pub struct Attach;
 
-/// Its arguments.
+/// The arguments of `attach`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttachArgs {
-    /// What is attached to.
+    /// The process to attach to.
     pub attach: session::Attach,
 }
 

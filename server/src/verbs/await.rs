@@ -1,5 +1,5 @@
-//! `await`: waits for a stop. One that is there already is returned at once, those that no answer has shown yet first, unless
-//! `after` asks for a later one.
+//! `await`: waits for a stop. Returns at once if there is one already, preferring stops that no answer has shown yet,
+//! unless `after` asks for a later one.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::{LiveSession, MotionReport, StateWord};
 
-/// The verb.
+/// The `await` verb.
 pub struct Await;
 
-/// Its arguments.
+/// The arguments of `await`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AwaitArgs {
-    /// Only a stop with a greater number than this counts.
+    /// Only a stop with a greater number counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
     /// How long to wait, in seconds.
@@ -61,13 +61,13 @@ impl Command for Await {
     }
 }
 
-/// Returns the stop at which a program stands: the oldest that no answer has shown yet first.
+/// Returns the stop of a stopped program, preferring the oldest that no answer has shown yet.
 pub(super) fn stopped(call: &Call<'_>, session: &LiveSession) -> Result<MotionReport, Failure> {
     Ok(newest(call, session, Duration::ZERO)?.report)
 }
 
-/// Returns the oldest stop that no answer has shown yet, or the one that was shown last if its thread still stands there, or
-/// waits for one. A thread that calls a function for `eval` stands at its stop again when that has ended.
+/// Returns the oldest stop that no answer has shown yet, else the last one shown if its thread is still there, else
+/// waits for one. A thread that `eval` uses for a call is back at its stop when the call has ended.
 fn newest(call: &Call<'_>, session: &LiveSession, timeout: Duration) -> Result<Came, Failure> {
     let until = Instant::now() + timeout;
     loop {

@@ -1,46 +1,49 @@
-//! `backtrace`: the frames of the thread that is looked at, of another or of all.
+//! `backtrace`: the frames of the selected thread, of another thread or of all threads.
 
 use recorder::live::{Stop, ThreadState, Tid};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Style, Text, Verb, Word, show};
-use crate::inspect::{self, StackReport, ValueFormat, View};
+use super::{Call, Command, Does, Form, Needs, Style, Text, Verb, Word, locals, show};
+use crate::inspect::{self, Manner, StackReport, VariableReport, View};
 use crate::past::Past;
 use crate::protocol::Failure;
 use crate::session::{LiveSession, Session};
 
-/// The verb.
+/// The `backtrace` verb.
 pub struct Backtrace;
 
-/// Its arguments.
+/// The arguments of `backtrace`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BacktraceArgs {
-    /// How many frames; left out: 100.
+    /// Maximum number of frames. Default: 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// All variables of each frame, not only its arguments.
+    /// Report all variables of each frame, not only its arguments.
     pub locals: bool,
-    /// Of this thread.
+    /// The thread. Default: the selected one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<Tid>,
-    /// Of all stopped threads.
+    /// Report all stopped threads.
     pub all: bool,
+    /// All of the values, however long they are.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
-/// Its reply.
+/// The reply of `backtrace`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BacktraceReply {
-    /// One for each thread.
+    /// The stacks, one for each thread.
     pub threads: Vec<ThreadStack>,
 }
 
 /// Frames of one thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThreadStack {
-    /// Its number.
+    /// The thread's id.
     pub thread: Tid,
-    /// Its frames.
+    /// The thread's frames.
     #[serde(flatten)]
     pub stack: StackReport,
 }
@@ -76,6 +79,7 @@ impl Command for Backtrace {
         ),
         Word::new("thread", "THREAD", Form::NumberOption, "Of this thread"),
         Word::flag("all", None, "Of all stopped threads"),
+        locals::FULL,
     ];
 
     fn text(reply: &BacktraceReply, _: &BacktraceArgs) -> Text {
@@ -101,7 +105,11 @@ impl Command for Backtrace {
                 text.push(format!("  (the rest is not known: {end})"));
             }
         }
-        text
+        let frames = reply.threads.iter().flat_map(|thread| &thread.stack.frames);
+        let variables = frames.flat_map(|frame| frame.args.iter().chain(&frame.locals).flatten());
+        // Names are those of the frame that is looked at.
+        let is_cut = variables.map(|v| VariableReport::left_out(v).map(|_| ""));
+        text.and(show::left_out(is_cut))
     }
 }
 
@@ -138,7 +146,7 @@ fn recorded(past: &Past, args: &BacktraceArgs) -> Result<Vec<ThreadStack>, Failu
 }
 
 fn all_stops(session: &LiveSession) -> Result<Vec<Stop>, Failure> {
-    // The refusal of a program that runs or has ended.
+    // Fails if the program runs or has ended.
     session.stopped()?;
     let stop = |state| match state {
         ThreadState::Stopped(stop) => Some(stop),
@@ -153,7 +161,7 @@ fn of_thread(
     stop: Stop,
     args: &BacktraceArgs,
 ) -> Result<ThreadStack, Failure> {
-    // One more, to know whether there are more.
+    // One extra frame shows whether there are more.
     let moment = session.moment_of(stop, args.frames().saturating_add(1))?;
     Ok(ThreadStack {
         thread: moment.stop.tid,
@@ -162,7 +170,7 @@ fn of_thread(
 }
 
 impl BacktraceArgs {
-    /// Returns how many frames are asked for.
+    /// Returns the maximum number of frames.
     fn frames(&self) -> usize {
         self.limit.unwrap_or(LIMIT).max(1)
     }
@@ -178,7 +186,7 @@ fn described(
     for frame in &mut stack.frames {
         let view = view.at_frame(frame.index);
         // A frame without debug information has no variables that are known.
-        let variables = inspect::variables(&view, ValueFormat::Natural).unwrap_or_default();
+        let variables = inspect::variables(&view, Manner::of_many(args.full)).unwrap_or_default();
         let (args_only, locals) = variables.into_iter().partition(|v| v.is_parameter);
         frame.args = Some(args_only);
         frame.locals = args.locals.then_some(locals);

@@ -1,5 +1,5 @@
-//! `break`: adds, lists, removes and switches breakpoints. A hit stops the thread, or with `all_threads` all of them. Those of a
-//! recording stop runs through it where a function is entered.
+//! `break`: adds, lists, removes and switches breakpoints. A hit stops its thread, or all threads with `all_threads`. A
+//! breakpoint in a recording stops a run through time where a function is entered.
 
 use recorder::live::{Action, ProbeSpec};
 use serde::{Deserialize, Serialize};
@@ -15,36 +15,36 @@ use crate::past::{self as recorded, Past};
 use crate::protocol::Failure;
 use crate::session::Session;
 
-/// The verb.
+/// The `break` verb.
 pub struct Break;
 
 /// A breakpoint to add.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BreakAdd {
-    /// Where.
+    /// Its location.
     pub at: Target,
-    /// More places, each with a breakpoint of its own. All are set, or none.
+    /// More locations, each with its own breakpoint. Either all are set or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Target>,
-    /// Only if this is true.
+    /// Stop only if this expression is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Only on the Nth hit; 0: on every one.
+    /// Stop only on the Nth hit; 0: on every hit.
     #[serde(default)]
     pub hit_count: u64,
     /// Stop all threads.
     #[serde(default)]
     pub all_threads: bool,
-    /// Stop once and be removed.
+    /// Stop once, then remove the breakpoint.
     #[serde(default)]
     pub once: bool,
-    /// May wait for a module that is not loaded yet.
+    /// Allow the breakpoint to wait for a module that is not loaded yet.
     #[serde(default)]
     pub pending: bool,
 }
 
-/// Its reply.
+/// The reply of `break`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum BreakReply {
@@ -52,9 +52,9 @@ pub enum BreakReply {
     Probes(ProbesReply),
     /// Breakpoints in a recording.
     Recorded {
-        /// Those that were added, listed or removed.
+        /// The breakpoints that were added, listed or removed.
         breaks: Vec<recorded::Break>,
-        /// The recording is the past of a program, which they do not stop.
+        /// The recording is the past of a program, which these breakpoints do not stop.
         of_a_program: bool,
     },
 }

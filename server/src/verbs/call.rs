@@ -1,6 +1,7 @@
-//! A request on its way: who asks, about which session, and what the verb finds there.
+//! A request being served: the client, the session it asks about, and what the verb finds there.
 //!
-//! What a verb needs is checked here, by its own description, before it runs: a refusal reads the same for all verbs.
+//! A verb declares what it needs. The needs are checked here before the verb runs, so that a refusal reads the same for
+//! all verbs.
 
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
@@ -15,32 +16,32 @@ use crate::protocol::{Code, Failure, Notice, NoticeKind};
 use crate::push::Push;
 use crate::session::{LiveSession, Session, Sessions};
 
-/// A request on its way.
+/// A request being served.
 #[derive(Clone)]
 pub struct Call<'a> {
     /// All sessions.
     pub sessions: &'a Arc<Sessions>,
     /// The user's settings.
     pub config: &'a Config,
-    /// Who asks, and about what.
+    /// The session that the client asks about.
     pub asked: Asked,
-    /// Tells the client something before the answer.
+    /// Sends the client a notice before the answer.
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
-    /// The client has gone, or wants no answer any more.
+    /// Set when the client has gone or no longer wants the answer.
     pub gone: Arc<Gone>,
-    /// Takes what is pushed to the client; `None` where nothing can be.
+    /// Returns the queue of pushes to the client; `None` if the client cannot receive any.
     pushes: Option<&'a dyn Fn() -> Weak<SyncSender<Push>>>,
     verb: &'static str,
     needs: Needs,
     does: Does,
 }
 
-/// Which session is meant.
+/// The session that a client asks about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The one that was named.
+    /// The session's number, if given.
     pub session: Option<u32>,
-    /// The client's folder: where no session is named, those that were begun there come first.
+    /// The client's folder. Without a number, sessions begun in this folder come first.
     pub folder: Option<PathBuf>,
 }
 
@@ -66,7 +67,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Says where what is pushed to the client goes.
+    /// Sets the queue of pushes to the client.
     #[must_use]
     pub fn pushing(self, pushes: &'a dyn Fn() -> Weak<SyncSender<Push>>) -> Call<'a> {
         Call {
@@ -75,19 +76,19 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns where what is pushed to the client goes.
+    /// Returns the queue of pushes to the client.
     ///
     /// # Errors
-    /// [`Code::NotAllowed`]: nothing can be pushed to it.
+    /// [`Code::NotAllowed`]: the client cannot receive pushes.
     pub fn pushes(&self) -> Result<Weak<SyncSender<Push>>, Failure> {
         let pushes = self.pushes.map(|pushes| pushes());
         pushes.ok_or_else(|| Failure::new(Code::NotAllowed, "nothing can be pushed to this client"))
     }
 
-    /// Runs verb `V`, if what it needs is there.
+    /// Runs verb `V` if its needs are met.
     ///
     /// # Errors
-    /// The verb's, or what is missing.
+    /// The verb fails, or a need is not met.
     pub fn run<V: Verb>(&self, args: V::Args) -> Result<V::Reply, Failure> {
         let call = Call {
             verb: V::NAME,
@@ -117,7 +118,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the past that is looked at where a prompt asks for another session: it would lose sight of its program.
+    /// Returns the past that the user has entered, if a prompt there tries to change another session: the prompt would
+    /// lose its program.
     fn past_of_prompt(&self) -> Option<Arc<Past>> {
         self.asked.session.filter(|_| self.does == Does::Change)?;
         match self.target() {
@@ -126,7 +128,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the session that is meant.
+    /// Returns the session that the client asks about.
     ///
     /// # Errors
     /// [`Code::NoSession`].
@@ -134,7 +136,7 @@ impl<'a> Call<'a> {
         self.sessions.get(&self.asked)
     }
 
-    /// Returns the client's folder; ours where it does not say.
+    /// Returns the client's folder, or this process's folder if the client did not send one.
     #[must_use]
     pub fn folder(&self) -> PathBuf {
         let folder = self.asked.folder.clone();
@@ -143,7 +145,7 @@ impl<'a> Call<'a> {
             .unwrap_or_default()
     }
 
-    /// Returns what is looked at: the session that is meant, or the past of a live one.
+    /// Returns the session that the client asks about, or its past if the user has entered it.
     ///
     /// # Errors
     /// [`Code::NoSession`].
@@ -160,7 +162,7 @@ impl<'a> Call<'a> {
     /// Returns the program under control.
     ///
     /// # Errors
-    /// [`Code::NoSession`]; [`Code::NotAllowed`] for a recording, and where the past is looked at.
+    /// [`Code::NoSession`]. [`Code::NotAllowed`] for a recording, or if the user is in the past.
     pub fn live(&self) -> Result<Arc<LiveSession>, Failure> {
         match self.target()? {
             Session::Live(session) => Ok(session),
@@ -168,10 +170,10 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the recording to look at once: that of a live session shows where the program stands.
+    /// Returns the recording, without entering the past. For a live session it is positioned where the program is.
     ///
     /// # Errors
-    /// [`Code::NoSession`], [`Code::NotStopped`] while the program runs; the recording cannot be read.
+    /// [`Code::NoSession`]. [`Code::NotStopped`] while the program runs. The recording cannot be read.
     pub fn recording(&self) -> Result<Arc<Past>, Failure> {
         match self.target()? {
             Session::Live(session) => session.past(),
@@ -179,10 +181,10 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Goes through the recording: a live session's past is looked at from then on, if the move leads anywhere.
+    /// Moves through the recording. In a live session, a successful move enters the past.
     ///
     /// # Errors
-    /// As [`Call::recording`], and the move's.
+    /// As [`Call::recording`], and the errors of the move.
     pub fn travel<T>(&self, go: impl FnOnce(&Past) -> Result<T, Failure>) -> Result<T, Failure> {
         match self.target()? {
             Session::Recorded(past) => go(&past),
@@ -195,11 +197,11 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Looks at the moment: the chosen frame of a stopped thread or of a recorded event; of a program that runs, memory alone.
-    /// A recorded moment has at least `limit` frames, if there are so many.
+    /// Runs `work` on the selected frame of a stopped thread or of a recorded event, or on the memory alone of a
+    /// running program. A recorded moment has at least `limit` frames if the stack is that deep.
     ///
     /// # Errors
-    /// What `work` fails with; [`Code::NotRunning`]; there is no frame, and the verb needs one.
+    /// The errors of `work`. [`Code::NotRunning`]. The verb needs a frame, and there is none.
     pub fn look<T>(
         &self,
         limit: usize,
@@ -217,13 +219,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Says whether the client has gone, or does not want the answer any more.
+    /// Says whether the client has gone or no longer wants the answer.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.gone.is_set()
     }
 
-    /// Where the past of a session ends, its program is.
+    /// At the end of a session's past, the hint names the way to its program.
     fn with_the_way_back(&self, failure: Failure) -> Failure {
         if failure.code != Code::NoEvent || !self.is_in_past() {
             return failure;
@@ -243,7 +245,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Tells of conditions and messages of the session that have failed since the last verb.
+    /// Reports conditions and messages of the session that have failed since the last verb.
     fn tell_failures(&self) {
         let Ok(Session::Live(session)) = self.session() else {
             return;
@@ -256,7 +258,7 @@ impl<'a> Call<'a> {
         for (id, failed) in untold {
             let view = probes.iter().find(|view| view.id == id);
             let what = view.map_or("probe", |view| ProbeKind::of(&view.spec).word());
-            // Where the program judges too, the list knows better how often it was.
+            // If code in the program evaluates the condition too, the list has the more complete count.
             let failed = view.and_then(|view| view.failed.clone()).unwrap_or(failed);
             (self.notify)(Notice {
                 kind: NoticeKind::Warning,

@@ -2,24 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, page};
 use crate::past::CallLine;
 use crate::protocol::Failure;
 use crate::quantity::duration;
 
-/// The verb.
+/// The `calls` verb.
 pub struct Calls;
 
-/// How much of the tree of calls.
+/// Arguments: how much of the call tree to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallsArgs {
-    /// How many calls inside the one that is looked at; left out: 20.
+    /// Maximum number of calls inside the innermost one. Default: 20.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+    /// All calls around, however many.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
-/// The calls around a moment, the outermost first, and those inside the innermost of them.
+/// The calls around a moment, outermost first, and those inside the innermost of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallsReply {
     /// The thread.
@@ -28,11 +31,11 @@ pub struct CallsReply {
     pub seq: u64,
     /// The calls.
     pub calls: Vec<CallLine>,
-    /// There are more inside.
+    /// There are more calls inside.
     pub more: bool,
 }
 
-/// How many calls are shown if nobody says.
+/// The default number of calls inside the innermost one.
 const LIMIT: usize = 20;
 
 impl Verb for Calls {
@@ -49,14 +52,17 @@ impl Verb for Calls {
 }
 
 impl Command for Calls {
-    const WORDS: &'static [Word] = &[Word::new(
-        "limit",
-        "N",
-        Form::NumberOption,
-        "So many calls inside [default: 20]",
-    )];
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "limit",
+            "N",
+            Form::NumberOption,
+            "So many calls inside [default: 20]",
+        ),
+        Word::flag("full", None, "All calls around, not only the innermost 50"),
+    ];
 
-    fn text(reply: &CallsReply, _: &Self::Args) -> Text {
+    fn text(reply: &CallsReply, asked: &Self::Args) -> Text {
         if reply.calls.is_empty() {
             return Text::line(format!(
                 "Thread {} is in no recorded call at event {}.",
@@ -66,7 +72,15 @@ impl Command for Calls {
         let more = reply
             .more
             .then(|| "  (more calls follow: --limit)".to_owned());
-        Text::lines(reply.calls.iter().map(line).chain(more))
+        let around = reply.calls.iter().filter(|call| call.around).count();
+        let hidden = match asked.full {
+            true => 0,
+            false => around.saturating_sub(page::ROWS),
+        };
+        let outer = format!("  ({hidden} more calls around: --full)");
+        let outer = (hidden > 0).then_some(outer);
+        let calls = reply.calls.iter().skip(hidden).map(line);
+        Text::lines(outer.into_iter().chain(calls).chain(more))
     }
 }
 
@@ -82,10 +96,7 @@ fn line(call: &CallLine) -> String {
         Err(_) => "  (not ended)".to_owned(),
     };
     let unwound = if call.unwound { "  (unwound)" } else { "" };
-    let CallLine {
-        function,
-        start_seq,
-        ..
-    } = call;
+    let function = call.short_name.as_ref().unwrap_or(&call.function);
+    let start_seq = call.start_seq;
     format!("{mark} {indent}{function}  {start_seq}{end}{time}{unwound}")
 }

@@ -1,4 +1,4 @@
-//! `catch`: adds, lists, removes and switches catchpoints: C++ throws, Rust panics and signals stop a thread.
+//! `catch`: adds, lists, removes and switches catchpoints, which stop a thread at C++ throws, Rust panics and signals.
 
 use recorder::live::{Action, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};
@@ -11,19 +11,19 @@ use super::{
 use crate::inspect::{self, signal_by_name};
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `catch` verb.
 pub struct Catch;
 
 /// A catchpoint to add.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CatchAdd {
-    /// What.
+    /// What to catch.
     pub what: Caught,
-    /// Only if this is true.
+    /// Stop only if this expression is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Only on the Nth hit; 0: on every one.
+    /// Stop only on the Nth hit; 0: on every hit.
     #[serde(default)]
     pub hit_count: u64,
     /// Stop all threads.
@@ -31,16 +31,16 @@ pub struct CatchAdd {
     pub all_threads: bool,
 }
 
-/// What is caught.
+/// What a catchpoint catches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Caught {
     /// A C++ throw.
     Throw {
-        /// A glob on the type's name, its bases count too; left out: any.
+        /// A glob for the name of the type or one of its bases. Default: any type.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pattern: Option<String>,
-        /// Only if nobody will catch it.
+        /// Stop only if no handler will catch it.
         #[serde(default)]
         unhandled_only: bool,
     },
@@ -48,7 +48,7 @@ pub enum Caught {
     Panic,
     /// A signal.
     Signal {
-        /// Its name or number; left out: any.
+        /// The signal's name or number. Default: any signal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
     },

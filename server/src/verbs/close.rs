@@ -1,4 +1,4 @@
-//! `close`: ends a session that is a recording. The recording stays.
+//! `close`: ends the session of an opened recording. The recording itself is kept.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use super::{Call, Command, Does, Needs, Nothing, Text, Verb};
 use crate::protocol::{Code, Failure};
 use crate::session::Session;
 
-/// The verb.
+/// The `close` verb.
 pub struct Close;
 
-/// Its reply.
+/// The reply of `close`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CloseReply {
     /// The session.

@@ -1,5 +1,5 @@
-//! `continue`: lets stopped threads go on, or only the one that is looked at, until something stops. A thread whose stop no
-//! answer has shown yet stays, and its stop is the answer. In a recording it goes to the next stop.
+//! `continue`: resumes all stopped threads, or only the selected one, until the next stop. A thread whose stop no
+//! answer has shown yet is not resumed; that stop is the answer. In a recording, moves to the next stop.
 
 use recorder::live::Motion;
 use replay::moves::Direction;
@@ -9,16 +9,16 @@ use super::{Call, Command, Does, Needs, Text, Verb, Word, stepping};
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
 
-/// The verb.
+/// The `continue` verb.
 pub struct Continue;
 
-/// Its arguments.
+/// The arguments of `continue`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContinueArgs {
-    /// Only the thread that is looked at; the others stay stopped.
+    /// Resume only the selected thread; the others stay stopped.
     pub thread_only: bool,
-    /// Also the threads whose stops no answer has shown.
+    /// Also resume the threads whose stops no answer has shown.
     pub all: bool,
     /// Return at once instead of waiting for a stop.
     pub no_wait: bool,

@@ -1,10 +1,10 @@
-//! `detach`: takes everything back, leaves the program running and closes the recording.
+//! `detach`: removes all patches, leaves the program running and closes the recording.
 
 use super::{Call, Does, EndReply, Needs, Nothing, Verb};
 use crate::protocol::Failure;
 use crate::session::of_recorder;
 
-/// The verb.
+/// The `detach` verb.
 pub struct Detach;
 
 impl Verb for Detach {

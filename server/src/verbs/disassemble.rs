@@ -1,4 +1,4 @@
-//! `disassemble`: the code of the function that is looked at, or some instructions from an address on.
+//! `disassemble`: the code of the selected frame's function, or some instructions from an address on.
 
 use debuginfo::AddressSpace;
 use serde::{Deserialize, Serialize};
@@ -9,20 +9,20 @@ use super::{
 use crate::inspect::{self, CodeReport, View};
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `disassemble` verb.
 pub struct Disassemble;
 
-/// Its arguments.
+/// The arguments of `disassemble`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DisassembleArgs {
-    /// A function, an address, or an expression whose value is one; left out: where the frame stands.
+    /// A function, an address, or an expression with an address as its value. Default: the frame's position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// How many instructions; left out: the whole function.
+    /// How many instructions. Default: the whole function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<usize>,
-    /// The source lines between them.
+    /// Include the source lines.
     pub source: bool,
 }
 
@@ -83,7 +83,6 @@ impl Command for Disassemble {
     }
 }
 
-/// Returns the code that is asked for.
 fn code(view: &View<'_>, args: &DisassembleArgs) -> Result<CodeReport, Failure> {
     let current = view.frames.get(view.frame).map(|frame| frame.pc);
     let address = match &args.at {
@@ -98,7 +97,7 @@ fn code(view: &View<'_>, args: &DisassembleArgs) -> Result<CodeReport, Failure> 
             inspect::disassemble_around(view.space, view.machine, address, current, args.source)
         }
         (Some(count), at) => {
-            // The frame's next instruction, not the call that has not returned.
+            // The frame's next instruction, not the pending call.
             let from = match at {
                 None => view.frame()?.pc,
                 Some(_) => address,

@@ -1,28 +1,32 @@
-//! `display`: an expression whose value is shown, and recorded, at every stop; without one, all that are, with their values.
+//! `display`: shows and records the value of an expression at every stop. Without an expression, lists all displayed
+//! ones with their values.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, show};
-use crate::inspect::{self, ValueFormat, View};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, locals, show};
+use crate::inspect::{self, Manner, View};
 use crate::protocol::{Code, Failure};
 use crate::session::{DisplayReport, LiveSession, of_recorder};
 
-/// The verb.
+/// The `display` verb.
 pub struct Display;
 
-/// Its arguments.
+/// The arguments of `display`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DisplayArgs {
-    /// The expression; left out: none is added, and all are listed.
+    /// The expression to add. Default: add none and list all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
+    /// All of the values, however long they are.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
-/// What is displayed.
+/// Displayed expressions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisplaysReply {
-    /// The one that was added, or all, by number.
+    /// The added expression, or all, by number.
     pub displays: Vec<DisplayReport>,
 }
 
@@ -49,10 +53,10 @@ impl Verb for Display {
                 displays: Vec::new(),
             });
         }
-        let shown = session.look(|view| Ok(values(view, &displays)));
+        let shown = session.look(|view| Ok(values(view, &displays, args.full)));
         let displays = match shown {
             Ok(shown) => shown,
-            // What was displayed is still told when there is nothing to look at any more.
+            // Still list the expressions when the program has ended.
             Err(failure) if failure.code == Code::NotRunning => {
                 displays.iter().map(DisplayReport::without_value).collect()
             }
@@ -63,13 +67,16 @@ impl Verb for Display {
 }
 
 impl Command for Display {
-    const WORDS: &'static [Word] = &[Word::new(
-        "expression",
-        "EXPRESSION",
-        Form::Operand,
-        "The expression, as for print; of the innermost frame of the thread that stops",
-    )
-    .optional()];
+    const WORDS: &'static [Word] = &[
+        locals::FULL,
+        Word::new(
+            "expression",
+            "EXPRESSION",
+            Form::Operand,
+            "The expression, as for print; of the innermost frame of the thread that stops",
+        )
+        .optional(),
+    ];
 
     fn text(reply: &DisplaysReply, _: &DisplayArgs) -> Text {
         match reply.displays.is_empty() {
@@ -79,7 +86,6 @@ impl Command for Display {
     }
 }
 
-/// Displays an expression from now on.
 pub(super) fn add(
     session: &LiveSession,
     expression: &str,
@@ -90,9 +96,13 @@ pub(super) fn add(
 }
 
 /// Returns what is displayed with the values where somebody looks.
-pub(super) fn values(view: &View<'_>, displays: &[recorder::live::Display]) -> Vec<DisplayReport> {
+pub(super) fn values(
+    view: &View<'_>,
+    displays: &[recorder::live::Display],
+    is_full: bool,
+) -> Vec<DisplayReport> {
     let shown = displays.iter().map(|display| {
-        let value = inspect::evaluate(view, &display.expression, ValueFormat::Natural, None);
+        let value = inspect::evaluate(view, &display.expression, Manner::of_one(is_full), None);
         DisplayReport {
             id: display.id,
             expression: display.expression.clone(),

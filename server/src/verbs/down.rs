@@ -1,18 +1,18 @@
-//! `down`: looks at the frame that the one looked at has called.
+//! `down`: selects the frame that the selected one has called.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, FrameReply, Needs, Text, Verb, Word, frame};
 use crate::protocol::{Code, Failure};
 
-/// The verb.
+/// The `down` verb.
 pub struct Down;
 
 /// Arguments of `up` and `down`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DownArgs {
-    /// How many frames; left out: one. More than there are goes to the last.
+    /// How many frames. Default: one. A number beyond the last frame selects the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<usize>,
 }

@@ -1,25 +1,31 @@
-//! `eval`: an expression with its side effects: `x = 3` assigns, `f(1)` calls; anything else is printed.
+//! `eval`: evaluates an expression with its side effects: `x = 3` assigns, `f(1)` calls. Any other expression is
+//! printed.
 
 use expr::Calls;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, WaitsFor, Word, print, set};
-use crate::inspect::{self, ValueFormat, ValueReport};
+use super::{
+    Call, Command, Does, Form, Needs, Takes, Text, Verb, WaitsFor, Word, locals, print, set,
+};
+use crate::inspect::{self, Manner, ValueFormat, ValueReport};
 use crate::protocol::Failure;
 use crate::session::ProgramCalls;
 
-/// The verb.
+/// The `eval` verb.
 pub struct Eval;
 
-/// Its arguments.
+/// The arguments of `eval`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvalArgs {
     /// The expression.
     pub expression: String,
-    /// How its value is written.
+    /// How to write its value.
     #[serde(default)]
     pub format: ValueFormat,
+    /// All of the value, however long it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
 impl Verb for Eval {
@@ -46,17 +52,16 @@ impl Verb for Eval {
                 target
             }
         };
-        session.look(|view| inspect::evaluate(view, &target, args.format, calls))
+        let manner = Manner::of_one(args.full).in_format(args.format);
+        session.look(|view| inspect::evaluate(view, &target, manner, calls))
     }
 }
 
 impl Command for Eval {
-    const WORDS: &'static [Word] = &[Word::new(
-        "expression",
-        "EXPRESSION",
-        Form::Operand,
-        "The expression",
-    )];
+    const WORDS: &'static [Word] = &[
+        locals::FULL,
+        Word::new("expression", "EXPRESSION", Form::Operand, "The expression"),
+    ];
     const WAITS_FOR: WaitsFor = WaitsFor::Stop;
 
     fn text(reply: &ValueReport, _: &EvalArgs) -> Text {

@@ -1,5 +1,5 @@
-//! `finish`: runs until the function of the frame that is looked at has returned to its caller, and says what it returned.
-//! Of an inlined call, until it is done; it leaves no value where one could be looked for.
+//! `finish`: runs until the function of the selected frame has returned to its caller, and reports the return value.
+//! For an inlined call, runs until the call is done; there is no return value to read.
 
 use debuginfo::Frame;
 use recorder::live::{Motion, Reason, Stop};
@@ -10,7 +10,7 @@ use crate::inspect::ReturnedReport;
 use crate::protocol::Failure;
 use crate::session::{LiveSession, MotionReport, Session};
 
-/// The verb.
+/// The `finish` verb.
 pub struct Finish;
 
 impl Verb for Finish {
@@ -29,7 +29,7 @@ impl Verb for Finish {
         };
         let timeout = stepping::patience(call, args.timeout_secs)?;
         let stop = session.stopped()?;
-        // More than its own frame and the one that it returns to: jumps may have left others between them.
+        // Tail calls may have left frames between this frame and the one to which it returns.
         let moment = session.moment_of(stop.clone(), 64)?;
         let frame = moment.frame;
         let awaited = Awaited::of(&moment.backtrace.frames, frame);
@@ -58,18 +58,18 @@ impl Command for Finish {
     }
 }
 
-/// A call that is to return.
+/// A call whose return is awaited.
 struct Awaited {
     function: Option<String>,
     entry: u64,
-    /// Where it returns to.
+    /// The return address.
     back: u64,
-    /// The stack pointer then.
+    /// The stack pointer after the return.
     stack: u64,
 }
 
 impl Awaited {
-    /// The call of a frame; `None` for an inlined one.
+    /// Returns the call of a frame; `None` for an inlined one.
     fn of(frames: &[Frame], index: usize) -> Option<Awaited> {
         let frame = frames.get(index)?;
         if frame.inlined || frame.is_tail_call {
@@ -85,14 +85,14 @@ impl Awaited {
         })
     }
 
-    /// What it has returned, if that is what the thread stopped for.
+    /// Reads the return value, if the thread stopped because the call returned.
     fn returned(&self, session: &LiveSession, stop: &Stop) -> Option<ReturnedReport> {
         if stop.reason != Reason::Step || stop.pc != self.back {
             return None;
         }
         let machine = session.live.machine(stop.tid).ok()?;
         let registers = &machine.registers.general;
-        // A handler may begin right behind the call. The unwinder and longjmp jump through one of these registers.
+        // A handler may begin right after the call. The unwinder and longjmp jump to it through one of these registers.
         let is_landing = [registers.rcx, registers.rdx].contains(&stop.pc);
         if registers.rsp != self.stack || is_landing {
             return None;

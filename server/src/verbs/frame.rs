@@ -1,4 +1,4 @@
-//! `frame`: looks at another frame, or says which one is looked at. `up` and `down` go by steps.
+//! `frame`: selects a frame, or describes the selected one. `up` and `down` move by a number of frames.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +7,19 @@ use crate::inspect::{self, FrameReport, View};
 use crate::protocol::{Code, Failure};
 use crate::session::MAX_FRAMES;
 
-/// The verb.
+/// The `frame` verb.
 pub struct Frame;
 
-/// Its arguments.
+/// The arguments of `frame`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FrameArgs {
-    /// From 0, the innermost; left out: stay.
+    /// The frame, counted from 0 for the innermost. Default: the selected one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
 }
 
-/// The frame that is looked at now.
+/// The selected frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FrameReply {
     /// The frame.
@@ -65,12 +65,12 @@ impl FrameReply {
     }
 }
 
-/// Looks at the frame that is chosen by the number of the one that is looked at and how many there are.
+/// Selects a frame. `choose` receives the selected frame's index and the number of frames, and returns the new index.
 pub(super) fn look_at(
     call: &Call<'_>,
     choose: impl FnOnce(usize, usize) -> Result<usize, Failure>,
 ) -> Result<FrameReply, Failure> {
-    // That there is no such frame is no mystery of the recording, which would be explained.
+    // A wrong frame number is the user's mistake. Keep it from `look`, which would blame a missing module.
     let chosen = call.look(MAX_FRAMES, |view| {
         Ok(match choose(view.frame, view.frames.len()) {
             Ok(index) => Ok((index, described(view, index)?)),
@@ -82,7 +82,7 @@ pub(super) fn look_at(
     Ok(reply)
 }
 
-/// Describes frame `index` as the one that is looked at.
+/// Describes frame `index` as the selected one.
 fn described(view: &View<'_>, index: usize) -> Result<FrameReply, Failure> {
     let Some(frame) = view.frames.get(index) else {
         let message = format!("there is no frame {index}");

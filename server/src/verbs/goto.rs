@@ -1,4 +1,4 @@
-//! `goto`: goes to a place in time. From a program under control it leads into the past; `goto live` leads back.
+//! `goto`: moves to a place in time. For a program under control, this enters the past; `goto live` returns.
 
 use recorder::live::Status;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, r#await, 
 use crate::protocol::Failure;
 use crate::session::{LiveSession, MotionReport, Session, StateWord};
 
-/// The verb.
+/// The `goto` verb.
 pub struct Goto;
 
-/// Its arguments.
+/// The arguments of `goto`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GotoArgs {
@@ -38,7 +38,7 @@ impl Verb for Goto {
     }
 }
 
-/// Looks at the program as it is now.
+/// Returns to the program's current state.
 fn now(call: &Call<'_>, session: &LiveSession) -> Result<MotionReport, Failure> {
     session.leave_past();
     match session.live.status() {

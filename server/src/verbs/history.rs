@@ -2,21 +2,45 @@
 
 use std::fmt::Write;
 
+use debuginfo::short_name;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Column, Command, Does, Form, Needs, Takes, Text, Verb, Word};
+use super::page::Page;
+use super::{
+    Call, Column, Command, Does, Form, Needs, Takes, Text, Verb, Word, locals, page, show,
+};
+use crate::inspect::Manner;
 use crate::past::Change;
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `history` verb.
 pub struct History;
 
-/// An expression.
+/// The arguments of `history`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryArgs {
-    /// What to look for, as `print` takes it.
+    /// The expression, as for `print`.
     pub expression: String,
+    /// At most so many changes, 0 for all. Default: all; a text shows the first page of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// How many changes to leave out at the start.
+    #[serde(default)]
+    pub skip: usize,
+    /// Show all changes, and their values whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
+}
+
+impl HistoryArgs {
+    fn page(&self) -> Page {
+        Page {
+            skip: self.skip,
+            limit: self.limit,
+            full: self.full,
+        }
+    }
 }
 
 /// All changes that the recording shows.
@@ -24,10 +48,16 @@ pub struct HistoryArgs {
 pub struct HistoryReply {
     /// The expression.
     pub expression: String,
-    /// In order.
+    /// The changes, in order.
     pub changes: Vec<Change>,
     /// At how many events the value is known.
     pub known_at: usize,
+    /// How many changes follow these.
+    #[serde(default, skip_serializing_if = "page::is_nothing")]
+    pub left_out: usize,
+    /// A command that tells, in a second run, which lines wrote where this recording does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 impl Verb for History {
@@ -41,7 +71,10 @@ impl Verb for History {
 
     fn run(call: &Call<'_>, args: HistoryArgs) -> Result<HistoryReply, Failure> {
         let past = call.recording()?;
-        past.history(&args.expression, &|| call.is_gone())
+        let manner = Manner::of_many(args.full);
+        past.history(&args.expression, manner, &|| call.is_gone(), |changes| {
+            args.page().cut(changes)
+        })
     }
 }
 
@@ -54,16 +87,20 @@ pub(super) const EXPRESSION: Word = Word::new(
 );
 
 impl Command for History {
-    const WORDS: &'static [Word] = &[EXPRESSION];
+    const WORDS: &'static [Word] = &[page::LIMIT, page::SKIP, locals::FULL, EXPRESSION];
 
-    fn text(reply: &HistoryReply, _: &Self::Args) -> Text {
+    fn text(reply: &HistoryReply, asked: &Self::Args) -> Text {
+        if reply.changes.is_empty() && asked.skip > 0 {
+            return Text::line("There are no more changes.");
+        }
         if reply.changes.is_empty() {
             return Text::line(format!(
                 "The recording shows no value of {}: it is known at no stop, at no copy of memory, at no capture, and at no entry of this function.",
                 reply.expression
             ));
         }
-        let rows = reply.changes.iter().map(|change| {
+        let (changes, more) = asked.page().shown(&reply.changes, reply.left_out);
+        let rows = changes.iter().map(|change| {
             vec![
                 change.seq.to_string(),
                 change.thread.to_string(),
@@ -77,16 +114,39 @@ impl Command for History {
             Column::text("Value"),
             Column::text("Place"),
         ];
-        Text::table(&columns, rows.collect())
+        let shortened = changes.iter().map(|change| change.shortened.then_some(""));
+        let table = Text::table(&columns, rows.collect())
+            .and(show::left_out(shortened))
+            .and(Text::lines(more));
+        match &reply.hint {
+            Some(command) => table.and(Text::line(in_a_second_run(command))),
+            None => table,
+        }
     }
 }
 
-/// Writes where the thread stood, if that is known.
-pub(super) fn place(change: &Change) -> String {
-    let mut text = change.function.clone().unwrap_or_default();
+/// Says which command tells more.
+pub(super) fn in_a_second_run(command: &str) -> String {
+    format!("A second run tells which line writes it: {command}")
+}
+
+/// Writes where the thread stood, if that is known, and what it had called to write.
+#[must_use]
+pub fn place(change: &Change) -> String {
+    let mut text = change
+        .function
+        .as_deref()
+        .map(short_name)
+        .unwrap_or_default();
     if let (Some(file), Some(line)) = (&change.file, change.line) {
         // Writing to a String cannot fail.
         _ = write!(text, " at {file}:{line}");
+    }
+    if let Some(via) = change.via.as_deref().map(short_name) {
+        _ = write!(text, ", by {via}");
+    }
+    if change.shared {
+        text += ", while other threads wrote there too";
     }
     text
 }

@@ -1,30 +1,50 @@
-//! `last_write`: between which events a value came to be what it is at a moment.
+//! `last_write`: the two events between which a value last changed before a moment.
 
 use serde::{Deserialize, Serialize};
 
-use super::history::{EXPRESSION, place};
-use super::{Call, Command, Does, HistoryArgs, Needs, Takes, Text, Verb, Word};
-use crate::inspect::Shown;
+use super::history::{EXPRESSION, in_a_second_run, place};
+use super::{Call, Command, Does, Needs, Takes, Text, Verb, Word, locals, show};
+use crate::inspect::{Manner, Shown};
 use crate::past::Change;
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `last_write` verb.
 pub struct LastWrite;
+
+/// The arguments of `last_write`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LastWriteArgs {
+    /// The expression, as for `print`.
+    pub expression: String,
+    /// Show the values whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
+}
 
 /// The last change before a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastWriteReply {
     /// The expression.
     pub expression: String,
-    /// The last event at which the value before was seen.
+    /// The last event that showed the previous value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Change>,
-    /// The first event at which the value after it was seen.
+    /// The first event that showed the current value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Change>,
-    /// How far it is known what the value is now.
+    /// The value now, as far as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Shown>,
+    /// A later write of the same value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Change>,
+    /// The value is that of the last write, as far as writes are logged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_logged: bool,
+    /// A command that tells, in a second run, which line wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 impl Verb for LastWrite {
@@ -33,21 +53,27 @@ impl Verb for LastWrite {
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
-    type Args = HistoryArgs;
+    type Args = LastWriteArgs;
     type Reply = LastWriteReply;
 
-    fn run(call: &Call<'_>, args: HistoryArgs) -> Result<LastWriteReply, Failure> {
+    fn run(call: &Call<'_>, args: LastWriteArgs) -> Result<LastWriteReply, Failure> {
         let past = call.recording()?;
-        past.last_write(&args.expression, &|| call.is_gone())
+        past.last_write(&args.expression, Manner::of_many(args.full), &|| {
+            call.is_gone()
+        })
     }
 }
 
 impl Command for LastWrite {
-    const WORDS: &'static [Word] = &[EXPRESSION];
+    const WORDS: &'static [Word] = &[locals::FULL, EXPRESSION];
 
     fn text(reply: &LastWriteReply, _: &Self::Args) -> Text {
         let name = &reply.expression;
         let since = match &reply.now {
+            Some(_) if reply.is_logged => Some(
+                "No later write to it is recorded; what the kernel writes for the program is not seen."
+                    .to_owned(),
+            ),
             Some(Shown {
                 stale_since: Some(event),
                 ..
@@ -60,6 +86,7 @@ impl Command for LastWrite {
             _ => None,
         };
         let said = match (&reply.before, &reply.after) {
+            (_, Some(after)) if after.is_write => wrote(name, after),
             (Some(before), Some(after)) => format!(
                 "{name} became {} between event {} and event {}.",
                 after.value,
@@ -78,12 +105,33 @@ impl Command for LastWrite {
             ),
             (_, None) => format!("The recording shows no value of {name} up to here."),
         };
+        let again = reply
+            .again
+            .as_ref()
+            .map(|again| format!("Event {} wrote the same value once more.", told(again)));
         let since = since.filter(|_| reply.after.is_some());
-        Text::lines([said].into_iter().chain(since))
+        let hint = reply.hint.as_deref().map(in_a_second_run);
+        let is_short = reply.after.as_ref().is_some_and(|after| after.shortened);
+        let text = Text::lines([said].into_iter().chain(again).chain(since).chain(hint));
+        text.and(show::left_out([is_short.then_some("")]))
     }
 }
 
-/// An event, and where the thread stood if that is known.
+/// Says which line wrote a value.
+fn wrote(name: &str, change: &Change) -> String {
+    let was = change.old.as_ref().map(|old| format!(", after {old}"));
+    let pc = change.pc.as_ref().map(|pc| format!(" (instruction {pc})"));
+    format!(
+        "{name} became {}{} at event {}{}, in thread {}.",
+        change.value,
+        was.unwrap_or_default(),
+        told(change),
+        pc.unwrap_or_default(),
+        change.thread
+    )
+}
+
+/// Describes an event, and where the thread was if that is known.
 fn told(change: &Change) -> String {
     let place = place(change);
     match place.is_empty() {

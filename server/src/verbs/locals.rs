@@ -1,26 +1,29 @@
-//! `locals`: the variables in scope in the frame that is looked at, parameters included, the innermost scope first.
+//! `locals`: the variables in scope in the selected frame, including parameters, innermost scope first.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
-use crate::inspect::{self, ValueFormat, VariableReport, View};
+use crate::inspect::{self, Manner, ValueFormat, VariableReport, View};
 use crate::protocol::{Code, Failure};
 
-/// The verb.
+/// The `locals` verb.
 pub struct Locals;
 
-/// Its arguments.
+/// The arguments of `locals`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LocalsArgs {
-    /// How values are written.
+    /// How to write the values.
     pub format: ValueFormat,
+    /// All of the values, however long they are.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
 /// Variables of a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariablesReply {
-    /// The frame, from 0.
+    /// The frame, counted from 0 for the innermost.
     pub frame: usize,
     /// Its function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +41,7 @@ impl Verb for Locals {
     type Reply = VariablesReply;
 
     fn run(call: &Call<'_>, args: LocalsArgs) -> Result<VariablesReply, Failure> {
-        call.look(1, |view| described(view, args.format))
+        call.look(1, |view| described(view, args.manner()))
     }
 }
 
@@ -59,8 +62,17 @@ pub(super) const FORMAT: Word = Word::new(
     "How numbers are written",
 );
 
+/// The option of verbs that show what may be long.
+pub(super) const FULL: Word = Word::flag("full", None, "Leave nothing out");
+
+impl LocalsArgs {
+    pub(super) fn manner(&self) -> Manner {
+        Manner::of_many(self.full).in_format(self.format)
+    }
+}
+
 impl Command for Locals {
-    const WORDS: &'static [Word] = &[FORMAT];
+    const WORDS: &'static [Word] = &[FORMAT, FULL];
 
     fn text(reply: &VariablesReply, _: &LocalsArgs) -> Text {
         reply.text()
@@ -71,14 +83,16 @@ impl VariablesReply {
     pub(super) fn text(&self) -> Text {
         match self.variables.is_empty() {
             true => Text::line("None are known here."),
-            false => show::variables(&self.variables),
+            false => show::variables(&self.variables).and(show::left_out(
+                self.variables.iter().map(VariableReport::left_out),
+            )),
         }
     }
 }
 
 /// Describes the variables of a view; where the file of its module is missing, that is said.
-pub(super) fn described(view: &View<'_>, format: ValueFormat) -> Result<VariablesReply, Failure> {
-    let variables = inspect::variables(view, format)?;
+pub(super) fn described(view: &View<'_>, manner: Manner) -> Result<VariablesReply, Failure> {
+    let variables = inspect::variables(view, manner)?;
     let absent = view.recorded.and_then(|recorded| recorded.absent_module());
     if let Some(why) = absent.filter(|_| variables.is_empty()) {
         return Err(Failure::new(Code::EvalFailed, "no variables are known here").hint(why));

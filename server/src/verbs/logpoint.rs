@@ -1,4 +1,4 @@
-//! `logpoint`: adds, lists, removes and switches logpoints: a hit becomes an event with a text, nothing stops.
+//! `logpoint`: adds, lists, removes and switches logpoints. A hit records an event with a text and stops nothing.
 
 use recorder::live::{Action, ProbeSpec};
 use serde::{Deserialize, Serialize};
@@ -12,24 +12,24 @@ use crate::inspect;
 use crate::location::Target;
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `logpoint` verb.
 pub struct Logpoint;
 
 /// A logpoint to add.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogpointAdd {
-    /// Where.
+    /// Its location.
     pub at: Target,
-    /// The text; `{EXPR}` stands for values.
+    /// The text; `{EXPR}` is replaced by a value.
     pub message: String,
-    /// Only if this is true.
+    /// Log only if this expression is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Only on the Nth hit; 0: on every one.
+    /// Log only on the Nth hit; 0: on every hit.
     #[serde(default)]
     pub hit_count: u64,
-    /// May wait for a module that is not loaded yet.
+    /// Allow the logpoint to wait for a module that is not loaded yet.
     #[serde(default)]
     pub pending: bool,
 }

@@ -1,4 +1,4 @@
-//! `memory`: bytes at an address or at the place of an expression; with `write`, puts bytes there first.
+//! `memory`: the bytes at an address or at the place of an expression. With `write`, writes bytes there first.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,16 +10,16 @@ use crate::location;
 use crate::protocol::{Code, Failure};
 use crate::session::{Session, of_recorder_text};
 
-/// The verb.
+/// The `memory` verb.
 pub struct Memory;
 
-/// Its arguments.
+/// The arguments of `memory`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryArgs {
-    /// An address, or an expression whose value is one: `&buffer`, `p`, `$rsp + 8`.
+    /// An address, or an expression with an address as its value: `&buffer`, `p`, `$rsp + 8`.
     pub at: String,
-    /// How many bytes; left out: 64, or as many as are written.
+    /// How many bytes to read. Default: 64, or the number of bytes written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<usize>,
     /// Bytes to write there, in hexadecimal.
@@ -27,18 +27,18 @@ pub struct MemoryArgs {
     pub write: Option<String>,
 }
 
-/// Its reply.
+/// The reply of `memory`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryReply {
-    /// What is there, after writing.
+    /// The bytes after writing.
     #[serde(flatten)]
     pub memory: MemoryReport,
-    /// What was there before writing, in hexadecimal.
+    /// The bytes before writing, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
 }
 
-/// How many bytes are read if nobody says.
+/// The default number of bytes.
 const COUNT: usize = 64;
 
 impl Verb for Memory {
@@ -105,7 +105,7 @@ impl Command for Memory {
         })
     }
 
-    /// Writes bytes as 16 to the line, with what of them is text.
+    /// Writes 16 bytes per line, followed by their printable characters.
     fn text(reply: &MemoryReply, _: &MemoryArgs) -> Text {
         let mut text = Text::default();
         let digits = reply.memory.address.trim_start_matches("0x");
@@ -173,7 +173,7 @@ fn write(call: &Call<'_>, args: &MemoryArgs, bytes: &[u8]) -> Result<MemoryReply
     })
 }
 
-/// Finds an address: written as such, or the value of an expression.
+/// Parses an address, or evaluates an expression to one.
 pub(super) fn address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
     match location::address(text.trim_start_matches('*')) {
         Ok(address) => Ok(address),

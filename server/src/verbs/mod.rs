@@ -1,8 +1,8 @@
-//! The verbs: each file is one, with its description, its arguments, its reply and what it does. The list below is all of
-//! them: a new verb is a file, and named there.
+//! The verbs. Each has its own file with its description, arguments, reply and implementation. The list below is
+//! complete: a new verb is a new file and an entry there.
 //!
-//! A verb that only looks does its looking through `inspect`; one that makes the program run waits through `stepping`;
-//! those about probes share `probes`.
+//! A verb that only reads uses `inspect`; one that runs the program waits through `stepping`; those about probes share
+//! `probes`.
 
 mod args;
 mod attach;
@@ -32,8 +32,10 @@ mod next;
 mod next_back;
 mod note;
 mod notes;
+mod object;
 mod open;
 mod output;
+mod page;
 mod pause;
 mod position;
 mod print;
@@ -65,11 +67,15 @@ mod up;
 mod verb;
 mod watch;
 mod r#where;
+mod why;
 mod write;
 
 use serde_json::Value;
 
 pub use call::{Asked, Call};
+pub use history::place as place_of_change;
+pub use page::PageArgs;
+pub(crate) use probes::checked_location;
 pub use probes::{Chosen, ProbeArgs, ProbeKind, ProbeReport, ProbesReply};
 pub use show::session as session_text;
 pub use stepping::{StepArgs, TimeoutArgs};
@@ -83,25 +89,25 @@ use crate::protocol::Failure;
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-/// Something that is done with a verb whose type is not known before its name is.
+/// An operation on a verb that is found by its name.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Runs the operation on verb `V`.
     fn visit<V: Verb>(self) -> Self::Output;
 }
 
-/// As [`Visitor`], for verbs that say their form on a command line.
+/// As [`Visitor`], for verbs that define their command line.
 pub trait CommandVisitor {
-    /// What comes of it.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Runs the operation on verb `V`.
     fn visit<V: Command>(self) -> Self::Output;
 }
 
-/// What can be said of a verb without its types.
+/// The description of a verb, without its types.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
     /// [`Verb::NAME`].
@@ -116,7 +122,7 @@ pub struct Description {
     pub does: Does,
     /// [`Verb::TAKES`].
     pub takes: Takes,
-    /// [`Command::WORDS`], if it says them.
+    /// [`Command::WORDS`], if the verb defines its command line.
     pub words: Option<&'static [Word]>,
 }
 
@@ -146,14 +152,14 @@ macro_rules! verbs {
             $(described::<$command>(Some(<$command as Command>::WORDS)),)*
         ];
 
-        /// Hands the verb of this name to a visitor; `None` if there is none.
+        /// Passes the verb of this name to a visitor; `None` if there is none.
         pub fn visit<T: Visitor>(name: &str, visitor: T) -> Option<T::Output> {
             $(if name == <$verb as Verb>::NAME { return Some(visitor.visit::<$verb>()); })*
             $(if name == <$command as Verb>::NAME { return Some(visitor.visit::<$command>()); })*
             None
         }
 
-        /// Hands the verb of this name to a visitor; `None` if there is none, or it does not say its form on a command line.
+        /// Passes the verb of this name to a visitor; `None` if there is none or it does not define its command line.
         pub fn visit_command<T: CommandVisitor>(name: &str, visitor: T) -> Option<T::Output> {
             $(if name == <$command as Verb>::NAME { return Some(visitor.visit::<$command>()); })*
             None
@@ -211,18 +217,20 @@ verbs! {
         close { Close, CloseReply }
         goto { Goto, GotoArgs }
         history { History, HistoryArgs, HistoryReply }
-        last_write { LastWrite, LastWriteReply }
+        last_write { LastWrite, LastWriteArgs, LastWriteReply }
         next_back { NextBack }
         notes { Notes, NotesReply, NoteLine }
+        object { Object, ObjectArgs }
         open { Open, OpenArgs }
         ptype { Ptype, PtypeArgs, PtypeReply }
         reverse_continue { ReverseContinue }
         reverse_finish { ReverseFinish }
         step_back { StepBack, CountArgs }
+        why { Why, WhyArgs }
     }
 }
 
-/// Serves a request that came as JSON.
+/// Serves a request in JSON.
 struct Served<'c, 'a> {
     call: &'c Call<'a>,
     args: Value,
@@ -235,7 +243,7 @@ impl Visitor for Served<'_, '_> {
         let args = match self.args {
             Value::Null => Value::Object(serde_json::Map::new()),
             Value::Object(fields) => Value::Object(fields),
-            // A list would be taken for the fields in their order.
+            // serde would accept a list as the fields in their order.
             _ => {
                 let message = format!("the arguments of {} are no object", V::NAME);
                 return Err(Failure::bad_request(message).hint("write {\"name\": value}"));
@@ -257,7 +265,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|verb| verb.name)
 }
 
-/// Returns the verb that is known by this name or alias, also with hyphens for underscores.
+/// Returns the verb with this name or alias. Hyphens are accepted for underscores.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Description> {
     let name = name.replace('-', "_");
@@ -268,7 +276,7 @@ pub fn find(name: &str) -> Option<&'static Description> {
 /// Serves a request.
 ///
 /// # Errors
-/// The verb's, and [`crate::protocol::Code::BadRequest`] where there is no such verb or its arguments are wrong.
+/// The verb fails, or [`crate::protocol::Code::BadRequest`] for an unknown verb or wrong arguments.
 pub fn serve(call: &Call<'_>, command: &str, args: Value) -> Result<Value, Failure> {
     let name = find(command).map_or(command, |verb| verb.name);
     visit(name, Served { call, args }).unwrap_or_else(|| Err(unknown(command)))

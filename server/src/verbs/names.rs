@@ -1,46 +1,46 @@
-//! `names`: what there is to be named, for the completion of words: functions, files, variables, notes.
+//! `names`: names for completion: functions, files, variables, notes.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Does, Needs, Verb};
-use crate::inspect::{self, ValueFormat};
+use crate::inspect::{self, Manner};
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `names` verb.
 pub struct Names;
 
-/// Its arguments.
+/// The arguments of `names`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamesArgs {
-    /// Of what.
+    /// The kind of names.
     pub of: NameKind,
 }
 
-/// What has names.
+/// A kind of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NameKind {
-    /// Functions that were recorded.
+    /// Recorded functions.
     Functions,
-    /// Source files of these, without their folders.
+    /// Source files of recorded functions, without their folders.
     Files,
-    /// Variables where one looks.
+    /// Variables in the selected frame.
     Locals,
-    /// Variables of the program.
+    /// Global variables of the program.
     Globals,
     /// Texts of notes.
     Notes,
 }
 
-/// Its reply.
+/// The reply of `names`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamesReply {
     /// The names.
     pub names: Vec<String>,
 }
 
-/// Global variables of a module that are named.
+/// Maximum number of global variables per module.
 const MAX_GLOBALS: usize = 20_000;
 
 impl Verb for Names {
@@ -61,7 +61,8 @@ impl Verb for Names {
 fn names(call: &Call<'_>, of: NameKind) -> Result<Vec<String>, Failure> {
     Ok(match of {
         NameKind::Locals => {
-            let variables = call.look(1, |view| inspect::variables(view, ValueFormat::Natural))?;
+            let variables =
+                call.look(1, |view| inspect::variables(view, Manner::of_many(false)))?;
             let names = variables.into_iter().map(|variable| variable.name);
             names.collect()
         }

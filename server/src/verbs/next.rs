@@ -1,5 +1,5 @@
-//! `next`: goes to another line of this function or, when it returns, of its caller; calls are stepped over. In a
-//! recording it goes to the next event of this thread, over calls.
+//! `next`: runs to another line of this function, or of its caller if the function returns. Calls are stepped over. In
+//! a recording, moves to the next event of this thread, over calls.
 
 use recorder::live::Motion;
 use replay::moves::Direction;
@@ -9,7 +9,7 @@ use crate::past::steps;
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
 
-/// The verb.
+/// The `next` verb.
 pub struct Next;
 
 impl Verb for Next {

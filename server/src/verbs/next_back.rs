@@ -1,4 +1,4 @@
-//! `next_back`: goes to the event of this thread before, over calls.
+//! `next_back`: moves to the previous event of this thread, over calls.
 
 use replay::moves::Direction;
 
@@ -6,7 +6,7 @@ use super::{Call, Command, CountArgs, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::MotionReport;
 
-/// The verb.
+/// The `next_back` verb.
 pub struct NextBack;
 
 impl Verb for NextBack {

@@ -1,5 +1,5 @@
-//! `note`: appends a text to the recording of a program, to be found again in its events; or keeps one at the recorded event
-//! that is looked at, to be found again with `goto @TEXT`.
+//! `note`: adds a note. For a program, the note becomes an event of its recording. In a recording, the note belongs to
+//! the current event. `goto @TEXT` finds it again.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,10 @@ use super::{Call, Command, Does, Form, Needs, NoteLine, Nothing, Text, Verb, Wor
 use crate::protocol::Failure;
 use crate::session::{Session, of_recorder};
 
-/// The verb.
+/// The `note` verb.
 pub struct Note;
 
-/// Its arguments.
+/// The arguments of `note`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoteArgs {
@@ -18,13 +18,13 @@ pub struct NoteArgs {
     pub text: String,
 }
 
-/// Its reply.
+/// The reply of `note`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum NoteReply {
-    /// It stands at a recorded event.
+    /// The note belongs to a recorded event.
     At(NoteLine),
-    /// It comes after everything recorded up to now.
+    /// The note comes after everything recorded so far.
     Now(Nothing),
 }
 

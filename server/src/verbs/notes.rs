@@ -1,11 +1,11 @@
-//! `notes`: all notes of the recording, to go to with `goto @TEXT`.
+//! `notes`: all notes of the recording, for `goto @TEXT`.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Column, Command, Does, Needs, Nothing, Text, Verb};
+use super::{Call, Column, Command, Does, Needs, PageArgs, Text, Verb, Word, page};
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `notes` verb.
 pub struct Notes;
 
 /// A note.
@@ -13,9 +13,9 @@ pub struct Notes;
 pub struct NoteLine {
     /// Its event.
     pub seq: u64,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// It was added after the program had ended.
+    /// The note was added after the program had ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub added: bool,
 }
@@ -23,8 +23,11 @@ pub struct NoteLine {
 /// All notes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotesReply {
-    /// In order.
+    /// The notes, in order.
     pub notes: Vec<NoteLine>,
+    /// How many there are behind these.
+    #[serde(default, skip_serializing_if = "page::is_nothing")]
+    pub left_out: usize,
 }
 
 impl Verb for Notes {
@@ -32,22 +35,30 @@ impl Verb for Notes {
     const DOC: &'static str = "Show all notes";
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Look;
-    type Args = Nothing;
+    type Args = PageArgs;
     type Reply = NotesReply;
 
-    fn run(call: &Call<'_>, _: Nothing) -> Result<NotesReply, Failure> {
-        call.recording()?.notes()
+    fn run(call: &Call<'_>, args: PageArgs) -> Result<NotesReply, Failure> {
+        let mut reply = call.recording()?.notes()?;
+        reply.left_out = args.page().cut(&mut reply.notes);
+        Ok(reply)
     }
 }
 
 impl Command for Notes {
-    fn text(reply: &NotesReply, _: &Self::Args) -> Text {
+    const WORDS: &'static [Word] = &page::WORDS;
+
+    fn text(reply: &NotesReply, asked: &Self::Args) -> Text {
+        if reply.notes.is_empty() && asked.skip > 0 {
+            return Text::line("There are no more notes.");
+        }
         if reply.notes.is_empty() {
             return Text::line("The recording has no notes.");
         }
-        let rows = reply.notes.iter();
+        let (notes, more) = asked.page().shown(&reply.notes, reply.left_out);
+        let rows = notes.iter();
         let rows = rows.map(|note| vec![note.seq.to_string(), note.text.clone()]);
         let columns = [Column::number("Event"), Column::text("Note")];
-        Text::table(&columns, rows.collect())
+        Text::table(&columns, rows.collect()).and(Text::lines(more))
     }
 }

@@ -1,4 +1,4 @@
-//! `open`: makes a recording a session: the verbs that look and those that go through time are about it.
+//! `open`: opens a recording as a session, for the verbs that examine it and move through time.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use crate::past::{Past, of_store};
 use crate::protocol::Failure;
 use crate::session::SessionReport;
 
-/// The verb.
+/// The `open` verb.
 pub struct Open;
 
-/// Its arguments.
+/// The arguments of `open`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenArgs {

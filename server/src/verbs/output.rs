@@ -1,5 +1,5 @@
-//! `output`: what the program printed. Returns and forgets it; the tail and following forget nothing. Of a recording, the
-//! lines up to the moment that is looked at.
+//! `output`: what the program printed. Fetched output is discarded, except with `tail` and `follow`. For a recording,
+//! returns the lines up to the current moment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,63 +13,63 @@ use crate::past::OutputLines;
 use crate::protocol::{Code, Failure};
 use crate::session::{LiveSession, Origin, Session};
 
-/// The verb.
+/// The `output` verb.
 pub struct Output;
 
-/// Its arguments: nothing, or one of these.
+/// The arguments of `output`: at most one of `tail`, `follow` and `clear`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutputArgs {
-    /// Only the last so many lines.
+    /// Return only this many lines from the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail: Option<usize>,
-    /// Wait for something from this piece on; ask again with `next` of the reply.
+    /// Wait for output from this piece on. The next request passes the reply's `next`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub follow: Option<u64>,
-    /// With `follow`: do not wait for it.
+    /// With `follow`: do not wait.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_once: bool,
-    /// Forget everything.
+    /// Discard all output.
     pub clear: bool,
 }
 
-/// Its reply.
+/// The reply of `output`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OutputReply {
-    /// Of a program under control.
+    /// The output of a program under control.
     Pieces(OutputPieces),
-    /// Of a recording.
+    /// The output in a recording.
     Lines(OutputLines),
 }
 
-/// What a program under control has printed.
+/// The output of a program under control.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputPieces {
-    /// What was printed, in order.
+    /// The pieces, in order.
     pub pieces: Vec<OutputPiece>,
     /// The number of the next piece, for `follow`.
     pub next: u64,
-    /// How many pieces are missing before the first: the buffer was full.
+    /// How many pieces before the first are missing because the buffer was full.
     pub dropped: u64,
     /// How many pieces were cleared.
     pub cleared: u64,
-    /// Nothing will come any more.
+    /// No more output will follow.
     pub ended: bool,
 }
 
-/// What was printed at once.
+/// A piece of output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputPiece {
-    /// Where to.
+    /// Its stream.
     pub stream: Stream,
-    /// Text where it is UTF-8, else bytes.
+    /// The output: text if UTF-8, else bytes.
     pub text: OsText,
 }
 
-/// A follower is answered after so long even if there is nothing, and asks again.
+/// A follower is answered after this time even without output, and asks again.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long it may take until what an ended program printed last has come through the pipe.
+/// How long to wait for the last output of a program that has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Verb for Output {
@@ -102,7 +102,7 @@ fn live(
     }
     let output = &session.output;
     if session.has_ended() {
-        // What it printed last may still be in the pipe.
+        // The last output may still be in the pipe.
         output.wait_for_end(LAST_WORDS);
     }
     let mut cleared = 0;

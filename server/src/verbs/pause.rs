@@ -6,10 +6,10 @@ use super::{Call, Command, Does, Needs, Nothing, Text, Verb, stepping};
 use crate::protocol::Failure;
 use crate::session::{MotionReport, of_recorder};
 
-/// The verb.
+/// The `pause` verb.
 pub struct Pause;
 
-/// Stopping threads is a matter of milliseconds, unless the kernel holds one of them.
+/// Stopping threads takes milliseconds, unless the kernel holds one of them.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Verb for Pause {

@@ -1,4 +1,4 @@
-//! `position`: which moment is looked at, for what stands before a line of a prompt.
+//! `position`: the current position, which a prompt shows before its input.
 
 use std::path::PathBuf;
 
@@ -9,24 +9,24 @@ use crate::past::Past;
 use crate::protocol::Failure;
 use crate::session::{LiveSession, Session, StateWord};
 
-/// The verb.
+/// The `position` verb.
 pub struct Position;
 
-/// Its reply.
+/// The reply of `position`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PositionReply {
     /// The session.
     pub session: u32,
     /// The recording's folder.
     pub recording: PathBuf,
-    /// Which moment it is.
+    /// The kind of the current moment.
     pub when: When,
-    /// What the program does, if there is one.
+    /// The program's state, if there is a program.
     pub status: StateWord,
-    /// The event: of a program that stands still, that of its stop.
+    /// The current event; for a stopped program, the event of its stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// The thread that is looked at.
+    /// The selected thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<u32>,
     /// Its function.
@@ -34,11 +34,11 @@ pub struct PositionReply {
     pub function: Option<String>,
 }
 
-/// Which moment is looked at.
+/// The kind of a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// The program as it is now.
+    /// The program's current state.
     Now,
     /// An event of the program's past.
     Past,

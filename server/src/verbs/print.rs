@@ -1,27 +1,31 @@
-//! `print`: the value of an expression, without side effects: of the frame that is looked at, or of the globals while the
-//! program runs.
+//! `print`: the value of an expression, without side effects. Names are those of the selected frame, or only globals
+//! while the program runs.
 
+use debuginfo::short_name;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, locals};
-use crate::inspect::{self, ValueFormat, ValueReport, View};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, locals, show};
+use crate::inspect::{self, Manner, ValueFormat, ValueReport, View};
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `print` verb.
 pub struct Print;
 
-/// Its arguments.
+/// The arguments of `print`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrintArgs {
     /// The expression.
     pub expression: String,
-    /// How it is written.
+    /// How to write its value.
     #[serde(default)]
     pub format: ValueFormat,
-    /// The text says the type too; the reply does in any case.
+    /// Include the type in the text; the reply has it in any case.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_type: bool,
+    /// All of the values, however long they are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
 impl Verb for Print {
@@ -43,6 +47,7 @@ impl Verb for Print {
 impl Command for Print {
     const WORDS: &'static [Word] = &[
         locals::FORMAT,
+        locals::FULL,
         Word::flag("with_type", None, "Show the type too").named("type"),
         Word::new(
             "expression",
@@ -57,18 +62,27 @@ impl Command for Print {
     }
 }
 
-/// Writes a value, with its type if that is asked for.
+impl PrintArgs {
+    fn manner(&self) -> Manner {
+        Manner::of_one(self.full).in_format(self.format)
+    }
+}
+
+/// Writes a value, with its type if `with_type`.
 pub(super) fn text(reply: &ValueReport, with_type: bool) -> Text {
     let value = format!("{} = {}", reply.expression, reply.shown.text());
     let value = match with_type {
-        true => format!("({}) {value}", reply.type_name),
+        true => format!("({}) {value}", short_name(&reply.type_name)),
         false => value,
     };
+    let left_out = reply.shown.left_out.as_deref();
+    // To ask for the same again shows no more.
+    let left_out = left_out.map(|inner| if inner == reply.expression { "" } else { inner });
     let note = reply.note.as_ref().map(|note| format!("({note})"));
-    Text::lines([value].into_iter().chain(note))
+    Text::lines([value].into_iter().chain(note)).and(show::left_out([left_out]))
 }
 
-/// Names the cast that `--type TYPE EXPRESSION` may have been meant for.
+/// Adds a hint: the user may have meant `--type TYPE EXPRESSION` as a cast.
 fn with_cast(failure: Failure, args: &PrintArgs) -> Failure {
     match args.expression.rsplit_once(' ') {
         Some((ty, expression)) if args.with_type && failure.hint.is_none() => failure.hint(format!(
@@ -78,11 +92,11 @@ fn with_cast(failure: Failure, args: &PrintArgs) -> Failure {
     }
 }
 
-/// What is said of a value in a call that has returned: assignments to its parameters are not known.
+/// The remark on a value in a call that has returned: assignments to its parameters are not known.
 const OF_LEFT: &str = "in the call that has returned; its parameters have what was passed";
 
-/// The value of an expression. Where a recorded thread has just returned, what means nothing in the frame that it returned to is
-/// read as the call that it returned from.
+/// Returns the value of an expression. If a recorded thread has just returned, an expression without meaning in the
+/// caller's frame is evaluated in the call that has returned.
 fn printed(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> {
     let found = evaluated(view, args);
     let Some(recorded) = view.recorded else {
@@ -104,7 +118,7 @@ fn printed(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> {
 }
 
 fn evaluated(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> {
-    let mut found = inspect::evaluate(view, &args.expression, args.format, None)?;
+    let mut found = inspect::evaluate(view, &args.expression, args.manner(), None)?;
     let is_doubtful = found.shown.stale_since.is_some() && view.machine.is_of_unknown_block();
     found.note = is_doubtful.then(|| replay::UNKNOWN_BLOCK.to_owned());
     Ok(found)

@@ -1,14 +1,14 @@
-//! How probes read, in a program and in a recording.
+//! Probes as text, for programs and recordings.
 
 use super::{Column, ProbeArgs, ProbeKind, ProbeReport, Text, show};
 use crate::past::{Break, WatchLine};
 use crate::quantity::count;
 use crate::session::PlaceReport;
 
-/// Places of one probe that are named.
+/// How many places of a probe are listed.
 const MAX_PLACES: usize = 10;
 
-/// Writes what was done with probes of a program.
+/// Reports what was done with probes of a program.
 pub(super) fn of_program<A>(probes: &[ProbeReport], asked: &ProbeArgs<A>) -> Text {
     match asked {
         ProbeArgs::List => listed(probes),
@@ -27,7 +27,7 @@ fn name(probe: &ProbeReport) -> String {
     format!("{kind} {}", probe.id)
 }
 
-/// Writes one probe: `Breakpoint 1: parse at parse.c:42`, and what is to be known of it.
+/// Writes a probe, `Breakpoint 1: parse at parse.c:42`, and remarks on it.
 fn set(probe: &ProbeReport) -> Vec<String> {
     let several = probe.places.len() > 1;
     let mut first = match probe.places.as_slice() {
@@ -82,7 +82,7 @@ fn listed(probes: &[ProbeReport]) -> Text {
         };
         let place = match probe.places.as_slice() {
             [place] => show::place(place),
-            // What is watched lies where it lies, not in code.
+            // A watchpoint is in memory, not in code.
             _ if probe.kind == ProbeKind::Watchpoint => String::new(),
             places => format!("{} places", places.len()),
         };
@@ -107,7 +107,7 @@ fn listed(probes: &[ProbeReport]) -> Text {
     table.and(Text::lines(probes.iter().flat_map(notes)))
 }
 
-/// Says what is wrong with a probe, and why its hits take longer than they might, if they do.
+/// Says what is wrong with a probe, and why its hits are slower than possible, if they are.
 fn notes(probe: &ProbeReport) -> impl Iterator<Item = String> {
     let id = probe.id;
     let message = probe.message.as_ref();
@@ -122,7 +122,7 @@ fn notes(probe: &ProbeReport) -> impl Iterator<Item = String> {
     message.into_iter().chain(probe.places.iter().find_map(why))
 }
 
-/// Writes what was done with breakpoints of a recording, which may be the past of a program.
+/// Reports what was done with breakpoints of a recording, which may be the past of a program.
 pub(super) fn breaks<A>(breaks: &[Break], of_a_program: bool, asked: &ProbeArgs<A>) -> Text {
     match asked {
         ProbeArgs::List if breaks.is_empty() => {
@@ -159,7 +159,7 @@ pub(super) fn breaks<A>(breaks: &[Break], of_a_program: bool, asked: &ProbeArgs<
     }
 }
 
-/// Writes what was done with watches of a recording.
+/// Reports what was done with watches of a recording.
 pub(super) fn watches<A>(watches: &[WatchLine], asked: &ProbeArgs<A>) -> Text {
     match (asked, watches.is_empty()) {
         (ProbeArgs::Remove(_), true) => Text::line("Nothing was watched."),
@@ -189,7 +189,6 @@ pub(super) fn watches<A>(watches: &[WatchLine], asked: &ProbeArgs<A>) -> Text {
     }
 }
 
-/// Says what is watched from now on.
 pub(super) fn watched(line: &WatchLine) -> Text {
     Text::line(format!(
         "Watch {}: {} ({})",

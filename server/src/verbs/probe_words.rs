@@ -1,4 +1,5 @@
-//! The words of `break`, `logpoint`, `watch` and `catch`: the first may be `add`, `list`, `remove`, `enable` or `disable`.
+//! The command lines of `break`, `logpoint`, `watch` and `catch`. The first word may be `add`, `list`, `remove`,
+//! `enable` or `disable`.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -6,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{Chosen, Form, ProbeArgs, Word};
 use crate::protocol::Failure;
 
-/// Words as fields.
+/// The words of a command line as fields.
 pub(super) type Written = Map<String, Value>;
 
 pub(super) const CONDITION: Word = Word::new(
@@ -39,14 +40,14 @@ pub(super) const ALL_THREADS: Word = Word::flag(
 )
 .named("all-threads");
 
-/// What is to be done.
+/// The requested action.
 #[derive(Debug, PartialEq, Eq)]
 enum Task<'a> {
     Add(&'a [String]),
     Other(&'a str, Vec<u32>),
 }
 
-/// Reads what is to be done with probes; `add` turns its words into fields of what adding one takes.
+/// Parses the action. For `add`, the words become fields of the arguments.
 pub(super) fn read<A: DeserializeOwned>(
     mut written: Written,
     add: impl FnOnce(&[String], &mut Written) -> Result<(), Failure>,
@@ -68,10 +69,10 @@ pub(super) fn read<A: DeserializeOwned>(
     })
 }
 
-/// Reads the words: `add LOCATION`, `list`, `remove 1 2`, or a location at once.
+/// Parses the words: `add LOCATION`, `list`, `remove 1 2`, or just a location.
 fn task(words: &[String], has_more: bool, has_all: bool) -> Result<Task<'_>, Failure> {
     match words.split_first() {
-        // Alone it is no task: a function may be called so.
+        // `add` alone may be a function's name.
         Some((first, rest)) if first == "add" && (has_more || !rest.is_empty()) => {
             Ok(Task::Add(rest))
         }
@@ -95,7 +96,7 @@ fn task(words: &[String], has_more: bool, has_all: bool) -> Result<Task<'_>, Fai
     }
 }
 
-/// Takes the locations, from the words or `--function`: the first, and the others.
+/// Moves the locations to their fields, the first and the others. They come from the words or `--function`.
 pub(super) fn locations(words: &[String], written: &mut Written) -> Result<(), Failure> {
     match words {
         [first, others @ ..] if !others.is_empty() => {
@@ -106,7 +107,7 @@ pub(super) fn locations(words: &[String], written: &mut Written) -> Result<(), F
     }
 }
 
-/// Takes the one location, from the words or `--function`.
+/// Moves the only location to its field. It comes from the words or `--function`.
 pub(super) fn location(words: &[String], written: &mut Written) -> Result<(), Failure> {
     let at = match (words, written.remove("function")) {
         ([at], None) => json!(at),

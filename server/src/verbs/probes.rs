@@ -1,4 +1,4 @@
-//! What `break`, `logpoint`, `watch` and `catch` have in common: their probes are listed, removed and switched alike.
+//! The common part of `break`, `logpoint`, `watch` and `catch`: listing, removing and switching probes.
 
 use debuginfo::LineError;
 use recorder::live::{
@@ -12,33 +12,33 @@ use crate::location::{LineTarget, ParsedLocation, Target};
 use crate::protocol::{Code, Details, Failure};
 use crate::session::{LiveSession, PlaceReport, hex, of_recorder};
 
-/// What a verb about probes is asked for; `A` is what adding one takes.
+/// Arguments of a verb about probes; `A` holds those of adding one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum ProbeArgs<A> {
-    /// Adds one.
+    /// Adds a probe.
     Add(A),
-    /// Lists all of this kind.
+    /// Lists all probes of this kind.
     List,
-    /// Removes some.
+    /// Removes probes.
     Remove(Chosen),
-    /// Switches some on.
+    /// Switches probes on.
     Enable(Chosen),
-    /// Switches some off.
+    /// Switches probes off.
     Disable(Chosen),
 }
 
-/// Which probes.
+/// A choice of probes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Chosen {
-    /// By number.
+    /// The probes with these numbers.
     pub ids: Vec<ProbeId>,
-    /// All of this kind.
+    /// All probes of this kind.
     pub all: bool,
 }
 
-/// Kinds of probes, by the verbs that make them.
+/// Kinds of probes, named after the verbs that make them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeKind {
@@ -59,34 +59,34 @@ pub struct ProbeReport {
     pub id: ProbeId,
     /// Its kind.
     pub kind: ProbeKind,
-    /// Where, as people write it.
+    /// Its location, as a user would write it.
     pub location: String,
-    /// It is in place.
+    /// The probe is in place.
     pub verified: bool,
-    /// It is switched on.
+    /// The probe is switched on.
     pub enabled: bool,
     /// [`Code::ModuleNotLoaded`] while no loaded module has such a place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// Its places.
     pub places: Vec<PlaceReport>,
-    /// Only if this is true.
+    /// The probe counts only if this expression is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Only on the Nth hit; 0: on every one.
+    /// The probe acts only on the Nth hit; 0: on every hit.
     pub hit_count: u64,
     /// The text of a logpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
-    /// It stops all threads.
+    /// A hit stops all threads.
     pub all_threads: bool,
-    /// It stops once and is removed.
+    /// The probe stops once and is then removed.
     pub once: bool,
-    /// How often it was hit with its condition true.
+    /// How often the probe was hit with its condition true.
     pub hits: u64,
-    /// It existed before; its condition was replaced.
+    /// The probe existed before; its condition was replaced.
     pub existed: bool,
-    /// Something to know.
+    /// A remark on the probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -94,11 +94,11 @@ pub struct ProbeReport {
 /// The probes that were added, listed, changed or removed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbesReply {
-    /// By number.
+    /// The probes, by number.
     pub probes: Vec<ProbeReport>,
 }
 
-/// Does what is asked; `add` makes the specifications of new probes.
+/// Performs the action; `add` makes the specifications of new probes.
 pub(super) fn run<A>(
     call: &Call<'_>,
     args: ProbeArgs<A>,
@@ -127,7 +127,7 @@ pub(super) fn run<A>(
     })
 }
 
-/// Removes what is chosen from a recording: each number, or everything.
+/// Calls `remove` for each chosen number of a recording, or once with `None` for all.
 pub(super) fn each_id<T>(
     chosen: &Chosen,
     mut remove: impl FnMut(Option<u32>) -> Result<Vec<T>, Failure>,
@@ -153,7 +153,7 @@ fn insert_all(session: &LiveSession, specs: Vec<ProbeSpec>) -> Result<Vec<ProbeV
             Ok(view) => added.push(view),
             Err(error) => {
                 for view in added.iter().filter(|view| !view.existed) {
-                    // One that is gone already need not be removed.
+                    // A probe that is gone already need not be removed.
                     let _ = session.live.remove_probe(view.id);
                 }
                 return Err(of_recorder(&error));
@@ -206,10 +206,10 @@ fn no_such(id: ProbeId, kind: ProbeKind, known: &[ProbeView]) -> Failure {
     )
 }
 
-/// Finds where a probe is to be; with `pending`, in a module that is loaded later if no loaded one has such a place.
+/// Resolves the location of a probe. With `pending`, a place that no loaded module has may be in a module loaded later.
 ///
 /// # Errors
-/// Codes [`Code::InvalidFile`], [`Code::InvalidLine`], [`Code::InvalidColumn`], [`Code::InvalidFunction`],
+/// [`Code::InvalidFile`], [`Code::InvalidLine`], [`Code::InvalidColumn`], [`Code::InvalidFunction`],
 /// [`Code::InvalidAddress`].
 pub(super) fn located(
     session: &LiveSession,
@@ -237,13 +237,44 @@ pub(super) fn located(
         }
         ParsedLocation::Address(address) => match space.at(address) {
             Some(_) => Ok(Location::Address(address)),
-            None => Err(Failure::new(
-                Code::InvalidAddress,
-                format!("no module has code at {address:#x}"),
-            )
-            .hint("see where functions are: hindsight disassemble")),
+            None => Err(no_code(address)),
         },
     }
+}
+
+/// Refuses a location that no loaded module has.
+///
+/// # Errors
+/// As for [`located`].
+pub(crate) fn checked_location(
+    space: &debuginfo::AddressSpace,
+    location: &Location,
+) -> Result<(), Failure> {
+    match location {
+        Location::Function(name) => match space.function_places(name).is_empty() {
+            true => Err(no_function(space, name)),
+            false => Ok(()),
+        },
+        Location::Line { file, line, column } => {
+            let target = LineTarget {
+                file: file.clone(),
+                line: *line,
+                column: *column,
+            };
+            line_location(space, target, false).map(drop)
+        }
+        Location::Address(address) => match space.at(*address) {
+            Some(_) => Ok(()),
+            None => Err(no_code(*address)),
+        },
+        _ => Ok(()),
+    }
+}
+
+fn no_code(address: u64) -> Failure {
+    let message = format!("no module has code at {address:#x}");
+    Failure::new(Code::InvalidAddress, message)
+        .hint("see where functions are: hindsight disassemble")
 }
 
 fn no_function(space: &debuginfo::AddressSpace, name: &str) -> Failure {
@@ -292,7 +323,7 @@ fn line_location(
     Ok(Location::Line { file, line, column })
 }
 
-/// The file that a bare line number means: that of the frame that is looked at.
+/// The file of a bare line number: that of the selected frame.
 pub(super) fn current_file(session: &LiveSession) -> Result<String, Failure> {
     let moment = session.moment()?;
     let view = moment.view();
@@ -307,7 +338,7 @@ impl ProbeKind {
     pub(super) fn of(spec: &ProbeSpec) -> ProbeKind {
         match (&spec.location, &spec.action) {
             (_, Action::Log(_)) => ProbeKind::Logpoint,
-            (Location::Memory { .. }, _) => ProbeKind::Watchpoint,
+            (Location::Memory { .. } | Location::Logged(_), _) => ProbeKind::Watchpoint,
             (Location::Throw { .. } | Location::Panic | Location::Signal(_), _) => {
                 ProbeKind::Catchpoint
             }
@@ -315,7 +346,7 @@ impl ProbeKind {
         }
     }
 
-    /// Returns the kind as people call it.
+    /// Returns the name of the kind.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -333,6 +364,7 @@ impl ProbeReport {
         let (all_threads, once, template) = match &spec.action {
             Action::Break { all_threads, once } => (*all_threads, *once, None),
             Action::Log(message) => (false, false, Some(message.source().to_owned())),
+            Action::LogWrites => (false, false, None),
         };
         ProbeReport {
             id: view.id,
@@ -354,7 +386,7 @@ impl ProbeReport {
     }
 }
 
-/// What is to be known of a probe.
+/// Returns the remark on a probe.
 fn told(view: &ProbeView) -> Option<String> {
     let failed = view.failed.as_ref().map(|failed| failed.words());
     let told: Vec<String> = view.message.iter().cloned().chain(failed).collect();
@@ -373,6 +405,7 @@ fn place(place: &recorder::live::ProbePlace) -> PlaceReport {
     PlaceReport {
         address: hex(place.address),
         function: place.function.clone(),
+        short_name: None,
         file: place.file.clone(),
         line: place.line,
         column: place.column.filter(|column| *column > 0),
@@ -382,7 +415,7 @@ fn place(place: &recorder::live::ProbePlace) -> PlaceReport {
     }
 }
 
-/// Writes a location as people do.
+/// Writes a location as a user would.
 fn written(location: &Location) -> String {
     match location {
         Location::Memory { access, len, .. } => {
@@ -393,6 +426,7 @@ fn written(location: &Location) -> String {
             };
             format!("{location} ({access}, {len} bytes)")
         }
+        Location::Logged(_) => format!("{location} (its writes are logged)"),
         Location::Signal(Some(signal)) => signal_name(*signal),
         other => other.to_string(),
     }

@@ -1,4 +1,4 @@
-//! `ptype`: the type of an expression, or a type that is named, with its members.
+//! `ptype`: the type of an expression, or a named type, with its members.
 
 use debuginfo::types::{Language, Member, Role, Type, TypeKind};
 use serde::{Deserialize, Serialize};
@@ -7,31 +7,31 @@ use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
 use crate::inspect;
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `ptype` verb.
 pub struct Ptype;
 
-/// Its arguments.
+/// The arguments of `ptype`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PtypeArgs {
-    /// An expression, as `print` takes it, or the name of a type, as a cast takes it.
+    /// An expression, as for `print`, or the name of a type, as in a cast.
     pub of: String,
 }
 
-/// Its reply.
+/// The reply of `ptype`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PtypeReply {
     /// The type's name.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// How many bytes it has, if that is known.
+    /// Its size in bytes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// Its declaration, line by line.
     pub lines: Vec<String>,
 }
 
-/// No pointers to pointers and arrays of arrays are deeper.
+/// The maximum depth of pointers and arrays to follow.
 const MAX_STEPS: usize = 32;
 
 impl Verb for Ptype {
@@ -70,12 +70,12 @@ impl Command for Ptype {
     }
 }
 
-/// Writes a type without the names that stand for others, with what is inside the structure that it is made of.
+/// Writes a type without aliases, with the contents of the structure in it.
 fn declaration(ty: &Type) -> Vec<String> {
     let ty = ty.strip();
     let inner = innermost(&ty);
     let (name, whole) = (inner.name(), ty.name());
-    // What is around the structure: signs of pointers and arrays, in C behind its name, in Rust before.
+    // Pointer and array signs around the structure: after its name in C, before it in Rust.
     let (before, behind) = whole.split_once(&name).unwrap_or((&whole, ""));
     let Some(inside) = inside(&inner) else {
         return vec![whole];
@@ -86,7 +86,7 @@ fn declaration(ty: &Type) -> Vec<String> {
     lines
 }
 
-/// Follows pointers and arrays to what they are made of.
+/// Follows pointers and arrays to the innermost type.
 fn innermost(ty: &Type) -> Type {
     let mut ty = ty.clone();
     for _ in 0..MAX_STEPS {
@@ -114,7 +114,7 @@ fn heading(ty: &Type) -> String {
         _ if ty.language() == Language::Rust && ty.variants().is_some() => "enum ",
         _ => "struct ",
     };
-    // C writes the word as a part of the name.
+    // In C the word is part of the name.
     let word = if name.starts_with(word) { "" } else { word };
     match bases.is_empty() {
         true => format!("{word}{name} {{"),
@@ -122,7 +122,7 @@ fn heading(ty: &Type) -> String {
     }
 }
 
-/// Writes what is inside a structure or enumeration; `None` of other types, and of one that is only declared.
+/// Writes the contents of a structure or enumeration; `None` for other types and for a type that is only declared.
 fn inside(ty: &Type) -> Option<Vec<String>> {
     match ty.kind() {
         TypeKind::Enum => {
@@ -167,7 +167,7 @@ fn member(member: &Member, language: Language) -> String {
     format!("{word}{declared}{};", bits.unwrap_or_default())
 }
 
-/// Writes the declaration of a name: that of an array or of a pointer to a function stands inside the type.
+/// Writes a declaration. The name of an array or of a pointer to a function goes inside the type.
 fn declared(ty: &str, name: &str) -> String {
     let at = ty.find("(*").map(|at| at + 2).or_else(|| ty.find(" ["));
     let (before, behind) = ty.split_at(at.unwrap_or(ty.len()));

@@ -1,4 +1,4 @@
-//! `registers`: what the frame that is looked at finds in them.
+//! `registers`: the registers as the selected frame sees them.
 
 use debuginfo::Machine;
 use serde::{Deserialize, Serialize};
@@ -7,23 +7,23 @@ use super::{Call, Column, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::inspect::{self, RegisterValue, View};
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `registers` verb.
 pub struct Registers;
 
-/// Its arguments.
+/// The arguments of `registers`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RegistersArgs {
-    /// Which; none: the general ones.
+    /// The registers to show. Default: the general ones.
     pub names: Vec<String>,
-    /// The vectors too.
+    /// Show the vectors too.
     pub vectors: bool,
 }
 
-/// Its reply.
+/// The reply of `registers`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegistersReply {
-    /// The frame, from 0.
+    /// The frame, counted from 0 for the innermost.
     pub frame: usize,
     /// The registers.
     pub registers: Vec<RegisterReport>,
@@ -50,7 +50,7 @@ impl Verb for Registers {
 
     fn run(call: &Call<'_>, args: RegistersArgs) -> Result<RegistersReply, Failure> {
         call.look(1, |view| match view.recorded {
-            // All that is known of the thread, whether or not a frame is.
+            // Shows all that is known of the thread, even if no frame is known.
             Some(_) if view.frame == 0 => described(view, view.machine, &args),
             _ => described(view, &view.frame_machine()?, &args),
         })
@@ -97,7 +97,7 @@ impl Command for Registers {
     }
 }
 
-/// Describes registers; `machine` has those of the frame that is looked at.
+/// Describes registers; `machine` has those of the selected frame.
 fn described(
     view: &View<'_>,
     machine: &dyn Machine,

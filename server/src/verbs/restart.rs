@@ -1,5 +1,5 @@
-//! `restart`: ends the program if it still runs and starts it again: same arguments, folder and environment, a recording of
-//! its own, the probes and displayed expressions of before, and the number of before.
+//! `restart`: ends the program if it still runs, and starts it again with the same arguments, folder and environment.
+//! The session keeps its number, probes and displayed expressions, and gets a new recording.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
 use crate::session::{LiveSession, Origin, SessionReport, of_recorder};
 
-/// The verb.
+/// The `restart` verb.
 pub struct Restart;
 
 /// How long the kernel may take to bring a new program to its entry point.
@@ -34,7 +34,7 @@ impl Verb for Restart {
             let message = "the program was attached to: how it was started is not known";
             return Err(Failure::bad_request(message).hint("start it: hindsight start PROGRAM"));
         };
-        // The name that was chosen is taken by the recording of before.
+        // The old recording uses the chosen name.
         launch.recording.output = None;
         let probes = old.live.probes();
         let displays = old.live.displays();
@@ -83,7 +83,7 @@ impl Command for Restart {
     }
 }
 
-/// Tells whether one of the probes may stop the program.
+/// Says whether one of the probes may stop the program.
 fn stops_somewhere(probes: &[ProbeView]) -> bool {
     let stops = |probe: &ProbeView| {
         probe.state != ProbeState::Disabled && matches!(probe.spec.action, Action::Break { .. })
@@ -91,7 +91,7 @@ fn stops_somewhere(probes: &[ProbeView]) -> bool {
     probes.iter().any(stops)
 }
 
-/// Sets a probe of the last run in this one.
+/// Sets a probe of the old run in the new one.
 fn set_again(old: &LiveSession, session: &LiveSession, probe: &ProbeView) -> Result<(), Failure> {
     let mut spec = probe.spec.clone();
     let mut ty = None;
@@ -119,7 +119,7 @@ fn set_again(old: &LiveSession, session: &LiveSession, probe: &ProbeView) -> Res
     Ok(())
 }
 
-/// Returns where the code that was at `address` in the last run is in this one.
+/// Returns the address in the new run of the code at `address` in the old one.
 fn moved(old: &AddressSpace, new: &AddressSpace, address: u64) -> Result<u64, Failure> {
     let module = old.at(address).and_then(|before| {
         let path = before.module.path();

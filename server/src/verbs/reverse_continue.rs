@@ -1,4 +1,4 @@
-//! `reverse_continue`: goes back to the last stop, breakpoint, or change of what is watched.
+//! `reverse_continue`: moves back to the last stop, breakpoint, or change of a watched value.
 
 use replay::moves::Direction;
 
@@ -6,7 +6,7 @@ use super::{Call, Command, Does, Needs, Nothing, Text, Verb};
 use crate::protocol::Failure;
 use crate::session::MotionReport;
 
-/// The verb.
+/// The `reverse_continue` verb.
 pub struct ReverseContinue;
 
 impl Verb for ReverseContinue {

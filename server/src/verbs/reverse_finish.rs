@@ -1,4 +1,4 @@
-//! `reverse_finish`: goes to where this call begins; from there, to where the call around it begins.
+//! `reverse_finish`: moves to the beginning of this call; from there, to the beginning of the call around it.
 
 use replay::moves::Direction;
 
@@ -6,7 +6,7 @@ use super::{Call, Command, Does, Needs, Nothing, Text, Verb};
 use crate::protocol::Failure;
 use crate::session::MotionReport;
 
-/// The verb.
+/// The `reverse_finish` verb.
 pub struct ReverseFinish;
 
 impl Verb for ReverseFinish {

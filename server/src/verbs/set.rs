@@ -1,4 +1,4 @@
-//! `set`: writes a value: `set p->len 3`. A local needs a stopped thread, a global does not.
+//! `set`: writes a value: `set p->len 3`. A local requires a stopped thread, a global does not.
 
 use debuginfo::{Machine, Register};
 use expr::Missing;
@@ -11,37 +11,37 @@ use crate::inspect;
 use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::session::{LiveSession, hex, of_recorder_text};
 
-/// The verb.
+/// The `set` verb.
 pub struct Set;
 
-/// Its arguments.
+/// The arguments of `set`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetArgs {
-    /// What gets the value: an expression that has a place.
+    /// The destination: an expression that has a place.
     pub target: String,
     /// The value: an expression.
     pub value: String,
 }
 
-/// Its reply.
+/// The reply of `set`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SetReply {
-    /// What was written.
+    /// The writes.
     pub results: Vec<Written>,
 }
 
 /// One place that was written to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Written {
-    /// What the person wrote.
+    /// The destination, as the user wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
     /// The address or the register.
     pub address: String,
-    /// The value before, as text; bytes in hexadecimal where no type is known.
+    /// The old value as text; bytes in hexadecimal if no type is known.
     pub previous_value: String,
-    /// The value now, read again.
+    /// The new value, read back.
     pub new_value: String,
 }
 
@@ -80,7 +80,7 @@ impl Command for Set {
     }
 }
 
-/// Writes a value and reads it again.
+/// Writes a value and reads it back.
 pub(super) fn assign(session: &LiveSession, target: &str, value: &str) -> Result<Written, Failure> {
     let tid = session.stopped().ok().map(|stop| stop.tid);
     let changed = session.look(|view| {
@@ -96,9 +96,9 @@ pub(super) fn assign(session: &LiveSession, target: &str, value: &str) -> Result
         Some(_) => changed?,
         None => changed.map_err(of_running)?,
     };
-    // The machine of a moment may have kept what it read: a new one is asked.
+    // The machine of the moment may have cached the old value, so read from a new one.
     let now =
-        session.look(|view| inspect::evaluate(view, target, inspect::ValueFormat::Natural, None));
+        session.look(|view| inspect::evaluate(view, target, inspect::Manner::of_many(false), None));
     Ok(Written {
         variable: Some(target.to_owned()),
         address,
@@ -110,7 +110,7 @@ pub(super) fn assign(session: &LiveSession, target: &str, value: &str) -> Result
     })
 }
 
-/// Writes one part; returns where it went.
+/// Writes one part and returns where it went.
 fn apply(
     session: &LiveSession,
     tid: Option<Tid>,
@@ -132,7 +132,7 @@ fn apply(
     }
 }
 
-/// Returns a whole register with `low` as its low bytes: the others keep their value.
+/// Returns the whole register with `low` as its low bytes; the other bytes keep their value.
 fn whole_register(
     session: &LiveSession,
     tid: Tid,
@@ -163,7 +163,7 @@ fn whole_register(
     Ok(whole)
 }
 
-/// What is no global of a running program may be a local of one that is stopped.
+/// A name that is not a global of a running program may be a local once it is stopped.
 fn of_running(failure: Failure) -> Failure {
     match failure.expression {
         Some(ExpressionFault::Missing(Missing::Name)) => not_paused(),

@@ -1,15 +1,15 @@
-//! `settle`: waits until readers of the recording see everything that happened up to now, for who wants to look at the past
-//! of a stopped program.
+//! `settle`: waits until readers of the recording see everything that has happened so far. A client that examines the
+//! past of a stopped program calls it first.
 
 use std::time::Duration;
 
 use super::{Call, Does, Needs, Nothing, Verb};
 use crate::protocol::{Code, Failure};
 
-/// The verb.
+/// The `settle` verb.
 pub struct Settle;
 
-/// It takes milliseconds, but for a disk that is busy.
+/// It takes milliseconds, unless the disk is busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Verb for Settle {

@@ -1,6 +1,8 @@
-//! How what several verbs reply reads: stops, frames, lines of source, tables of variables.
+//! The text of parts that several replies share: stops, frames, source lines, tables of variables.
 
 use std::fmt::Write;
+
+use debuginfo::short_name;
 
 use super::{Column, Piece, Style, Text};
 use crate::inspect::{FrameReport, ReturnedReport, SourceReport, VariableReport, signal_name};
@@ -10,7 +12,11 @@ use crate::session::{
 
 /// Writes a place: `parse at parse.c:42`.
 pub(super) fn place(place: &PlaceReport) -> String {
-    let mut text = place.function.as_ref().unwrap_or(&place.address).clone();
+    let mut text = match (&place.short_name, &place.function) {
+        (Some(name), _) => name.clone(),
+        (None, Some(name)) => short_name(name),
+        (None, None) => place.address.clone(),
+    };
     if let (Some(file), Some(line)) = (&place.file, place.line) {
         // Writing to a String cannot fail.
         _ = write!(text, " at {file}:{line}");
@@ -18,7 +24,6 @@ pub(super) fn place(place: &PlaceReport) -> String {
     text
 }
 
-/// Says why a thread stopped.
 fn reason(reason: &ReasonReport) -> String {
     match reason {
         ReasonReport::Entry => "at its entry point".to_owned(),
@@ -78,7 +83,6 @@ fn reason(reason: &ReasonReport) -> String {
     }
 }
 
-/// Writes a stop and its line.
 fn stop(stop: &StopReport) -> Text {
     let mut text = heading(stop);
     if let (Some(source), Some(line)) = (&stop.source_line, stop.place.line) {
@@ -96,7 +100,7 @@ fn stop(stop: &StopReport) -> Text {
     text
 }
 
-/// Writes what is displayed at every stop: `1: total = 3`.
+/// Writes the expressions displayed at every stop: `1: total = 3`.
 pub(super) fn displays(displays: &[DisplayReport]) -> Text {
     Text::lines(displays.iter().map(|shown| match &shown.value {
         Some(value) => format!("{}: {} = {value}", shown.id, shown.expression),
@@ -104,7 +108,7 @@ pub(super) fn displays(displays: &[DisplayReport]) -> Text {
     }))
 }
 
-/// Writes the line that says which thread stopped where and why.
+/// Writes the line that says which thread stopped, where and why.
 pub(super) fn heading(stop: &StopReport) -> Text {
     let mut who = format!("Thread {}", stop.thread);
     if let Some(name) = &stop.thread_name {
@@ -117,7 +121,7 @@ pub(super) fn heading(stop: &StopReport) -> Text {
     Text::styled(vec![(Style::Heading, who), (Style::Plain, what)])
 }
 
-/// Writes how running came out.
+/// Writes the outcome of a motion.
 pub(super) fn stepping(report: &MotionReport) -> Text {
     if let Some(tid) = report.thread_ended {
         let others = match report.status {
@@ -156,15 +160,16 @@ pub(super) fn stepping(report: &MotionReport) -> Text {
     }
 }
 
-/// Writes what a function has returned.
 fn returned(value: &ReturnedReport) -> String {
-    let function = value.function.as_deref().unwrap_or("The function");
+    let function = value.function.as_deref().map(short_name);
+    let function = function.as_deref().unwrap_or("The function");
     let ty = value.type_name.as_ref();
-    let ty = ty.map(|name| format!(" ({name})")).unwrap_or_default();
+    let ty = ty.map(|name| format!(" ({})", short_name(name)));
+    let ty = ty.unwrap_or_default();
     format!("{function} returned{ty} {}", value.shown.text())
 }
 
-/// Writes what a session is and does.
+/// Writes a session and its state.
 #[must_use]
 pub fn session(report: &SessionReport) -> Text {
     let (session, program) = (report.session, &report.program);
@@ -189,7 +194,7 @@ pub fn session(report: &SessionReport) -> Text {
     text
 }
 
-/// Writes lines of source, an arrow before the one that is asked about.
+/// Writes source lines, with an arrow at the current one.
 pub(super) fn source(report: &SourceReport) -> Text {
     let lines = (report.first..).zip(&report.lines);
     let pieces = lines.map(|(number, line)| {
@@ -202,29 +207,27 @@ pub(super) fn source(report: &SourceReport) -> Text {
     }
 }
 
-/// Writes a line of source.
 pub(super) fn code(is_here: bool, number: u32, bar: char, line: &str) -> Piece {
     let line = format!(" {number:>5} {bar} {}", spaced(line));
     Piece::Styled(vec![arrow(is_here), (Style::Plain, line)])
 }
 
-/// The mark of where one is.
+/// The mark of the current position.
 pub(super) fn arrow(is_here: bool) -> (Style, String) {
     (Style::Here, if is_here { "->" } else { "  " }.to_owned())
 }
 
-/// A line of source with spaces for tabs.
+/// Replaces the tabs of a source line by spaces.
 pub(super) fn spaced(line: &str) -> String {
     line.replace('\t', "    ").trim_end().to_owned()
 }
 
-/// Writes a table of variables.
 pub(super) fn variables(variables: &[VariableReport]) -> Text {
     let row = |variable: &VariableReport| {
         let hidden = if variable.shadowed { " (hidden)" } else { "" };
         vec![
             format!("{}{hidden}", variable.name),
-            variable.type_name.clone(),
+            short_name(&variable.type_name),
             variable.shown.text(),
         ]
     };
@@ -234,6 +237,20 @@ pub(super) fn variables(variables: &[VariableReport]) -> Text {
     )
 }
 
+/// Says how to see what values leave out: the expressions for that, empty where none says it.
+pub(super) fn left_out<'a>(values: impl IntoIterator<Item = Option<&'a str>>) -> Text {
+    let mut left_out = values.into_iter().flatten().peekable();
+    if left_out.peek().is_none() {
+        return Text::default();
+    }
+    match left_out.find(|expression| !expression.is_empty()) {
+        Some(expression) => Text::line(format!(
+            "(shortened: print -- {expression}, or --full for all)"
+        )),
+        None => Text::line("(shortened: --full shows all)"),
+    }
+}
+
 /// Writes a frame: `#1  parse (text="a") at parse.c:42`.
 pub(super) fn frame(report: &FrameReport) -> String {
     let mark = if report.selected { '*' } else { ' ' };
@@ -241,7 +258,8 @@ pub(super) fn frame(report: &FrameReport) -> String {
     if report.is_signal {
         return text + " <signal handler called>";
     }
-    let name = report.function.as_ref().unwrap_or(&report.address);
+    let name = report.short_name.as_ref().or(report.function.as_ref());
+    let name = name.unwrap_or(&report.address);
     if report.somewhere && report.function.is_some() {
         text += " somewhere in";
     }

@@ -1,4 +1,4 @@
-//! `source`: lines of a source file, with those marked that have code. Alias `list`.
+//! `source`: lines of a source file, with a mark at those that have code. Alias `list`.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use crate::inspect::{self, SourceReport, View};
 use crate::location::{LineTarget, ParsedLocation, Target};
 use crate::protocol::{Code, Failure};
 
-/// The verb.
+/// The `source` verb.
 pub struct Source;
 
-/// Its arguments.
+/// The arguments of `source`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SourceArgs {
-    /// A line or a function; left out: where the frame that is looked at stands.
+    /// A line or a function. Default: the position of the selected frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Target>,
-    /// How many lines before and after; left out: 5.
+    /// How many lines before and after. Default: 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<u32>,
-    /// The whole function.
+    /// Show the whole function.
     pub function: bool,
 }
 
@@ -59,7 +59,6 @@ impl Command for Source {
     }
 }
 
-/// Describes the lines that are asked for.
 fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure> {
     let space = view.space;
     let context = args.context.unwrap_or(CONTEXT);
@@ -91,7 +90,7 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
     inspect::line_source(space, &target.file, target.line, context, None)
 }
 
-/// The file that is looked at.
+/// The source file of the selected frame.
 fn current_file(view: &View<'_>) -> Result<String, Failure> {
     let source = view.frame()?.source.as_ref();
     source.map(|source| source.file.to_string()).ok_or_else(|| {

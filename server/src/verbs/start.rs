@@ -1,5 +1,5 @@
-//! `start`: starts a program under control. Without breakpoints and a stop at its entry it just runs; with breakpoints the
-//! first stop is waited for.
+//! `start`: starts a program under control. With breakpoints it waits for the first stop. Without breakpoints and a
+//! stop at the entry, the program just runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,25 +14,25 @@ use crate::session::{
     Launch, LiveSession, MotionReport, Origin, SessionReport, StateWord, of_recorder,
 };
 
-/// The verb.
+/// The `start` verb.
 pub struct Start;
 
-/// Its arguments.
+/// The arguments of `start`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartArgs {
-    /// What is started.
+    /// The program to start.
     pub launch: Launch,
     /// Breakpoints to set before the program's own code runs.
     #[serde(default)]
     pub breaks: Vec<Target>,
-    /// Expressions to display at every stop but the one at the entry point.
+    /// Expressions to display at every stop except the one at the entry point.
     #[serde(default)]
     pub displays: Vec<String>,
     /// Stop at the entry point.
     #[serde(default)]
     pub stop_on_entry: bool,
-    /// Breakpoints may wait for a module that is not loaded yet.
+    /// Allow breakpoints to wait for a module that is not loaded yet.
     #[serde(default)]
     pub pending: bool,
     /// How long to wait for the first stop, in seconds.
@@ -54,11 +54,11 @@ impl Verb for Start {
     fn run(call: &Call<'_>, args: StartArgs) -> Result<SessionReport, Failure> {
         let timeout = stepping::patience(call, args.timeout_secs)?;
         for target in &args.breaks {
-            // Before anything is started: a mistake in writing is one whatever the program is.
+            // Report a syntax error before starting anything: it does not depend on the program.
             target.parse()?;
         }
         let stops = args.stop_on_entry || !args.breaks.is_empty();
-        // What is displayed is said before the program can end.
+        // Displayed expressions are added before the program can end.
         let at_entry = stops || !args.displays.is_empty();
         let session =
             LiveSession::begin(call, Origin::Started(args.launch.clone()), at_entry, None)?;
@@ -74,7 +74,7 @@ impl Verb for Start {
     }
 }
 
-/// Sets the breakpoints while the program stands at its entry point, and lets it go on to the first of them. Returns its stop.
+/// Adds the displayed expressions and breakpoints at the entry point, then continues to the first stop and returns it.
 fn prepare(
     call: &Call<'_>,
     session: &Arc<LiveSession>,
@@ -118,7 +118,7 @@ fn prepare(
     Ok(came.stop)
 }
 
-/// A program that was started for nothing does not stay.
+/// Ends a program whose start failed.
 fn abandon(call: &Call<'_>, session: &LiveSession) {
     if let Err(error) = session.live.kill() {
         tracing::warn!(%error, "a program that was started for nothing is still there");

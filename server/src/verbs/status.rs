@@ -6,17 +6,17 @@ use super::{Call, Command, Does, Needs, Nothing, Text, Verb, show};
 use crate::protocol::Failure;
 use crate::session::{Session, SessionReport};
 
-/// The verb.
+/// The `status` verb.
 pub struct Status;
 
-/// Its reply.
+/// The reply of `status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatusReply {
     /// The daemon's process id.
     pub daemon_pid: u32,
-    /// Its version.
+    /// The daemon's version.
     pub version: String,
-    /// All sessions, or the one that was named.
+    /// All sessions, or only the requested one.
     pub sessions: Vec<SessionReport>,
 }
 

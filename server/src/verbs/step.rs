@@ -1,5 +1,5 @@
-//! `step`: goes to another line, into a called function too if that has lines. In a recording it goes to
-//! the next event of any thread.
+//! `step`: runs to another line, also in a called function that has line information. In a recording, moves to the next
+//! event of any thread.
 
 use recorder::live::Motion;
 use replay::moves::Direction;
@@ -9,7 +9,7 @@ use crate::past::steps;
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
 
-/// The verb.
+/// The `step` verb.
 pub struct Step;
 
 impl Verb for Step {

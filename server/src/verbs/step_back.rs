@@ -1,4 +1,4 @@
-//! `step_back`: goes to the event before, of any thread.
+//! `step_back`: moves to the previous event of any thread.
 
 use replay::moves::Direction;
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::MotionReport;
 
-/// The verb.
+/// The `step_back` verb.
 pub struct StepBack;
 
-/// How often.
+/// Arguments: the number of steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CountArgs {
-    /// Left out: once.
+    /// How many steps. Default: one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
 }

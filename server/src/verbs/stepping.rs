@@ -1,6 +1,7 @@
-//! What the verbs that make the program run have in common: let go, wait, say how it came out.
+//! The common part of the verbs that run the program: resume, wait, and report the outcome.
 //!
-//! A client that goes away ends the wait: one that was killed leaves the program running, and no thread of ours waiting for it.
+//! A client that disconnects ends the wait. If a client is killed, its program keeps running and no thread of the
+//! daemon waits for it.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +12,16 @@ use super::{Call, Form, Word};
 use crate::protocol::{Code, Failure};
 use crate::session::{LiveSession, MotionReport, StateWord, of_recorder};
 
-/// A thread that ends may be the first one to go of a program that ends.
+/// How long to wait after a thread has ended: it may be the first thread of a program that is ending.
 const LAST_WORDS: Duration = Duration::from_millis(100);
-/// No wait is longer: sums of times must not overflow.
+/// The longest wait, so that sums of times do not overflow.
 const LONGEST: Duration = Duration::from_secs(100_000_000);
 
 /// Arguments of verbs that wait.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TimeoutArgs {
-    /// How long to wait for a stop, in seconds; left out: `await_default_secs` of the configuration.
+    /// How long to wait for a stop, in seconds. Default: `await_default_secs` of the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_secs: Option<f64>,
 }
@@ -29,12 +30,12 @@ pub struct TimeoutArgs {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StepArgs {
-    /// How many steps; ends early at anything else that stops the program. Left out: one.
+    /// How many steps. Stepping ends early at any other stop. Default: one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
-    /// Machine instructions instead of lines.
+    /// Step by machine instructions instead of lines.
     pub instruction: bool,
-    /// How long to wait for each, in seconds.
+    /// How long to wait for each step, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_secs: Option<f64>,
 }
@@ -58,7 +59,7 @@ pub(super) const STEPS: &[Word] = &[
     TIMEOUT,
 ];
 
-/// Reads a time that came over the wire.
+/// Parses a timeout from the wire.
 pub(super) fn patience(call: &Call<'_>, secs: Option<f64>) -> Result<Duration, Failure> {
     match secs {
         None => Ok(call.config.await_timeout()),
@@ -68,15 +69,15 @@ pub(super) fn patience(call: &Call<'_>, secs: Option<f64>) -> Result<Duration, F
     }
 }
 
-/// How running came out.
+/// The outcome of a motion.
 pub(super) struct Came {
-    /// For the client.
+    /// The report for the client.
     pub report: MotionReport,
-    /// The stop that it tells of.
+    /// The reported stop.
     pub stop: Option<Stop>,
 }
 
-/// Lets the thread of `stop` go on and waits for what comes of it. A stop that nobody was shown is shown first.
+/// Resumes the thread of `stop` and waits for the outcome. A stop that no answer has shown yet is shown first.
 pub(super) fn go(
     call: &Call<'_>,
     session: &LiveSession,
@@ -93,7 +94,7 @@ pub(super) fn go(
     wait_for(call, session, after, moved, timeout)
 }
 
-/// Lets all stopped threads go on, also those whose stops nobody was shown, and waits for what comes of it.
+/// Resumes all stopped threads, including those whose stops no answer has shown, and waits for the outcome.
 pub(super) fn go_all(
     call: &Call<'_>,
     session: &LiveSession,
@@ -105,7 +106,7 @@ pub(super) fn go_all(
     wait(call, session, after, timeout)
 }
 
-/// Steps as often as was asked for, as long as nothing else stops the program.
+/// Makes the requested number of steps, or fewer if something else stops the program.
 pub(super) fn step(
     call: &Call<'_>,
     session: &LiveSession,
@@ -137,7 +138,7 @@ fn is_step_of(stop: &Stop, tid: Tid) -> bool {
     stop.tid == tid && stop.reason == recorder::live::Reason::Step
 }
 
-/// Waits for a stop that is numbered after `after`, or the end.
+/// Waits for a stop with a number greater than `after`, or for the end.
 pub(super) fn wait(
     call: &Call<'_>,
     session: &LiveSession,
@@ -147,7 +148,7 @@ pub(super) fn wait(
     wait_for(call, session, after, None, timeout)
 }
 
-/// As [`wait`], and also for the end of the thread that was moved.
+/// As [`wait`], and also ends when the moved thread ends.
 fn wait_for(
     call: &Call<'_>,
     session: &LiveSession,
@@ -165,7 +166,7 @@ fn wait_for(
     }
 }
 
-/// As [`wait`], and also for the end of the thread that was moved; returns `None` if waits were woken more often than `woken`.
+/// As [`wait`], and also ends when the moved thread ends. Returns `None` if the count of wake-ups has exceeded `woken`.
 pub(super) fn wait_until_woken(
     call: &Call<'_>,
     session: &LiveSession,
@@ -188,7 +189,7 @@ pub(super) fn wait_until_woken(
         other => other,
     };
     Ok(Some(match waited {
-        // Nobody would be shown the stop, and its thread be let go all the same.
+        // Without a client, the stop must not be marked as shown, or its thread would be resumed unseen.
         Waited::Stopped(_) | Waited::TimedOut | Waited::Woken if call.is_gone() => {
             return Err(gone());
         }
@@ -216,7 +217,7 @@ pub(super) fn wait_until_woken(
     }))
 }
 
-/// Shows a stop, and looks at its thread from now on.
+/// Shows a stop and selects its thread.
 fn show(session: &LiveSession, stop: Stop) -> Came {
     session.select_thread(stop.tid);
     session.live.mark_shown(stop.number);
@@ -228,7 +229,7 @@ fn show(session: &LiveSession, stop: Stop) -> Came {
 }
 
 impl Came {
-    /// The program stands at `stop`.
+    /// The program is stopped at `stop`.
     pub fn at(report: MotionReport, stop: Stop) -> Came {
         Came {
             report,
@@ -241,7 +242,7 @@ impl Came {
     }
 }
 
-/// Says how things are, without waiting.
+/// Reports the current state, without waiting.
 pub(super) fn report(
     session: &LiveSession,
     status: StateWord,

@@ -1,5 +1,5 @@
-//! `stop`: kills the program and closes its recording. The last session takes the daemon with it; one whose program has
-//! ended counts until it is stopped too.
+//! `stop`: kills the program and closes its recording. Stopping the last session ends the daemon. A session whose
+//! program has ended counts until it is stopped too.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::{Call, Does, Needs, Nothing, Verb};
 use crate::protocol::Failure;
 use crate::session::{ExitReport, of_recorder};
 
-/// The verb.
+/// The `stop` verb.
 pub struct Stop;
 
 /// How a session ended, for `stop` and `detach`.
@@ -22,15 +22,15 @@ pub struct EndReply {
     pub exit: ExitReport,
     /// The recording's folder.
     pub recording: PathBuf,
-    /// How many events it has.
+    /// How many events the recording has.
     pub events: u64,
-    /// How many calls.
+    /// How many calls the recording has.
     pub calls: u64,
     /// How many records were lost.
     pub lost: u64,
-    /// Its length, in bytes.
+    /// The recording's size on disk, in bytes.
     pub bytes_on_disk: u64,
-    /// Why it is not whole, if it is not.
+    /// Why the recording is incomplete, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
 }

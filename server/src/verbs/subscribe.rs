@@ -1,25 +1,25 @@
-//! `subscribe`: from now on the daemon tells this client of stops, output and ends, until the client goes.
+//! `subscribe`: from now on the daemon reports stops, output and ends to this client, until it disconnects.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Does, Needs, Verb};
 use crate::protocol::Failure;
 
-/// The verb.
+/// The `subscribe` verb.
 pub struct Subscribe;
 
-/// Its arguments.
+/// The arguments of `subscribe`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SubscribeArgs {
-    /// Of all sessions, also of those that are still to come.
+    /// Subscribe to all sessions, including future ones.
     pub all: bool,
 }
 
-/// Its reply.
+/// The reply of `subscribe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscribeReply {
-    /// The session, if it is one.
+    /// The session, unless `all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u32>,
 }

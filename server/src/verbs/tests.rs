@@ -1,4 +1,5 @@
-//! Goal: requests that are none are refused with what would be one. Method: a daemon's inside without a socket.
+//! Goal: a malformed request is refused with an example of a valid one. Method: the daemon's internals, without a
+//! socket.
 
 use std::sync::Arc;
 
@@ -68,7 +69,8 @@ fn every_verb_says_that_there_is_no_session() {
         "break" | "logpoint" | "watch" | "catch" => Some(json!({"action": "list"})),
         "memory" => Some(json!({"at": "0x10"})),
         "names" => Some(json!({"of": "functions"})),
-        "ptype" => Some(json!({"of": "x"})),
+        "ptype" | "why" => Some(json!({"of": "x"})),
+        "object" => Some(json!({"address": "x"})),
         "goto" => Some(json!({"to": "0"})),
         "note" => Some(json!({"text": "x"})),
         "eval" | "print" | "history" | "last_write" => Some(json!({"expression": "x"})),

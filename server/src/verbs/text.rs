@@ -1,12 +1,12 @@
-//! Replies as people read them, before a terminal's width and colours: the client escapes, aligns and paints.
+//! Replies as text, independent of a terminal's width and colours: the client escapes, aligns and colours it.
 
 use super::show;
 use crate::session::MotionReport;
 
-/// A reply, piece by piece.
+/// A reply in pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
-    /// In order.
+    /// The pieces, in order.
     pub pieces: Vec<Piece>,
 }
 
@@ -17,20 +17,20 @@ pub enum Piece {
     Line(String),
     /// Rows with headings.
     Table(Vec<Column>, Vec<Vec<String>>),
-    /// A line of parts that look different.
+    /// A line of parts in different styles.
     Styled(Vec<(Style, String)>),
 }
 
-/// How a part of a line looks.
+/// The style of a part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As all text.
+    /// Normal text.
     Plain,
     /// A heading.
     Heading,
-    /// The mark of where one is.
+    /// The mark of the current position.
     Here,
-    /// What recedes.
+    /// Less important text.
     Dim,
 }
 
@@ -39,7 +39,7 @@ pub enum Style {
 pub struct Column {
     /// Its heading.
     pub name: &'static str,
-    /// Numbers stand at the right.
+    /// The column holds numbers, aligned to the right.
     pub is_number: bool,
 }
 
@@ -88,13 +88,13 @@ impl Text {
         }
     }
 
-    /// How a move came out.
+    /// The outcome of a move.
     #[must_use]
     pub fn stepping(report: &MotionReport) -> Text {
         show::stepping(report)
     }
 
-    /// A line of parts that look different.
+    /// A line of parts in different styles.
     #[must_use]
     pub fn styled(parts: Vec<(Style, String)>) -> Text {
         Text {
@@ -107,7 +107,7 @@ impl Text {
         self.pieces.push(Piece::Line(line.into()));
     }
 
-    /// Returns this and what follows.
+    /// Appends another text.
     #[must_use]
     pub fn and(mut self, more: Text) -> Text {
         self.pieces.extend(more.pieces);

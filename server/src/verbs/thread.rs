@@ -1,4 +1,4 @@
-//! `thread`: looks at another thread, or says which one is looked at.
+//! `thread`: selects a thread, or describes the selected one.
 
 use recorder::live::Tid;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use super::{Call, Command, Does, Form, Needs, Text, ThreadReport, Verb, Word, th
 use crate::protocol::Failure;
 use crate::session::{LiveSession, Session, no_thread};
 
-/// The verb.
+/// The `thread` verb.
 pub struct Thread;
 
-/// Its arguments.
+/// The arguments of `thread`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ThreadArgs {
-    /// Its number; left out: stay.
+    /// The thread's number. Default: the selected one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<Tid>,
 }
@@ -44,7 +44,7 @@ impl Command for Thread {
     }
 }
 
-/// Looks at another thread of a program, if one is named, and describes the one that is looked at.
+/// Selects a thread of a program, if one is given, and describes the selected one.
 pub(super) fn live(session: &LiveSession, tid: Option<Tid>) -> Result<ThreadReport, Failure> {
     let chosen = tid;
     let tid = match chosen {

@@ -1,20 +1,23 @@
-//! `threads`: all threads, what they do and where the stopped ones stand.
+//! `threads`: all threads with their state and, if stopped, their position.
 
 use recorder::live::{ThreadState, ThreadView, Tid};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Column, Command, Does, Needs, Nothing, Text, Verb, show};
+use super::{Call, Column, Command, Does, Needs, PageArgs, Text, Verb, Word, page, show};
 use crate::protocol::Failure;
 use crate::session::{LiveSession, PlaceReport, ReasonReport, Session, StateWord};
 
-/// The verb.
+/// The `threads` verb.
 pub struct Threads;
 
-/// Its reply.
+/// The reply of `threads`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadsReply {
-    /// By number.
+    /// The threads, by number.
     pub threads: Vec<ThreadReport>,
+    /// How many there are behind these.
+    #[serde(default, skip_serializing_if = "page::is_nothing")]
+    pub left_out: usize,
 }
 
 /// A thread.
@@ -24,15 +27,15 @@ pub struct ThreadReport {
     pub thread: Tid,
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its state.
     pub state: StateWord,
     /// Why it stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<ReasonReport>,
-    /// Where it stands; nobody knows of one that runs.
+    /// Its position; not known while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceReport>,
-    /// It is looked at.
+    /// The thread is selected.
     pub selected: bool,
 }
 
@@ -41,25 +44,28 @@ impl Verb for Threads {
     const DOC: &'static str = "Show all threads";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
-    type Args = Nothing;
+    type Args = PageArgs;
     type Reply = ThreadsReply;
 
-    fn run(call: &Call<'_>, _: Nothing) -> Result<ThreadsReply, Failure> {
-        let threads = match call.target()? {
+    fn run(call: &Call<'_>, args: PageArgs) -> Result<ThreadsReply, Failure> {
+        let mut threads = match call.target()? {
             Session::Live(session) => live(&session)?,
             Session::Recorded(past) => past.threads()?,
         };
-        Ok(ThreadsReply { threads })
+        let left_out = args.page().cut(&mut threads);
+        Ok(ThreadsReply { threads, left_out })
     }
 }
 
 impl Command for Threads {
-    fn text(reply: &ThreadsReply, _: &Nothing) -> Text {
-        table(&reply.threads)
+    const WORDS: &'static [Word] = &page::WORDS;
+
+    fn text(reply: &ThreadsReply, asked: &PageArgs) -> Text {
+        let (threads, more) = asked.page().shown(&reply.threads, reply.left_out);
+        table(threads).and(Text::lines(more))
     }
 }
 
-/// Writes threads as a table.
 pub(super) fn table(threads: &[ThreadReport]) -> Text {
     let row = |thread: &ThreadReport| {
         let mark = if thread.selected { "* " } else { "" };
@@ -87,12 +93,11 @@ fn live(session: &LiveSession) -> Result<Vec<ThreadReport>, Failure> {
     Ok(reports.collect())
 }
 
-/// Returns the thread that is looked at, if one is stopped.
+/// Returns the selected thread, if one is stopped.
 pub(super) fn looked_at(session: &LiveSession) -> Option<Tid> {
     session.stopped().ok().map(|stop| stop.tid)
 }
 
-/// Describes a thread.
 pub(super) fn report(
     session: &LiveSession,
     thread: ThreadView,

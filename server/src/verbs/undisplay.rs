@@ -1,4 +1,4 @@
-//! `undisplay`: expressions that are shown at every stop no more.
+//! `undisplay`: removes expressions that are displayed at every stop.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,16 @@ use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::{DisplayReport, of_recorder};
 
-/// The verb.
+/// The `undisplay` verb.
 pub struct Undisplay;
 
-/// Its arguments: numbers, or all.
+/// The arguments of `undisplay`: numbers, or all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UndisplayArgs {
-    /// By number.
+    /// The numbers of the expressions.
     pub ids: Vec<u32>,
-    /// All of them.
+    /// Remove all of them.
     pub all: bool,
 }
 

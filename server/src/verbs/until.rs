@@ -1,4 +1,4 @@
-//! `until`: runs until a place is reached in the frame that is looked at or one further out, or that frame returns.
+//! `until`: runs until the selected frame or one further out reaches a place, or the selected frame returns.
 
 use recorder::live::Motion;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use crate::location::Target;
 use crate::protocol::Failure;
 use crate::session::MotionReport;
 
-/// The verb.
+/// The `until` verb.
 pub struct Until;
 
-/// Its arguments.
+/// The arguments of `until`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UntilArgs {
-    /// Where.
+    /// The place.
     pub at: Target,
     /// How long to wait, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,9 @@
-//! `up`: looks at the caller of the frame that is looked at.
+//! `up`: selects the caller of the selected frame.
 
 use super::{Call, Command, Does, DownArgs, FrameReply, Needs, Text, Verb, Word, down, frame};
 use crate::protocol::{Code, Failure};
 
-/// The verb.
+/// The `up` verb.
 pub struct Up;
 
 impl Verb for Up {

@@ -1,4 +1,4 @@
-//! What a verb says of itself. Refusals, help, completion and its form on a command line follow from that.
+//! The traits of a verb. Refusals, help, completion and the form on a command line are derived from them.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,52 +8,52 @@ use super::{Call, Text};
 use crate::protocol::Failure;
 use crate::session::SessionReport;
 
-/// A verb: it exists once, for live programs and recordings, on the socket, in the shell and at the prompt.
+/// A verb. Each exists once, for live programs and recordings, on the socket, in the shell and at the prompt.
 pub trait Verb {
-    /// Its name on the wire; command lines write hyphens for underscores.
+    /// Its name on the wire. Command lines write hyphens for underscores.
     const NAME: &'static str;
-    /// What it does: a line for lists of verbs, and after an empty line what else its help says.
+    /// Its help: one line for lists of verbs, then an empty line and more text.
     const DOC: &'static str;
     /// Other names.
     const ALIASES: &'static [&'static str] = &[];
-    /// Without what it is refused.
+    /// What it needs; without it, the verb is refused.
     const NEEDS: Needs;
     /// Whether it looks, moves or changes.
     const DOES: Does;
-    /// What its words are, for completion and quotes.
+    /// The kind of its words, for completion and quoting.
     const TAKES: Takes = Takes::Others;
     /// Its arguments.
     type Args: Serialize + DeserializeOwned + Clone;
-    /// What it returns.
+    /// Its reply.
     type Reply: Serialize + DeserializeOwned;
 
-    /// Does it.
+    /// Runs the verb.
     ///
     /// # Errors
-    /// Why it was not done.
+    /// Why it failed.
     fn run(call: &Call<'_>, args: Self::Args) -> Result<Self::Reply, Failure>;
 }
 
-/// A verb that says its form on a command line and how its reply reads: it needs nothing beyond its own file.
+/// A verb that defines its command line and the text of its reply, without code elsewhere.
 pub trait Command: Verb {
     /// The words that it takes, in order.
     const WORDS: &'static [Word] = &[];
-    /// What it waits for where no word says how long.
+    /// What it waits for, unless a word sets a timeout.
     const WAITS_FOR: WaitsFor = WaitsFor::Answer;
 
-    /// Makes the arguments of what was written, field by field.
+    /// Makes the arguments from the fields of the command line.
     ///
     /// # Errors
-    /// The words make no sense together.
+    /// The words contradict each other.
     fn read(written: Map<String, Value>) -> Result<Self::Args, Failure> {
         serde_json::from_value(Value::Object(written))
             .map_err(|error| Failure::bad_request(error.to_string()))
     }
 
-    /// Returns the reply to `asked` as people read it.
+    /// Returns the text of a reply to `asked`.
     fn text(reply: &Self::Reply, asked: &Self::Args) -> Text;
 
-    /// Returns the session that it began.
+    /// Returns the session that it began, if any.
     fn begun(_: &Self::Reply) -> Option<&SessionReport> {
         None
     }
@@ -64,45 +64,45 @@ pub trait Command: Verb {
 pub enum WaitsFor {
     /// An answer, which comes soon.
     Answer,
-    /// The program, which runs for it.
+    /// A stop of the program that it runs.
     Stop,
     /// A start of the program.
     Start,
 }
 
-/// What must be there for a verb.
+/// What a verb needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// The daemon.
     Daemon,
     /// A session, live or recorded.
     Session,
-    /// A program under control, as it is now; it may have ended.
+    /// A program under control, in its current state; it may have ended.
     Program,
-    /// A program under control that has not ended, as it is now.
+    /// A program under control that has not ended, in its current state.
     RunningProgram,
-    /// A stopped thread of a program under control, as it is now.
+    /// A stopped thread of a program under control, in its current state.
     StoppedProgram,
     /// A stopped thread, or a recorded moment.
     Stop,
     /// A frame of a stopped thread or of a recorded moment.
     Frame,
-    /// A recording: the one that is open, or that of a program that stands still.
+    /// A recording: an opened one, or that of a stopped program.
     Recording,
 }
 
 /// What a verb does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
-    /// Shows something.
+    /// It shows something.
     Look,
-    /// Runs the program, or goes to another moment of a recording.
+    /// It runs the program, or moves to another moment of a recording.
     Move,
-    /// Changes the program, the recording, or what is set in them; begins or ends a session.
+    /// It changes the program, the recording, or their settings, or begins or ends a session.
     Change,
 }
 
-/// What the words of a verb are.
+/// The kind of a verb's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// An expression.
@@ -115,53 +115,53 @@ pub enum Takes {
     Others,
 }
 
-/// A word of a command line, which becomes a field of the verb's arguments.
+/// A word of a command line. It sets a field of the verb's arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     /// The field.
     pub field: &'static str,
-    /// The name of an option; that of the field if it is empty.
+    /// The name of the option; empty if it is the field's name.
     pub name: &'static str,
-    /// What stands for it in help.
+    /// The placeholder in the help.
     pub value: &'static str,
-    /// What it is.
+    /// The help text.
     pub help: &'static str,
-    /// How it is written.
+    /// Its form.
     pub form: Form,
-    /// It may be left out.
+    /// The word may be omitted.
     pub is_optional: bool,
-    /// A field beside which it cannot stand.
+    /// A field that cannot be set together with this one.
     pub against: Option<&'static str>,
 }
 
-/// How a word is written.
+/// The form of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// All words up to the end, as one text. At least one.
+    /// All words up to the end, at least one, joined to one text.
     Rest,
-    /// As [`Form::Rest`]; options of the command before it, anything in it.
+    /// As [`Form::Rest`]. Options of the command come before it; everything after belongs to it.
     Expression,
-    /// As [`Form::Rest`]; may begin with a negative number.
+    /// As [`Form::Rest`]. It may begin with a negative number.
     Operand,
-    /// Words, as a list.
+    /// A list of words.
     Words,
-    /// Numbers, as a list.
+    /// A list of numbers.
     Numbers,
-    /// A name of a file or folder. It must be there.
+    /// The name of a file or folder; required.
     Path,
-    /// A number, which may be left out.
+    /// A number; optional.
     Number,
-    /// One word. It must be there.
+    /// One word; required.
     Text,
     /// `--name NUMBER`.
     NumberOption,
-    /// `--name SECONDS`, or another length of time.
+    /// `--name SECONDS`, or another unit of time.
     SecondsOption,
-    /// `--name TEXT`, or one letter.
+    /// `--name TEXT`, or a one-letter option.
     TextOption(Option<char>),
-    /// `--name` and one of these, each with its other names; left out: the first.
+    /// `--name` with one of these values, each with its aliases. Default: the first.
     Choice(&'static [(&'static str, &'static [&'static str])]),
-    /// `--name`, or one letter.
+    /// `--name`, or a one-letter option.
     Flag(Option<char>),
 }
 
@@ -191,13 +191,13 @@ impl Word {
         Word::new(field, "", Form::Flag(letter), help)
     }
 
-    /// The same, under another name than the field's.
+    /// Sets an option name that differs from the field's.
     #[must_use]
     pub const fn named(self, name: &'static str) -> Word {
         Word { name, ..self }
     }
 
-    /// The same, and may be left out.
+    /// Makes the word optional.
     #[must_use]
     pub const fn optional(self) -> Word {
         Word {
@@ -206,7 +206,7 @@ impl Word {
         }
     }
 
-    /// The same, but not beside that of another field.
+    /// Excludes the word together with another field.
     #[must_use]
     pub const fn against(self, field: &'static str) -> Word {
         Word {

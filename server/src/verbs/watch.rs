@@ -1,5 +1,5 @@
-//! `watch`: adds, lists, removes and switches watchpoints: what stops a thread is that it writes or reads a value. In a
-//! recording, what stops a run is that the value has changed.
+//! `watch`: adds, lists, removes and switches watchpoints. A watchpoint stops a thread that writes or reads a value. In
+//! a recording, it stops a run through time where the value has changed.
 
 use debuginfo::Type;
 use recorder::live::{Access, Action, Location, ProbeSpec};
@@ -15,22 +15,22 @@ use crate::past::{Past, WatchLine, WatchesReply};
 use crate::protocol::{Code, Failure};
 use crate::session::{LiveSession, Session};
 
-/// The verb.
+/// The `watch` verb.
 pub struct Watch;
 
 /// A watchpoint to add.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WatchAdd {
-    /// The value to watch: it must lie in memory and be of 1, 2, 4 or 8 bytes.
+    /// The value to watch. It must be in memory and have 1, 2, 4 or 8 bytes.
     pub expression: String,
-    /// What counts.
+    /// The accesses that count.
     #[serde(default)]
     pub access: WatchAccess,
-    /// Only if this is true.
+    /// Stop only if this expression is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Only on the Nth hit; 0: on every one.
+    /// Stop only on the Nth hit; 0: on every hit.
     #[serde(default)]
     pub hit_count: u64,
     /// Stop all threads.
@@ -38,7 +38,7 @@ pub struct WatchAdd {
     pub all_threads: bool,
 }
 
-/// Which accesses count.
+/// The accesses that a watchpoint counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchAccess {
@@ -47,19 +47,19 @@ pub enum WatchAccess {
     Write,
     /// Reads.
     Read,
-    /// Both.
+    /// Writes and reads.
     Both,
 }
 
-/// Its reply.
+/// The reply of `watch`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum WatchReply {
     /// Watchpoints in a program.
     Probes(ProbesReply),
-    /// What is watched in a recording, or is no more.
+    /// Watches of a recording that were listed or removed.
     Recorded(WatchesReply),
-    /// What is watched in a recording from now on.
+    /// A new watch of a recording.
     Added(WatchLine),
 }
 
@@ -171,7 +171,7 @@ fn recorded(past: &Past, args: ProbeArgs<WatchAdd>) -> Result<WatchReply, Failur
     })
 }
 
-/// Finds the memory of an expression, and of what type it is: in the frame that is looked at, or of the globals while the
+/// Returns the memory and the type of an expression. Names are those of the selected frame, or only globals while the
 /// program runs.
 pub(super) fn locate(
     session: &LiveSession,

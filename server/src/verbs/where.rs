@@ -1,41 +1,44 @@
-//! `where`: the thread that is looked at, the lines around its place and its variables: all that one wants to see first.
+//! `where`: the selected thread, the source lines around its position and its variables: a first overview.
 
 use serde::{Deserialize, Serialize};
 
 use super::display::values;
-use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
-use crate::inspect::{self, FrameReport, SourceReport, ValueFormat, VariableReport, View};
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, locals, show};
+use crate::inspect::{self, FrameReport, Manner, SourceReport, VariableReport, View};
 use crate::protocol::Failure;
 use crate::session::{Session, StopReport};
 
-/// The verb.
+/// The `where` verb.
 pub struct Where;
 
-/// Its arguments.
+/// The arguments of `where`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WhereArgs {
-    /// How many lines before and after; left out: 5.
+    /// How many lines before and after. Default: 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<u32>,
+    /// All of the values, however long they are.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
-/// Its reply.
+/// The reply of `where`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WhereReply {
     /// Why and where the thread stopped.
     pub stop: StopReport,
-    /// The frame that is looked at.
+    /// The selected frame.
     pub frame: FrameReport,
-    /// The lines around its place.
+    /// The source lines around the position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceReport>,
-    /// Why there are none.
+    /// Why there are no source lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_source: Option<String>,
-    /// Its variables, the innermost scope first.
+    /// The variables, innermost scope first.
     pub locals: Vec<VariableReport>,
-    /// Why there are none.
+    /// Why there are no variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_locals: Option<String>,
 }
@@ -59,7 +62,7 @@ impl Verb for Where {
                 let mut stop = session.report_stop(&moment.stop);
                 session.live.mark_shown(moment.stop.number);
                 // In the frame that is looked at, and as it is now: something may have been changed since the stop.
-                stop.displays = values(&view, &session.live.displays());
+                stop.displays = values(&view, &session.live.displays(), args.full);
                 described(&view, stop, &args)
             }
             Session::Recorded(past) => past.look(1, |looked| {
@@ -80,7 +83,7 @@ pub(super) const LINES: Word = Word::new(
 );
 
 impl Command for Where {
-    const WORDS: &'static [Word] = &[LINES];
+    const WORDS: &'static [Word] = &[LINES, locals::FULL];
 
     fn text(reply: &WhereReply, _: &WhereArgs) -> Text {
         let mut text = show::heading(&reply.stop);
@@ -99,7 +102,10 @@ impl Command for Where {
             (None, true) => text.push("No variables are known here."),
             (None, false) => {
                 text.push("Locals:");
-                text = text.and(show::variables(&reply.locals));
+                let left_out = reply.locals.iter().map(VariableReport::left_out);
+                text = text
+                    .and(show::variables(&reply.locals))
+                    .and(show::left_out(left_out));
             }
         }
         if !reply.stop.displays.is_empty() {
@@ -109,7 +115,7 @@ impl Command for Where {
     }
 }
 
-/// Describes a view and why the thread stands there.
+/// Describes a view, with the reason for the stop.
 fn described(view: &View<'_>, stop: StopReport, args: &WhereArgs) -> Result<WhereReply, Failure> {
     let frame = view.frame()?;
     let context = args.context.unwrap_or(CONTEXT);
@@ -125,7 +131,7 @@ fn described(view: &View<'_>, stop: StopReport, args: &WhereArgs) -> Result<Wher
             }
         }
     };
-    let (locals, no_locals) = match inspect::variables(view, ValueFormat::Natural) {
+    let (locals, no_locals) = match inspect::variables(view, Manner::of_many(args.full)) {
         Ok(locals) => (locals, None),
         Err(failure) => (Vec::new(), Some(failure.message)),
     };

@@ -1,4 +1,4 @@
-//! `write`: writes several variables or places in memory at once, for programs that debug; people use `set`.
+//! `write`: writes several variables or places in memory at once. It is meant for programs; people use `set`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,18 +10,18 @@ use crate::location::address;
 use crate::protocol::{Code, Failure};
 use crate::session::{LiveSession, hex, of_recorder_text};
 
-/// The verb.
+/// The `write` verb.
 pub struct Write;
 
-/// Its arguments.
+/// The arguments of `write`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteArgs {
-    /// What is written, in this order. The first that fails ends it.
+    /// The writes, in this order. The first failure ends them.
     pub targets: Vec<WriteTarget>,
 }
 
-/// One thing to write: a variable, or an address with a type or bytes.
+/// A write to a variable, or to an address with a type or bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WriteTarget {
@@ -76,7 +76,7 @@ fn write(session: &LiveSession, target: &WriteTarget) -> Result<Written, Failure
             bytes: None,
             value,
         } => {
-            // A word that programs use for what the language of expressions has no name for.
+            // Programs use this word for a type that the expression language cannot name.
             let type_name = match type_name.as_str() {
                 "pointer" => "void *",
                 name => name,
@@ -121,7 +121,7 @@ fn value_text(value: &Value) -> Result<String, Failure> {
     }
 }
 
-/// Reads bytes: two hexadecimal digits each, with spaces between them or not.
+/// Parses bytes of two hexadecimal digits each, with or without spaces between them.
 pub(super) fn parse_bytes(text: &str) -> Result<Vec<u8>, Failure> {
     let wrong = || {
         Failure::bad_request(format!("\"{text}\" is not made of bytes"))

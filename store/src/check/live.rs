@@ -60,6 +60,7 @@ impl LiveProbes {
             Control::ProbeRemoved { id: probe, .. }
             | Control::Logpoint { probe, .. }
             | Control::ConditionError { probe, .. } => self.name(place, *probe),
+            Control::LoggedWrite(write) => self.name(place, write.probe),
             _ => {}
         }
     }

@@ -310,6 +310,22 @@ impl CallsFile {
         })
     }
 
+    /// Reads what the calls of a page returned in rax; `None` for those that did not return.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When there is no such page.
+    pub fn results(&self, page: usize) -> Result<Vec<Option<u64>>> {
+        let batch = self.read(page, Some(&["rax"]))?;
+        let rax = int64(&batch, 0);
+        Ok(rax
+            .iter()
+            .map(|bits| bits.map(|bits| bits as u64))
+            .collect())
+    }
+
     fn read(&self, page: usize, columns: Option<&[&str]>) -> Result<RecordBatch> {
         let page = self.pages[page];
         let rows = page.first_row..page.first_row + page.rows;

@@ -19,12 +19,14 @@
 //! | `pause` | why and where | | probe; aux: the reason; addr: pc; detail: values |
 //! | `resume` | how | | |
 //! | `write` | what was written to | | addr; aux: the register; bytes, old: now and before; size; detail: who |
+//! | `logged_write` | what was written to | pc | probe; addr; bytes, old: now and before; size; aux: function; detail: where |
 //! | `logpoint` | message | | probe; addr: the statement; bytes: the record's words; detail: values |
 //! | `exception` | message | number of the signal | aux: type; addr; detail: phase |
 //! | `snapshot` | | number of the snapshot | aux: why; size: bytes that had changed |
 //! | `condition_error` | why | | probe; aux: the condition; addr: what could not be read |
 //!
-//! Values are an object in JSON: expressions and their texts.
+//! Values are an object in JSON: expressions and their texts. Where a write was is told by four texts with tabs between
+//! them: file, line, the function that wrote if it is not `aux`, and `shared` or nothing.
 
 use std::sync::Arc;
 
@@ -80,6 +82,8 @@ pub enum EventKind {
     Resume,
     /// Memory or a register was changed.
     Write,
+    /// The program wrote to a place whose writes are logged.
+    LoggedWrite,
     /// A logpoint was passed.
     Logpoint,
     /// An exception, a panic or a signal was seen.
@@ -115,6 +119,7 @@ impl EventKind {
             Self::Pause => "pause",
             Self::Resume => "resume",
             Self::Write => "write",
+            Self::LoggedWrite => "logged_write",
             Self::Logpoint => "logpoint",
             Self::Exception => "exception",
             Self::ConditionError => "condition_error",

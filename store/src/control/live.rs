@@ -50,7 +50,7 @@ pub enum ProbeKind {
     Breakpoint,
     /// The thread leaves a message when it gets there.
     Logpoint,
-    /// The thread stops when it uses a place in memory.
+    /// The thread stops when it uses a place in memory, or its writes there are logged.
     Watchpoint,
     /// The thread stops at an exception, a panic or a signal.
     Catch,
@@ -117,7 +117,7 @@ pub struct Pause {
     pub watched: Option<Watched>,
 }
 
-/// The state of a thread that passed a logpoint.
+/// The state of a thread that passed a logpoint, or whose write was logged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
     /// The address of the statement.
@@ -191,6 +191,39 @@ pub struct Write {
     pub new: ByteBuf,
     /// The author.
     pub by: String,
+}
+
+/// The program wrote to a place whose writes are logged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoggedWrite {
+    /// When.
+    pub ticks: u64,
+    /// Which thread.
+    pub tid: u32,
+    /// The live probe that logs the writes.
+    pub probe: u32,
+    /// The place, in the user's words.
+    pub target: String,
+    /// Address of its first byte.
+    pub addr: u64,
+    /// All its bytes after the write before this one, or when the probe was set.
+    pub old: ByteBuf,
+    /// All its bytes after this write.
+    pub new: ByteBuf,
+    /// The instruction that wrote, hooks undone, where it could be told.
+    pub pc: Option<u64>,
+    /// The function that wrote, or the one of the program's own code that had called it.
+    pub function: Option<String>,
+    /// Its source file.
+    pub file: Option<String>,
+    /// The line in it, from 1: of the write, or of the call.
+    pub line: Option<u32>,
+    /// The function that wrote, if it is another one.
+    pub via: Option<String>,
+    /// Other threads wrote there too before the bytes were read: they may be those of several writes.
+    pub shared: bool,
+    /// The state of the thread, if it was kept.
+    pub passed: Option<Box<Passed>>,
 }
 
 /// An exception, a panic or a signal.

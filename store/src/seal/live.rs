@@ -9,7 +9,9 @@ use super::describe::signal_name;
 use super::message::{object, render};
 use super::pair::{Numbered, Sink};
 use crate::columns::{CaptureRow, EventKind, EventRow};
-use crate::control::{Control, Exception, LiveProbe, LogPart, Passed, Pause, PauseReason, Write};
+use crate::control::{
+    Control, Exception, LiveProbe, LogPart, LoggedWrite, Passed, Pause, PauseReason, Write,
+};
 use crate::error::Result;
 use crate::wire::{self, Capture, Section};
 
@@ -57,6 +59,7 @@ impl Live {
                 })
             }
             Control::Write(write) => self::write(write, ts_ns, out),
+            Control::LoggedWrite(write) => logged_write(write, ts_ns, out),
             Control::Logpoint {
                 tid,
                 probe,
@@ -186,7 +189,7 @@ fn pause<S: Sink>(pause: &Pause, ts_ns: i64, out: &mut Numbered<S>) -> Result<()
     })
 }
 
-/// Keeps the state of a thread that passed a logpoint.
+/// Keeps the state of a thread that passed a logpoint or whose write was logged.
 fn capture<S: Sink>(
     passed: &Passed,
     (seq, ts_ns, tid): (u64, i64, Option<u32>),
@@ -239,6 +242,30 @@ fn write<S: Sink>(write: &Write, ts_ns: i64, out: &mut Numbered<S>) -> Result<()
         detail: Some(&write.by),
         ..row.text(&write.target)
     })
+}
+
+fn logged_write<S: Sink>(write: &LoggedWrite, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
+    let (seq, tid) = (out.next_seq, thread(write.tid));
+    let line = write.line.map(|line| line.to_string());
+    let shared = if write.shared { "shared" } else { "" };
+    let place = [write.file.as_deref(), line.as_deref(), write.via.as_deref()];
+    let place = place.map(|text| text.unwrap_or_default().replace('\t', " "));
+    let place = format!("{}\t{}\t{}\t{shared}", place[0], place[1], place[2]);
+    out.event(ts_ns, tid, EventKind::LoggedWrite, |row| EventRow {
+        probe: Some(write.probe),
+        addr: Some(write.addr),
+        value: write.pc.map(|pc| pc as i64),
+        aux: write.function.as_deref(),
+        bytes: Some(&write.new),
+        size: Some(write.new.len() as u64),
+        old: Some(&write.old),
+        detail: Some(&place),
+        ..row.text(&write.target)
+    })?;
+    match &write.passed {
+        Some(passed) => capture(passed, (seq, ts_ns, tid), out),
+        None => Ok(()),
+    }
 }
 
 fn exception<S: Sink>(exception: &Exception, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {

@@ -1,5 +1,5 @@
 //! Containers of Rust's std and of libstdc++ as users expect them: strings as text, vectors as their elements, maps by
-//! key, smart pointers as their targets.
+//! key, smart pointers as their targets, locks as free or held.
 //!
 //! Layouts come from the debug information; the members that exist tell versions of a library apart. Damaged or
 //! unfinished containers give an error: every walk is bounded and detects cycles, and no number from memory sizes an
@@ -11,6 +11,7 @@ mod items;
 mod line;
 mod names;
 mod presented;
+mod pthread;
 mod room;
 mod rust;
 mod text;
@@ -426,8 +427,12 @@ fn recognise(spot: &TypedPlace, reach: &Reach) -> Option<Recognised> {
     let language = spot.ty.strip().language();
     let found = match language {
         Language::Rust => rust::content(spot, reach)?.map(|content| (String::new(), content)),
-        Language::Cpp => cxx::content(spot, reach)?,
-        Language::C | Language::Fortran | Language::Ada | Language::Other => return None,
+        Language::Cpp => match pthread::content(spot, reach) {
+            Some(found) => found,
+            None => cxx::content(spot, reach)?,
+        },
+        Language::C => pthread::content(spot, reach)?,
+        Language::Fortran | Language::Ada | Language::Other => return None,
     };
     Some(found.map(|(label, content)| (label, language, content)))
 }

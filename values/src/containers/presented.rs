@@ -3,6 +3,8 @@
 use crate::containers::Container;
 use crate::containers::content::{Content, Part};
 use crate::containers::line::{Limits, Show};
+use crate::draft::Draft;
+use crate::natural::Later;
 use crate::printer::{Children, Presented, Printer};
 use crate::{RenderOptions, render_with};
 use debuginfo::Unknown;
@@ -32,7 +34,7 @@ impl Printer for Containers {
         look: &Look<'_>,
         limits: &Limits,
         show: Show,
-    ) -> Option<Result<String, Unknown>> {
+    ) -> Option<Result<Draft<Later>, Unknown>> {
         let container = Container::of(value, look)?;
         Some(container.map(|container| container.line(limits, look, show)))
     }
@@ -70,9 +72,11 @@ impl Container {
                 }
                 (_, true) => {
                     let options = RenderOptions::default();
-                    let mut show = |inner: &Value| render_with(inner, &options, look);
+                    let mut show = |inner: &Value, _: Option<&str>| {
+                        Draft::from(render_with(inner, &options, look))
+                    };
                     let line = self.line(&Limits::default(), look, &mut show);
-                    (Some(line), Children::None)
+                    (Some(line.into_text()), Children::None)
                 }
                 _ => {
                     let fields = list.into_iter().map(|entry| (entry.name, entry.value));

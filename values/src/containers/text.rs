@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::containers::typed_place::{Reach, TypedPlace};
+use crate::draft::Draft;
 use crate::strings::{quoted, to_utf8};
 use debuginfo::Unknown;
 
@@ -69,12 +70,12 @@ impl Text {
     }
 
     /// The string as its language writes it, followed by `...` if it is longer than `max_units`.
-    pub(crate) fn write(&self, reach: &Reach, max_units: u64) -> Result<String, Unknown> {
+    pub(crate) fn write<T>(&self, reach: &Reach, max_units: u64) -> Result<Draft<T>, Unknown> {
         let (mut bytes, whole) = self.read(reach, max_units)?;
         if !whole && self.unit() == 1 {
             drop_cut_character(&mut bytes);
         }
-        let mut out = match self.form {
+        let out = match self.form {
             Form::Rust => rust(&bytes),
             Form::RustBytes => format!("\"{}\"", bytes.escape_ascii()),
             Form::Cpp { prefix, unit: 1 } => format!("{prefix}{}", quoted(&bytes, '"')),
@@ -83,8 +84,9 @@ impl Text {
                 format!("{prefix}{}", quoted(&text, '"'))
             }
         };
+        let mut out = Draft::from(out);
         if !whole {
-            out.push_str("...");
+            out.push_cut();
         }
         Ok(out)
     }

@@ -1,14 +1,14 @@
-//! Hands out argument registers and stack words in the order of the parameters.
+//! Assigns argument registers and stack words to parameters, in declaration order.
 
 use crate::abi::{Passing, RegClass, TypeInfo};
 use crate::model::{ParameterPlace, RetPlace, RetReg};
 
-/// Where one argument is.
+/// The place of one argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Passed {
     pub place: ParameterPlace,
     pub place2: Option<ParameterPlace>,
-    /// The byte of the value at which the part in `place2` begins.
+    /// Offset in the value, in bytes, of the part in `place2`.
     pub second_at: u8,
     pub indirect: bool,
 }
@@ -26,17 +26,17 @@ impl Passed {
     }
 }
 
-/// What is left to hand out.
+/// The registers and stack words not yet assigned.
 struct Left {
     int: u8,
     sse: u8,
     /// Bytes of stack arguments so far.
     stack: u64,
-    /// A parameter was met whose place is not known, or the result's is not; so no later one is.
+    /// The place of the result or of an earlier parameter is unknown, so the places of all later parameters are too.
     lost: bool,
 }
 
-/// Places of the parameters, in order, given where the result is: if in memory, its address takes rdi.
+/// Returns the places of the parameters, in order. A result in memory (`result`) takes rdi for its address.
 pub(crate) fn assign<'i>(
     params: impl Iterator<Item = &'i TypeInfo>,
     result: RetPlace,
@@ -133,7 +133,6 @@ impl Left {
     }
 }
 
-/// Where a value of this type is returned.
 pub(crate) fn ret_place(info: &TypeInfo) -> RetPlace {
     let Passing::Regs {
         first,

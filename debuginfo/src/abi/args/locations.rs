@@ -1,4 +1,4 @@
-//! What a parameter's `DW_AT_location` says of the moment the function is entered.
+//! Reads from a parameter's `DW_AT_location` where it is when the function is entered.
 
 use gimli::{AttributeValue, DW_AT_location, Expression, Operation, RawLocListEntry};
 
@@ -7,21 +7,21 @@ use crate::dies::{Die, DieReader};
 use crate::dwarf::Slice;
 use crate::model::ParameterPlace;
 
-/// Entries of one location list that are looked at.
+/// Entries read from one location list, at most.
 const MAX_ENTRIES: usize = 1 << 12;
-/// Operations of one expression that are looked at.
+/// Operations read from one expression, at most.
 const MAX_OPERATIONS: usize = 16;
 
-/// The base of a variable's home on the stack.
+/// The base register or address of a variable's home on the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameBase {
     /// The canonical frame address: 8 above the stack pointer at entry.
     Cfa,
-    /// A register, as it is after the function's first instructions.
+    /// A register, with the value it has after the function's first instructions.
     Register(u16),
 }
 
-/// Where a variable is kept while the function runs: so many bytes from its frame base.
+/// Where a variable is kept while the function runs: `offset` bytes from its frame base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Home {
     pub base: FrameBase,
@@ -30,12 +30,12 @@ pub(crate) struct Home {
     pub deref: bool,
 }
 
-/// How sure a statement about a parameter's place is.
+/// How firmly the debug information states a parameter's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Said of the entry itself.
+    /// Stated for the entry itself.
     AtEntry(Passed),
-    /// Said of the whole function: true of the entry for code that keeps arguments where they came.
+    /// Stated for the whole function. It holds at entry if the code keeps arguments where they arrived.
     Always(Passed),
     /// Only the home on the stack is stated.
     Home(Home),
@@ -60,7 +60,7 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
         }
     }
 
-    /// What the debug information says of `param`, an entry of the function's unit.
+    /// Returns what the debug information states about `param`, a DIE of the function's unit.
     pub(crate) fn of(&self, param: &Die<'a>) -> Found {
         match self.session.attr(param, DW_AT_location) {
             Some(AttributeValue::Exprloc(expression)) => self.whole(expression),
@@ -73,7 +73,7 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
         let operations = self.operations(expression);
         if let Some(home) = self.home(&operations) {
             return match home {
-                // The caller's stack: the argument lies there before the first instruction too.
+                // The caller's stack: the argument is there before the first instruction, too.
                 Home {
                     base: FrameBase::Cfa,
                     offset: 0..,
@@ -86,7 +86,8 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
             .map_or(Found::Nothing, Found::Always)
     }
 
-    /// Looks for the entry that covers the function's first instruction; else for one that names the entry value.
+    /// Looks for the list entry that covers the function's first instruction, or else for one that names the entry
+    /// value.
     fn list(&self, value: AttributeValue<Slice<'a>>) -> Option<Found> {
         let unit = &self.function.unit;
         let dwarf = self.session.dwarf(self.function);
@@ -127,7 +128,7 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
         }
     }
 
-    /// Begin, end and expression of a list entry; keeps track of base addresses.
+    /// Returns begin, end and expression of a list entry, and keeps track of base addresses.
     fn range(
         &self,
         entry: RawLocListEntry<Slice<'a>>,
@@ -205,11 +206,11 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
         }
     }
 
-    /// The places that an expression without memory homes names.
+    /// Returns the places named by an expression that has no home in memory.
     fn passed(&self, operations: &[Operation<Slice<'a>>]) -> Option<Passed> {
         match operations {
             [Operation::Register { register }] => argument_register(register.0).map(Passed::at),
-            // The variable lies where an argument register points: passed by reference.
+            // The variable lies where an argument register points: it is passed by reference.
             [
                 Operation::RegisterOffset {
                     register,
@@ -240,7 +241,7 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
     }
 }
 
-/// The first two pieces of a value in several places; those that are not argument registers are unknown.
+/// Returns the first two pieces of a value in several places. Pieces outside argument registers are unknown.
 fn pieces(operations: &[Operation<Slice<'_>>]) -> Option<Passed> {
     let mut places = Vec::new();
     let mut first_bits = None;
@@ -267,7 +268,7 @@ fn pieces(operations: &[Operation<Slice<'_>>]) -> Option<Passed> {
     }
 }
 
-/// A place on the stack, by its distance from the stack pointer at entry.
+/// Returns a place on the stack, given its distance from the stack pointer at entry.
 pub(super) fn stack_place(above_rsp: i64) -> ParameterPlace {
     match u32::try_from(above_rsp) {
         Ok(offset) if offset >= 8 => ParameterPlace::Memory { offset },
@@ -288,7 +289,7 @@ fn frame_base<'a>(session: &DieReader<'_, 'a>, function: &Die<'a>, svma: u64) ->
     }
 }
 
-/// Before DWARF 3 a list says how to compute the canonical frame address at each instruction; at entry, `rsp + 8`.
+/// Before DWARF 3, a location list states how to compute the CFA at each instruction; at entry it is `rsp + 8`.
 fn listed_frame_base<'a>(
     session: &DieReader<'_, 'a>,
     function: &Die<'a>,

@@ -1,4 +1,4 @@
-//! Where arguments are when a function is entered: by its signature, by its location lists, by its first instructions.
+//! Finds where arguments are at function entry, from the signature, the location lists and the first instructions.
 
 mod assign;
 mod locations;
@@ -8,15 +8,15 @@ pub(crate) use assign::{Passed, assign, ret_place};
 pub(crate) use locations::{Found, FrameBase, Home, Locations};
 pub(crate) use prologue::{Spills, trace};
 
-/// Integer argument registers as DWARF numbers them: rdi, rsi, rdx, rcx, r8, r9.
+/// DWARF numbers of the integer argument registers: rdi, rsi, rdx, rcx, r8, r9.
 const INT_REGISTERS: [u16; 6] = [5, 4, 1, 2, 8, 9];
-/// DWARF's number of xmm0.
+/// DWARF number of xmm0.
 const XMM0: u16 = 17;
-/// DWARF's numbers of rbp and rsp.
+/// DWARF numbers of rbp and rsp.
 const RBP: u16 = 6;
 const RSP: u16 = 7;
 
-/// DWARF's number of the register that `place` is, if it is one.
+/// Returns the DWARF number of the register in `place`, if it is a register.
 pub(crate) fn register_of(place: crate::model::ParameterPlace) -> Option<u16> {
     use crate::model::ParameterPlace;
     match place {
@@ -26,7 +26,7 @@ pub(crate) fn register_of(place: crate::model::ParameterPlace) -> Option<u16> {
     }
 }
 
-/// The argument register with DWARF's number `register`, if it is one.
+/// Returns the argument register with DWARF number `register`, if it is one.
 fn argument_register(register: u16) -> Option<crate::model::ParameterPlace> {
     use crate::model::ParameterPlace;
     if let Some(index) = INT_REGISTERS.iter().position(|r| *r == register) {

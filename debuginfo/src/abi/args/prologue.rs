@@ -1,7 +1,7 @@
-//! Follows a function's first instructions to see which argument registers it stores where on its stack.
+//! Follows a function's first instructions to see where they store argument registers on the stack.
 //!
-//! Unoptimised code states only where a parameter is kept, not how it came. The first stores tell: the value stored to
-//! the parameter's home came in the register that is stored there.
+//! Unoptimised code states only where a parameter is kept, not how it arrived. The first stores tell: a parameter
+//! arrived in the register that is stored to its home.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
@@ -12,9 +12,8 @@ use super::locations::stack_place;
 use super::{FrameBase, Home, Passed, RBP, RSP};
 use crate::model::ParameterPlace;
 
-/// Instructions that are followed at most.
 const MAX_INSTRUCTIONS: usize = 96;
-/// At least as many as iced-x86 numbers.
+/// An upper bound on the registers that iced-x86 numbers.
 const REGISTERS: usize = 256;
 
 /// A store of an argument register to the stack.
@@ -26,17 +25,17 @@ struct Store {
     from: ParameterPlace,
 }
 
-/// What the first instructions stored, and where the frame lies.
+/// What the first instructions store, and where the frame lies.
 #[derive(Debug, Default)]
 pub(crate) struct Spills {
     stores: Vec<Store>,
-    /// Stack pointer and frame pointer after them, relative to the stack pointer at entry.
+    /// Stack pointer and frame pointer after those instructions, relative to the stack pointer at entry.
     rsp: Option<i64>,
     rbp: Option<i64>,
 }
 
 impl Spills {
-    /// How a parameter of `size` bytes that is kept at `home` came.
+    /// Returns how a parameter of `size` bytes that is kept at `home` arrived.
     pub(crate) fn came(&self, home: Home, size: u64) -> Option<Passed> {
         let base = match home.base {
             FrameBase::Cfa => 8,
@@ -55,7 +54,7 @@ impl Spills {
         };
         let inside = |s: &&Store| s.at >= at && s.at < at.saturating_add(size.max(1));
         let mut found: Vec<&Store> = Vec::new();
-        // A later store to the same place is another variable's, or a copy of the same argument.
+        // A later store to the same place belongs to another variable, or copies the same argument.
         for store in self.stores.iter().filter(inside) {
             if !found.iter().any(|f| f.at == store.at) {
                 found.push(store);
@@ -77,11 +76,11 @@ impl Spills {
     }
 }
 
-/// What a register holds, as far as it matters here.
+/// What a register holds, as far as this trace needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holds {
     Argument(ParameterPlace),
-    /// An address: so many bytes from the stack pointer at entry.
+    /// An address: this many bytes from the stack pointer at entry.
     Frame(i64),
     Other,
 }
@@ -102,7 +101,7 @@ pub(crate) fn trace(code: &[u8]) -> Spills {
         }
         let instruction = decoder.decode();
         if instruction.code() == Code::INVALID || instruction.flow_control() != FlowControl::Next {
-            // A loop that touches the pages of a large frame: the stack pointer has not arrived yet.
+            // A loop that touches the pages of a large frame: the stack pointer does not have its final value yet.
             if instruction.is_jcc_short_or_near()
                 && instruction.near_branch_target() < instruction.ip()
             {
@@ -198,7 +197,7 @@ impl State {
         }
     }
 
-    /// `sub rsp, N`, `add rsp, N`, `and rsp, -N`, `lea rsp/rbp, [rsp + N]`.
+    /// Handles `sub rsp, N`, `add rsp, N`, `and rsp, -N`, `lea rsp/rbp, [rsp + N]`.
     fn adjust_stack_pointer(&mut self, instruction: &Instruction) -> bool {
         if instruction.op0_kind() != OpKind::Register {
             return false;
@@ -238,7 +237,7 @@ impl State {
         match instruction.op_kind(index) {
             OpKind::Register => self.get(instruction.op_register(index)),
             OpKind::Memory => match self.stack_operand(instruction, index) {
-                // Reloading an argument that was stored a moment ago.
+                // A reload of an argument that was just stored.
                 Some((at, _)) => {
                     let last = self.spills.stores.iter().rev().find(|s| s.at == at);
                     last.map_or(Holds::Other, |s| Holds::Argument(s.from))
@@ -249,7 +248,7 @@ impl State {
         }
     }
 
-    /// Address (relative to the stack pointer at entry) and size of a memory operand in the frame.
+    /// Returns the address (relative to the stack pointer at entry) and the size of a memory operand in the frame.
     fn stack_operand(&self, instruction: &Instruction, index: u32) -> Option<(i64, i64)> {
         if index >= instruction.op_count()
             || instruction.op_kind(index) != OpKind::Memory
@@ -276,7 +275,7 @@ impl State {
     }
 }
 
-/// Instructions that copy their second operand to the first, perhaps cut or widened.
+/// Returns whether the instruction copies its second operand to the first, possibly truncated or extended.
 fn is_move(mnemonic: Mnemonic) -> bool {
     matches!(
         mnemonic,

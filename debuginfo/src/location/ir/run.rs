@@ -1,4 +1,4 @@
-//! Runs the trees: what compiled code is to give.
+//! Runs compiled expressions. This is the reference for generated code.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::{Float, FloatOp, Int, IntOp, Order};
 use crate::machine::Machine;
 
 impl Int {
-    /// Runs the tree; `None`: no answer.
+    /// Runs the tree. `None` is no answer.
     #[must_use]
     pub fn run(&self, machine: &dyn Machine) -> Option<u64> {
         match self {
@@ -102,7 +102,7 @@ impl IntOp {
 }
 
 impl Order {
-    /// Tells whether the comparison holds for operands in this order; `None`: in no order.
+    /// Returns whether the comparison holds for operands in this order. `None`: the operands are unordered.
     #[must_use]
     pub fn holds(self, found: Option<Ordering>) -> bool {
         match found {
@@ -120,7 +120,7 @@ impl Order {
 }
 
 impl Float {
-    /// Runs the tree; `None`: no answer.
+    /// Runs the tree. `None` is no answer.
     #[must_use]
     pub fn run(&self, machine: &dyn Machine) -> Option<f64> {
         Some(match self {
@@ -143,7 +143,7 @@ impl Float {
     }
 }
 
-/// The low `bits` of a number (1 to 64), extended to 64 bits.
+/// Extends the low `bits` of a number (1 to 64) to 64 bits.
 pub(super) fn extend(value: u64, bits: u8, signed: bool) -> u64 {
     let unused = 64 - u32::from(bits.clamp(1, 64));
     match signed {

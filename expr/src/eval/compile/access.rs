@@ -1,4 +1,4 @@
-//! Members, elements, and what pointers point to.
+//! Members, elements, and targets of pointers.
 
 use crate::ast::Expr;
 use crate::eval::arguments::Argument;
@@ -8,11 +8,11 @@ use crate::eval::operand::is_rust_reference;
 use debuginfo::location::ir::{Int, IntOp};
 use debuginfo::types::{BitRange, Member, MemberOffset, Role, Type, TypeKind};
 
-/// Pointers that are looked through for a member, and base classes for a name.
+/// Pointers followed to find a member, and base classes searched for a name, at most.
 const MAX_STEPS: usize = 8;
-/// Words for how many elements there are.
+/// Names for the number of elements.
 const LENGTHS: [&str; 3] = ["len", "length", "size"];
-/// Elements farther from the first than this are left to the evaluator, which looks for overflows.
+/// Elements at a larger distance from the first are left to the evaluator, which checks for overflows.
 const FARTHEST: i64 = 1 << 32;
 
 impl Compiler<'_, '_> {
@@ -52,7 +52,7 @@ impl Compiler<'_, '_> {
         Err(not(format!("{} has no members", value.ty.name())))
     }
 
-    /// What a pointer or reference points to; no answer if that is nothing.
+    /// Returns the target of a pointer or reference. A null pointer yields no answer.
     pub(super) fn behind_pointer(&self, value: &Static) -> Result<Static> {
         let ty = value.ty.strip();
         let target = ty.target();
@@ -68,7 +68,7 @@ impl Compiler<'_, '_> {
         Ok(find(ty, name, MAX_STEPS)?.is_some())
     }
 
-    /// A member of a structure in memory; `None` if it has none of this name.
+    /// Returns a member of a structure in memory, or `None` if it has none of this name.
     pub(super) fn field(&self, value: &Static, name: &str) -> Result<Option<Static>> {
         let ty = value.ty.strip();
         let Some((offset, member)) = find(&ty, name, MAX_STEPS)? else {
@@ -178,7 +178,6 @@ impl Compiler<'_, '_> {
         Ok(Static::new(element, Bytes::Memory(address)))
     }
 
-    /// `args[N]`.
     pub(super) fn argument(&self, number: i128) -> Result<Static> {
         match self
             .evaluator
@@ -200,7 +199,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// A reference of Rust to something that has elements itself.
+/// Returns whether the type is a Rust reference to something with elements of its own.
 fn refers_to_elements(ty: &Type) -> bool {
     is_rust_reference(ty)
         && ty.strip().target().is_some_and(|target| {
@@ -209,11 +208,11 @@ fn refers_to_elements(ty: &Type) -> bool {
         })
 }
 
-/// Finds a member, also one of a base class or of an unnamed member, and how many bytes behind the start of `ty` the
-/// structure that has it, or the member itself, begins.
+/// Finds a member, also in base classes and unnamed members. Also returns the offset from the start of `ty` to the
+/// structure that contains the member, or to the member itself.
 ///
 /// # Errors
-/// Where it is, or whether there is one, depends on the object.
+/// The place or the existence of the member depends on the object.
 fn find(ty: &Type, name: &str, depth: usize) -> Result<Option<(u64, Member)>> {
     let depends = || not(format!("where {name} is depends on the object"));
     let Some(depth) = depth.checked_sub(1) else {

@@ -1,4 +1,4 @@
-//! Names that are looked up once and read at many moments: of all threads that get to one address.
+//! Names that are resolved once for an address and read many times, for any thread there.
 
 use crate::eval::compile::value::{Bytes, Static};
 use crate::eval::compile::{Compiler, Result, at_address};
@@ -9,18 +9,18 @@ use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
 use debuginfo::{AddressSpace, Machine};
 
-/// What a name is at an address.
+/// What a name refers to at an address.
 #[derive(Debug, Clone)]
 pub enum Known {
-    /// Nothing has this name.
+    /// There is no such name.
     Nothing,
-    /// A value, wherever a thread comes from.
+    /// A value that is the same for every thread.
     Constant(Value),
     /// A variable.
     Variable(KnownPlace),
 }
 
-/// Where a value is, as operations on registers and memory.
+/// The place of a value, as operations on registers and memory.
 #[derive(Debug, Clone)]
 pub struct KnownPlace {
     ty: Type,
@@ -28,7 +28,7 @@ pub struct KnownPlace {
     plain: Option<Plain>,
 }
 
-/// A value that is no more than a number, as operations.
+/// A value that is a plain number, as operations.
 #[derive(Debug, Clone)]
 enum Plain {
     Bool(Int),
@@ -36,19 +36,19 @@ enum Plain {
     Float(Float),
 }
 
-/// A value that is no more than a number.
+/// A value that is a plain number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PlainValue {
     /// A boolean.
     Bool(bool),
-    /// An integer; characters are none.
+    /// An integer, but not a character.
     Integer(i128),
     /// A floating-point number of at most 64 bits.
     Float(f64),
 }
 
-/// Finds what [`find_local`](super::super::find_local) would, for the innermost frame of all threads that get to `pc`. `None`:
-/// it depends on more than registers and memory.
+/// Finds what [`find_local`](super::super::find_local) would find for the innermost frame of any thread at `pc`.
+/// Returns `None` if it depends on more than registers and memory.
 #[must_use]
 pub fn known_local(name: &str, space: &AddressSpace, pc: u64) -> Option<Known> {
     with_compiler(space, pc, |compiler| {
@@ -64,7 +64,7 @@ pub fn known_local(name: &str, space: &AddressSpace, pc: u64) -> Option<Known> {
     })
 }
 
-/// Finds what [`find_global`](super::super::find_global) would, in the same way.
+/// Like [`known_local`], for [`find_global`](super::super::find_global).
 #[must_use]
 pub fn known_global(name: &str, space: &AddressSpace, pc: u64) -> Option<Known> {
     with_compiler(space, pc, |compiler| {
@@ -76,7 +76,7 @@ pub fn known_global(name: &str, space: &AddressSpace, pc: u64) -> Option<Known> 
     })
 }
 
-/// Finds what [`argument`](super::super::argument) would, in the same way.
+/// Like [`known_local`], for [`argument`](super::super::argument).
 #[must_use]
 pub fn known_argument(number: u32, space: &AddressSpace, pc: u64) -> Option<Known> {
     with_compiler(space, pc, |compiler| {
@@ -94,7 +94,7 @@ fn with_compiler<T>(space: &AddressSpace, pc: u64, ask: impl FnOnce(&Compiler<'_
 fn place_of(compiler: &Compiler<'_, '_>, variable: &Variable) -> Option<Known> {
     let place = variable.symbolic(compiler.evaluator.site).ok()?;
     let ty = variable.ty();
-    // How many elements an array has may be for the running program to say.
+    // The number of an array's elements may be known only at run time.
     ty.size()?;
     let value = compiler.variable(variable).ok();
     let plain = value.and_then(|value| plain_of(compiler, value));
@@ -117,7 +117,7 @@ fn place_of_value(compiler: &Compiler<'_, '_>, value: Static) -> Option<Known> {
     Some(Known::Variable(KnownPlace { ty, place, plain }))
 }
 
-/// Tells single characters from small integers, which have other names.
+/// Distinguishes characters from small integers, which have other names.
 fn is_character(ty: &Type) -> bool {
     let names = ["char", "wchar_t", "char8_t", "char16_t", "char32_t"];
     ty.plain_name().is_some_and(|name| names.contains(&name))
@@ -138,7 +138,7 @@ fn plain_of(compiler: &Compiler<'_, '_>, value: Static) -> Option<Plain> {
 }
 
 impl KnownPlace {
-    /// Reads a value that is no more than a number. `None` where it is something else, or cannot be read.
+    /// Reads a value that is a plain number. Returns `None` if it is something else or cannot be read.
     #[must_use]
     pub fn plain(&self, machine: &dyn Machine) -> Option<PlainValue> {
         Some(match self.plain.as_ref()? {
@@ -153,7 +153,7 @@ impl KnownPlace {
         })
     }
 
-    /// Reads the value that is there. `None` where there is none at this moment; whoever asks in the long way is told why.
+    /// Reads the value. Returns `None` if there is none at this moment. The evaluator gives the reason.
     #[must_use]
     pub fn read(&self, machine: &dyn Machine) -> Option<Value> {
         let place = match &self.place {

@@ -1,4 +1,5 @@
-//! Compiles the values of log messages: words that a thread leaves, and how they become the evaluator's text later.
+//! Compiles the values of log messages: the words that a thread records, and how they later become the evaluator's
+//! text.
 
 use crate::ast::Expr;
 use crate::eval::compile::value::{Bytes, Static};
@@ -12,22 +13,22 @@ use debuginfo::types::{BitRange, Language, TypeKind};
 use debuginfo::value::Value;
 use values::{RenderOptions, printer_for, render_with};
 
-/// Values of a type that are named one by one.
+/// Values of a type with individual names, at most.
 const MOST_NAMES: usize = 256;
-/// Values that are told apart one by one, where they do not follow each other.
+/// Values that may be listed individually if they are not consecutive.
 const MOST_APART: usize = 32;
 
-/// A log message whose values are compiled.
+/// A log message with compiled values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// What it is made of, in order.
+    /// Its parts, in order.
     pub parts: Vec<MessagePart>,
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessagePart {
-    /// Always the same.
+    /// Constant text.
     Text(String),
     /// A value.
     Value(Logged),
@@ -36,15 +37,15 @@ pub enum MessagePart {
 /// A value of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Logged {
-    /// The expression as it was written.
+    /// The source text of the expression.
     pub source: String,
-    /// The number to leave; the address of a text.
+    /// The number to record. For a string, its address.
     pub value: Int,
-    /// How it is shown.
+    /// Its format.
     pub shown: Shown,
 }
 
-/// How a number is shown.
+/// The format of a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
     /// In base 10, with a sign.
@@ -53,32 +54,32 @@ pub enum Shown {
     Unsigned,
     /// In base 16, with `0x`.
     Hex,
-    /// The low bytes are a floating-point number, shown as C's debuggers show it.
+    /// A floating-point number in the low bytes, in the format of C debuggers.
     Float {
         /// 4 or 8.
         bytes: u8,
     },
-    /// The same, shown as Rust shows it.
+    /// A floating-point number in the low bytes, in Rust's format.
     RustFloat {
         /// 4 or 8.
         bytes: u8,
     },
-    /// By name: it is one of these.
+    /// By name. The number is one of these.
     Named(Vec<(u64, String)>),
-    /// It is the address of a text that ends with a zero. Longer ones are cut to so many characters and `...`; those with
-    /// other characters than ASCII, if they are longer than so many bytes, have no answer.
+    /// The address of a zero-terminated string. A longer string is cut to `limit` characters and `...`. A non-ASCII
+    /// string of more than `limit` bytes has no answer.
     Text {
         /// The number of characters.
         limit: usize,
     },
 }
 
-/// Compiles a log message for the instruction at `pc`, an address of the process. It holds as long as the modules of
-/// `space` are the only ones: addresses inside others are shown with names that are not known now. `to_come` is as for
-/// [`compile_condition`](super::compile_condition).
+/// Compiles a log message for the instruction at `pc`, an address of the process. The result is valid as long as
+/// `space` has all modules, since addresses in other modules are shown with names that are not known yet. `to_come` is
+/// as for [`compile_condition`](super::compile_condition).
 ///
 /// # Errors
-/// One of its values cannot be compiled.
+/// A value cannot be compiled.
 pub fn compile_message(
     template: &Template,
     space: &AddressSpace,
@@ -171,7 +172,7 @@ impl Compiler<'_, '_> {
         if ty.language() == Language::Rust && ty.plain_name().is_some_and(|n| n.starts_with('&')) {
             return Err(not(format!("{} shows what it refers to", ty.name())));
         }
-        // What lies in a module may have a name.
+        // An address in a module may have a name.
         let modules = self.evaluator.look.space.modules().iter();
         let ranges = modules.map(|m| (m.range.start, m.range.end)).collect();
         let address = Int::Outside {
@@ -181,7 +182,7 @@ impl Compiler<'_, '_> {
         Ok((address, Shown::Hex))
     }
 
-    /// Booleans, characters and enumerations: what the evaluator says of each of their values.
+    /// Compiles booleans, characters and enumerations, with the evaluator's text for each of their values.
     fn named(&self, value: &Static) -> Result<(Int, Shown)> {
         let ty = value.ty.strip();
         let number = value.raw(false)?;

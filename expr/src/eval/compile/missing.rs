@@ -1,4 +1,5 @@
-//! Names that stand for nothing at a place, calls, and what types do not allow: what would fail at every hit is said before the first.
+//! Finds unknown names, calls and type errors at a place. Expressions that would fail at every hit are reported before
+//! the first one.
 
 use crate::HIT_COUNT;
 use crate::ast::{Expr, ExprKind};
@@ -11,11 +12,11 @@ use crate::template::{Part, Template};
 use debuginfo::types::Language;
 use debuginfo::{AddressSpace, Diagnostic};
 
-/// Words with a meaning of their own.
+/// Words with a special meaning.
 const WORDS: [&str; 4] = ["args", "this", "self", HIT_COUNT];
 
-/// Says of each name in an expression that nothing has it at `pc`, or else what its types do not allow; for what `to_come` is see
-/// [`compile_condition`](super::compile_condition). Nothing is said of an expression that cannot be read.
+/// Returns a diagnostic for each name in an expression that is unknown at `pc`, or else for a type error. `to_come` is
+/// as for [`compile_condition`](super::compile_condition). Returns nothing for an expression that cannot be parsed.
 #[must_use]
 pub fn missing_names(
     expression: &Expression,
@@ -31,7 +32,7 @@ pub fn missing_names(
     })
 }
 
-/// The same of the expressions in a log message.
+/// Like [`missing_names`], for the expressions in a log message.
 #[must_use]
 pub fn missing_values(
     template: &Template,
@@ -74,17 +75,17 @@ fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<Diagnostic> {
     missing
 }
 
-/// Says what in an expression its types do not allow, whichever values there are: a member that there is not, an unknown type. The
-/// evaluator's thread is not there, so that nothing is said of what depends on values, among them what pointers lead to.
+/// Finds a type error in an expression that occurs for all values: a missing member, an unknown type. There is no
+/// thread, so nothing is reported that depends on values, such as targets of pointers.
 fn never_right(expr: &Expr, evaluator: &Evaluator<'_>) -> Option<Diagnostic> {
     let mut found = None;
-    // Names have been judged, and functions are not called to be judged.
+    // Names have already been checked. Functions are not called for a check.
     let mut is_judged = matches!(expr.kind, ExprKind::Name(_) | ExprKind::Call { .. });
     expr.kind.for_each_child(|child| {
         if found.is_none() {
             found = never_right(child, evaluator);
         }
-        // What has no value without a thread may have one.
+        // An operand without a value here may have one in a thread.
         let is_args = matches!(&child.kind, ExprKind::Name(name) if name == "args");
         is_judged |= calls(child) || !is_args && evaluator.value(child).is_err();
     });
@@ -101,7 +102,7 @@ fn calls(expr: &Expr) -> bool {
     found
 }
 
-/// Returns the names in an expression, without those of functions that are called.
+/// Returns the names in an expression, except those of called functions.
 #[must_use]
 pub fn names(expr: &Expr) -> Vec<String> {
     let mut found = Vec::new();
@@ -109,8 +110,8 @@ pub fn names(expr: &Expr) -> Vec<String> {
     found
 }
 
-/// Returns the members that an expression names and that only debug information can have: no fields of tuples, no lengths, nothing
-/// that is called.
+/// Returns the members named in an expression that must come from debug information. Excludes fields of tuples,
+/// lengths, and called methods.
 #[must_use]
 pub fn members(expr: &Expr) -> Vec<&str> {
     let mut found = Vec::new();
@@ -124,7 +125,7 @@ fn each_member<'e>(expr: &'e Expr, see: &mut dyn FnMut(&'e str)) {
             function,
             arguments,
         } => {
-            // Methods of containers are answered although no file names them.
+            // Methods of containers are available although no file names them.
             function
                 .kind
                 .for_each_child(|child| each_member(child, see));
@@ -145,13 +146,13 @@ fn each_member<'e>(expr: &'e Expr, see: &mut dyn FnMut(&'e str)) {
     }
 }
 
-/// Tells whether a name may have a meaning that no module gives it.
+/// Returns whether a name may have a meaning that does not come from a module.
 #[must_use]
 pub fn is_word(name: &str) -> bool {
     WORDS.contains(&name)
 }
 
-/// Hands all names but those of functions that are called to `see`: some of these are no function of the program.
+/// Calls `see` with all names, except those of called functions, some of which are not functions of the program.
 fn each_name(expr: &Expr, see: &mut dyn FnMut(&str)) {
     match &expr.kind {
         ExprKind::Name(name) => see(name),
@@ -167,7 +168,6 @@ fn each_name(expr: &Expr, see: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Hands all calls to `see`.
 fn each_call(expr: &Expr, see: &mut dyn FnMut(&Expr, &[Expr])) {
     if let ExprKind::Call {
         function,
@@ -179,7 +179,7 @@ fn each_call(expr: &Expr, see: &mut dyn FnMut(&Expr, &[Expr])) {
     expr.kind.for_each_child(|child| each_call(child, see));
 }
 
-/// Returns the variable that members and elements of are named: `a` of `a.b[3]`.
+/// Returns the variable whose members and elements are used: `a` of `a.b[3]`.
 fn variable_of(expr: &Expr) -> Option<&str> {
     match &expr.kind {
         ExprKind::Name(name) => Some(name),
@@ -190,7 +190,8 @@ fn variable_of(expr: &Expr) -> Option<&str> {
 }
 
 impl Compiler<'_, '_> {
-    /// Tells whether a call may have a value without a call: as a conversion, or as an element where indexes stand in parentheses.
+    /// Returns whether a call may be computed without a call: as a conversion, or as an element with indexes in
+    /// parentheses.
     fn may_be_answered(&self, function: &Expr, arguments: &[Expr]) -> bool {
         let is_type = |name: &str| self.evaluator.find_type(name).is_some();
         let has_such_elements = |name: &str| {
@@ -205,7 +206,7 @@ impl Compiler<'_, '_> {
             || variable_of(function).is_some_and(has_such_elements)
     }
 
-    /// Tells whether a name may stand for something; where that takes a thread, it may.
+    /// Returns whether a name may refer to something. True if only a thread can tell.
     fn means_something(&self, name: &str) -> bool {
         let evaluator = self.evaluator;
         let is_local = !matches!(self.local(name), Ok(None));

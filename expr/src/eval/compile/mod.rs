@@ -1,8 +1,8 @@
-//! Turns an expression into operations on registers and memory, for every thread that gets to one address.
+//! Compiles an expression to operations on registers and memory that are valid for every thread at one address.
 //!
-//! It follows the evaluator step by step, with values that say where their bytes will be instead of what they are. What
-//! the evaluator would have to look at first (texts, containers, variants), or what is nowhere or only the caller knows,
-//! is not compiled, and the reason is said. What fails at some moments only has no answer at those.
+//! The compiler follows the evaluator step by step, but its values describe where their bytes will be. It refuses, with
+//! a reason, what the evaluator has to inspect first (strings, containers, variants), values without a place, and
+//! values that only the caller knows. An expression that fails only at some moments has no answer at those.
 
 mod access;
 mod known;
@@ -45,11 +45,11 @@ fn not(why: impl Into<String>) -> NotCompiled {
     NotCompiled(why.into())
 }
 
-/// Compiles a condition for the instruction at `pc`, an address of the process, in the scope around so many of the calls that are
-/// inlined there ([`Machine::calls_to_come`]). It gives 0 for false.
+/// Compiles a condition for the instruction at `pc`, an address of the process. Its scope is that around the innermost
+/// `to_come` inlined calls ([`Machine::calls_to_come`]). The result is 0 for false.
 ///
 /// # Errors
-/// It cannot be compiled.
+/// The condition cannot be compiled.
 pub fn compile_condition(
     condition: &Expression,
     space: &AddressSpace,
@@ -67,7 +67,7 @@ pub fn compile_condition(
     })
 }
 
-/// Asks about names, types and locations as of an address, without a thread.
+/// Calls `ask` with the context of an address, without a thread.
 fn at_address<T>(
     space: &AddressSpace,
     pc: u64,
@@ -100,7 +100,7 @@ fn at_address<T>(
     })
 }
 
-/// A thread that is not there: compiling must not depend on one.
+/// Stands in for a thread, since compiling must not depend on one.
 struct Nobody;
 
 impl Machine for Nobody {
@@ -168,7 +168,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Two operands; an enumerator that no name in scope explains may be one of the other operand's type.
+    /// Compiles two operands. An enumerator that is not in scope may belong to the type of the other operand.
     fn both(&self, left: &Expr, right: &Expr) -> Result<(Static, Static)> {
         match (self.value(left), self.value(right)) {
             (Ok(a), Ok(b)) => Ok((a, b)),

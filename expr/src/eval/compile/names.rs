@@ -1,4 +1,4 @@
-//! What names stand for, as the evaluator finds them.
+//! Resolves names like the evaluator.
 
 use crate::ast::{Expr, ExprKind};
 use crate::eval::compile::value::{Bytes, Static};
@@ -24,7 +24,7 @@ impl Compiler<'_, '_> {
         Err(not(format!("{name} is not a variable")))
     }
 
-    /// A variable or member, as [`Evaluator::local`](super::super::Evaluator::local) finds it.
+    /// Returns a variable or member, as found by [`Evaluator::local`](super::super::Evaluator::local).
     pub(super) fn local(&self, name: &str) -> Result<Option<Static>> {
         for depth in self.evaluator.depths(name) {
             if let Some(variable) = self.evaluator.variable_in(depth, name) {
@@ -56,14 +56,14 @@ impl Compiler<'_, '_> {
         };
         let value = Static::new(variable.ty(), bytes);
         let in_memory = matches!(value.bytes, Bytes::Memory(_));
-        // What is larger than its register lies in several.
+        // A value larger than its register is in several registers.
         if !in_memory && value.ty.size().is_none_or(|size| size > 8) {
             return Err(not(format!("{} has more than 64 bits", variable.name)));
         }
         Ok(value)
     }
 
-    /// A member of the object whose method such a frame of the place is in.
+    /// Returns a member of the object whose method is executed at this inline depth.
     pub(super) fn member_of_object(
         &self,
         inline_depth: usize,
@@ -93,7 +93,7 @@ impl Compiler<'_, '_> {
         self.field(&object, name)
     }
 
-    /// The enumerator that `expr` names in the enumeration that `value` is of.
+    /// Returns the enumerator that `expr` names in the enumeration type of `value`.
     pub(super) fn enumerator_like(&self, expr: &Expr, value: &Static) -> Option<Static> {
         let ExprKind::Name(name) = &expr.kind else {
             return None;

@@ -70,7 +70,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Texts are compared by what they say, which only the evaluator does.
+    /// Refuses strings. They are compared by their contents, which only the evaluator does.
     fn refuse_texts(&self, left: &Static, right: &Static) -> Result<()> {
         for value in [left, right] {
             let kind = self.settled(value)?.kind();
@@ -114,7 +114,6 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Converts a number or pointer to another number or pointer.
     pub(super) fn convert(&self, value: &Static, ty: &Type, of: &Expr) -> Result<Static> {
         let stripped = ty.strip();
         let operand = self.operand(value)?;
@@ -164,7 +163,7 @@ fn single(ty: &Type) -> Result<bool> {
     }
 }
 
-/// A number as an integer; it must be none with a point.
+/// Returns a number as an integer. It must not be a floating-point number.
 fn integer(operand: Operand) -> (IntKind, Int) {
     match operand {
         Operand::Integer(kind, number) => (kind, number),
@@ -236,7 +235,7 @@ fn as_float(operand: Operand) -> Float {
         Operand::Float { value, .. } => value,
         number => {
             let (kind, number) = integer(number);
-            // What has its highest bit set and no sign is rounded otherwise.
+            // An unsigned number with its highest bit set is rounded differently.
             let is_plain = kind.signed || kind.bits < 64;
             Float::Signed(Box::new(match is_plain {
                 true => number,
@@ -275,7 +274,7 @@ fn floats(op: BinaryOp, left: Operand, right: Operand) -> Result<Static> {
     Ok(float_value(Float::binary(op, a, b).rounded(single), single))
 }
 
-/// The bytes by which a pointer moves when 1 is added.
+/// Returns the bytes by which a pointer moves when 1 is added.
 fn step(pointer: &Type) -> Result<u64> {
     let Some(target) = pointer.strip().target() else {
         return Ok(1);

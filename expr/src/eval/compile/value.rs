@@ -1,4 +1,4 @@
-//! Values that are not there yet: a type, and where their bytes will be.
+//! Compile-time values: a type, and where the bytes will be.
 
 use crate::ast::Expr;
 use crate::eval::base_type;
@@ -19,23 +19,22 @@ pub(super) enum Bytes {
     Number(Int),
     /// The low bytes of a vector register.
     Vector(Register),
-    /// A floating-point number that was computed.
+    /// A computed floating-point number.
     Float(Float),
 }
 
-/// A value that is not there yet.
+/// A compile-time value.
 #[derive(Debug, Clone)]
 pub(super) struct Static {
     pub ty: Type,
     pub bytes: Bytes,
-    /// For a bit field its bits behind the first byte.
+    /// For a bit field, its bits, counted from the first byte.
     pub bits: Option<BitRange>,
 }
 
-/// What operators work on.
 pub(super) enum Operand {
     Bool(Int),
-    /// An integer, extended to 64 bits as its kind demands.
+    /// An integer, extended to 64 bits according to its kind.
     Integer(IntKind, Int),
     Float {
         value: Float,
@@ -56,7 +55,7 @@ impl Static {
         }
     }
 
-    /// A value that is known already; `None` if it has more than 8 bytes.
+    /// Makes a value from one that is already known. Returns `None` if it has more than 8 bytes.
     pub fn constant(value: &Value) -> Option<Static> {
         let bytes = value.bytes.as_ref().ok()?;
         let mut word = [0; 8];
@@ -69,7 +68,7 @@ impl Static {
         self.ty.strip().kind()
     }
 
-    /// Its address, if it is in memory.
+    /// Returns its address, if it is in memory.
     pub fn address(&self) -> Option<&Int> {
         match &self.bytes {
             Bytes::Memory(address) if self.bits.is_none() => Some(address),
@@ -77,7 +76,7 @@ impl Static {
         }
     }
 
-    /// It as a floating-point number of type `ty`, and whether that has 32 bits.
+    /// Returns it as a floating-point number of type `ty`, and whether that type has 32 bits.
     pub fn float(&self, ty: &Type) -> Result<(Float, bool)> {
         let single = match ty.float_format() {
             Some(FloatFormat::Single) => true,
@@ -94,7 +93,7 @@ impl Static {
         Ok((number, single))
     }
 
-    /// Its bits as a number, extended to 64 by the sign or by zeros.
+    /// Returns its bits as a number, sign-extended or zero-extended to 64 bits.
     pub fn raw(&self, signed: bool) -> Result<Int> {
         let size = self.ty.size();
         let (bits, shift) = match self.bits {
@@ -134,7 +133,7 @@ impl Static {
 }
 
 impl Compiler<'_, '_> {
-    /// Takes a value as an operand; `None` if it is neither a number nor a pointer.
+    /// Converts a value to an operand. Returns `None` if it is neither a number nor a pointer.
     pub(super) fn operand(&self, value: &Static) -> Result<Option<Operand>> {
         let value = self.settled(value)?;
         let ty = value.ty.strip();
@@ -167,7 +166,7 @@ impl Compiler<'_, '_> {
         }))
     }
 
-    /// What the language itself looks through: references, also Rust's to numbers.
+    /// Follows what the language follows implicitly: references, including Rust references to numbers.
     pub(super) fn settled(&self, value: &Static) -> Result<Static> {
         let mut value = match value.kind() {
             TypeKind::Reference | TypeKind::RvalueReference => self.behind_pointer(value)?,
@@ -182,7 +181,7 @@ impl Compiler<'_, '_> {
         Ok(value)
     }
 
-    /// Whether a value counts as true.
+    /// Returns whether a value counts as true.
     pub(super) fn truth(&self, value: &Static, expr: &Expr) -> Result<Int> {
         match self.operand(value)? {
             Some(Operand::Bool(value) | Operand::Integer(_, value)) => Ok(value.is_true()),
@@ -196,7 +195,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The value's number, extended as its type demands, where it is no floating-point number.
+    /// Returns the value's number, extended according to its type, unless it is a floating-point number.
     pub(super) fn number_of(&self, value: &Static) -> Option<Int> {
         match self.operand(value).ok()?? {
             Operand::Bool(number) | Operand::Integer(_, number) => Some(number),
@@ -210,9 +209,9 @@ pub(super) fn bool_value(number: Int) -> Static {
     Static::new(base_type("bool"), Bytes::Number(number.is_true()))
 }
 
-/// A number of a kind; `number` is extended as the kind demands.
+/// Makes an integer of a kind. `number` is extended according to the kind.
 pub(super) fn int_value(kind: IntKind, number: Int) -> Static {
-    // The type is the one that the evaluator gives such a number.
+    // The type is the evaluator's type for such a number.
     let like = operand::number_value(Number::integer(kind, 0), Certainty::Known);
     Static::new(like.ty, Bytes::Number(number))
 }

@@ -1,7 +1,7 @@
-//! Where a function's variables live between two calls that it makes: on its stack, or in registers that calls keep.
+//! Finds where a function's variables live across the calls that it makes: on its stack, or in callee-saved registers.
 //!
-//! Each place that a call returns to is looked at twice: as it is while the callee is entered, and as it is when the callee
-//! has returned. Neighbours at which the same memory is looked at become one range.
+//! Each return site is examined twice: as it is while the callee is entered, and as it is when the callee has returned.
+//! Adjacent sites that read the same memory are merged into one range.
 
 use std::ops;
 
@@ -13,11 +13,11 @@ use super::trace::{Problem, Standing, ways};
 const CALLS_NOTHING: &str =
     "the function calls no other, so that nothing is recorded between its entry and its return";
 
-/// Finds what to capture of `text`, an expression inside the function whose first instruction is at `entry`: the words for
-/// the runtime.
+/// Finds what to capture of `text`, an expression inside the function whose first instruction is at `entry`. Returns
+/// the words for the runtime.
 ///
 /// # Errors
-/// It has no value anywhere; why it can have none, or else why it has none at the first place.
+/// If the expression has no value at any site: the reason why it can have none, or else the reason at the first site.
 pub(super) fn at_calls(text: &str, space: &AddressSpace, entry: u64) -> Result<Vec<u64>, Problem> {
     let mut told = Vec::new();
     let mut failed = None;
@@ -30,9 +30,9 @@ pub(super) fn at_calls(text: &str, space: &AddressSpace, entry: u64) -> Result<V
             ] {
                 match ways(text, space, standing) {
                     Ok(reads) => add(found, to, reads),
-                    // All of it is in registers.
+                    // The whole value is in registers.
                     Err(Problem::NoMemory) => add(found, to, Reads::new()),
-                    // A variable of another block has no name there.
+                    // A variable of another block is not in scope there.
                     Err(problem @ Problem::Wrong(_)) => {
                         if !matches!(failed, Some(Problem::Wrong(_))) {
                             failed = Some(problem);
@@ -50,10 +50,11 @@ pub(super) fn at_calls(text: &str, space: &AddressSpace, entry: u64) -> Result<V
     }
 }
 
-/// Places where calls return to, and what is captured there.
+/// A range of return sites, and what is captured there.
 type Range = (ops::Range<u64>, Reads);
 
-/// Adds a place, to the range before it if the same is captured there. What lies between may be captured too: memory is what it is.
+/// Adds a return site. Extends the preceding range if that captures the same memory. Addresses in between may then be
+/// captured too, which is harmless: the captured bytes are true.
 fn add(found: &mut Vec<Range>, to: u64, reads: Reads) {
     match found.last_mut() {
         Some((last, same)) if *same == reads => last.end = to + 1,
@@ -61,7 +62,7 @@ fn add(found: &mut Vec<Range>, to: u64, reads: Reads) {
     }
 }
 
-/// The words for the runtime, once for ranges where the same is captured at both ends of calls.
+/// Returns the words for the runtime. Ranges that capture the same at both ends of calls are written once.
 fn words(enters: &[Range], leaves: &[Range]) -> Vec<u64> {
     let told = |(range, reads): &Range, at_enters, at_leaves| {
         let sites = Sites {

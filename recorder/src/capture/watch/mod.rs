@@ -1,8 +1,8 @@
-//! Watched expressions: which memory their values are made of, and at which events the runtime captures it.
+//! Watched expressions: determines which memory their values consist of, and at which events the runtime captures it.
 //!
-//! An expression over global variables is captured at every enter and leave. One over a function's parameters and local
-//! variables is captured while they exist: a parameter where the function is entered, both where something that the function
-//! has called is entered or left.
+//! An expression over global variables is captured at every enter and leave. An expression over parameters and local
+//! variables of a function is captured while they exist: parameters at the function's entry, and both kinds where a
+//! callee of the function is entered or left.
 
 mod callers;
 mod pointer_path;
@@ -29,22 +29,22 @@ pub(crate) struct Watches {
 struct Watch {
     text: String,
     scope: WatchScope,
-    /// All places are captured in which it lies.
+    /// Whether every place is captured in which the value lies.
     is_whole: bool,
 }
 
 /// Where a watched expression has a value.
 #[derive(Debug, PartialEq, Eq)]
 enum WatchScope {
-    /// Nowhere yet, and why.
+    /// Nowhere yet, with the reason.
     Nowhere(String),
-    /// Where functions with a certain parameter are entered; more of them may come with other modules.
+    /// At the entries of functions with a certain parameter. Later modules may bring more.
     Functions,
     Everywhere,
 }
 
 impl Watches {
-    /// Takes the expressions; none is looked for yet.
+    /// Takes the expressions. Resolves none yet.
     pub(crate) fn new(expressions: &[String]) -> Self {
         let all = expressions.iter().map(|text| Watch {
             text: text.clone(),
@@ -57,11 +57,11 @@ impl Watches {
         }
     }
 
-    /// Looks for what could not be found before, now that `space` is what is mapped and these functions are newly traced,
-    /// and tells the runtime.
+    /// Resolves expressions that were not found before, using the current mappings `space` and the newly traced
+    /// functions. Tells the runtime.
     ///
     /// # Errors
-    /// [`Error::Watch`]: one is no expression, or too large.
+    /// [`Error::Watch`]: an expression is invalid or too large.
     pub(crate) fn resolve(
         &mut self,
         space: &AddressSpace,
@@ -94,7 +94,7 @@ impl Watches {
         }
     }
 
-    /// Reports those that have not been found, and those that are not captured in all places in which they lie.
+    /// Reports expressions that were not found, and those of which not every place is captured.
     pub(crate) fn warn(&self, observer: &dyn crate::Observer) {
         for watch in &self.all {
             let expression = &watch.text;
@@ -112,24 +112,24 @@ impl Watches {
         }
     }
 
-    /// Tells whether modules that come may have something to watch.
+    /// Returns whether later modules may have something to watch.
     pub(crate) fn may_find_more(&self) -> bool {
         let mut all = self.all.iter();
         all.any(|watch| watch.scope != WatchScope::Everywhere)
     }
 }
 
-/// What was found out about an expression.
+/// What was found for an expression.
 struct Found {
     scope: WatchScope,
-    /// What the runtime is to be told in addition.
+    /// Additional words for the runtime.
     words: Vec<u64>,
-    /// There was room for all of that.
+    /// Whether everything found had room.
     is_whole: bool,
 }
 
 impl Found {
-    /// What is captured at every enter and leave.
+    /// Captures the words at every enter and leave.
     fn whole(words: Vec<u64>) -> Found {
         Found {
             scope: WatchScope::Everywhere,
@@ -139,11 +139,11 @@ impl Found {
     }
 }
 
-/// Finds where an expression has a value. `scope`: what is known already; `known`: the words that the runtime has been told;
-/// `room`: for how many more.
+/// Finds where an expression has a value. `scope` is what is known already, `known` the words that the runtime has,
+/// `room` the number of words still free.
 ///
 /// # Errors
-/// Why it can never be watched.
+/// Why the expression can never be watched.
 fn words_of(
     text: &str,
     scope: &WatchScope,
@@ -168,10 +168,10 @@ fn words_of(
     words_within(text, scope, space, functions, (known, room))
 }
 
-/// Says why no global variable is meant where a function's may be.
+/// Returns why no global variable matches, if a variable of a function still may.
 ///
 /// # Errors
-/// None can be.
+/// If none can match.
 fn why_not_global(
     text: &str,
     problem: Problem,
@@ -191,7 +191,7 @@ fn why_not_global(
         (Problem::Wrong(reason), _) => reason,
         (Problem::NoMemory, _) => "it has no variable in memory".into(),
     };
-    // What a library calls so may be a function, and what is meant a parameter.
+    // The expression may mean a parameter even if a library has a function of that name.
     match functions.iter().any(|f| inside(text, f).is_some()) {
         true => Ok(reason.one_line()),
         false => Err(reason),
@@ -201,7 +201,7 @@ fn why_not_global(
 /// Finds what to capture of an expression in functions, as [`words_of`] does.
 ///
 /// # Errors
-/// As there.
+/// As for [`words_of`].
 fn words_within(
     text: &str,
     mut scope: WatchScope,
@@ -209,7 +209,7 @@ fn words_within(
     functions: &[FunctionDef],
     (known, room): (&[u64], usize),
 ) -> std::result::Result<Found, Diagnostic> {
-    // What is kept where functions are entered, and at their calls as far as there is room for that.
+    // Captures at entries come first; captures at calls get the room that is left.
     let (mut words, mut at_calls) = (Vec::new(), Vec::new());
     let mut refused = None;
     for function in functions {
@@ -224,13 +224,13 @@ fn words_within(
         match words_inside(&inside, space, function, entry) {
             Ok(found) => {
                 words.extend(found.at_entry);
-                // A library that is loaded again lies where it lay.
+                // A library that is loaded again at its old address adds nothing new.
                 let is_new = |found: &[u64]| !known.windows(found.len()).any(|w| w == found);
                 at_calls.extend(Some(found.at_calls).filter(|w| !w.is_empty() && is_new(w)));
                 scope = WatchScope::Functions;
             }
             Err(Problem::NoMemory) => {}
-            // Where the function is named no module that comes will have more.
+            // If the expression does not name a function, a later module may still match.
             Err(Problem::NotThere(_)) if path_of(text).is_none() => {}
             Err(Problem::NotThere(reason) | Problem::Wrong(reason)) => {
                 let reason = reason.map(|reason| format!("in {}: {reason}", function.name));
@@ -265,7 +265,7 @@ fn words_within(
 
 /// What to capture in a function: words for the runtime.
 struct Inside {
-    /// Where it is entered.
+    /// At its entry.
     at_entry: Vec<u64>,
     /// At the calls that it makes.
     at_calls: Vec<u64>,
@@ -286,10 +286,10 @@ fn words_inside(
     let is_there = names_parameter(text, function);
     let at_entry = match is_there.then(|| ways(text, space, standing)) {
         Some(Ok(found)) => program(&found, When::Entered(function.id)),
-        // All of it is in argument registers, which every enter has.
+        // The whole value is in argument registers, which every enter records.
         Some(Err(Problem::NoMemory)) => Vec::new(),
         Some(Err(problem @ Problem::Wrong(_))) if at_calls.is_err() => return Err(problem),
-        // Other variables do not exist yet.
+        // Local variables do not exist yet.
         None | Some(Err(_)) => {
             return Ok(Inside {
                 at_entry: Vec::new(),
@@ -299,7 +299,7 @@ fn words_inside(
     };
     Ok(Inside {
         at_entry,
-        // It need not be kept any longer.
+        // A parameter need not live beyond the entry.
         at_calls: at_calls.unwrap_or_default(),
     })
 }
@@ -313,8 +313,8 @@ fn names_parameter(text: &str, function: &FunctionDef) -> bool {
     words.any(|word| function.params.iter().any(|param| param.name == word))
 }
 
-/// Returns the expression as it reads inside a function, if it may be about a variable of it: `q->len` if that is a parameter, or
-/// `push::q->len`.
+/// Returns the expression as written inside a function, if it may refer to a variable of the function: `q->len` if `q`
+/// is a parameter, or `push::q->len`.
 fn inside(text: &str, function: &FunctionDef) -> Option<String> {
     let Some(named) = path_of(text) else {
         return names_parameter(text, function).then(|| text.to_owned());

@@ -1,4 +1,4 @@
-//! How to get to memory from what the runtime has: a way through pointers, and the words in which the runtime is told it.
+//! Paths through pointers to memory, starting from what the runtime has, and their encoding for the runtime.
 
 use agent::shared::{
     WATCH_BASE_SHIFT, WATCH_CALLER_ENTER, WATCH_CALLER_LEAVE, WATCH_FUNCTION_SHIFT, WATCH_PARTLY,
@@ -6,20 +6,20 @@ use agent::shared::{
 };
 use debuginfo::Register;
 
-/// How to get to memory: from an address, through pointers.
+/// A path to memory: an address, then pointers to follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PointerPath {
-    /// The register that the address is counted from.
+    /// The register to which the address is relative.
     pub base: Option<Register>,
-    /// Counted from there, modulo 2^64.
+    /// Relative to the base, modulo 2^64.
     pub address: u64,
-    /// Behind each pointer, how many bytes to go on, modulo 2^64.
+    /// Offset to add after each pointer, modulo 2^64.
     pub offsets: Vec<u64>,
 }
 
 pub(super) type Reads = Vec<Read>;
 
-/// Memory that is captured.
+/// Memory to capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Read {
     pub way: PointerPath,
@@ -27,39 +27,39 @@ pub(super) struct Read {
     pub until: Until,
 }
 
-/// Where it ends.
+/// Where the captured memory ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
-    /// All of it is there, or none is captured.
+    /// Captured in full or not at all.
     Len,
-    /// As much as is there.
+    /// As much as is mapped.
     There,
-    /// Behind a NUL.
+    /// After a NUL.
     Nul,
 }
 
-/// At which events something is captured.
+/// At which events to capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     Always,
-    /// Where the function with this number is entered.
+    /// When the function with this number is entered.
     Entered(u32),
-    /// Where a function is entered or left that returns to one of these addresses.
+    /// When a function that returns to one of these addresses is entered or left.
     Called(Sites),
 }
 
-/// Places where a function goes on after calls.
+/// Return sites of a function's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sites {
     /// The first return address.
     pub from: u64,
-    /// Behind the last.
+    /// End of the range, exclusive.
     pub to: u64,
     pub at_enters: bool,
     pub at_leaves: bool,
 }
 
-/// Leaves out the pointers that other ways go through: the runtime captures those anyway.
+/// Drops the pointers that other paths go through: the runtime captures them anyway.
 pub(super) fn without_steps(reads: Reads) -> Reads {
     let mut kept: Reads = Vec::new();
     for read in &reads {
@@ -79,7 +79,7 @@ pub(super) fn without_steps(reads: Reads) -> Reads {
     kept
 }
 
-/// Leaves out what lies in something else that is captured.
+/// Drops memory that lies within other captured memory.
 pub(super) fn without_parts(reads: Reads) -> Reads {
     let is_in = |part: &Read, whole: &Read| {
         let last = |way: &PointerPath| way.offsets.last().copied().unwrap_or(way.address);
@@ -100,9 +100,9 @@ pub(super) fn without_parts(reads: Reads) -> Reads {
     kept.cloned().collect()
 }
 
-/// What the runtime is told: docs/wire.md, the control page.
+/// Encodes the reads for the runtime: docs/wire.md, the control page.
 pub(super) fn program(reads: &[Read], when: When) -> Vec<u64> {
-    // Without any, the value is made of registers alone.
+    // Without reads, the value consists of registers alone.
     let none = Read {
         way: PointerPath {
             base: None,

@@ -1,9 +1,10 @@
-//! Finds the ways to the memory that an expression is made of.
+//! Finds the pointer paths to the memory that an expression reads.
 //!
-//! The expression is evaluated on a machine where each word of memory, and each register that the runtime has, hold the
-//! address of a region that nothing else uses. Whatever is read in such a region is read through that word: so the way to
-//! every byte is known without knowing what pointers the program will have. A second time, what is shorter than a word holds
-//! another number: if other memory is read then, the way depends on numbers, which the runtime cannot follow.
+//! The expression is evaluated on a machine where each word of memory, and each register that the runtime has, holds
+//! the address of a region of its own. A read within a region therefore goes through that word or register. This
+//! reveals the path to every byte without knowing the pointers of the program. In a second run, data shorter than a
+//! word holds another number. If other memory is read then, the path depends on numbers, which the runtime cannot
+//! follow.
 
 use std::cell::RefCell;
 
@@ -18,43 +19,45 @@ use values::containers::Container;
 
 use super::pointer_path::{PointerPath, Read, Reads, Until, without_parts, without_steps};
 
-/// Regions lie where no program has anything, far enough from each other for any offset. Numbers are taken for addresses
-/// too, lengths of containers for example: so many elements must be thought to fit into memory.
+/// Regions lie where no program maps memory, far enough apart for any offset. Numbers, such as the lengths of
+/// containers, are addresses of regions too, so that many elements must appear to fit into memory.
 const REGIONS_AT: u64 = 0x10_0000_0000;
-/// From one region to the next is a whole number of elements of most sizes: containers end where their second pointer says.
+/// The distance between regions is a multiple of most element sizes: some containers store a pointer to their end.
 const REGION_LEN: u64 = 256 * 9 * 5 * 7 * 11 * 13 * 17 * 19;
 const MAX_REGIONS: usize = 256;
-/// By how much pointers differ the second time: more than any value is long, with bits in each of the low bytes.
+/// How far pointers move in the second run: further than the length of any value, with bits set in each of the low
+/// bytes.
 const MOVED: u64 = 0x0101_0110;
-/// Pointers that may be followed one after the other.
+/// Maximum number of pointers to follow in one path.
 const MAX_STEPS: usize = 8;
-/// Pieces of memory that one expression may look at.
+/// Maximum number of pieces of memory that one expression may read.
 const MAX_READS: usize = 1000;
 const DEPENDS: &str =
     "which memory it looks at depends on a number: only addresses can be followed";
 const AT_ONCE: &str = "it looks at more than 256 bytes at once: watch a part of it";
-/// Bytes of one value, or of the text or the elements that it leads to.
+/// Maximum number of bytes of one value, or of the text or elements that it leads to.
 const MAX_LEN: usize = 256;
-/// Bytes that are read on the way to a value: pointers and slices. What is larger is not read, but parts of it.
+/// Maximum number of bytes to read at once on the way to a value, enough for pointers and slices. Larger objects are
+/// read in parts.
 const MAX_STEP_LEN: usize = 16;
-/// Inlined calls that may lie inside a call.
+/// Maximum depth of inlined calls inside a call.
 const MAX_INLINED: usize = 64;
-/// Registers that have in a caller what they have where the callee begins, for all that unwinders know: those that calls
-/// keep (System V ABI for x86-64, figure 3.4), and rsp.
+/// Registers that hold the same value in the caller as at the start of the callee, as far as unwinders know:
+/// callee-saved registers (System V ABI for x86-64, figure 3.4) and rsp.
 const KEPT: [u16; 7] = [3, 6, 7, 12, 13, 14, 15];
 /// rax to r15.
 const GENERAL: u16 = 16;
 
-/// Where a thread stands when an expression is looked at.
+/// Where a thread is when an expression is examined.
 #[derive(Clone, Copy)]
 pub(super) enum Standing<'a> {
-    /// Anywhere: only what is global has a value.
+    /// Anywhere: only globals have a value.
     Anywhere,
     /// At the first instruction of a function, which is at `pc`.
     Entry { function: &'a FunctionDef, pc: u64 },
-    /// Where another function is entered that will return to this address.
+    /// At the entry of a callee that will return to this address.
     Calling(u64),
-    /// Where it has returned to this address.
+    /// Just returned to this address.
     Returned(u64),
 }
 
@@ -66,7 +69,7 @@ impl Standing<'_> {
         }
     }
 
-    /// Tells whether the runtime has the register. rsp is the one that the frame has: the one behind the return.
+    /// Returns whether the runtime has the register. For a frame, rsp is its value after the return.
     fn has(self, register: Register) -> bool {
         match self {
             Standing::Anywhere => false,
@@ -82,22 +85,22 @@ impl Standing<'_> {
 /// Why an expression cannot be watched.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Problem {
-    /// It names what no module has; one that is loaded later may.
+    /// It names something that no module has. A module loaded later may have it.
     NotThere(Diagnostic),
-    /// No memory is looked at.
+    /// It reads no memory.
     NoMemory,
-    /// It never can.
+    /// It can never be watched.
     Wrong(Diagnostic),
 }
 
-/// Finds the memory that the value of `text` is made of: ways and lengths.
+/// Finds the memory that the value of `text` consists of: paths and lengths.
 pub(super) fn ways(
     text: &str,
     space: &AddressSpace,
     standing: Standing<'_>,
 ) -> std::result::Result<Reads, Problem> {
     match ways_by(text, space, standing, MAX_STEP_LEN) {
-        // Which element of an array it is may depend on a number: then all of them are captured.
+        // The index of an array element may depend on a number. Then the whole array is captured.
         Err(Problem::Wrong(why)) => match ways_by(text, space, standing, MAX_LEN) {
             Err(_) if why.message != AT_ONCE => Err(Problem::Wrong(why)),
             found => found,
@@ -106,7 +109,7 @@ pub(super) fn ways(
     }
 }
 
-/// The same where at most `step_len` bytes are read at once on the way to the value.
+/// As [`ways`], but reads at most `step_len` bytes at once on the way to the value.
 fn ways_by(
     text: &str,
     space: &AddressSpace,
@@ -136,7 +139,7 @@ fn ways_with(
         seen: RefCell::default(),
     };
     let (frames, index) = frames(space, &machine);
-    // What frames are found by is not part of the value.
+    // Memory read to find frames is not part of the value.
     let seen = machine.seen.take();
     machine.seen.borrow_mut().regions = seen.regions;
     let context = Context {
@@ -160,7 +163,7 @@ fn ways_with(
         space,
         machine: &machine,
     };
-    // The value of a reference is what it refers to.
+    // The value of a reference is its referent.
     let value = expr::evaluate(&expression, &context)
         .map(|value| value.unreferenced(&look).unwrap_or(value));
     if let Some(reason) = machine.seen.borrow_mut().refused.take() {
@@ -181,7 +184,7 @@ fn ways_with(
     }
 }
 
-/// The frame that is looked at, as the last of some, and its index.
+/// Returns the frames, the last of which is examined, and its index.
 fn frames(space: &AddressSpace, machine: &Tracing<'_>) -> (Vec<Frame>, usize) {
     let mut frames = match machine.standing {
         Standing::Anywhere => Vec::new(),
@@ -195,7 +198,7 @@ fn frames(space: &AddressSpace, machine: &Tracing<'_>) -> (Vec<Frame>, usize) {
     (frames, index)
 }
 
-/// Tells whether a number decides which part of the expression has the value.
+/// Returns whether a number decides which part of the expression yields the value.
 fn chooses(expression: &Expr) -> bool {
     let mut found = matches!(
         expression.kind,
@@ -207,7 +210,7 @@ fn chooses(expression: &Expr) -> bool {
     found
 }
 
-/// Tells whether a module's file lies at `address`, or what it wants to have zeroed there.
+/// Returns whether the module's file, or its zero-initialised data, covers `address`.
 fn has(mapped: &Mapped, address: u64) -> bool {
     let svma = mapped.svma(address).0;
     let segments = mapped.module.load_segments().iter();
@@ -216,13 +219,13 @@ fn has(mapped: &Mapped, address: u64) -> bool {
         .any(|range| range.contains(&svma))
 }
 
-/// A machine that notes what is read.
+/// A machine that records what is read.
 struct Tracing<'a> {
     is_static: &'a dyn Fn(u64) -> bool,
     standing: Standing<'a>,
-    /// Bytes that are read at once at most.
+    /// Maximum number of bytes in one read.
     step_len: usize,
-    /// What bytes hold that are no whole word.
+    /// The value of bytes that do not form a whole word.
     fill: u8,
     seen: RefCell<Seen>,
 }
@@ -230,21 +233,20 @@ struct Tracing<'a> {
 #[derive(Default)]
 struct Seen {
     reads: Reads,
-    /// What holds the address of each region.
+    /// For each region, what holds its address.
     regions: Vec<Holder>,
     refused: Option<String>,
 }
 
-/// What holds an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Holder {
-    /// The word that this leads to.
+    /// The word at the end of this path.
     Word(PointerPath),
     Register(Register),
 }
 
 impl Seen {
-    /// How to get to `address`; `None` where it was computed from something that is no pointer.
+    /// Returns the path to `address`; `None` if the address was not computed from a pointer.
     fn way_to(
         &self,
         address: u64,
@@ -275,7 +277,7 @@ impl Seen {
         })
     }
 
-    /// The address of a region of its own for what holds it.
+    /// Returns the address of the region for `holder`. Each holder has its own region.
     fn region(&mut self, holder: Holder, fill: u8) -> u64 {
         let found = self.regions.iter().position(|other| *other == holder);
         let region = found.unwrap_or_else(|| {
@@ -292,10 +294,10 @@ impl Seen {
 }
 
 impl Tracing<'_> {
-    /// Notes the bytes of the value itself, if they were not read on the way to it.
+    /// Records the bytes of the value itself, unless they were read on the way to it.
     ///
     /// # Errors
-    /// They cannot be captured.
+    /// If they cannot be captured.
     fn note_whole(&self, value: &Value) -> std::result::Result<(), String> {
         let Err(Unknown { reason, .. }) = &value.bytes else {
             return Ok(());
@@ -311,8 +313,8 @@ impl Tracing<'_> {
             .ok_or_else(|| DEPENDS.to_owned())
     }
 
-    /// Notes what the value leads to and is shown with it: the text of a string, the elements of a vector, as much as is
-    /// captured of them. Containers with their elements here and there are captured without.
+    /// Records what is shown with the value: the text of a string, the elements of a vector, as far as they are
+    /// captured. The elements of node-based containers are left out.
     fn note_contents(&self, value: &Value, look: &Look<'_>) {
         let before = self.seen.borrow().reads.clone();
         let is_text = |value: &Value| {
@@ -336,7 +338,7 @@ impl Tracing<'_> {
             ),
         };
         let mut seen = self.seen.borrow_mut();
-        // Whatever was read to find that out lies in the value, or cannot be followed.
+        // The reads that determined this lie in the value, or cannot be followed.
         seen.reads = before;
         seen.refused = None;
         drop(seen);
@@ -345,7 +347,7 @@ impl Tracing<'_> {
         }
     }
 
-    /// Notes memory; `None` if no way leads there.
+    /// Records memory; `None` if no path leads there.
     fn note(&self, address: u64, len: usize, until: Until) -> Option<()> {
         let mut seen = self.seen.borrow_mut();
         let way = seen.way_to(address, self.is_static, self.fill)?;
@@ -356,14 +358,14 @@ impl Tracing<'_> {
     }
 }
 
-/// Offsets may be negative: pointers lead into the middle of regions. Where exactly depends on `fill`, so that a part of an
-/// address that is used as a number shows.
+/// Points to the middle of a region, since offsets may be negative. The exact place depends on `fill`, so that using
+/// part of an address as a number shows.
 fn pointer_to(region: u64, fill: u8) -> u64 {
     let len = region_len(fill);
     REGIONS_AT + region * len + len / 2 + u64::from(fill) * MOVED
 }
 
-/// Distances between pointers are numbers too, and differ the second time.
+/// Distances between pointers are numbers too, so they differ in the second run.
 fn region_len(fill: u8) -> u64 {
     REGION_LEN * (1 + u64::from(fill))
 }
@@ -454,7 +456,7 @@ mod tests {
     use super::super::pointer_path::{When, program};
     use super::*;
 
-    /// Everything below 64 KiB belongs to the program.
+    /// Everything below 64 KiB is static memory of the program.
     fn machine() -> Tracing<'static> {
         Tracing {
             is_static: &|address| address < 0x10000,

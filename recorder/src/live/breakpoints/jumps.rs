@@ -1,4 +1,4 @@
-//! Jumps to code that judges, in the place of traps: put there and taken away while no thread runs.
+//! Jumps to compiled probe code in the place of traps. They are installed and removed while no thread runs.
 
 use std::{io, sync::PoisonError};
 
@@ -9,11 +9,11 @@ use crate::{
     stop::StoppedProcess,
 };
 
-/// `nop`: what a trap in our code is once nobody listens.
+/// `nop`: replaces a trap in our code once no tracer listens.
 const NOP: u8 = 0x90;
 
 impl Sites {
-    /// Gives a site code of its own, which is in memory already, with its trap. No jump leads there yet.
+    /// Gives a site its code, which is already in memory with its trap. No jump leads there yet.
     pub fn attach(&mut self, memory: &LiveMemory, address: u64, compiled: Compiled) {
         let Some(site) = self.by_address.get_mut(&address) else {
             return;
@@ -46,7 +46,7 @@ impl Sites {
         site.compiled = Some(compiled);
     }
 
-    /// Gives a site's code up; its jump must be gone. Threads may still be in it.
+    /// Drops a site's code. Its jump must be gone. Threads may still be in the code.
     pub fn detach_code(&mut self, address: u64) {
         if let Some(site) = self.by_address.get_mut(&address) {
             assert!(!site.is_armed(), "no jump leads to code that is given up");
@@ -54,7 +54,7 @@ impl Sites {
         }
     }
 
-    /// Tells whether a site has code and may have the jump there: the probe it is for is alone, and no other trap or jump
+    /// Returns whether a site has code and may have its jump: its probe is the only user, and no other trap or jump
     /// stands in the bytes.
     pub fn may_arm(&self, address: u64, user: User) -> bool {
         let Some(site) = self.by_address.get(&address) else {
@@ -67,19 +67,19 @@ impl Sites {
             && self.others_in(site.patched_at).is_empty()
     }
 
-    /// Returns the site whose jump stands over `at`, and begins elsewhere.
+    /// Returns the site whose jump covers `at` and begins elsewhere.
     pub fn jump_over(&self, at: u64) -> Option<u64> {
         let from = at.saturating_sub(PATCH_BYTES as u64 - 1);
         let (_, site) = self.armed.range(from..at).next()?;
         Some(*site)
     }
 
-    /// The sites whose traps or jumps stand in these bytes.
+    /// Returns the sites whose traps or jumps stand in these bytes.
     pub fn near(&self, patched: std::ops::RangeInclusive<u64>) -> impl Iterator<Item = u64> {
         self.by_trap.range(patched).map(|(_, address)| *address)
     }
 
-    /// Other sites in use that a jump at `at` would stand over, or whose jumps stand over it.
+    /// Returns other sites in use that a jump at `at` would cover, or whose jumps cover it.
     fn others_in(&self, at: u64) -> Vec<u64> {
         let inside = self.by_trap.range(at + 1..at + PATCH_BYTES as u64);
         let used = inside.filter_map(|(_, address)| {
@@ -89,11 +89,11 @@ impl Sites {
         used.chain(self.jump_over(at)).collect()
     }
 
-    /// Puts a site's jump there. No thread may run; those between the bytes are to be moved by
-    /// [`moved`](Self::moved) at once.
+    /// Writes a site's jump. No thread may run. The caller must then move threads between its bytes with
+    /// [`moved`](Self::moved).
     ///
     /// # Errors
-    /// The memory is not there, or not as it was.
+    /// The memory is missing, or has changed.
     pub fn arm(&mut self, memory: &LiveMemory, address: u64) -> io::Result<()> {
         let site = self.by_address.get_mut(&address);
         let site = site.ok_or(io::ErrorKind::NotFound)?;
@@ -117,7 +117,7 @@ impl Sites {
         Ok(())
     }
 
-    /// Puts the trap back in the place of a site's jump. No thread may run.
+    /// Replaces a site's jump by its trap. No thread may run.
     pub fn disarm(&mut self, memory: &LiveMemory, address: u64) {
         let Some(site) = self.by_address.get_mut(&address) else {
             return;
@@ -138,11 +138,11 @@ impl Sites {
         if let Some(covered) = traps.get_mut(&at) {
             covered.ours = TRAP;
         }
-        // The module may be gone.
+        // The module may be unmapped.
         let _ = memory.write_raw(at, &bytes);
     }
 
-    /// Returns where a thread at `pc` has to go on, now that the jump of the site stands: not between its bytes.
+    /// Returns where a thread at `pc` must continue once the site's jump is in place, if `pc` lies between its bytes.
     fn moved(&self, memory: &LiveMemory, address: u64, pc: u64) -> Option<u64> {
         let site = self.by_address.get(&address)?;
         let compiled = site.compiled.as_ref()?;
@@ -161,12 +161,13 @@ impl Sites {
                 let known = compiled.exact.iter().find(|(_, o)| *o == original);
                 known.map(|(new, _)| *new)
             }
-            // Behind the instruction in a slot stands the jump back.
+            // The jump back follows the instruction in a slot.
             None => inside(jump_target(memory, pc)?),
         }
     }
 
-    /// Moves all threads that stand, or will return from a signal handler to, between the bytes of these sites' jumps.
+    /// Moves all threads that stand between the bytes of these sites' jumps, or will return there from a signal
+    /// handler.
     pub fn move_threads(
         &self,
         memory: &LiveMemory,

@@ -1,4 +1,5 @@
-//! Traps and jumps in the program's code: the sites that somebody wants a stop at, and what the program judges there itself.
+//! Traps and jumps in the program's code: the sites at which threads are to stop, and the probes that the program
+//! evaluates there itself.
 
 pub(crate) mod compiled;
 pub(crate) mod jumps;
@@ -10,13 +11,13 @@ use self::{
     compiled::Compiling, orphan_traps::TrapHandler, sites::Sites, unwind_targets::UnwindTargets,
 };
 
-/// All that was changed in the program's code for live control.
+/// Everything changed in the program's code for live control.
 #[derive(Debug, Default)]
 pub(crate) struct Breakpoints {
     pub sites: Sites,
-    /// What the program judges itself.
+    /// The probes that the program evaluates itself.
     pub compiling: Compiling,
     pub unwind_targets: UnwindTargets,
-    /// What handles SIGTRAP in the program unless it has a handler of its own.
+    /// The runtime's SIGTRAP handler in the program, unless the program has its own.
     pub orphan_handler: Option<TrapHandler>,
 }

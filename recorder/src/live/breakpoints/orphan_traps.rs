@@ -1,7 +1,7 @@
-//! Traps that would outlive us: a handler in the program's runtime passes them until the guardian has taken them away.
+//! Handles traps that outlive us: a handler in the program's runtime skips them until the guardian has removed them.
 //!
-//! While we live, we trace the program and no trap reaches the handler. A program that handles SIGTRAP itself keeps its own
-//! handler, also one that it installs later, and gets the traps should we be killed.
+//! While we live, we trace the program and no trap reaches the handler. A program that handles SIGTRAP itself keeps its
+//! own handler, even one that it installs later. If we are killed, that handler receives the traps.
 
 use debuginfo::Mapped;
 
@@ -15,11 +15,11 @@ use crate::{
     process::status,
 };
 
-/// The kernel's `struct sigaction`, and a mask of signals in it.
+/// Size in bytes of the kernel's `struct sigaction`, and of the signal mask in it.
 const ACTION_BYTES: usize = 32;
 const MASK_BYTES: u64 = 8;
 
-/// Where the runtime's handler and what it returns to are, in the program.
+/// Addresses in the program of the runtime's handler and of the code it returns to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrapHandler {
     pub handler: u64,
@@ -27,7 +27,7 @@ pub(crate) struct TrapHandler {
 }
 
 impl TrapHandler {
-    /// Finds them in the runtime's library.
+    /// Finds both in the runtime's library.
     pub fn find(runtime: &Mapped) -> Option<TrapHandler> {
         let symbols = runtime.module.symbols();
         let address = |name: &str| {
@@ -50,7 +50,7 @@ fn words_of(bytes: &[u8; ACTION_BYTES]) -> [u64; 4] {
 }
 
 impl Tracer {
-    /// Makes the program handle what we leave behind, unless it handles SIGTRAP itself.
+    /// Installs the handler for leftover traps, unless the program handles SIGTRAP itself.
     pub fn handle_orphan_traps(&mut self, handler: TrapHandler) -> LiveResult<()> {
         const SA_SIGINFO: u64 = 4;
         const SA_RESTORER: u64 = 0x0400_0000;
@@ -64,7 +64,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// Undoes it: no traps are left. A handler that the program has installed since stays.
+    /// Removes the handler once no traps are left. A handler that the program has installed since then stays.
     pub fn forget_orphan_traps(&mut self) -> LiveResult<()> {
         let Some(ours) = self.breakpoints.orphan_handler.take() else {
             return Ok(());
@@ -78,9 +78,10 @@ impl Tracer {
         Ok(())
     }
 
-    /// Tells whether the handler of SIGTRAP is the runtime's. `tid` is halted.
+    /// Returns whether the SIGTRAP handler is the runtime's. `tid` is halted.
     ///
-    /// A program in a sandbox may be killed for the question. Where there is no answer, it is taken to be.
+    /// The question is a system call, for which a sandbox may kill the program. In a sandbox, or if the call fails, the
+    /// answer is true.
     pub fn is_trap_handler_ours(&mut self, tid: Tid) -> bool {
         let Some(ours) = self.breakpoints.orphan_handler else {
             return false;
@@ -92,22 +93,23 @@ impl Tracer {
         found.map_or(true, |handler| handler == ours.handler)
     }
 
-    /// Gives SIGTRAP its default action where ours would only do that, and trap once more. `tid` is about to receive it.
+    /// Restores the default action of SIGTRAP, if the runtime's handler is installed: that handler would do only this
+    /// and trap again. `tid` is about to receive the signal.
     pub fn let_trap_end(&mut self, tid: Tid) {
         if self.breakpoints.orphan_handler.is_some() && self.is_trap_handler_ours(tid) {
-            // If it fails, the handler does it.
+            // On failure the handler does it.
             let _ = self.trap_action(tid, Some([0; 4]));
         }
     }
 
-    /// Asks the kernel for the handler of SIGTRAP. `tid` is halted.
+    /// Returns the SIGTRAP handler according to the kernel. `tid` is halted.
     fn trap_handler(&mut self, tid: Tid) -> LiveResult<u64> {
         let [handler, ..] = self.trap_action(tid, None)?;
         Ok(handler)
     }
 
-    /// Has a halted thread ask what the program does about SIGTRAP, or set it: the words of the kernel's `struct sigaction`. They
-    /// lie below its stack meanwhile.
+    /// Makes a halted thread query the program's SIGTRAP action, or set it: the words of the kernel's
+    /// `struct sigaction`. They are kept below the thread's stack during the call.
     fn trap_action(&mut self, tid: Tid, new: Option<[u64; 4]>) -> LiveResult<[u64; 4]> {
         let stack = self.registers(tid)?.rsp;
         let at = (stack.wrapping_sub(RED_ZONE) & !15).wrapping_sub(ACTION_BYTES as u64);
@@ -145,7 +147,7 @@ impl Tracer {
         }
     }
 
-    /// Sets what the program does about SIGTRAP: the words of the kernel's `struct sigaction`.
+    /// Sets the program's SIGTRAP action: the words of the kernel's `struct sigaction`.
     fn set_action(&mut self, words: [u64; 4]) -> LiveResult<()> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let at = self.spare(bytes.len() as u64)?;

@@ -1,8 +1,8 @@
-//! Places where a thread can be stopped: a byte that traps, and a slot where the displaced instruction runs.
+//! Places where a thread can be stopped: a trap byte, and a slot where the displaced instruction runs.
 //!
-//! A trap is never lifted while somebody wants it: a thread that goes on from it jumps to the slot, so that no other thread
-//! can run past meanwhile. Slots are never used again, because a thread may stand in one, or return into it from a signal
-//! handler, long after the trap is gone.
+//! A trap is never lifted while it is in use. A thread that continues from it jumps to the slot, so that no other
+//! thread can run past meanwhile. Slots are never reused, because a thread may stand in one, or return into one from a
+//! signal handler, long after the trap is gone.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,28 +25,27 @@ pub(crate) const TRAP: u8 = 0xcc;
 const LONGEST_INSTRUCTION: usize = 15;
 const SLOT_ALIGNMENT: u64 = 16;
 
-/// Who wants a thread to stop at a site.
+/// A user of a site, for which a thread is to stop there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum User {
-    /// A probe.
     Probe(ProbeId),
-    /// A thread that steps.
+    /// A thread that is stepping.
     Step(Tid),
-    /// The unwinder or longjmp is about to leave frames; a stepping thread wants to know where to.
+    /// The unwinder or longjmp is about to leave frames, and a stepping thread needs to know the target.
     Unwind,
 }
 
-/// A place.
+/// A place where a thread can be stopped.
 #[derive(Debug)]
 pub(crate) struct BreakpointSite {
     /// The address of the instruction in the program.
     pub address: u64,
-    /// Where the trap stands: there, or in the copy that a hook made.
+    /// Where the trap stands: at `address`, or in the copy that a hook made.
     pub patched_at: u64,
     /// The displaced instruction.
     pub slot: Trampoline,
     pub users: BTreeSet<User>,
-    /// Code that judges in the program.
+    /// Code that evaluates the probe in the program.
     pub compiled: Option<Compiled>,
 }
 
@@ -56,15 +55,15 @@ pub(crate) struct Compiled {
     pub stub: Stub,
     /// The instructions under the jump.
     pub copy: Trampoline,
-    /// Each of them in the copy, with its address in the program.
+    /// The address of each instruction in the copy, and its address in the program.
     pub exact: Vec<(u64, u64)>,
     pub jump: [u8; PATCH_BYTES],
-    /// The jump stands there.
+    /// Whether the jump is in place.
     pub is_armed: bool,
 }
 
 impl BreakpointSite {
-    /// Returns where a thread goes on that has been judged.
+    /// Returns where a thread continues once its probe was evaluated.
     pub fn pass_at(&self) -> u64 {
         match &self.compiled {
             Some(compiled) if compiled.is_armed => compiled.copy.at,
@@ -77,17 +76,17 @@ impl BreakpointSite {
     }
 }
 
-/// Where a copy of instructions ends, and where in it the program's instructions begin.
+/// A copy of instructions: its end, and where the program's instructions begin in it.
 #[derive(Debug)]
 pub(super) struct Copied {
-    /// Whose it is.
+    /// The site it belongs to.
     pub site: u64,
     pub end: u64,
     /// Address in the copy, address in the program.
     pub exact: Vec<(u64, u64)>,
 }
 
-/// What is to be done about a fault.
+/// The instructions of a stub that may fault, and where it continues then.
 #[derive(Debug)]
 pub(super) struct Faults {
     pub end: u64,
@@ -95,31 +94,30 @@ pub(super) struct Faults {
     pub no_answer_at: u64,
 }
 
-/// All places, those given up included: a thread may have run into a trap just before it was taken away.
+/// All sites, including dropped ones: a thread may have run into a trap just before it was removed.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     pub(super) by_address: BTreeMap<u64, BreakpointSite>,
     pub(super) by_trap: BTreeMap<u64, u64>,
     pub(super) by_slot: BTreeMap<u64, Copied>,
     pub(super) stubs: BTreeMap<u64, Faults>,
-    /// Jumps that stand, by where, with their sites.
+    /// The jumps in place, by address, with their sites.
     pub(super) armed: BTreeMap<u64, u64>,
     regions: Vec<SlotRegion>,
 }
 
-/// Memory for slots.
 #[derive(Debug)]
 pub(crate) struct SlotRegion {
     pub range: Range<u64>,
     pub used: u64,
 }
 
-/// What a site needs before it can be made.
+/// What is missing to create a site.
 #[derive(Debug)]
 pub(crate) enum Missing {
     /// Memory for slots within reach of this address.
     SlotsNear(u64),
-    /// It cannot be made.
+    /// The site cannot be created.
     Refused(LiveError),
 }
 
@@ -148,19 +146,20 @@ impl Sites {
         self.regions.push(SlotRegion { range, used: 0 });
     }
 
-    /// Returns the program's address for a `pc` in a slot or copy: exactly where an instruction begins, `None` inside.
+    /// Returns the program's address for a `pc` in a slot or copy. The inner value is `None` unless an instruction
+    /// begins exactly at `pc`.
     pub fn original_pc(&self, pc: u64) -> Option<Option<u64>> {
         let (_, copied) = self.by_slot.range(..=pc).next_back()?;
         let exact = copied.exact.iter().find(|(new, _)| *new == pc);
         (pc < copied.end).then(|| exact.map(|(_, original)| *original))
     }
 
-    /// Tells whether `pc` lies in code that judges, where registers are not the program's.
+    /// Returns whether `pc` lies in compiled probe code, where the registers are not the program's.
     pub fn is_judging(&self, pc: u64) -> bool {
         self.stub_at(pc).is_some()
     }
 
-    /// Returns where code goes on whose load at `pc` has met memory that is not there.
+    /// Returns where the code continues after its load at `pc` has faulted.
     pub fn no_answer_at(&self, pc: u64) -> Option<u64> {
         let stub = self.stub_at(pc)?;
         stub.loads.contains(&pc).then_some(stub.no_answer_at)
@@ -171,7 +170,7 @@ impl Sites {
         (pc < stub.end).then_some(stub)
     }
 
-    /// Makes a thread stop at `address`, for `user`.
+    /// Makes threads stop at `address`, for `user`.
     pub fn add(&mut self, memory: &LiveMemory, address: u64, user: User) -> Result<(), Missing> {
         if let Some(site) = self.by_address.get_mut(&address) {
             let first = site.users.is_empty();
@@ -184,7 +183,7 @@ impl Sites {
         }
         let mut code = [0; LONGEST_INSTRUCTION];
         let read = memory.read(address, &mut code).or_else(|_| {
-            // The last instruction before memory that is not mapped.
+            // The last instruction before unmapped memory.
             code = [TRAP; LONGEST_INSTRUCTION];
             let bytes = memory.read_up_to(address, LONGEST_INSTRUCTION);
             code[..bytes.len()].copy_from_slice(&bytes);
@@ -229,8 +228,8 @@ impl Sites {
         Ok(())
     }
 
-    /// Returns where the trap for `address` has to stand, and how a next instruction's address is to be read: both differ
-    /// where a hook has moved the instruction.
+    /// Returns where the trap for `address` must stand, and how to map the address of a following instruction. Both
+    /// differ if a hook has moved the instruction.
     fn around(
         &self,
         memory: &LiveMemory,
@@ -256,7 +255,7 @@ impl Sites {
         ))
     }
 
-    /// Nobody wants a stop of `user` any more. The trap goes with the last one. A jump there must be gone by then.
+    /// Removes a user. The trap goes with the last user. A jump there must already be gone.
     pub fn remove(&mut self, memory: &LiveMemory, address: u64, user: User) {
         let Some(site) = self.by_address.get_mut(&address) else {
             return;
@@ -270,7 +269,7 @@ impl Sites {
         }
     }
 
-    /// Takes all traps and jumps away; the slots stay. No thread may run.
+    /// Removes all traps and jumps; the slots stay. No thread may run.
     pub fn lift_all(&mut self, memory: &LiveMemory) {
         for site in self.by_address.values_mut() {
             site.users.clear();
@@ -285,7 +284,7 @@ impl Sites {
         }
     }
 
-    /// Forgets sites in a module that is gone.
+    /// Forgets the sites in an unloaded module.
     pub fn forget(&mut self, memory: &LiveMemory, range: &Range<u64>) {
         let mut traps = memory.traps.write().unwrap_or_else(PoisonError::into_inner);
         self.by_address.retain(|address, site| {
@@ -304,7 +303,7 @@ impl Sites {
             .retain(|_, copied| !range.contains(&copied.site));
     }
 
-    /// Forgets everything: the program has become another one.
+    /// Forgets everything after the program has executed another program.
     pub fn clear(&mut self, memory: &LiveMemory) {
         memory
             .traps
@@ -314,7 +313,7 @@ impl Sites {
         *self = Self::default();
     }
 
-    /// Takes `len` bytes for something else than a slot.
+    /// Allocates `len` bytes for something other than a slot.
     pub fn spare_room(&mut self, near: u64, len: u64) -> Option<u64> {
         let at = self.room_near(near)?;
         self.take_room(at, len);
@@ -325,7 +324,7 @@ impl Sites {
         self.room_of(address, MAX_TRAMPOLINE_BYTES as u64)
     }
 
-    /// Returns where there is room for `len` bytes within reach of `address`.
+    /// Returns an address with room for `len` bytes within reach of `address`.
     pub fn room_of(&self, address: u64, len: u64) -> Option<u64> {
         self.regions
             .iter()
@@ -336,7 +335,7 @@ impl Sites {
             .map(|region| region.range.start + region.used)
     }
 
-    /// Takes `len` bytes at `at`, where there is room.
+    /// Allocates `len` bytes at `at`, where there must be room.
     pub fn take_room(&mut self, at: u64, len: u64) {
         let region = self
             .regions
@@ -347,7 +346,7 @@ impl Sites {
     }
 }
 
-/// Where the program goes on behind a displaced instruction.
+/// Where the program continues after a displaced instruction.
 #[derive(Default)]
 struct Resume {
     moves: Vec<(u64, u64)>,
@@ -405,7 +404,7 @@ fn lift_trap(memory: &LiveMemory, at: u64) {
 
 fn put_back(memory: &LiveMemory, at: u64, covered: Covered) {
     let mut found = [0];
-    // The module may be gone, or the program have written other code there.
+    // The module may be gone, or the program may have written other code there.
     if memory.read_raw(at, &mut found).is_ok() && found[0] == covered.ours {
         let _ = memory.write_raw(at, &[covered.original]);
     }

@@ -1,7 +1,9 @@
-//! Where the unwinder and longjmp go on: they leave frames without returning, and a thread that steps must not be lost.
+//! Finds where the unwinder and longjmp resume the program. They leave frames without returning, and a stepping thread
+//! must not be lost.
 //!
-//! Both end with a new stack pointer and a jump through a register. Nothing names that place in a stripped library, but
-//! its code is the same few bytes wherever gcc's `__builtin_eh_return` and glibc's `__longjmp` were compiled for x86-64.
+//! Both end by setting a new stack pointer and jumping through a register. A stripped library has no symbol for that
+//! place. But the code is the same few bytes wherever gcc's `__builtin_eh_return` and glibc's `__longjmp` were compiled
+//! for x86-64.
 
 use super::sites::User;
 use crate::{
@@ -9,7 +11,7 @@ use crate::{
     stop::ptrace,
 };
 
-/// `mov %rcx,%rsp; pop %rcx; jmp *%rcx`: the end of `_Unwind_RaiseException` and its like in libgcc.
+/// `mov %rcx,%rsp; pop %rcx; jmp *%rcx`: the end of `_Unwind_RaiseException` and similar functions in libgcc.
 const EH_RETURN: Code = Code {
     bytes: &[0x48, 0x89, 0xcc, 0x59, 0xff, 0xe1],
     jump_at: 4,
@@ -42,7 +44,7 @@ pub(crate) struct UnwindTargets {
 }
 
 impl Tracer {
-    /// Sets traps where frames are left. They stay for the session: only a throw or a longjmp gets there.
+    /// Sets traps where frames are left. The traps stay for the session: only a throw or a longjmp reaches them.
     pub fn find_unwind_targets(&mut self) {
         let space = self.space_now();
         for module in space.modules() {
@@ -79,7 +81,7 @@ impl Tracer {
         }
     }
 
-    /// A thread is about to leave frames.
+    /// Handles a thread that is about to leave frames.
     pub fn before_unwinding(&mut self, tid: Tid, address: u64) {
         if !self.has_plan(tid) {
             return;

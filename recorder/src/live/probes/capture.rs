@@ -1,4 +1,4 @@
-//! What is kept of threads that pass logpoints, where captures were asked for: as with calls, registers and some of the stack.
+//! Captures registers and part of the stack of threads that pass logpoints, as for calls, if enabled.
 
 use debuginfo::{Machine, Register};
 use store::control::{ByteBuf, Passed};
@@ -9,11 +9,11 @@ use crate::{
     live::{event_loop::Tracer, journal::read_stack, model::Tid, tracee::machine::RED_ZONE},
 };
 
-/// What is to be kept.
+/// What to capture.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LogpointCapture {
     registers: bool,
-    /// Bytes from rsp on.
+    /// Number of bytes from rsp on.
     stack_len: usize,
 }
 
@@ -25,14 +25,14 @@ impl LogpointCapture {
         }
     }
 
-    /// Tells whether it is anything: only the tracer can read it.
+    /// Returns whether anything is to be captured. Only the tracer can capture it.
     pub fn any(self) -> bool {
         self.registers || self.stack_len > 0
     }
 }
 
 impl Tracer {
-    /// Looks at a thread that passes a logpoint, if anything is to be kept.
+    /// Captures the state of a thread that passes a logpoint, if enabled.
     pub fn passed(&self, tid: Tid) -> Option<Passed> {
         if !self.probes.capture.any() {
             return None;
@@ -40,7 +40,7 @@ impl Tracer {
         let machine = self.machine(tid).ok()?;
         let register = |number: usize| Some(machine.register(Register(number as u16)).ok()?.0);
         let registers: Option<Vec<u64>> = (0..CAPTURE_REGISTER_WORDS).map(register).collect();
-        // Below rsp functions that call no others keep their variables.
+        // Below rsp leaf functions keep their variables.
         let len = match self.probes.capture.stack_len {
             0 => 0,
             len => RED_ZONE as usize + len,

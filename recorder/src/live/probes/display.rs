@@ -1,4 +1,4 @@
-//! Expressions that are displayed: their values are told with every stop, and are in its event.
+//! Displayed expressions: their values are reported with every stop, and recorded in its event.
 
 use expr::Expression;
 use values::{RenderOptions, render};
@@ -10,7 +10,7 @@ use crate::live::{
     model::{Display, Displayed, MAX_DISPLAYS, Tid},
 };
 
-/// What is displayed, in the order in which it was asked for.
+/// The displayed expressions, in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Displays {
     shown: Vec<(Display, Expression)>,
@@ -25,7 +25,7 @@ impl Displays {
             .collect()
     }
 
-    /// Adds an expression; one that is there already keeps its number.
+    /// Adds an expression. One that is already displayed keeps its number.
     pub fn add(&mut self, expression: Expression) -> LiveResult<Display> {
         let mut known = self.shown.iter();
         if let Some((known, _)) = known.find(|(_, shown)| *shown == expression) {
@@ -44,7 +44,7 @@ impl Displays {
         Ok(display)
     }
 
-    /// Takes expressions away: all of `ids`, or none if one of them is not there.
+    /// Removes expressions: all of `ids`, or none if one of them does not exist.
     pub fn remove(&mut self, ids: &[u32]) -> LiveResult<Vec<Display>> {
         if let Some(missing) = ids
             .iter()
@@ -61,7 +61,7 @@ impl Displays {
 }
 
 impl Tracer {
-    /// Returns what is displayed, as it is in a halted thread now.
+    /// Evaluates the displayed expressions in a halted thread.
     pub fn displayed(&self, tid: Tid) -> Vec<Displayed> {
         let values = self
             .probes
@@ -83,7 +83,7 @@ impl Tracer {
             let parsed = expression.within(context);
             let parsed = parsed.map_err(|error| error.one_line())?;
             let value = expr::evaluate(&parsed, context).map_err(|error| error.one_line())?;
-            let options = RenderOptions::default();
+            let options = RenderOptions::asked_for();
             Ok::<_, String>(render(&value, &options, context.machine, context.space))
         });
         match shown {

@@ -1,17 +1,17 @@
-//! Follows a function of the program on paper, to learn what it would return: nothing in the program runs or changes.
+//! Emulates a function of the program to learn what it would return. Nothing in the program runs or changes.
 //!
-//! Its instructions are read from the program and interpreted; what they write goes to a notebook that later reads see
-//! first. Only what short functions that return a text are made of is known. At anything else the answer is that it is
-//! not known, never a guess.
+//! The emulator reads instructions from the program and interprets them. Writes go to a private map that later reads
+//! consult first. Only the instructions of short functions that return a text are supported. Anything else makes the
+//! result unknown, never a guess.
 
 use std::collections::HashMap;
 
 use iced_x86::{ConditionCode, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
-/// Instructions after which it is given up.
+/// Maximum number of instructions to emulate.
 const MOST_INSTRUCTIONS: usize = 4000;
 const LONGEST_INSTRUCTION: usize = 15;
-/// What the followed function returns to: no address that a program has.
+/// The return address of the emulated function: an address that no program has.
 const BACK: u64 = 0xffff_ffff_ffff_fff0;
 const RAX: usize = 0;
 const RDX: usize = 2;
@@ -19,24 +19,22 @@ const RSP: usize = 4;
 const RSI: usize = 6;
 const RDI: usize = 7;
 
-/// The program, as far as it is needed.
+/// The access to the program that emulation needs.
 pub(crate) trait Program {
-    /// Fills `bytes` with memory, or says that there is none.
+    /// Fills `bytes` from memory; `None` if it is not mapped.
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()>;
-    /// Returns the function that a call of `target` gets to.
+    /// Returns the function that a call of `target` reaches.
     fn callee(&self, target: u64) -> Option<u64>;
 }
 
-/// What a function is followed with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
-    /// Its entry.
     pub function: u64,
     /// The first two arguments.
     pub arguments: [u64; 2],
-    /// The thread's stack pointer: what is written below it stays in the notebook.
+    /// The thread's stack pointer. Writes below it stay in the private map.
     pub stack: u64,
-    /// Where the thread's own variables are.
+    /// The base of thread-local storage.
     pub fs_base: u64,
 }
 
@@ -76,12 +74,12 @@ struct Paper<'a> {
     registers: [u64; 16],
     flags: Flags,
     fs_base: u64,
-    /// Bytes that were written, by address.
+    /// Bytes written, by address.
     notes: HashMap<u64, u8>,
 }
 
 impl Paper<'_> {
-    /// Runs the instruction at `pc`; returns the address of the next one.
+    /// Executes the instruction at `pc`. Returns the address of the next one.
     fn run(&mut self, pc: u64) -> Option<u64> {
         let instruction = self.decode(pc)?;
         let next = instruction.next_ip();
@@ -137,7 +135,7 @@ impl Paper<'_> {
         Some(next)
     }
 
-    /// Runs an instruction that computes.
+    /// Executes an arithmetic or logic instruction.
     fn compute(&mut self, instruction: &Instruction) -> Option<()> {
         let bits = self.width(instruction, 0)? * 8;
         let condition = instruction.condition_code();
@@ -157,7 +155,7 @@ impl Paper<'_> {
             Mnemonic::And | Mnemonic::Test => self.logic(a & b, bits),
             Mnemonic::Or => self.logic(a | b, bits),
             Mnemonic::Xor => self.logic(a ^ b, bits),
-            // Not leaves flags alone.
+            // NOT leaves the flags alone.
             Mnemonic::Not => cut(!a, bits),
             Mnemonic::Shl => self.logic(cut(a << (b & 63), bits), bits),
             Mnemonic::Shr => self.logic(a >> (b & 63), bits),
@@ -176,7 +174,7 @@ impl Paper<'_> {
         if instruction.op_count() == 1 {
             return self.set(instruction, 0, u64::from(holds));
         }
-        // Without the condition the upper half of a 32-bit register is cleared all the same.
+        // Even if the condition is false, the upper half of a 32-bit register is cleared.
         let from = if holds { 1 } else { 0 };
         let value = self.get(instruction, from)?;
         self.set(instruction, 0, value)
@@ -245,7 +243,7 @@ impl Paper<'_> {
         let instruction = decoder.decode();
         let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
         let is_plain = !instruction.is_invalid() && !instruction.has_lock_prefix();
-        // `rep ret` and `bnd jmp` are what they are without.
+        // The prefix of `rep ret` and `bnd jmp` has no effect here.
         let harmless = matches!(
             instruction.mnemonic(),
             Mnemonic::Ret | Mnemonic::Jmp | Mnemonic::Call | Mnemonic::Endbr64 | Mnemonic::Nop
@@ -276,7 +274,7 @@ impl Paper<'_> {
         )
     }
 
-    /// Bytes of an operand.
+    /// Returns the size of an operand in bytes.
     fn width(&self, instruction: &Instruction, operand: u32) -> Option<u32> {
         let width = match instruction.op_kind(operand) {
             OpKind::Register => instruction.op_register(operand).size(),
@@ -290,7 +288,7 @@ impl Paper<'_> {
         matches!(width, 1 | 2 | 4 | 8).then_some(width as u32)
     }
 
-    /// Returns an operand with zeros above it.
+    /// Returns an operand, zero-extended.
     fn get(&self, instruction: &Instruction, operand: u32) -> Option<u64> {
         let width = self.width(instruction, operand)?;
         let value = match instruction.op_kind(operand) {
@@ -301,7 +299,7 @@ impl Paper<'_> {
         Some(cut(value, width * 8))
     }
 
-    /// Returns an operand with its sign above it.
+    /// Returns an operand, sign-extended.
     fn extended(&self, instruction: &Instruction, operand: u32) -> Option<u64> {
         let bits = self.width(instruction, operand)? * 8;
         Some(signed(self.get(instruction, operand)?, bits) as u64)
@@ -314,7 +312,7 @@ impl Paper<'_> {
                 let register = &mut self.registers[number(instruction.op_register(operand))?];
                 *register = match width {
                     8 => value,
-                    // 32 bits clear what is above them.
+                    // A 32-bit write clears the upper half.
                     4 => cut(value, 32),
                     narrow => *register & !cut(u64::MAX, narrow * 8) | cut(value, narrow * 8),
                 };
@@ -361,7 +359,7 @@ impl Paper<'_> {
     }
 }
 
-/// The number of a general register; those that begin at the second byte are not known.
+/// Returns the number of a general register. Registers that begin at the second byte are not supported.
 fn number(register: Register) -> Option<usize> {
     let high = [Register::AH, Register::BH, Register::CH, Register::DH];
     (register.is_gpr() && !high.contains(&register)).then(|| register.full_register().number())
@@ -480,7 +478,7 @@ mod tests {
         }
     }
 
-    /// `0 - i64::MIN` is how Rust asks whether a `String` is there.
+    /// Rust tests whether a `String` is present with `0 - i64::MIN`.
     #[test]
     fn an_overflow_is_seen() {
         let returned = followed(|a| {

@@ -1,4 +1,4 @@
-//! Conditions and messages, evaluated in a stopped thread.
+//! Evaluates conditions and messages in a stopped thread.
 
 use std::time::Duration;
 
@@ -14,31 +14,30 @@ use crate::live::{
     tracee::machine::LiveMachine,
 };
 
-/// Frames that an expression may need: its own, and the caller's for values that only that one still knows.
+/// Frames that an expression may need: its own, and the caller's for values that only the caller still has.
 const FRAMES: usize = 2;
-/// Frames in which names are looked for that are not of the innermost ones.
+/// Maximum number of frames to search for names that the innermost frames do not have.
 const MOST_FRAMES: usize = 64;
 
-/// A message that was made.
+/// A formatted message.
 #[derive(Default)]
 pub(crate) struct Filled {
     pub text: String,
-    /// Its values as text, by what was asked for.
+    /// Its values as text, with the expressions.
     pub values: Vec<(String, String)>,
-    /// Why the first of them that has no value has none.
+    /// Why the first value that is missing is missing.
     pub error: Option<String>,
 }
-/// How long a condition, a message or a displayed value may take.
+/// Time limit for a condition, a message or a displayed value.
 const JUDGE_TIME: Duration = Duration::from_secs(1);
 
 impl Tracer {
-    /// Tells whether a condition is true in a thread.
     pub fn evaluate_condition(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
-        // Most need no caller, and finding it takes as long as all the rest.
+        // Most conditions need no caller, and finding it takes as long as all the rest.
         let alone = self.evaluate_with(tid, condition, 1);
         let called = alone.or_else(|_| self.evaluate_with(tid, condition, FRAMES));
         match called {
-            // It may name a function further out.
+            // The condition may name a function further out.
             Err(_) if condition.names_scopes() => self.evaluate_with(tid, condition, MOST_FRAMES),
             called => called,
         }
@@ -60,8 +59,8 @@ impl Tracer {
         })?
     }
 
-    /// As [`evaluate_condition`](Self::evaluate_condition), for a watched place: whoever wrote there need not know the names
-    /// that the condition uses, so that the frames around it are asked too.
+    /// As [`evaluate_condition`](Self::evaluate_condition), for watched memory: the code that wrote there may not have
+    /// the names that the condition uses, so the outer frames are searched too.
     pub fn evaluate_outwards(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
         let machine = self.judged_machine(tid)?;
         let space = self.space_now();
@@ -85,7 +84,7 @@ impl Tracer {
         Err(first.unwrap_or_else(|| "the thread has no frame".to_owned()))
     }
 
-    /// Puts values into a probe's message. A part that has none says why.
+    /// Formats a probe's message. A part without a value says why.
     pub fn fill_in(&self, tid: Tid, id: ProbeId) -> Filled {
         let probe = self.probes.by_id.get(&id);
         let message = probe.and_then(|probe| probe.view.spec.action.message());
@@ -111,7 +110,7 @@ impl Tracer {
                     (source.as_str(), made)
                 }
                 Part::Value { expression, .. } => {
-                    let options = RenderOptions::default();
+                    let options = RenderOptions::one_of_many();
                     let made = self.in_frames(tid, most, |context| part.render(context, &options));
                     (expression.text(), made.and_then(|made| made))
                 }
@@ -138,7 +137,7 @@ impl Tracer {
         self.in_frames(tid, FRAMES, work)
     }
 
-    /// Returns a thread whose memory is read for a while only: nobody is served meanwhile.
+    /// Returns a thread whose memory can be read for a limited time only, since the tracer does nothing else meanwhile.
     fn judged_machine(&self, tid: Tid) -> Result<LiveMachine, String> {
         let machine = self.machine(tid).map_err(|error| error.one_line())?;
         Ok(machine.limited(Limit::new(JUDGE_TIME)))

@@ -1,7 +1,8 @@
-//! What was thrown: the type of a C++ exception with its bases, and the text that it or a Rust panic carries.
+//! Determines what was thrown: the type of a C++ exception with its bases, and the text of the exception or of a Rust
+//! panic.
 //!
-//! Texts are found without running anything in the program: `what()` is followed on paper, from the object's table of
-//! virtual functions on. A text that cannot be found that way is not known.
+//! Texts are found without running anything in the program: `what()` is emulated, starting from the object's table of
+//! virtual functions. A text that cannot be found in this way is unknown.
 
 use debuginfo::Glob;
 
@@ -16,44 +17,43 @@ use crate::{
 
 /// Longer texts are cut.
 const LONGEST_TEXT: usize = 4096;
-/// No chain of base classes is followed deeper.
+/// Maximum depth of a chain of base classes.
 const DEEPEST: usize = 16;
 const MOST_BASES: u32 = 64;
-/// Where the C++ runtime's header ends and the thrown object begins (Itanium C++ ABI, Exception Handling, 2.2.1; libstdc++'s
-/// `unwind-cxx.h`).
+/// Length of the C++ runtime's header, after which the thrown object begins (Itanium C++ ABI, Exception Handling,
+/// 2.2.1; libstdc++'s `unwind-cxx.h`).
 const HEADER_BYTES: u64 = 0x70;
-/// Where the header says of what class it is; the lowest bit tells that it refers to another one.
+/// Offset of the exception class in the header. Its lowest bit says that the header refers to another exception.
 const EXCEPTION_CLASS_OFFSET: u64 = 0x50;
 
-/// What a thread has thrown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Thrown {
     /// The type, or `panic`.
     pub what: String,
-    /// Its text.
+    /// The text of the exception or panic.
     pub message: Option<String>,
 }
 
-/// A class of an object, the object's own or a base.
+/// A class of an object: its own, or a base.
 struct Class {
-    /// As people write it.
+    /// The demangled name.
     name: String,
-    /// As the compiler does.
+    /// The mangled name.
     mangled: String,
-    /// Where this part of the object is, if that is known.
+    /// Address of this part of the object, if known.
     at: Option<u64>,
 }
 
 impl Tracer {
-    /// Returns what a thread at the entry of `__cxa_throw` throws, if its type or one of the bases matches.
+    /// Returns what a thread at the entry of `__cxa_throw` throws, if its type or one of its bases matches.
     pub fn thrown(&self, tid: Tid, pattern: Option<&str>) -> Option<Thrown> {
         let registers = ptrace::registers(tid).ok()?;
         // __cxa_throw (void * object, std::type_info * type, ...)
         self.described(&registers, registers.rdi, registers.rsi, pattern)
     }
 
-    /// Returns what nobody catches, for a thread at the entry of `std::terminate`. That may be called without an
-    /// exception; then no type can be wrong.
+    /// Returns the uncaught exception of a thread at the entry of `std::terminate`. That function may be called without
+    /// an exception; then any pattern matches.
     pub fn unhandled(&self, tid: Tid, pattern: Option<&str>) -> Option<Thrown> {
         let registers = ptrace::registers(tid).ok()?;
         match self.current_exception(&registers) {
@@ -65,7 +65,7 @@ impl Tracer {
         }
     }
 
-    /// Returns what a thread at the entry of `rust_panic` panics with.
+    /// Returns the panic of a thread at the entry of `rust_panic`.
     pub fn panicked(&self, tid: Tid) -> Thrown {
         let message = ptrace::registers(tid)
             .ok()
@@ -109,7 +109,8 @@ impl Tracer {
         if depth == DEEPEST {
             return;
         }
-        // What kind of type it is says the class of the type_info itself: before its virtual functions stands its own.
+        // The class of the type_info object tells the kind of type. Its own type_info is found before its virtual
+        // functions.
         let class = word(vtable.wrapping_sub(8)).and_then(|class| word(class.wrapping_add(8)));
         let kind = class.map_or_else(String::new, |name_at| self.type_text(name_at));
         if kind.contains("__si_class_type_info") {
@@ -128,7 +129,8 @@ impl Tracer {
         }
     }
 
-    /// Returns where a base class is in the object at `at`; `flags` are those of its entry, the distance above them.
+    /// Returns the address of a base class in the object at `at`. `flags` are those of its entry, with the distance in
+    /// the upper bits.
     fn base_at(&self, at: u64, flags: u64) -> Option<u64> {
         const VIRTUAL: u64 = 1;
         let distance = (flags as i64) >> 8;
@@ -145,7 +147,7 @@ impl Tracer {
         Some(at.wrapping_add_signed(distance))
     }
 
-    /// The mangled name of a type, as its `type_info` has it: types of one module only begin with an asterisk.
+    /// Returns the mangled name in a `type_info`. The names of types local to a module begin with an asterisk.
     fn type_text(&self, at: u64) -> String {
         let text = self.tracee.memory.read_up_to(at, 1024);
         let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -159,7 +161,7 @@ impl Tracer {
         object: u64,
         classes: &[Class],
     ) -> Option<String> {
-        /// Behind the two destructors.
+        /// After the two destructors.
         const WHAT_OFFSET: u64 = 16;
         let standard = classes.iter().find(|class| class.name == "std::exception");
         if let Some(at) = standard.and_then(|class| class.at) {
@@ -175,7 +177,7 @@ impl Tracer {
         self.plain_text(object, &classes.first()?.mangled)
     }
 
-    /// The text of a thrown number, character pointer or string.
+    /// Returns the text of a thrown number, character pointer or string.
     fn plain_text(&self, object: u64, mangled: &str) -> Option<String> {
         const STRING: &str = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
         let word = self.tracee.memory.word(object).ok()?;
@@ -198,7 +200,7 @@ impl Tracer {
         }
     }
 
-    /// Returns the object and the type_info of the exception that the thread handles.
+    /// Returns the object and the type_info of the exception that the thread is handling.
     fn current_exception(&self, registers: &Registers) -> Option<(u64, u64)> {
         let space = self.space_now();
         let entry = |name: &str| Some(self.entries(&space, name).first()?.address);
@@ -218,17 +220,18 @@ impl Tracer {
             .ok()?;
         let object = match class & 1 {
             0 => header.checked_add(HEADER_BYTES)?,
-            // One that was thrown again by std::rethrow_exception begins with the address of the object.
+            // An exception rethrown by std::rethrow_exception begins with the address of the object.
             _ => self.tracee.memory.word(header).ok()?,
         };
         (type_info != 0).then_some((object, type_info))
     }
 
-    /// rust_panic (data, vtable) of a `&mut dyn PanicPayload`: asks the payload for what `catch_unwind` will get.
+    /// rust_panic (data, vtable) of a `&mut dyn PanicPayload`: emulates the call that gives the payload `catch_unwind`
+    /// gets.
     fn panic_text(&self, registers: &Registers) -> Option<String> {
-        /// Words of a table: how to drop it, its size and alignment, then functions.
+        /// The words of a vtable: destructor, size, alignment, then functions.
         const SIZE_OFFSET: u64 = 8;
-        // `get` stands behind `fmt` and `take_box`; before Rust 1.81 there was no `fmt`.
+        // `get` follows `fmt` and `take_box`; before Rust 1.81 there was no `fmt`.
         const GET_OFFSETS: [u64; 2] = [5 * 8, 4 * 8];
         let (payload, table) = (registers.rdi, registers.rsi);
         GET_OFFSETS.into_iter().find_map(|offset| {
@@ -248,7 +251,7 @@ impl Tracer {
         })
     }
 
-    /// A Rust `String`: capacity, pointer and length, in an order that the compiler chooses.
+    /// Reads a Rust `String`: capacity, pointer and length, in an order that the compiler chooses.
     fn string_text(&self, words: [u64; 3]) -> Option<String> {
         [[0, 1, 2], [1, 0, 2], [0, 2, 1]]
             .into_iter()
@@ -275,7 +278,7 @@ impl Tracer {
     fn c_text(&self, at: u64) -> Option<String> {
         let bytes = self.tracee.memory.read_up_to(at, LONGEST_TEXT);
         let end = bytes.iter().position(|byte| *byte == 0);
-        // Where the text goes on behind what was read, it is cut; where memory ends, it is none.
+        // A text that is longer than what was read is cut. If memory ends before the text does, it is not a text.
         let end = end.or((bytes.len() == LONGEST_TEXT).then_some(LONGEST_TEXT))?;
         Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
@@ -312,7 +315,7 @@ impl Program for Tracer {
         let is_function = |symbol: &debuginfo::Symbol| {
             symbol.linkage == stub.symbol && symbol.kind == debuginfo::SymbolKind::Function
         };
-        // Where the linker has not looked it up yet, the slot leads back to the stub's own module.
+        // If the linker has not resolved the function yet, the slot leads back to the stub's own module.
         let found = space.modules().iter().find_map(|module| {
             let symbol = module.module.symbols().into_iter().find(is_function)?;
             Some(module.address(symbol.svma))
@@ -324,7 +327,7 @@ impl Program for Tracer {
     }
 }
 
-/// Tells whether one of the classes has a name like `pattern`.
+/// Returns whether the name of one of the classes matches `pattern`.
 fn matches(pattern: Option<&str>, classes: &[Class]) -> bool {
     let names = classes.iter().map(|class| class.name.as_str());
     pattern.is_none_or(|pattern| any_is_like(pattern, names))
@@ -336,8 +339,8 @@ fn any_is_like<'n>(pattern: &str, mut names: impl Iterator<Item = &'n str>) -> b
 }
 
 impl Tracer {
-    /// Tells whether no loaded module knows a type that is thrown by such a name. Where the program's own types are not among its
-    /// symbols, one may.
+    /// Returns whether no loaded module has a throwable type with such a name. It may be wrong if the program's own
+    /// types are not among its symbols.
     pub fn throws_nothing_like(&self, location: &Location) -> bool {
         let Location::Throw {
             pattern: Some(pattern),

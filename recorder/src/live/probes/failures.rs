@@ -1,4 +1,4 @@
-//! Conditions and messages that have failed: how often, why the last one did, and what nobody was told of yet.
+//! Failures of conditions and messages: how often, the last reason, and which were not reported yet.
 
 use std::{
     collections::BTreeMap,
@@ -7,16 +7,16 @@ use std::{
 
 use crate::live::model::ProbeId;
 
-/// What became of a probe's condition or message where the tracer looked at it.
+/// Evaluations of a probe's condition or message by the tracer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failed {
     /// How often it failed.
     pub times: u64,
-    /// How often it was looked at.
+    /// How often it was evaluated.
     pub judged: u64,
-    /// Why it failed last.
+    /// The last reason.
     pub why: String,
-    /// It was the condition that failed, and not the message.
+    /// Whether the condition failed, and not the message.
     pub is_condition: bool,
 }
 
@@ -26,14 +26,14 @@ struct Entry {
     told: u64,
 }
 
-/// Those of all probes.
+/// The failures of all probes.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     by_probe: Mutex<BTreeMap<ProbeId, Entry>>,
 }
 
 impl Failures {
-    /// A condition or message was looked at; `why` it failed, if it did.
+    /// Counts an evaluation of a condition or message, and its failure if there is a reason `why`.
     pub fn judged(&self, id: ProbeId, is_condition: bool, why: Option<&str>) {
         let mut all = self.all();
         let entry = all.entry(id).or_default();
@@ -45,19 +45,19 @@ impl Failures {
         }
     }
 
-    /// Forgets a probe, which has another condition now or is gone.
+    /// Forgets a probe that has a new condition or is gone.
     pub fn forget(&self, id: ProbeId) {
         self.all().remove(&id);
     }
 
-    /// What failed of a probe.
+    /// Returns the failures of a probe.
     pub fn of(&self, id: ProbeId) -> Option<Failed> {
         let all = self.all();
         let failed = &all.get(&id)?.failed;
         (failed.times > 0).then(|| failed.clone())
     }
 
-    /// What has failed since this was asked last.
+    /// Returns what has failed since the last call.
     pub fn untold(&self) -> Vec<(ProbeId, Failed)> {
         let mut all = self.all();
         let new = all.iter_mut().filter(|(_, e)| e.failed.times > e.told);
@@ -69,13 +69,13 @@ impl Failures {
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<ProbeId, Entry>> {
-        // Each entry stands alone.
+        // A panic cannot leave the map inconsistent: entries are independent.
         self.by_probe.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Failed {
-    /// Says it in words.
+    /// Describes the failure in words.
     #[must_use]
     pub fn words(&self) -> String {
         let Failed {

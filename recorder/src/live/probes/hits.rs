@@ -1,4 +1,4 @@
-//! What happens when a thread gets to a probe, throws, or is about to receive a signal.
+//! Handles a thread that reaches a probe, throws, or is about to receive a signal.
 
 use store::control::Control;
 
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Signals that end a program which does not handle them because of what it did itself.
+/// Signals caused by the program itself that end it unless it handles them.
 const FAULTS: [i32; 7] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -25,15 +25,15 @@ const FAULTS: [i32; 7] = [
     libc::SIGTRAP,
 ];
 
-/// A thread that a probe means.
+/// A hit of a probe.
 pub(crate) struct Wanted {
-    /// How often it was hit, this time included.
+    /// How often the probe was hit, including this time.
     pub hits: u64,
     thrown: Option<Thrown>,
 }
 
 impl Tracer {
-    /// A thread stands at the trap of a site.
+    /// Handles a thread at the trap of a site.
     pub fn hit(&mut self, tid: Tid, address: u64) {
         if let Some(halt) = self.tracee.halt_mut(tid) {
             halt.is_at_trap = true;
@@ -62,7 +62,7 @@ impl Tracer {
         }
     }
 
-    /// Has the probes of a place judge a thread that stands there. Returns whether one of them has stopped it.
+    /// Evaluates the probes of a place for a thread there. Returns whether one of them has stopped the thread.
     pub fn stops_at(&mut self, tid: Tid, address: u64, users: &[User]) -> bool {
         let mut stop = None;
         let mut calls_to_come = 0;
@@ -94,7 +94,7 @@ impl Tracer {
         }
     }
 
-    /// Decides whether a probe stops a thread. Logs if it is to log.
+    /// Decides whether a probe stops a thread. Logs the message of a logpoint.
     fn judge(&mut self, tid: Tid, id: ProbeId) -> Option<(Reason, bool)> {
         let here = |tracer: &Tracer| {
             let general = tracer.registers(tid).ok()?;
@@ -135,14 +135,14 @@ impl Tracer {
             }
         };
         if once {
-            // Nothing is stopped at it yet, and it certainly exists.
+            // Cannot fail: the probe exists, and no thread is stopped at it yet.
             let _ = self.remove_probe(id);
         }
         Some((reason, all_threads))
     }
 
-    /// Tells whether a probe means a thread: its condition holds, what it is about was thrown, it was hit often enough. The
-    /// hit is counted; a message is logged.
+    /// Returns the hit if a probe applies to a thread: its condition holds, the exception matches, and the hit count is
+    /// reached. Counts the hit. Logs a message.
     pub fn evaluate_probe(&mut self, tid: Tid, id: ProbeId) -> Option<Wanted> {
         self.count_arrival(tid, id);
         let wanted = self.is_meant(tid, id);
@@ -208,7 +208,7 @@ impl Tracer {
         });
     }
 
-    /// As [`judge`](Self::judge), for a watched place. Returns whether all threads are to stop.
+    /// As [`judge`](Self::judge), for watched memory. Returns whether all threads are to stop.
     pub fn judge_watch(&mut self, tid: Tid, id: ProbeId) -> Option<bool> {
         self.judge(tid, id).map(|(_, all_threads)| all_threads)
     }
@@ -242,7 +242,7 @@ impl Tracer {
         }
     }
 
-    /// A thread is about to receive a signal.
+    /// Handles a thread that is about to receive a signal.
     pub fn signalled(&mut self, tid: Tid, signal: i32, fault_address: Option<u64>) {
         if self.has_call(tid) {
             self.call_failed(tid, signal);
@@ -252,6 +252,11 @@ impl Tracer {
         let fatal = self.is_fatal(tid, signal);
         if fatal && signal == libc::SIGTRAP {
             self.let_trap_end(tid);
+        }
+        if self.is_unattended {
+            // The runtime has the program's last moment recorded.
+            self.run_in_place(tid);
+            return;
         }
         let probe = self
             .probes
@@ -265,7 +270,7 @@ impl Tracer {
             })
             .map(|probe| probe.view.id);
         if probe.is_some() {
-            // Its condition is about the program's place. A thread that cannot be moved was killed.
+            // The condition refers to a place in the program. A thread that cannot be moved was killed.
             let _ = self.leave_ours(tid);
         }
         if probe.is_some() || fatal || FAULTS.contains(&signal) {
@@ -289,7 +294,7 @@ impl Tracer {
         }
     }
 
-    /// Tells whether nothing in the program handles a signal that ends it. `tid` is about to receive it.
+    /// Returns whether the signal will end the program unhandled. `tid` is about to receive it.
     fn is_fatal(&mut self, tid: Tid, signal: i32) -> bool {
         let harmless = [
             libc::SIGCHLD,
@@ -304,7 +309,7 @@ impl Tracer {
         if harmless.contains(&signal) || self.tracee.ignores(signal) {
             return false;
         }
-        // Ours is no handler of the program's.
+        // The runtime's handler does not count as the program's.
         !self.tracee.handles(signal) || signal == libc::SIGTRAP && self.is_trap_handler_ours(tid)
     }
 }

@@ -1,7 +1,7 @@
-//! How long a question about a stopped program may take: beyond that its memory is not read any more, so that whatever walks
-//! through it comes to an end. What does not mind an error is ended by unwinding.
+//! A time limit for questions about a stopped program. After it, memory reads fail, so that code walking through memory
+//! comes to an end. Code that ignores the errors is ended by unwinding.
 //!
-//! Nothing here is a measure of work: what a value needs at most is bounded where values are read.
+//! This does not limit the work: the code that reads values bounds how much a value needs.
 
 use std::{
     panic::resume_unwind,
@@ -10,22 +10,22 @@ use std::{
 
 use debuginfo::{Diagnostic, Unknown};
 
-/// What walks through memory may still say what it has found, for so long.
+/// Time that code walking through memory has, after the limit, to return what it has found.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A time after which a question is given up.
+/// A point in time after which a question is abandoned.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     time: Duration,
     until: Instant,
 }
 
-/// What unwinds out of a question that does not end: see [`std::panic::resume_unwind`].
+/// The payload that unwinds out of a question that does not end: see [`std::panic::resume_unwind`].
 #[derive(Clone, Copy, Debug)]
 pub struct GivenUp(Duration);
 
 impl Limit {
-    /// From now on.
+    /// Returns a limit that starts now.
     #[must_use]
     pub fn new(time: Duration) -> Limit {
         Limit {
@@ -34,7 +34,7 @@ impl Limit {
         }
     }
 
-    /// Is asked before memory is read.
+    /// Must be called before memory is read.
     ///
     /// # Errors
     /// The time is over.
@@ -59,7 +59,7 @@ impl Limit {
 }
 
 impl GivenUp {
-    /// Says what happened, and what to do.
+    /// Returns the message and what to do.
     #[must_use]
     pub fn diagnostic(&self) -> Diagnostic {
         let what = format!(

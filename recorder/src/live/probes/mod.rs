@@ -1,6 +1,7 @@
-//! Probes: what a person asked for, bound to the places where it is now.
+//! Probes: what the user asked for, bound to its current places.
 //!
-//! A probe whose place is in no loaded module waits until one is loaded, and waits again when that one goes.
+//! A probe without a place in any loaded module is pending until such a module is loaded, and again after it is
+//! unloaded.
 
 pub(crate) mod capture;
 pub(crate) mod display;
@@ -10,49 +11,54 @@ pub(crate) mod exceptions;
 pub(crate) mod failures;
 pub(crate) mod hits;
 pub(crate) mod limit;
+pub(crate) mod logged;
+pub(crate) mod logged_place;
 pub(crate) mod names;
 pub(crate) mod places;
 pub(crate) mod stopless;
 pub(crate) mod watchpoints;
+pub(crate) mod writer;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use debuginfo::{AddressSpace, LineError};
 
 use self::{
-    capture::LogpointCapture, display::Displays, places::message_about, stopless::StoplessQueries,
+    capture::LogpointCapture,
+    display::Displays,
+    logged::{WriteLog, told},
+    places::message_about,
+    stopless::StoplessQueries,
     watchpoints::Watchpoints,
 };
 use crate::live::{
     breakpoints::sites::User,
     error::{LiveError, LiveResult},
     event_loop::Tracer,
-    model::{Action, Location, ProbeId, ProbePlace, ProbeSpec, ProbeState, ProbeView},
+    model::{Action, Location, LoggedPlace, ProbeId, ProbePlace, ProbeSpec, ProbeState, ProbeView},
     script::{ProbeScripts, Scripts},
 };
 use store::control::{Control, LogPart};
 
-/// A probe.
 #[derive(Debug)]
 pub(crate) struct Probe {
-    /// Its hits are those that the tracer has counted.
+    /// `hits` in it counts only those that the tracer has counted.
     pub view: ProbeView,
     pub is_enabled: bool,
-    /// Where the program counts the others.
+    /// Address of the program's own hit counter.
     pub counter_at: Option<u64>,
-    /// How the words that the program leaves become a message.
+    /// How the words written by the program become a message.
     pub format: Option<Vec<LogPart>>,
-    /// How often threads have come to it, where the tracer looks at each.
+    /// How often threads have reached the probe, if the tracer handles each of them.
     pub arrivals: u64,
 }
 
 impl Probe {
-    /// Tells whether it leaves messages.
     pub fn logs(&self) -> bool {
         matches!(self.view.spec.action, Action::Log(_))
     }
 
-    /// Tells whether there is something that the program could judge.
+    /// Returns whether the program could evaluate anything of it.
     pub fn may_be_compiled(&self) -> bool {
         let spec = &self.view.spec;
         let place = matches!(
@@ -63,35 +69,34 @@ impl Probe {
     }
 }
 
-/// All probes, by number.
 #[derive(Default)]
 pub(crate) struct Probes {
     pub by_id: BTreeMap<ProbeId, Probe>,
     newest: ProbeId,
-    /// Those with places, by the address of the first.
+    /// Probes with places, by the address of the first place.
     by_place: HashMap<u64, BTreeSet<ProbeId>>,
-    /// The others.
+    /// Probes without places.
     placeless: BTreeSet<ProbeId>,
     pub watchpoints: Watchpoints,
-    /// What is kept of threads that pass logpoints.
+    /// Places whose writes are logged.
+    pub write_log: WriteLog,
+    /// What to capture of threads that pass logpoints.
     pub capture: LogpointCapture,
-    /// What threads ask without a stop.
+    /// Questions that threads ask without a stop.
     pub stopless: StoplessQueries,
-    /// Expressions whose values are told at every stop.
     pub displays: Displays,
-    /// Conditions in JavaScript.
     pub scripts: Scripts,
 }
 
 impl Probes {
-    /// The program has become another one.
+    /// Unbinds all probes after the program has executed another program.
     pub fn unbind_all(&mut self) {
         let ids: Vec<ProbeId> = self.by_id.keys().copied().collect();
         for id in ids {
             self.set_places(id, Vec::new());
         }
         for probe in self.by_id.values_mut() {
-            // The counters are gone with the program that counted.
+            // The counters are gone with the old program.
             probe.counter_at = None;
             if probe.is_enabled {
                 probe.view.state = ProbeState::Pending;
@@ -132,7 +137,7 @@ impl Probes {
         }
     }
 
-    /// The probes that may have exactly these places.
+    /// Returns the probes that may have exactly these places.
     fn perhaps_at(&self, places: &[ProbePlace]) -> Vec<ProbeId> {
         let Some(first) = places.first() else {
             return self.by_id.keys().copied().collect();
@@ -152,14 +157,14 @@ impl Tracer {
         )
     }
 
-    /// Adds a probe, or changes the one that is there already.
+    /// Adds a probe, or changes the existing one.
     pub fn add_probe(&mut self, spec: ProbeSpec) -> LiveResult<ProbeView> {
         let scripts = self.probes.scripts.compile_spec(&spec)?;
         let places = match &spec.location {
-            Location::Memory { .. } => Vec::new(),
+            Location::Memory { .. } | Location::Logged(_) => Vec::new(),
             location => match self.places(location) {
                 Ok(places) => places,
-                // The file or function may come with a library.
+                // A library may still bring the file or function.
                 Err(LiveError::Line(LineError::NoLineTables | LineError::UnknownFile { .. })) => {
                     Vec::new()
                 }
@@ -181,6 +186,10 @@ impl Tracer {
         {
             self.add_watch(id, address, len, access)?;
         }
+        let logged = match &spec.location {
+            Location::Logged(place) => self.begin_to_log(id, place)?,
+            _ => None,
+        };
         let view = ProbeView {
             id,
             state: ProbeState::Pending,
@@ -215,10 +224,25 @@ impl Tracer {
         }
         probe.view.message = message_about(&probe.view, &space);
         self.tell_missing_values(id);
+        if let Some(told) = logged
+            && let Some(probe) = self.probes.by_id.get_mut(&id)
+        {
+            probe.view.state = ProbeState::Bound;
+            probe.view.message = Some(told);
+        }
         let probe = &self.probes.by_id[&id];
         let view = probe.view.clone();
         self.journal.probe(self, &view);
         Ok(view)
+    }
+
+    /// Arms a new probe that logs writes, if there is such a place. Returns where it is.
+    fn begin_to_log(&mut self, id: ProbeId, place: &LoggedPlace) -> LiveResult<Option<String>> {
+        let Some(found) = self.find_logged(place)? else {
+            return Ok(None);
+        };
+        self.arm_logged(id, &place.to_string(), found)?;
+        Ok(Some(told(found)))
     }
 
     /// Finds a probe of the same kind at the same places.
@@ -230,11 +254,12 @@ impl Tracer {
         let same_kind = |a: &Action, b: &Action| match (a, b) {
             (Action::Break { .. }, Action::Break { .. }) => true,
             (Action::Log(a), Action::Log(b)) => a == b,
+            (Action::LogWrites, Action::LogWrites) => true,
             _ => false,
         };
         let is_same = |probe: &Probe| {
             let known = &probe.view.places;
-            // At one place, different things are thrown.
+            // Catchpoints share a place, but catch different types.
             let is_catch = matches!(spec.location, Location::Throw { .. });
             let is_there = if is_catch || places.is_empty() || known.is_empty() {
                 probe.view.spec.location == spec.location
@@ -274,7 +299,7 @@ impl Tracer {
         self.stops.failures.forget(id);
         self.probes.scripts.set(id, scripts);
         self.compile_later(id);
-        // Setting it again switches it on; one that cannot be switched on says why in its places.
+        // Setting a probe again enables it. If that fails, its places say why.
         let _ = self.enable_probe(id, true);
         self.settle_compiled();
         let mut view = self.view(id).ok_or(LiveError::NoProbe(id))?;
@@ -284,7 +309,7 @@ impl Tracer {
         Ok(view)
     }
 
-    /// Puts a probe's traps where they belong. Those that cannot be set say why.
+    /// Sets a probe's traps at its places. Places where that fails say why.
     fn bind(&mut self, id: ProbeId, mut places: Vec<ProbePlace>) -> LiveResult<()> {
         let mut failed = Ok(());
         for place in &mut places {
@@ -327,13 +352,12 @@ impl Tracer {
         })
     }
 
-    /// Returns all, by number.
     pub fn views(&self) -> Vec<ProbeView> {
         let ids = self.probes.by_id.keys();
         ids.filter_map(|id| self.view(*id)).collect()
     }
 
-    /// Names the nearest address at which a thread can be stopped.
+    /// Adds the nearest address at which a thread can be stopped.
     fn with_nearest(&self, error: LiveError) -> LiveError {
         let LiveError::CannotStop {
             address, reason, ..
@@ -399,7 +423,7 @@ impl Tracer {
         })
     }
 
-    /// Binds what waited for a module, and unbinds what lost its own.
+    /// Binds pending probes that now have a place, and unbinds probes whose module is gone.
     pub fn modules_changed(&mut self) {
         let space = self.space_now();
         let ids: Vec<ProbeId> = self.probes.by_id.keys().copied().collect();
@@ -431,7 +455,11 @@ impl Tracer {
             {
                 probe.view.state = ProbeState::Pending;
             }
-            if matches!(location, Location::Address(_) | Location::Memory { .. }) {
+            let is_fixed = matches!(
+                location,
+                Location::Address(_) | Location::Memory { .. } | Location::Logged(_)
+            );
+            if is_fixed {
                 continue;
             }
             let Ok(places) = self.places(&location) else {
@@ -447,12 +475,13 @@ impl Tracer {
             let is_pending = self.probes.by_id[&id].view.state == ProbeState::Pending;
             let waits = is_pending && matches!(location, Location::Throw { .. });
             if (is_new || waits || !gone.is_empty()) && is_enabled {
-                // Its places say what could not be set.
+                // The places say what could not be set.
                 let _ = self.bind(id, places);
                 let view = self.probes.by_id[&id].view.clone();
                 self.journal.probe(self, &view);
             }
         }
+        self.settle_logged();
         let has_plans = self
             .tracee
             .threads
@@ -464,7 +493,7 @@ impl Tracer {
         self.compile_messages_anew();
     }
 
-    /// Removes a probe; threads that are stopped at it stay so.
+    /// Removes a probe. Threads stopped at it stay stopped.
     pub fn remove_probe(&mut self, id: ProbeId) -> LiveResult<ProbeView> {
         let mut probe = self.probes.remove(id).ok_or(LiveError::NoProbe(id))?;
         self.unset(&probe.view);
@@ -481,12 +510,13 @@ impl Tracer {
         for place in &view.places {
             self.remove_site(place.address, User::Probe(view.id));
         }
-        if matches!(view.spec.location, Location::Memory { .. }) {
-            self.remove_watch(view.id);
+        match view.spec.location {
+            Location::Memory { .. } => self.remove_watch(view.id),
+            Location::Logged(_) => self.disarm_logged(view.id),
+            _ => {}
         }
     }
 
-    /// Switches a probe on or off.
     pub fn enable_probe(&mut self, id: ProbeId, on: bool) -> LiveResult<ProbeView> {
         let probe = self
             .probes
@@ -507,10 +537,17 @@ impl Tracer {
                     self.add_watch(id, address, len, access)?;
                 }
                 let places = self.places(&view.spec.location).unwrap_or_default();
+                let logged = match &view.spec.location {
+                    Location::Logged(place) => self.begin_to_log(id, place)?,
+                    _ => None,
+                };
                 if let Some(probe) = self.probes.by_id.get_mut(&id) {
-                    probe.view.state = ProbeState::Pending;
+                    probe.view.state = match logged {
+                        Some(_) => ProbeState::Bound,
+                        None => ProbeState::Pending,
+                    };
                 }
-                // Its places say what could not be set.
+                // The places say what could not be set.
                 let _ = self.bind(id, places);
             } else {
                 self.unset(&view);

@@ -1,4 +1,4 @@
-//! Names in conditions and messages: in which scope they are looked up, and which of them mean nothing there.
+//! Names in conditions and messages: the scope they are looked up in, and which of them do not exist there.
 
 use debuginfo::Diagnostic;
 use expr::{missing_names, missing_values};
@@ -12,8 +12,8 @@ use crate::live::{
 };
 
 impl Tracer {
-    /// Says how many inlined calls at a place of a probe lie inside the function whose variables the probe means: of a probe at
-    /// a line that of the line.
+    /// Returns how many inlined calls at a place of a probe lie inside the function whose variables the probe refers
+    /// to. For a probe at a line that is the function of the line.
     pub fn calls_inside(&self, id: ProbeId, address: u64) -> usize {
         let probe = self.probes.by_id.get(&id);
         let place = probe.and_then(|probe| {
@@ -38,7 +38,7 @@ impl Tracer {
         }
     }
 
-    /// Refuses a condition of our language with a name that means nothing at any place of its probe.
+    /// Refuses an expression with a name that exists at no place of its probe.
     pub fn check_names(&self, spec: &ProbeSpec, places: &[ProbePlace]) -> LiveResult<()> {
         let Some(Condition::Own(condition)) = &spec.condition else {
             return Ok(());
@@ -56,7 +56,7 @@ impl Tracer {
         }
     }
 
-    /// Tells of values of a probe's message that mean nothing at some of its places.
+    /// Reports values of a probe's message that do not exist at some of its places.
     pub fn tell_missing_values(&mut self, id: ProbeId) {
         let view = self.probes.by_id.get(&id).map(|probe| &probe.view);
         let message = view.and_then(|view| view.spec.action.message());
@@ -89,7 +89,8 @@ impl Tracer {
         }
     }
 
-    /// What failed of a probe's condition or message. That it always did is not known where the program judges too.
+    /// Returns the failures of a probe's condition or message. If the program evaluates it too, it is unknown whether
+    /// every evaluation failed.
     pub fn failed(&self, probe: &Probe) -> Option<Failed> {
         let failed = self.stops.failures.of(probe.view.id)?;
         let in_program = |place: &ProbePlace| {
@@ -105,13 +106,13 @@ impl Tracer {
         Some(Failed { judged, ..failed })
     }
 
-    /// A probe is gone: so is what was made of its texts.
+    /// Drops what was compiled from a removed probe's texts.
     pub fn forget_expressions(&mut self, id: ProbeId) {
         self.probes.scripts.forget(id);
         self.stops.failures.forget(id);
     }
 
-    /// Counts a thread that has come to a probe which asks how often that was.
+    /// Counts the arrival of a thread at a probe that uses the count.
     pub fn count_arrival(&mut self, tid: i32, id: ProbeId) {
         let Some(probe) = self.probes.by_id.get_mut(&id) else {
             return;

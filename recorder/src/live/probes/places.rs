@@ -1,6 +1,7 @@
-//! Where probes are: the places of a location now, and how they are named.
+//! Resolves the location of a probe to places, and names the places.
 //!
-//! A place has the name that a stop there has: the same inlined calls count as not made, and [`AddressSpace::standing`] says the rest.
+//! A place has the same name as a stop there: the same inlined calls are still to come, and [`AddressSpace::standing`]
+//! gives the rest.
 
 use debuginfo::{AddressSpace, LinePlace};
 
@@ -11,7 +12,7 @@ use crate::live::{
 };
 
 impl Tracer {
-    /// Returns where a location is now.
+    /// Returns the current places of a location.
     pub fn places(&self, location: &Location) -> LiveResult<Vec<ProbePlace>> {
         let space = self.space_now();
         match location {
@@ -37,16 +38,16 @@ impl Tracer {
                 Ok(self.entries(&space, name))
             }
             Location::Panic => Ok(self.entries(&space, "rust_panic")),
-            Location::Memory { .. } | Location::Signal(_) => Ok(Vec::new()),
+            Location::Memory { .. } | Location::Logged(_) | Location::Signal(_) => Ok(Vec::new()),
         }
     }
 
-    /// Finds functions by their names in symbol tables.
+    /// Finds functions by linkage name in symbol tables.
     pub fn entries(&self, space: &AddressSpace, linkage: &str) -> Vec<ProbePlace> {
         let mut places = Vec::new();
         for module in space.modules() {
             let symbols = module.module.symbols();
-            // Rust's runtime has names in a scope of its own, with a hash before it.
+            // Symbols of Rust's runtime are in a scope of their own, preceded by a hash.
             let scoped = format!("7___rustc{}{linkage}", linkage.len());
             let is_it = |name: &str| name == linkage || name.ends_with(&scoped);
             let found = symbols.iter().find(|symbol| is_it(&symbol.linkage));
@@ -55,7 +56,7 @@ impl Tracer {
         places
     }
 
-    /// Says how many inlined calls that begin at a place of a probe a thread has not made that stops there.
+    /// Returns how many inlined calls that begin at a place of a probe are still to come for a thread that stops there.
     pub fn calls_before(&self, id: ProbeId, address: u64) -> usize {
         let probe = self.probes.by_id.get(&id);
         let places = probe.map_or(&[][..], |probe| &probe.view.places);
@@ -76,7 +77,7 @@ fn found_place(space: &AddressSpace, found: LinePlace) -> ProbePlace {
     named(space, found.address, meant, to_come)
 }
 
-/// Names the entry of a function that symbols name.
+/// Names the entry of a function found by symbol.
 fn entry(space: &AddressSpace, address: u64) -> ProbePlace {
     let meant = Meant {
         function: space.function_at(address).map(|function| function.name),
@@ -86,8 +87,7 @@ fn entry(space: &AddressSpace, address: u64) -> ProbePlace {
     named(space, address, meant, to_come)
 }
 
-/// A breakpoint stops before the calls that are inlined at the beginning of the function that it is about, or that the
-/// statement belongs to which it is about.
+/// A breakpoint stops before the inlined calls at the beginning of the function or statement that it refers to.
 fn calls_before(space: &AddressSpace, address: u64, meant: &Meant) -> usize {
     let calls = space.calls_at(address);
     let inner = calls.iter().rev().take_while(|call| call.begins);
@@ -96,13 +96,13 @@ fn calls_before(space: &AddressSpace, address: u64, meant: &Meant) -> usize {
         .count()
 }
 
-/// A place, with the name of a stop there.
+/// Returns a place with the name of a stop there.
 fn named(space: &AddressSpace, address: u64, meant: Meant, calls_to_come: usize) -> ProbePlace {
     let standing = space.standing(address, calls_to_come);
     let source = standing.source.as_ref();
     let file = source.map(|source| source.file.to_string());
     let line = source.map(|source| source.line);
-    // Of several statements of a line that begin there, the one that the probe is about.
+    // Several statements of a line may begin there: take the one that the probe refers to.
     let own = meant
         .column
         .filter(|_| file == meant.file && line == meant.line);
@@ -120,7 +120,7 @@ fn named(space: &AddressSpace, address: u64, meant: Meant, calls_to_come: usize)
     }
 }
 
-/// What a person should know of a probe that was just set.
+/// Returns a note for the user about a probe that was just set.
 pub(crate) fn message_about(view: &ProbeView, space: &AddressSpace) -> Option<String> {
     if let (Location::Line { line, .. }, Some(place)) = (&view.spec.location, view.places.first())
         && let Some(used) = place.meant.line
@@ -166,7 +166,8 @@ pub(crate) fn message_about(view: &ProbeView, space: &AddressSpace) -> Option<St
     None
 }
 
-/// A line of which a place is that stops there name otherwise: its first instruction belongs to several lines.
+/// Returns a note about a line with a place that stops there name differently: its first instruction belongs to several
+/// lines.
 fn shared_line(view: &ProbeView) -> Option<String> {
     let Location::Line { line, .. } = &view.spec.location else {
         return None;

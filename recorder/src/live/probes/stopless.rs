@@ -1,8 +1,9 @@
-//! Threads that ask to be judged without being stopped (docs/wire.md, Questions).
+//! Answers threads that ask the tracer to evaluate a probe without being stopped (docs/wire.md, Questions).
 //!
-//! A stop by ptrace(2) and the way back take tens of microseconds. While something happens anyway the tracer does not sleep
-//! between two looks; for this time threads show what they look like in shared memory, and it judges them as it does those
-//! that stand at a trap. Only those that are to be stopped run into the trap; what was decided about them is kept until then.
+//! A ptrace-stop and the way back take tens of microseconds. While the program produces events, the tracer does not
+//! sleep between two checks. During this time threads publish their state in shared memory, and the tracer evaluates
+//! probes for them as for threads at a trap. Only threads that are to stop run into the trap; the decision about them
+//! is kept until then.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,38 +20,38 @@ use crate::{
     stop::Registers,
 };
 
-/// Looks without a question, some 10 us, before anything else is looked for.
+/// Number of polls without a question, some 10 us, before returning to other work.
 const LOOKS: u32 = 400;
-/// Questions before others have their turn.
+/// Number of questions to answer before returning to other work.
 const MOST_ANSWERS: u32 = 32;
 
-/// What threads asked.
+/// The questions of threads.
 #[derive(Debug, Default)]
 pub(crate) struct StoplessQueries {
-    /// There is code that asks.
+    /// Whether there is code that asks.
     pub are_expected: bool,
-    /// The one that is being judged.
+    /// The thread being evaluated.
     now: Option<(Registers, Arc<Asked>)>,
     /// Threads that were told to run into the trap.
     decided: Vec<Decided>,
-    /// How many inlined calls come after what a probe is about, by its address, and how many lie inside the function whose
-    /// variables it means; as long as the modules are the same.
+    /// By probe and address: how many inlined calls are still to come, and how many lie inside the function whose
+    /// variables the probe refers to. Valid as long as the modules are the same.
     before: BTreeMap<(ProbeId, u64), (usize, usize)>,
     modules: Arc<AddressSpace>,
 }
 
-/// A thread is to be stopped at a probe.
+/// A thread that is to be stopped at a probe.
 #[derive(Clone, Copy, Debug)]
 struct Decided {
     tid: Tid,
     probe: ProbeId,
     address: u64,
-    /// Its stack pointer: a signal handler that runs into the same trap first is another matter.
+    /// The thread's stack pointer, to tell it from a signal handler that runs into the same trap first.
     stack: u64,
     hits: u64,
 }
 
-/// The general registers of a thread that asks.
+/// Returns the general registers of a thread that asks.
 fn registers_of(asked: &Asked) -> Registers {
     let [rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, others @ ..] = asked.registers;
     let [r8, r9, r10, r11, r12, r13, r14, r15] = others;
@@ -74,7 +75,7 @@ fn registers_of(asked: &Asked) -> Registers {
         rip: asked.site,
         eflags: asked.flags,
         fs_base: asked.thread_block,
-        // It is in no system call.
+        // The thread is in no system call.
         orig_rax: u64::MAX,
         cs: 0,
         ss: 0,
@@ -87,14 +88,14 @@ fn registers_of(asked: &Asked) -> Registers {
 }
 
 impl StoplessQueries {
-    /// The registers and all else of a thread, if it is being judged while it waits.
+    /// Returns the state of a thread whose question is being answered.
     pub fn of(&self, tid: Tid) -> Option<&(Registers, Arc<Asked>)> {
         self.now
             .as_ref()
             .filter(|(_, asked)| asked.tid == tid as u32)
     }
 
-    /// Whether a thread at a trap was judged already, and how often the probe was hit then. It is told once.
+    /// Returns, once, how often the probe was hit, if it was already evaluated for a thread that is now at the trap.
     pub fn take_decided(
         &mut self,
         tid: Tid,
@@ -112,7 +113,7 @@ impl StoplessQueries {
 }
 
 impl Tracer {
-    /// Answers threads for as long as they ask, and a little longer. Returns whether one did.
+    /// Answers threads as long as they ask, and a little longer. Returns whether one did.
     pub fn answer_queries(&mut self) -> bool {
         let Some(shared) = self.breakpoints.compiling.shared.clone() else {
             return false;
@@ -136,7 +137,7 @@ impl Tracer {
         answered != 0
     }
 
-    /// Threads run into traps from now on. Those that have asked before are answered.
+    /// Makes threads run into traps from now on. Earlier questions are still answered.
     pub fn stop_listening(&mut self) {
         let Some(shared) = self.breakpoints.compiling.shared.clone() else {
             return;
@@ -148,13 +149,13 @@ impl Tracer {
         }
     }
 
-    /// A thread that waits for an answer is to be dealt with: it runs into the trap. Returns whether it has asked.
+    /// Makes a thread that waits for an answer run into the trap. Returns whether it had asked.
     pub fn dismiss(&self, tid: Tid) -> bool {
         let shared = self.breakpoints.compiling.shared.as_ref();
         shared.is_some_and(|shared| shared.dismiss(tid as u32))
     }
 
-    /// A thread has ended.
+    /// Forgets a thread that has ended.
     pub fn forget_queries(&mut self, tid: Tid) {
         self.probes
             .stopless
@@ -178,8 +179,8 @@ impl Tracer {
         })
     }
 
-    /// How many of the inlined calls at a place of a probe have not begun where it stops, and how many its names are not looked up
-    /// in.
+    /// Returns how many of the inlined calls at a place of a probe are still to come, and in how many its names are not
+    /// looked up.
     pub fn known_calls(&mut self, id: ProbeId, address: u64) -> (usize, usize) {
         let space = self.space_now();
         if !Arc::ptr_eq(&space, &self.probes.stopless.modules) {
@@ -197,13 +198,13 @@ impl Tracer {
         before
     }
 
-    /// Decides about a thread that has come to `address`.
+    /// Decides about a thread that has reached `address`.
     fn judge_asked(&mut self, tid: Tid, address: u64, stack: u64) -> Verdict {
         self.probes
             .stopless
             .decided
             .retain(|decided| decided.tid != tid);
-        // Somebody else wants a stop there meanwhile, or nobody any more: the trap tells.
+        // The users of the site have changed in the meantime: leave it to the trap.
         let probe = self.breakpoints.sites.at(address).and_then(|site| {
             let mut users = site.users.iter();
             match (users.next(), users.next()) {

@@ -1,41 +1,45 @@
-//! Watchpoints: the processor's debug registers, which are the same in all threads.
+//! Watchpoints: the processor's debug registers, set identically in all threads.
 //!
-//! A thread has run past the access when it stops. The processor cannot tell reads from writes where both count, so that
-//! an access with a changed value is a write; one that writes the same value again is told of as a read.
+//! A thread stops after the access. The processor cannot tell reads from writes if both count, so an access that
+//! changed the value is a write. A write of the same value is reported as a read.
 //!
-//! What stood there before and what stands there now is read when a thread has stopped: what other threads wrote in between is
-//! in it, and then the stop says so.
+//! The old and new values are read when a thread has stopped. They include what other threads wrote in between; the
+//! stop then says so.
 
 use std::collections::BTreeSet;
 
+use debuginfo::Diagnostic;
+
+use super::logged_place::Place;
 use crate::{
     live::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
         model::{Access, ProbeId, Reason, Tid},
-        tracee::{event::Event, hold::COPY_PATIENCE},
+        tracee::hold::COPY_PATIENCE,
     },
     stop::ptrace,
 };
 
-/// How many the processor has.
+/// Number of watchpoints that the processor has.
 const REGISTERS: usize = 4;
 /// Debug register 7: "local exact", as the manuals recommend.
 const CONTROL_BASE: u64 = 1 << 8;
 
-/// One watched place.
 #[derive(Clone, Debug)]
 struct Watch {
     probe: ProbeId,
     address: u64,
     len: u8,
     access: Access,
+    /// It is a part of a place whose writes are logged: nothing stops.
+    is_logged: bool,
     last: Vec<u8>,
-    /// Threads whose access is still to be looked at, and may be in `last` already.
+    /// Threads with a pending access whose write may already be in `last`.
     seen_early: BTreeSet<Tid>,
 }
 
-/// An access that counts.
+/// An access to report.
 struct Told {
     probe: ProbeId,
     old: Vec<u8>,
@@ -43,7 +47,6 @@ struct Told {
     shared: bool,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Watchpoints {
     watches: [Option<Watch>; REGISTERS],
@@ -67,9 +70,19 @@ impl Watchpoints {
         self.bits(|_| true)
     }
 
-    /// Returns those that wait for writes only, one bit each.
+    /// Returns the debug registers that watch writes only, one bit each.
     pub fn of_writes(&self) -> u64 {
         self.bits(|watch| matches!(watch.access, Access::Write))
+    }
+
+    /// Returns those of a probe, one bit each.
+    pub fn of_probe(&self, probe: ProbeId) -> u64 {
+        self.bits(|watch| watch.probe == probe)
+    }
+
+    /// Returns those that stop threads, one bit each.
+    fn that_stop(&self) -> u64 {
+        self.bits(|watch| !watch.is_logged)
     }
 
     fn bits(&self, is_meant: impl Fn(&Watch) -> bool) -> u64 {
@@ -83,7 +96,7 @@ impl Watchpoints {
         if !self.are_set() {
             return;
         }
-        // A thread that was killed needs none; one whose registers cannot be set shows when nothing is ever reported.
+        // A killed thread needs no debug registers. A thread whose registers cannot be set never reports an access.
         let _ = ptrace::set_debug_register(tid, 7, 0);
         for (number, watch) in self.watches.iter().enumerate() {
             let address = watch.as_ref().map_or(0, |watch| watch.address);
@@ -125,7 +138,7 @@ impl Watchpoints {
 }
 
 impl Tracer {
-    /// Watchpoints a place in all threads.
+    /// Watches a range in all threads.
     pub fn add_watch(
         &mut self,
         probe: ProbeId,
@@ -157,6 +170,7 @@ impl Tracer {
             address,
             len,
             access,
+            is_logged: false,
             last,
             seen_early: BTreeSet::new(),
         });
@@ -167,22 +181,47 @@ impl Tracer {
         set
     }
 
-    /// Watchpoints it no longer.
-    pub fn remove_watch(&mut self, probe: ProbeId) {
-        let place = self
-            .probes
-            .watchpoints
-            .watches
-            .iter()
-            .position(|watch| watch.as_ref().is_some_and(|watch| watch.probe == probe));
-        if let Some(place) = place {
-            self.probes.watchpoints.watches[place] = None;
-            // What does not stop keeps its register, and what it reports is nobody's.
-            let _ = self.set_watches();
+    /// Watches all bytes of a place whose writes are logged: all or nothing.
+    pub fn watch_to_log(&mut self, probe: ProbeId, target: &str, place: Place) -> LiveResult<()> {
+        let pieces = place.pieces();
+        let watches = &mut self.probes.watchpoints.watches;
+        let free = watches.iter().filter(|watch| watch.is_none()).count();
+        if pieces.len() > free {
+            return Err(LiveError::Evaluate(too_few(target, place, free)));
         }
+        let mut pieces = pieces.into_iter();
+        for watch in watches.iter_mut().filter(|watch| watch.is_none()) {
+            *watch = pieces.next().map(|(address, len)| Watch {
+                probe,
+                address,
+                len,
+                access: Access::Write,
+                is_logged: true,
+                last: Vec::new(),
+                seen_early: BTreeSet::new(),
+            });
+        }
+        let set = self.set_watches();
+        if set.is_err() {
+            self.remove_watch(probe);
+        }
+        set
+    }
+
+    /// Removes the watchpoints of a probe.
+    pub fn remove_watch(&mut self, probe: ProbeId) {
+        if self.probes.watchpoints.of_probe(probe) == 0 {
+            return;
+        }
+        for watch in &mut self.probes.watchpoints.watches {
+            watch.take_if(|watch| watch.probe == probe);
+        }
+        // A thread that does not stop keeps its register; what it reports is ignored.
+        let _ = self.set_watches();
     }
 
     fn set_watches(&mut self) -> LiveResult<()> {
+        let was_holding = self.tracee.is_held;
         let held = self.hold();
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
         for tid in tids {
@@ -194,11 +233,13 @@ impl Tracer {
                 }
             }
         }
-        self.release();
+        if !was_holding {
+            self.release();
+        }
         held
     }
 
-    /// What is watched was written to from outside: that is no access of the program's.
+    /// Updates the watched values after a write from outside, which is not an access of the program.
     pub fn look_at_watches(&mut self) {
         for watch in self.probes.watchpoints.watches.iter_mut().flatten() {
             let mut now = vec![0; watch.last.len()];
@@ -206,13 +247,15 @@ impl Tracer {
                 watch.last = now;
             }
         }
+        self.look_at_logged();
     }
 
-    /// Debug registers have fired in a thread. Others are held meanwhile: those that have written there too are known then.
+    /// Handles debug registers that have fired in a thread. Holds the other threads meanwhile, to learn which of them
+    /// have also written there.
     pub fn watched(&mut self, tid: Tid, bits: u64) {
         let holds = !self.tracee.is_held && self.tracee.others_run(tid);
         if holds {
-            // What does not stop in time stays running; the access is told all the same.
+            // A thread that does not stop in time keeps running. The access is reported all the same.
             let _ = self.hold_within(COPY_PATIENCE);
         }
         self.accessed(tid, bits);
@@ -222,8 +265,14 @@ impl Tracer {
     }
 
     fn accessed(&mut self, tid: Tid, bits: u64) {
-        // The instruction may have run in a slot or a copy: its successor in the program is what conditions and stops name.
-        // A thread that cannot be moved was killed.
+        self.log_writes(tid, bits);
+        let bits = bits & self.probes.watchpoints.that_stop();
+        if bits == 0 {
+            self.go_on_unless_stepping(tid);
+            return;
+        }
+        // The instruction may have run in a slot or a copy; conditions and stops name its successor in the program. A
+        // thread that cannot be moved was killed.
         let _ = self.leave_ours(tid);
         let mut told = None;
         for number in 0..REGISTERS {
@@ -233,16 +282,11 @@ impl Tracer {
             let Some(access) = self.access(tid, number) else {
                 continue;
             };
-            // Each of them counts its hits, and one stop tells of the first.
+            // Each watchpoint counts its hits; one stop reports the first.
             if let Some(all_threads) = self.judge_watch(tid, access.probe) {
                 told.get_or_insert((access, all_threads));
             }
         }
-        let is_stepping = self
-            .tracee
-            .threads
-            .get(&tid)
-            .is_some_and(|thread| thread.is_stepping);
         if let Some((access, all_threads)) = told {
             let Told {
                 probe,
@@ -257,21 +301,28 @@ impl Tracer {
                 shared,
             };
             self.halt(tid, reason, all_threads);
-        } else if is_stepping {
-            self.stepped(tid);
         } else {
-            self.go_on(tid);
+            self.go_on_unless_stepping(tid);
         }
     }
 
-    /// Looks at what a thread has accessed; `None` if that is not what is waited for.
+    /// Nobody wants the thread stopped: it goes on, or has made its step.
+    fn go_on_unless_stepping(&mut self, tid: Tid) {
+        let thread = self.tracee.threads.get(&tid);
+        match thread.is_some_and(|thread| thread.is_stepping) {
+            true => self.stepped(tid),
+            false => self.go_on(tid),
+        }
+    }
+
+    /// Evaluates an access of a thread; `None` if it is not of the watched kind.
     fn access(&mut self, tid: Tid, number: usize) -> Option<Told> {
-        let writers = self.writers_besides(tid, number);
+        let writers = self.others_that_accessed(tid, 1 << number);
         let watch = self.probes.watchpoints.watches[number].as_mut()?;
         let mut now = vec![0; watch.last.len()];
         self.tracee.memory.read(watch.address, &mut now).ok()?;
         let old = std::mem::replace(&mut watch.last, now.clone());
-        // Its write may be in what was read for another thread.
+        // The value read for another thread may already include this thread's write.
         let was_read = watch.seen_early.remove(&tid);
         watch.seen_early.extend(&writers);
         let counts = match watch.access {
@@ -286,16 +337,19 @@ impl Tracer {
             shared: watch.access != Access::Read && (was_read || !writers.is_empty()),
         })
     }
+}
 
-    /// Returns the other threads that have accessed the same place, and are still to be looked at.
-    fn writers_besides(&self, tid: Tid, number: usize) -> Vec<Tid> {
-        let accessed = |event: &Option<Event>| matches!(event, Some(Event::Watch { bits }) if bits & 1 << number != 0);
-        let threads = self.tracee.threads.iter();
-        threads
-            .filter(|(other, thread)| {
-                **other != tid && thread.halt().is_some_and(|halt| accessed(&halt.pending))
-            })
-            .map(|(other, _)| *other)
-            .collect()
-    }
+/// Says that the processor has too few watchpoints left for a place.
+pub(crate) fn too_few(target: &str, place: Place, free: usize) -> Diagnostic {
+    let needed = place.pieces().len();
+    let what = Diagnostic::new(format!(
+        "{target} ({}) takes {needed} of the processor's four watchpoints of eight bytes, and {} left",
+        super::logged::told(place),
+        match free {
+            0 => "none is".to_owned(),
+            1 => "one is".to_owned(),
+            free => format!("{free} are"),
+        }
+    ));
+    what.with_hint("log fewer places, or a member or an element of them")
 }

@@ -1,6 +1,7 @@
-//! Calls a function of the program in a stopped thread, and puts the thread back as it was.
+//! Calls a function of the program in a stopped thread, and restores the thread afterwards.
 //!
-//! The call returns to a trap of ours. What the function does to memory stays done; registers, flags and vectors do not.
+//! The call returns to a trap of ours. The function's changes to memory stay; those to registers, flags and vectors do
+//! not.
 
 pub(crate) mod syscall;
 
@@ -23,19 +24,19 @@ use crate::{
     stop::{Registers, ptrace},
 };
 
-/// What calls take.
+/// Places in the program that calls need, and their deadlines.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteCalls {
-    /// Where the program has a `syscall` instruction.
+    /// Address of a `syscall` instruction in the program.
     syscall_at: Option<u64>,
-    /// Where functions that we call return to.
+    /// Return address of the functions that we call.
     return_at: Option<u64>,
-    /// Calls of functions with a time limit.
+    /// Deadlines of function calls.
     pub deadlines: BTreeMap<Tid, Instant>,
 }
 
 impl RemoteCalls {
-    /// The program has become another one.
+    /// Forgets the places after the program has executed another program.
     pub fn forget_places(&mut self) {
         (self.syscall_at, self.return_at) = (None, None);
     }
@@ -44,19 +45,19 @@ impl RemoteCalls {
 /// A call that has not returned.
 #[derive(Debug)]
 pub(crate) struct Calling {
-    /// How the thread stood, with the signal that it was about to receive.
+    /// The halt before the call, with the signal that was about to be delivered.
     stood: Halt,
     signal_info: Option<libc::siginfo_t>,
     registers: Registers,
     extended: Vec<u8>,
     reply: Sender<LiveResult<Returned>>,
     until: Instant,
-    /// The thread was stopped in the function, and somebody told.
+    /// The thread was stopped in the function, and the stop was reported.
     pub was_stopped: bool,
 }
 
 impl Tracer {
-    /// Begins a call; `reply` gets what comes of it.
+    /// Starts a call. `reply` receives the result.
     pub fn call(&mut self, tid: Tid, call: &Call, reply: Sender<LiveResult<Returned>>) {
         if let Err(error) = self.begin_call(tid, call, reply.clone()) {
             let _ = reply.send(Err(error));
@@ -96,8 +97,8 @@ impl Tracer {
         registers.rax = call.floats.len() as u64;
         registers.rip = call.function;
         registers.orig_rax = u64::MAX;
-        registers.eflags &= !0x400; // DF is clear at every call
-        // Below the red zone, the stack pointer is 8 less than a multiple of 16 once the return address is pushed.
+        registers.eflags &= !0x400; // the ABI requires DF to be clear at a call
+        // Below the red zone. Once the return address is pushed, the stack pointer is 8 less than a multiple of 16.
         registers.rsp = ((saved.rsp - RED_ZONE) & !15) - 8;
         self.tracee
             .memory
@@ -122,7 +123,7 @@ impl Tracer {
         };
         // Memory may change from here on.
         self.journal.call(tid, call.function);
-        // The signal that it is about to receive waits until the function has returned.
+        // The pending signal waits until the function has returned.
         let stood = thread.halt_mut().map(std::mem::take).unwrap_or_default();
         let signal_info = thread.signal_info.take();
         thread.calling = Some(Box::new(Calling {
@@ -148,7 +149,6 @@ impl Tracer {
             .is_some_and(|thread| thread.calling.is_some())
     }
 
-    /// The function has returned.
     pub fn call_returned(&mut self, tid: Tid) {
         let returned = ptrace::registers(tid).and_then(|registers| {
             let state = ptrace::extended_state(tid)?;
@@ -173,7 +173,7 @@ impl Tracer {
         self.end_call(tid, result);
     }
 
-    /// The function was about to receive a signal that it would not have caused otherwise.
+    /// Ends a call whose function is about to receive a signal that would not have occurred without the call.
     pub fn call_failed(&mut self, tid: Tid, signal: i32) {
         let why = format!("the function did not return: it received signal {signal}");
         let why = Diagnostic::new(why).with_hint("the thread is as it was before the call");
@@ -191,7 +191,7 @@ impl Tracer {
             return;
         };
         let mut extended = calling.extended;
-        // What fails here, fails because the thread was killed.
+        // A failure here means that the thread was killed.
         let _ = ptrace::set_extended_state(tid, &mut extended);
         let _ = ptrace::set_registers(tid, &calling.registers);
         if let Some(thread) = self.tracee.threads.get_mut(&tid) {
@@ -201,12 +201,12 @@ impl Tracer {
         let _ = calling.reply.send(result);
         self.stops.wake();
         if calling.was_stopped {
-            // Whoever let it go on waits for a stop.
+            // The caller that resumed the thread waits for a stop.
             self.halt(tid, Reason::User, false);
         }
     }
 
-    /// Ends calls that have taken too long.
+    /// Ends calls that have exceeded their deadline.
     pub fn end_late_calls(&mut self) {
         if self.calls.deadlines.is_empty() {
             return;
@@ -240,7 +240,7 @@ impl Tracer {
         }
     }
 
-    /// Returns the address that calls return to: a trap in memory of ours.
+    /// Returns the return address for calls: a trap in our memory.
     fn call_return(&mut self) -> LiveResult<u64> {
         if let Some(at) = self.calls.return_at {
             return Ok(at);
@@ -257,7 +257,7 @@ impl Tracer {
         Ok(at)
     }
 
-    /// Returns memory of ours in the program, near its own code.
+    /// Allocates memory of ours in the program, near its code.
     pub fn spare(&mut self, len: u64) -> LiveResult<u64> {
         let near = self
             .space_now()

@@ -1,4 +1,4 @@
-//! System calls that threads of the program make for us, for one: memory within reach of code.
+//! Makes threads of the program execute system calls for us, such as mapping memory within reach of code.
 
 use std::ops::Range;
 
@@ -12,11 +12,11 @@ use crate::{
     stop::ptrace,
 };
 
-/// Memory for slots, taken at once; pages exist when touched.
+/// Memory for slots, mapped at once; pages are allocated when touched.
 const SLOT_REGION_BYTES: u64 = 16 << 20;
 
 impl Tracer {
-    /// Makes a thread of the program make a system call.
+    /// Makes a thread of the program execute a system call.
     pub fn system_call(&mut self, number: u64, arguments: [u64; 6]) -> LiveResult<u64> {
         let at = self.syscall_instruction()?;
         let was_holding = self.tracee.is_held;
@@ -39,7 +39,7 @@ impl Tracer {
         result
     }
 
-    /// The same, of a thread that is halted; the others run on.
+    /// As [`Self::system_call`], in a halted thread; the others keep running.
     pub fn system_call_of(
         &mut self,
         tid: Tid,
@@ -80,7 +80,7 @@ impl Tracer {
                 result = Ok(now.rax);
                 break;
             }
-            // A signal came first: it is delivered once the thread is itself again.
+            // A signal arrived first: deliver it once the thread is restored.
             if let Some(thread) = self.tracee.threads.get_mut(&tid)
                 && signal != libc::SIGTRAP
             {
@@ -100,7 +100,7 @@ impl Tracer {
             action: "read what the program has mapped",
             source,
         })?;
-        // The last ones are the dynamic linker's and the kernel's: nobody patches those.
+        // The last mappings are the dynamic linker's and the kernel's, which are never patched.
         let executable = maps.mappings.iter().filter(|mapping| mapping.executable);
         for mapping in executable.rev() {
             let len = (mapping.range.end - mapping.range.start).min(4 << 20) as usize;
@@ -147,7 +147,7 @@ impl Tracer {
         Ok(range)
     }
 
-    /// Notes memory that is ours.
+    /// Registers memory as ours.
     pub fn own_region(&self, range: Range<u64>) {
         let mut hooks = self
             .tracee
@@ -167,7 +167,7 @@ impl Tracer {
     }
 }
 
-/// Waits for a thread's next stop. `None`: it has ended.
+/// Waits for a thread's next stop; `None` if it has ended.
 pub(crate) fn wait_for(tid: Tid) -> Option<i32> {
     let mut status = 0;
     // SAFETY: `status` is ours.

@@ -1,9 +1,9 @@
-//! A compiled condition, or what stands in a message, and how it is asked.
+//! A compiled condition or part of a message, and how to evaluate it.
 //!
-//! JavaScript that finds its names in an object of ours asks that object at each of them, which takes longer than all the rest.
-//! So the names that a condition may use are taken from its text, all that the program has are looked up before it begins, and it
-//! is called with them. Where one of them has no value, or the text may look for names in another way, it is asked in the scope:
-//! then it is told what it misses.
+//! JavaScript that resolves names through one of our scope objects queries that object for each name, which takes
+//! longer than everything else. So the names that a condition may use are extracted from its text, looked up before it
+//! runs, and passed as arguments. If one of them has no value, or the text may look up names in another way, the
+//! condition runs in the scope object, which reports what is missing.
 
 use std::{cell::RefCell, collections::HashMap};
 
@@ -13,25 +13,25 @@ use super::{engine::Engine, program::Seen};
 
 /// A condition with its `state`.
 pub struct Script {
-    /// Finds its names in the scope.
+    /// Resolves names through the scope object.
     in_scope: Persistent<Function<'static>>,
     direct: Option<Direct>,
 }
 
-/// How it is called with its names.
+/// How to call it with its names as arguments.
 struct Direct {
-    /// The names, and whether JavaScript has them itself.
+    /// The names, and whether JavaScript defines them itself.
     names: Vec<(String, bool)>,
     /// `state`, `args` and `$`.
     first: Vec<Persistent<Value<'static>>>,
-    /// Makes the function for the names that are found, as bits.
+    /// Makes the function for a set of found names, given as bits.
     form: Persistent<Function<'static>>,
-    /// Those made so far; `None`: it is to be asked in the scope.
+    /// The functions made so far; `None`: use the scope object.
     forms: RefCell<HashMap<u32, Option<Persistent<Function<'static>>>>>,
 }
 
 impl Script {
-    /// Takes what the prelude has made of a condition.
+    /// Takes the result of compiling a condition in the prelude.
     pub(super) fn of<'js>(ctx: &Ctx<'js>, parts: &Array<'js>) -> rquickjs::Result<Script> {
         let in_scope = Persistent::save(ctx, parts.get::<Function>(0)?);
         if parts.len() == 1 {
@@ -55,12 +55,12 @@ impl Script {
         })
     }
 
-    /// The text that it stands for at the moment that the engine looks at.
+    /// Returns the text of its value at the engine's current moment.
     pub(super) fn text(&self, ctx: &Ctx<'_>) -> rquickjs::Result<String> {
         self.in_scope.clone().restore(ctx)?.call(())
     }
 
-    /// The same, asked in the scope only.
+    /// Returns the same script, limited to the scope object.
     #[cfg(test)]
     pub(super) fn in_scope_alone(self) -> Script {
         Script {
@@ -69,7 +69,7 @@ impl Script {
         }
     }
 
-    /// Asks it about the moment that the engine looks at.
+    /// Evaluates the condition at the engine's current moment.
     pub(super) fn ask(&self, ctx: &Ctx<'_>, engine: &Engine) -> rquickjs::Result<bool> {
         if let Some(direct) = &self.direct
             && let Some(answer) = direct.ask(ctx, engine)?
@@ -81,7 +81,7 @@ impl Script {
 }
 
 impl Direct {
-    /// `None`: it is to be asked in the scope.
+    /// `None`: use the scope object.
     fn ask<'js>(&self, ctx: &Ctx<'js>, engine: &Engine) -> rquickjs::Result<Option<bool>> {
         let mut found = 0;
         let mut values = Vec::with_capacity(self.names.len());

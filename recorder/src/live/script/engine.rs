@@ -1,8 +1,9 @@
-//! The JavaScript engine: made once per session, bounded in time, memory and depth, with nothing of the outside in reach.
+//! The JavaScript engine: created once per session, limited in time, memory and depth, and isolated from the outside.
 //!
-//! QuickJS-ng without its loaders: there are no files, modules, processes or timers to be called. Conditions share one
-//! context whose built-in objects are frozen, so that one cannot change what another sees; each has a `state` of its own.
-//! A value that is kept there beyond its moment is an error when it is looked at, never an old address.
+//! It is QuickJS-ng without its loaders, so there are no files, modules, processes or timers. Conditions share one
+//! context whose built-in objects are frozen, so that no condition can change what another sees. Each has a `state` of
+//! its own. A value of the program that is kept there beyond its moment is an error when it is used, never a stale
+//! address.
 
 use std::{
     cell::{Cell, RefCell},
@@ -21,69 +22,69 @@ use super::{
 };
 use crate::clock;
 
-/// How long one evaluation may take, in time of a processor.
+/// CPU time limit of one evaluation.
 pub const TIME_LIMIT: Duration = Duration::from_millis(100);
-/// The clock of the processor's time, a system call, is not asked more often than this.
+/// Minimum interval between reads of the CPU clock, each of which is a system call.
 const SHORTEST_WAIT: Duration = Duration::from_micros(500);
-/// Questions about the program between two looks at the clock.
+/// Number of questions about the program between two checks of the clock.
 const LOOKS: u32 = 64;
-/// Memory of all conditions of a session together, in bytes.
+/// Memory limit of all conditions of a session together, in bytes.
 pub const MEMORY_LIMIT: usize = 32 << 20;
-/// Stack of one evaluation, in bytes; a thread has two megabytes.
+/// Stack limit of one evaluation, in bytes; a thread has two megabytes.
 const STACK_LIMIT: usize = 512 << 10;
-/// Elements of a list that are read at once.
+/// Number of list elements to read at once.
 const PIECE: usize = 64;
-/// Values that one evaluation may hand out. Handles and the number of the evaluation share the bits of a double.
+/// Maximum number of values that one evaluation may hand out. The handle and the number of the evaluation share the
+/// bits of a double.
 const HANDLES: u64 = 1 << 20;
-/// The largest integer up to which doubles have all.
+/// Doubles represent all integers up to this one.
 const EXACT: i128 = 1 << 53;
-/// What is said to who writes; the prelude says it too.
+/// The error for a condition that writes. The prelude has the same text.
 const WRITTEN: &str = "a condition only looks: it cannot change the program; what it is to remember goes into state, as in state.count = 1";
 const PRELUDE: &str = include_str!("prelude.js");
 
-/// A mistake in a condition.
+/// An error in a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// Byte of the text, from 0.
+    /// Byte offset in the text, from 0.
     pub position: usize,
     /// Line and column, both from 1.
     pub place: (usize, usize),
     /// What is wrong.
     pub message: String,
-    /// What to write instead, where there is something.
+    /// What to write instead, if there is anything.
     pub hint: Option<&'static str>,
 }
 
-/// The engine.
 pub struct Engine {
-    /// The prelude's function that compiles. It goes before the runtime does.
+    /// The prelude's function that compiles conditions. It must be dropped before the runtime.
     compile: Persistent<Function<'static>>,
-    /// The one that compiles what stands in messages.
+    /// The prelude's function that compiles parts of messages.
     compile_text: Persistent<Function<'static>>,
-    /// The prelude's function that makes values of the program of what they are described with.
+    /// The prelude's function that turns descriptions into values of the program.
     made: Persistent<Function<'static>>,
     shared: Rc<Shared>,
     context: Context,
     runtime: Runtime,
 }
 
-/// What functions that JavaScript calls know.
+/// State of the functions that JavaScript calls.
 struct Shared {
-    /// The moment that is asked about, while there is one.
+    /// The moment that is being evaluated, if any.
     program: RefCell<Option<Rc<dyn Program>>>,
     /// Number of the evaluation.
     turn: Cell<u64>,
-    /// Before this it cannot be late.
+    /// No timeout before this time.
     deadline: Cell<Instant>,
-    /// What the thread had used of a processor when it was looked at first, which is a system call: most have ended by then.
+    /// The thread's CPU time at the first check. Reading it is a system call, and most evaluations end before that.
     begun: Cell<Option<Duration>>,
     is_late: Cell<bool>,
-    /// Questions about the program.
+    /// Number of questions about the program.
     asked: Cell<u32>,
 }
 
 impl Engine {
-    /// Makes an engine.
+    /// Creates an engine.
     ///
     /// # Errors
     /// There is no memory for it.
@@ -128,12 +129,12 @@ impl Engine {
     /// Compiles a condition: one expression.
     ///
     /// # Errors
-    /// It is none; where the mistake was noticed.
+    /// The text is not an expression. The error says where this was noticed.
     pub fn compile(&self, text: &str) -> Result<Script, Mistake> {
         self.compile_by(&self.compile, text)
     }
 
-    /// Compiles what stands between the braces of a message: one expression.
+    /// Compiles the text between the braces of a message: one expression.
     ///
     /// # Errors
     /// As [`Self::compile`].
@@ -158,15 +159,15 @@ impl Engine {
         })
     }
 
-    /// Tells whether a condition is true at a moment.
+    /// Returns whether a condition is true at a moment.
     ///
     /// # Errors
-    /// It threw, or took too much; a text for people.
+    /// It threw, or exceeded a limit; a text for the user.
     pub fn holds(&self, script: &Script, program: Rc<dyn Program>) -> Answer<bool> {
         self.asked(program, |ctx| script.ask(ctx, self))
     }
 
-    /// Returns the text that something in a message stands for at a moment.
+    /// Returns the text of a part of a message at a moment.
     ///
     /// # Errors
     /// As [`Self::holds`].
@@ -188,7 +189,7 @@ impl Engine {
         answer
     }
 
-    /// Asks the program for one of the names of a condition. `is_own`: JavaScript has this name itself, and hides those of
+    /// Looks up a name of a condition in the program. `is_own`: JavaScript has this name itself, which then hides
     /// globals.
     pub(super) fn name(&self, name: &str, is_own: bool) -> Answer<Option<Seen>> {
         let program = self.shared.program()?;
@@ -198,7 +199,7 @@ impl Engine {
         }
     }
 
-    /// A value of the program, as JavaScript has it.
+    /// Converts a value of the program to JavaScript.
     pub(super) fn value<'js>(&self, ctx: &Ctx<'js>, seen: Seen) -> rquickjs::Result<Value<'js>> {
         let is_plain = matches!(
             seen,
@@ -211,7 +212,7 @@ impl Engine {
         self.made.clone().restore(ctx)?.call((described,))
     }
 
-    /// What a condition's error means to people.
+    /// Explains a condition's error to the user.
     fn told(&self, error: &CaughtError<'_>) -> String {
         if self.shared.is_late.get() {
             return format!(
@@ -251,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// What the program has to say of a name that the engine does not know.
+    /// Returns the program's message for a name that the engine does not know.
     fn unknown_name(&self, message: &str) -> Option<String> {
         let name = message.strip_suffix(" is not defined")?;
         let program = self.shared.program.borrow().clone()?;
@@ -283,7 +284,7 @@ impl Engine {
     }
 }
 
-/// Where a byte of a text is, both from 1, in characters.
+/// Returns the line and column of a byte of a text, both from 1, in characters.
 fn line_and_column(text: &str, position: usize) -> (usize, usize) {
     let before = &text[..position];
     let line = before.matches('\n').count() + 1;
@@ -291,7 +292,7 @@ fn line_and_column(text: &str, position: usize) -> (usize, usize) {
     (line, last.chars().count() + 1)
 }
 
-/// What to write instead of words that only the debugger's own language has.
+/// Returns what to write instead of words that only the expression language has.
 fn hint(text: &str, position: usize) -> Option<&'static str> {
     let near = |word: &str| {
         (0..2).any(|back| {
@@ -308,16 +309,16 @@ fn hint(text: &str, position: usize) -> Option<&'static str> {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // It holds the state that the runtime's own functions share.
+        // The handler holds the state that the runtime's own functions share.
         self.runtime.set_interrupt_handler(None);
     }
 }
 
-/// The line of the function's text on which a condition begins: before it stand the head that the engine writes, of two
-/// lines, and an opening bracket.
+/// The line of the compiled function on which a condition begins: after the two lines that the engine writes, and an
+/// opening bracket.
 const FIRST_LINE: usize = 4;
 
-/// Line and column of the first place in a list of calls: `at NAME:LINE:COLUMN`, in brackets or not.
+/// Returns the line and column of the first place in a stack trace: `at NAME:LINE:COLUMN`, with or without brackets.
 fn first_place(stack: &str) -> Option<(usize, usize)> {
     let line = stack.lines().next()?.trim_end().trim_end_matches(')');
     let (rest, column) = line.rsplit_once(':')?;
@@ -335,8 +336,8 @@ impl Shared {
         self.asked.set(0);
     }
 
-    /// Tells whether the limit is used up. Only what the thread has used of a processor counts: on a busy machine others have
-    /// it for longer than the limit.
+    /// Returns whether the time limit is used up. Only the thread's CPU time counts: on a busy machine other threads
+    /// may have the processor for longer than the limit.
     fn is_over(&self) -> bool {
         let now = Instant::now();
         if now <= self.deadline.get() {
@@ -353,7 +354,7 @@ impl Shared {
         self.is_late.get()
     }
 
-    /// The program, unless time is up: loops of built-in functions over values of the program end here.
+    /// Returns the program, unless time is up. Ends loops of built-in functions over values of the program.
     fn program(&self) -> Answer<Rc<dyn Program>> {
         self.asked.set(self.asked.get().wrapping_add(1));
         if self.asked.get().is_multiple_of(LOOKS) && self.is_over() {
@@ -379,7 +380,7 @@ impl Shared {
         Ok((id % HANDLES) as Handle)
     }
 
-    /// A value as the prelude takes it.
+    /// Describes a value for the prelude.
     fn described<'js>(&self, ctx: &Ctx<'js>, seen: Seen) -> rquickjs::Result<Value<'js>> {
         let id = |handle| self.outside(handle).map_err(|why| thrown(ctx, &why));
         match seen {
@@ -443,7 +444,7 @@ fn tagged<'js>(ctx: &Ctx<'js>, kind: &str, parts: Vec<Value<'js>>) -> rquickjs::
     Ok(array.into_value())
 }
 
-/// Throws an `Error`. It is made by its constructor: the prototype is frozen, and its properties cannot be set one by one.
+/// Throws an `Error`. Its constructor makes it: the prototype is frozen, so its properties cannot be set one by one.
 fn thrown(ctx: &Ctx<'_>, why: &str) -> rquickjs::Error {
     let constructor = ctx.globals().get::<_, Constructor>("Error");
     let made = constructor.and_then(|constructor| constructor.construct::<_, Value>((why,)));
@@ -453,7 +454,7 @@ fn thrown(ctx: &Ctx<'_>, why: &str) -> rquickjs::Error {
     }
 }
 
-/// The functions that the prelude calls.
+/// Returns the functions that the prelude calls.
 fn natives<'js>(ctx: &Ctx<'js>, shared: &Rc<Shared>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
     native.set("piece", PIECE as u32)?;
@@ -462,7 +463,7 @@ fn natives<'js>(ctx: &Ctx<'js>, shared: &Rc<Shared>) -> rquickjs::Result<Object<
     Ok(native)
 }
 
-/// Asks the program and hands out what it says; `undefined` where there is nothing.
+/// Queries the program and returns its answer, or `undefined` if there is none.
 fn said<'js>(
     ctx: &Ctx<'js>,
     shared: &Shared,

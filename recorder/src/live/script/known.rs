@@ -1,24 +1,24 @@
-//! What names are at addresses where conditions are judged again and again: looking that up takes far longer than reading the
-//! value does.
+//! Caches what names refer to at addresses where conditions are evaluated repeatedly: the lookup takes far longer than
+//! reading the value.
 
 use std::{borrow::Borrow, cell::RefCell, collections::HashMap, hash::Hash, sync::Arc};
 
 use debuginfo::{AddressSpace, Machine, Value};
 use expr::{Known, PlainValue};
 
-/// Addresses whose names are kept; with more, all are forgotten.
+/// Maximum number of addresses to cache. The cache is cleared when there are more.
 const MOST_PLACES: usize = 1024;
-/// Names that are kept at one.
+/// Maximum number of names to cache at one address.
 const MOST_NAMES: usize = 1024;
 
-/// Names by address, as long as the modules are the same.
+/// Names by address, valid as long as the modules are the same.
 #[derive(Default)]
 pub struct KnownNames {
     space: RefCell<Arc<AddressSpace>>,
     here: RefCell<HashMap<u64, Here>>,
 }
 
-/// Names at one address. `None`: they are to be looked up in the long way.
+/// Names at one address. `None`: they need the full lookup.
 #[derive(Default)]
 struct Here {
     locals: HashMap<String, Option<Known>>,
@@ -26,18 +26,17 @@ struct Here {
     arguments: HashMap<u32, Option<Known>>,
 }
 
-/// What was found.
+/// The result of a lookup.
 pub enum Found {
-    /// A value.
     Value(Value),
-    /// There is none of this name.
+    /// The name does not exist.
     Nothing,
-    /// It is to be looked up in the long way.
+    /// The name needs the full lookup.
     Unsure,
 }
 
 impl KnownNames {
-    /// As [`Self::local`], if it is no more than a number.
+    /// As [`Self::local`], if the value is just a number.
     pub fn plain_local(
         &self,
         name: &str,
@@ -53,7 +52,7 @@ impl KnownNames {
         }
     }
 
-    /// Finds a variable of the innermost frame at `pc`, or a member of the object that is worked on.
+    /// Finds a variable of the innermost frame at `pc`, or a member of the current object.
     pub fn local(
         &self,
         name: &str,
@@ -81,7 +80,7 @@ impl KnownNames {
         })
     }
 
-    /// Finds what came in an integer argument register.
+    /// Finds the argument passed in an integer argument register.
     pub fn argument(
         &self,
         n: u32,

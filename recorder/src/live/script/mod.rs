@@ -29,35 +29,35 @@ use crate::live::{
     model::{ProbeId, ProbeSpec, Tid},
 };
 
-/// Frames that values may need: their own, and the caller's for those that only it still knows.
+/// Frames that values may need: their own, and the caller's for values that only the caller still has.
 const FRAMES: usize = 2;
-/// Frames whose names a condition of a watched place may use.
+/// Number of frames whose names a condition on watched memory may use.
 const FRAMES_OUTWARDS: usize = 32;
-/// What a text begins with that is JavaScript in any case.
+/// The prefix that marks a text as JavaScript.
 const PREFIX: &str = "js:";
 
-/// The conditions and parts of messages that are JavaScript, and the engine, which is made for the first of them.
+/// The conditions and parts of messages in JavaScript, and the engine, which is created for the first of them.
 #[derive(Default)]
 pub(crate) struct Scripts {
-    // They go before the engine does.
+    // Must be dropped before the engine.
     by_probe: HashMap<ProbeId, ProbeScripts>,
     engine: Option<Engine>,
     known: Rc<KnownNames>,
 }
 
-/// What of a probe is JavaScript, compiled.
+/// The compiled JavaScript of a probe.
 #[derive(Default)]
 pub(crate) struct ProbeScripts {
     pub condition: Option<Script>,
-    /// Those in its message, in their order.
+    /// The scripts in its message, in order.
     pub message: Vec<Script>,
 }
 
 impl Scripts {
-    /// Compiles what of a probe is JavaScript.
+    /// Compiles the JavaScript of a probe.
     ///
     /// # Errors
-    /// The engine does not take it.
+    /// The engine rejects it.
     pub fn compile_spec(&mut self, spec: &ProbeSpec) -> Result<ProbeScripts, ParseError> {
         let condition = match &spec.condition {
             Some(Condition::JavaScript(source)) => Some(self.compile(source)?),
@@ -72,15 +72,15 @@ impl Scripts {
     /// Compiles a condition.
     ///
     /// # Errors
-    /// Where the mistake is, and what is wrong.
+    /// The position and the error.
     pub fn compile(&mut self, text: &str) -> Result<Script, ParseError> {
         self.compile_by(text, Engine::compile)
     }
 
-    /// Compiles what stands between the braces of a message.
+    /// Compiles the text between the braces of a message.
     ///
     /// # Errors
-    /// Where the mistake is, and what is wrong.
+    /// The position and the error.
     pub fn compile_text(&mut self, text: &str) -> Result<Script, ParseError> {
         self.compile_by(text, Engine::compile_text)
     }
@@ -107,29 +107,27 @@ impl Scripts {
         })
     }
 
-    /// Gives a probe its scripts.
     pub fn set(&mut self, id: ProbeId, scripts: ProbeScripts) {
         self.by_probe.insert(id, scripts);
     }
 
-    /// Forgets those of a probe.
     pub fn forget(&mut self, id: ProbeId) {
         self.by_probe.remove(&id);
     }
 
-    /// The scripts in a probe's message, in their order.
+    /// Returns the scripts in a probe's message, in order.
     pub fn in_message(&self, id: ProbeId) -> &[Script] {
         self.by_probe.get(&id).map_or(&[], |probe| &probe.message)
     }
 }
 
-/// Tells whether a text says that it is JavaScript; `js::x` is a name of ours.
+/// Returns whether a text is marked as JavaScript; `js::x` is a name of the program.
 pub(super) fn is_prefixed(text: &str) -> bool {
     let rest = text.trim_start().strip_prefix(PREFIX);
     rest.is_some_and(|rest| !rest.starts_with(':'))
 }
 
-/// Returns the script itself, with everything where it was.
+/// Returns the script without the prefix, with all positions unchanged.
 fn without_prefix(text: &str) -> Cow<'_, str> {
     match is_prefixed(text) {
         true => text.replacen(PREFIX, "   ", 1).into(),
@@ -138,7 +136,7 @@ fn without_prefix(text: &str) -> Cow<'_, str> {
 }
 
 impl Tracer {
-    /// The text that a script in a message stands for in a thread.
+    /// Returns the text of a script in a message, evaluated in a thread.
     pub fn script_text(&self, tid: Tid, script: &Script) -> Result<String, String> {
         let engine = self.probes.scripts.engine.as_ref();
         let engine = engine.ok_or_else(|| "there is no engine for JavaScript".to_owned())?;
@@ -147,8 +145,8 @@ impl Tracer {
         engine.text(script, Rc::new(moment))
     }
 
-    /// Tells whether a probe's condition in JavaScript is true in a thread. For a watched place the frames around are asked for
-    /// names too.
+    /// Evaluates a probe's JavaScript condition in a thread. For watched memory the outer frames are searched for names
+    /// too.
     pub fn judge_script(&self, tid: Tid, id: ProbeId, is_watched: bool) -> Result<bool, String> {
         let scripts = &self.probes.scripts;
         let condition = scripts

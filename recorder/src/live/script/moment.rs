@@ -1,5 +1,5 @@
-//! A moment of a stopped thread, as conditions in JavaScript ask about it. Frames and values are looked up when they are
-//! asked for, and at most once.
+//! A moment of a stopped thread, as seen by JavaScript conditions. Frames and values are looked up on demand, and at
+//! most once.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -20,31 +20,31 @@ use super::{
     values::{self, reason},
 };
 
-/// Elements of a container without places by number that are walked through at once, at least.
+/// Minimum number of elements to walk at once in a container without random access.
 const FIRST_WALK: usize = 1024;
 
-/// A moment.
 pub struct Moment {
     space: Arc<AddressSpace>,
     machine: Box<dyn Machine>,
-    /// How many frames are asked for names: one, or several for a watched place, whose writer need not know them.
+    /// Number of frames to search for names: one, or several for watched memory, since the writing function may not
+    /// have the names.
     asked: usize,
-    /// How many frames are unwound; those of the caller tell values that only it still knows.
+    /// Maximum number of frames to unwind. The caller's frame gives values that only it still has.
     unwound: usize,
     /// The frame itself, without its callers: most values need none, and unwinding costs as much as all the rest.
     innermost: OnceCell<Vec<Frame>>,
     frames: OnceCell<Vec<Frame>>,
     names: RefCell<HashMap<String, Answer<Option<Seen>>>>,
-    /// What was handed out, by handle.
+    /// The values handed out, by handle.
     values: RefCell<Vec<Value>>,
-    /// Elements of containers that were walked through.
+    /// Elements of containers walked so far.
     walked: RefCell<HashMap<Handle, Vec<Value>>>,
-    /// What names are where the thread stands, if its frame is the one that is asked first.
+    /// The cached names where the thread is, if its frame is the first to search.
     known: Option<(Rc<KnownNames>, u64)>,
 }
 
 impl Moment {
-    /// A moment of a thread. Names are looked for in the innermost `asked` frames, of `unwound` at most.
+    /// A moment of a thread. Names are looked up in the innermost `asked` frames, of at most `unwound`.
     pub fn new(
         space: Arc<AddressSpace>,
         machine: Box<dyn Machine>,
@@ -87,7 +87,7 @@ impl Moment {
         }
     }
 
-    /// A variable of the innermost frame whose value needs no caller.
+    /// Finds a variable of the innermost frame whose value needs no caller.
     fn find_innermost(&self, name: &str) -> Option<Value> {
         let unwind = || backtrace(&self.space, &*self.machine, 1).frames;
         let frames = self.innermost.get_or_init(unwind);
@@ -95,7 +95,7 @@ impl Moment {
         found.bytes.is_ok().then_some(found)
     }
 
-    /// What values are looked at with.
+    /// Returns the context for reading values.
     pub(super) fn look(&self) -> Look<'_> {
         Look {
             space: &self.space,
@@ -103,14 +103,14 @@ impl Moment {
         }
     }
 
-    /// LogpointCapture a value and returns its handle.
+    /// Keeps a value and returns its handle.
     pub(super) fn keep(&self, value: Value) -> Handle {
         let mut values = self.values.borrow_mut();
         values.push(value);
         values.len() - 1
     }
 
-    /// Puts another value behind a handle.
+    /// Replaces the value of a handle.
     pub(super) fn replace(&self, handle: Handle, value: Value) {
         if let Some(kept) = self.values.borrow_mut().get_mut(handle) {
             *kept = value;
@@ -148,7 +148,7 @@ impl Moment {
         Ok(None)
     }
 
-    /// A value that has a name; the reason why it is not known tells the name.
+    /// Converts a named value. If it is unknown, the reason includes the name.
     fn named(&self, name: &str, value: Value) -> Seen {
         match values::seen(self, value) {
             Seen::Unknown(why) if why == values::OPTIMIZED_OUT => {
@@ -159,7 +159,7 @@ impl Moment {
         }
     }
 
-    /// The first elements of a container that is walked through from its beginning, at least `wanted` if it has them.
+    /// Walks a container from its beginning, to at least `wanted` elements if it has them.
     fn walk(&self, of: Handle, container: &Container, wanted: usize) -> Answer<()> {
         let mut walked = self.walked.borrow_mut();
         let known = walked.entry(of).or_default();
@@ -189,7 +189,7 @@ impl Moment {
         };
         let count = count.min(len.saturating_sub(from));
         let known = self.walked.borrow().get(&of).map_or(0, Vec::len);
-        // One element far behind is looked up; those in a row are walked through.
+        // A single distant element is looked up directly; consecutive ones are walked.
         if from > known.max(FIRST_WALK) {
             let numbers = from..from + count;
             let found = numbers.map(|at| container.at(at as u64, &self.look()));

@@ -1,6 +1,6 @@
-//! What conditions in JavaScript ask about a program, whatever answers: the seam between the engine and values.
+//! The questions that JavaScript conditions ask about a program: the interface between the engine and values.
 
-/// Index of a value that was handed out during one evaluation.
+/// Index of a value handed out during one evaluation.
 pub type Handle = usize;
 
 /// A value of the program as a condition sees it.
@@ -8,79 +8,76 @@ pub type Handle = usize;
 pub enum Seen {
     /// No value: a null pointer, `None`.
     Null,
-    /// A boolean.
     Bool(bool),
-    /// A floating-point number.
     Float(f64),
-    /// An integer: a `BigInt` where a double does not hold it.
+    /// An integer: a `BigInt` if a double cannot represent it.
     Integer(i128),
-    /// Text.
     Text(String),
-    /// Something with members, or a pointer to it.
+    /// A structure, or a pointer to one.
     Object(Handle),
-    /// So many elements.
+    /// A list, with the number of its elements.
     List(Handle, u64),
-    /// A pointer to what is no structure.
+    /// A pointer to something other than a structure.
     Pointer(Handle),
     /// Keys with their values.
     Map(Vec<(Seen, Seen)>),
-    /// Elements that are their own keys.
+    /// A set's elements.
     Set(Vec<Seen>),
     /// A value of an enumeration.
     Enumerator {
         /// The enumeration's name.
         of: String,
-        /// Its own; `None` for a number that has none.
+        /// The enumerator's name; `None` for a number without one.
         name: Option<String>,
         /// Its number.
         number: i128,
     },
-    /// It is not known; the text says why. Looking at it is an error.
+    /// Unknown; the text says why. Using it is an error.
     Unknown(String),
 }
 
-/// An answer; the error is a text for people.
+/// An answer; the error is a text for the user.
 pub type Answer<T> = Result<T, String>;
 
 /// Answers about one moment of a program.
 pub trait Program {
-    /// Finds a variable of the frame, a member of the object that is worked on, or a register.
+    /// Finds a variable of the frame, a member of the current object, or a register.
     fn local(&self, name: &str) -> Answer<Option<Seen>>;
     /// Finds a global variable or an enumerator.
     fn global(&self, name: &str) -> Option<Seen>;
-    /// Says that nothing has this name.
+    /// Returns the message that nothing has this name.
     fn unknown(&self, name: &str) -> String;
     /// Returns an argument of the function by number.
     ///
     /// # Errors
-    /// It is not known here.
+    /// It is unknown here.
     fn argument(&self, number: u32) -> Answer<Seen>;
-    /// How many arguments there are, as far as is known.
+    /// Returns the number of arguments, as far as known.
     fn argument_count(&self) -> u32;
-    /// Evaluates an expression in the language of the debugger.
+    /// Evaluates an expression in the debugger's expression language.
     ///
     /// # Errors
-    /// It has a mistake, or no value.
+    /// It is invalid, or has no value.
     fn expression(&self, text: &str) -> Answer<Seen>;
-    /// Finds a member; `Ok(None)` if there is none of the name.
+    /// Finds a member; `Ok(None)` if there is none of that name.
     ///
     /// # Errors
-    /// Where it is cannot be known.
+    /// Its location is unknown.
     fn member(&self, of: Handle, name: &str) -> Answer<Option<Seen>>;
-    /// The names of all members.
+    /// Returns the names of all members.
     fn members(&self, of: Handle) -> Vec<String>;
-    /// Says that there is no member of this name.
+    /// Returns the message that there is no member of this name.
     fn missing(&self, of: Handle, name: &str) -> String;
-    /// At most `count` elements of a list, from number `from` on.
+    /// Returns at most `count` elements of a list, starting at index `from`.
     ///
     /// # Errors
     /// They cannot be found.
     fn elements(&self, of: Handle, from: u64, count: usize) -> Answer<Vec<Seen>>;
-    /// What stands `index` elements behind where a pointer points to.
+    /// Returns the element `index` elements after the one a pointer points to.
     ///
     /// # Errors
-    /// It is null or cannot be indexed.
+    /// The pointer is null or cannot be indexed.
     fn at(&self, of: Handle, index: i64) -> Answer<Seen>;
-    /// The value as `print` shows it.
+    /// Returns the value as `print` shows it.
     fn text(&self, of: Handle) -> String;
 }

@@ -1,5 +1,5 @@
-//! Goal: conditions in JavaScript see a program's values as people expect them, end where they must, and change nothing.
-//! Method: the engine asks a made-up program whose answers are known; texts of all kinds are given as conditions.
+//! Goal: JavaScript conditions see a program's values as users expect, end when they must, and change nothing.
+//! Method: the engine queries a fake program whose answers are known; texts of all kinds are given as conditions.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -185,8 +185,8 @@ fn what_is_not_known_is_an_error_with_its_reason() {
     }
 }
 
-/// A condition is called with its names where it can be; asked in the scope, where each name is looked up when it is used, it
-/// says the same.
+/// A condition is called with its names as arguments if possible. Evaluated in the scope object, where each name is
+/// looked up when it is used, it has the same result.
 #[test]
 fn names_are_the_same_in_both_ways() {
     let engine = Engine::new().expect("there is memory");
@@ -337,13 +337,13 @@ fn what_takes_too_much_ends() {
         let began = std::time::Instant::now();
         let told = judged(&engine, &script).unwrap_err();
         assert!(told.contains(why), "{condition}: {told}");
-        // Other programs may have the processor for long.
+        // Other programs may take much of the processor.
         assert!(
             began.elapsed() < TIME_LIMIT * 50,
             "{condition}: {:?}",
             began.elapsed()
         );
-        // The next one is not disturbed.
+        // The next evaluation is not affected.
         assert_eq!(
             judged(&engine, &engine.compile("n === 7").unwrap()),
             Ok(true),
@@ -421,7 +421,7 @@ fn word() -> impl Strategy<Value = String> {
     proptest::sample::select(known.to_vec()).prop_map(str::to_owned)
 }
 
-/// What is asked of the engine after whatever was asked of it.
+/// A condition to evaluate after any other.
 const SOUND: &str = "n === 7 && [1].map(x => x)[0] === 1";
 
 #[test]
@@ -444,7 +444,7 @@ fn any_text_is_a_condition_or_has_a_mistake_at_a_place() {
             Ok(Condition::JavaScript(source)) => {
                 let script = scripts.compile(&source).expect("it compiles");
                 let engine = scripts.engine.as_ref().expect("it has compiled");
-                // Whatever comes of it, the engine is as it was.
+                // Whatever the result, the engine still works.
                 let _ = judged(engine, &script);
                 let sound = engine.compile(SOUND).expect("it is right");
                 prop_assert_eq!(judged(engine, &sound), Ok(true));

@@ -1,7 +1,7 @@
-//! What values of C, C++ and Rust are in JavaScript.
+//! Converts values of C, C++ and Rust to JavaScript.
 //!
-//! Text, numbers and what has elements become what they are there; null pointers and `None` become `null`; wrappers and
-//! smart pointers are looked through. What is not known stays so: looking at it is an error with the reason.
+//! Text, numbers and lists become their JavaScript counterparts. Null pointers and `None` become `null`. Wrappers and
+//! smart pointers are looked through. Unknown values stay unknown: using one is an error with the reason.
 
 use debuginfo::types::{Language, Role};
 use debuginfo::{Type, TypeKind, Value, ValueError, ValuePlace};
@@ -13,23 +13,23 @@ use super::{
     program::{Answer, Seen},
 };
 
-/// Pointers and wrappers that are looked through.
+/// Maximum number of pointers and wrappers to look through.
 const MAX_STEPS: usize = 16;
-/// Characters of a text.
+/// Maximum number of characters of a text.
 const MAX_TEXT: usize = 1 << 16;
-/// Entries of a map or set.
+/// Maximum number of entries of a map or set.
 const MAX_ENTRIES: usize = 1 << 14;
-/// Parts of a container that stand for what it holds.
+/// Parts of a container that stand for its contents.
 const HELD: [&str; 5] = ["value", "*get()", "*", "data", "c"];
-/// The reason of what the compiler has removed.
+/// The reason for a value that the compiler has removed.
 pub const OPTIMIZED_OUT: &str = "optimized out";
 
-/// A value as conditions see it.
+/// Converts a value for conditions.
 pub fn seen(moment: &Moment, value: Value) -> Seen {
     converted(moment, value, MAX_STEPS).unwrap_or_else(Seen::Unknown)
 }
 
-/// Why a value cannot be had.
+/// Returns why a value is unavailable.
 pub fn reason(error: &ValueError) -> String {
     error.diagnostic().one_line()
 }
@@ -77,7 +77,7 @@ fn whole(value: &Value) -> Answer<i128> {
     Ok(number)
 }
 
-/// The types of single characters; small integers have other names.
+/// Returns whether the type is a character type. Small integers have other names.
 fn is_character(ty: &Type) -> bool {
     let names = ["char", "wchar_t", "char8_t", "char16_t", "char32_t"];
     ty.plain_name().is_some_and(|name| names.contains(&name))
@@ -85,7 +85,7 @@ fn is_character(ty: &Type) -> bool {
 
 fn character(value: &Value) -> Answer<Seen> {
     let number = value.as_integer().map_err(|e| reason(&e))?;
-    // Bytes above 127 are those of Latin-1, whether `char` has a sign or not.
+    // Bytes above 127 are Latin-1, whether or not `char` is signed.
     let bits = 8 * value.ty.size().unwrap_or(4).min(4) as u32;
     let code = (number as u64 & (u64::MAX >> (64 - bits))) as u32;
     let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
@@ -95,7 +95,7 @@ fn character(value: &Value) -> Answer<Seen> {
 fn enumerator(value: &Value, ty: &Type) -> Answer<Seen> {
     let number = value.as_integer().map_err(|e| reason(&e))?;
     let named = ty.enumerators().iter().find(|e| e.value == number);
-    // C++ and Rust may have the enumeration in front.
+    // In C++ and Rust the enumeration's name may precede the enumerator's.
     let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_owned();
     Ok(Seen::Enumerator {
         of: ty.name(),
@@ -130,7 +130,7 @@ fn pointer(moment: &Moment, value: Value, ty: &Type, steps: usize) -> Answer<See
             let inner = value.deref(&look).map_err(|e| reason(&e))?;
             let seen = converted(moment, inner, steps)?;
             if let Seen::Object(handle) = seen {
-                // p[1] is what stands behind it.
+                // p[1] is the element after the one pointed to.
                 moment.replace(handle, value);
             }
             Ok(seen)
@@ -140,7 +140,7 @@ fn pointer(moment: &Moment, value: Value, ty: &Type, steps: usize) -> Answer<See
     }
 }
 
-/// Characters of 1, 2 or 4 bytes; what stands for no character is replaced.
+/// Decodes characters of 1, 2 or 4 bytes. Invalid ones are replaced.
 fn decoded(bytes: &[u8], width: usize, more: bool) -> Answer<Seen> {
     if more {
         return Err(format!(
@@ -223,7 +223,7 @@ fn contained(
     });
     match held {
         Some(part) => converted(moment, part.value.clone(), steps),
-        // A smart pointer without what it points to, and what may hold a value and does not.
+        // A smart pointer that is null, or an optional that is empty.
         None if parts.first().is_some_and(|part| part.name == "get()") => Ok(Seen::Null),
         None if parts.is_empty() && ty.language() == Language::Cpp => Ok(Seen::Null),
         None if parts.is_empty() => Ok(Seen::Text(shown(moment, &value))),
@@ -241,7 +241,7 @@ fn keyed(moment: &Moment, ty: &Type, container: &Container) -> Answer<Seen> {
             "a container of more than {MAX_ENTRIES} keys is too large for a condition"
         ));
     }
-    // An empty one says by its name what it is.
+    // An empty container is recognised by its name.
     let name = ty.plain_name().unwrap_or_default().to_lowercase();
     let is_map = name.split('<').next().unwrap_or_default().contains("map");
     let list = entries.list.into_iter();
@@ -256,7 +256,7 @@ fn keyed(moment: &Moment, ty: &Type, container: &Container) -> Answer<Seen> {
     Ok(Seen::Map(pairs.collect()))
 }
 
-/// What members are asked of: the value itself or what it points to.
+/// Returns the value that holds the members: the value itself, or what it points to.
 pub fn holder(moment: &Moment, value: &Value) -> Answer<Value> {
     match value.kind() {
         TypeKind::Pointer => value.deref(&moment.look()).map_err(|e| reason(&e)),
@@ -264,10 +264,10 @@ pub fn holder(moment: &Moment, value: &Value) -> Answer<Value> {
     }
 }
 
-/// Finds a member, or one of the words that every value has: `$address`, `$type`, and for Rust's enums `$variant`.
+/// Finds a member, or a property that every value has: `$address`, `$type`, and for Rust's enums `$variant`.
 ///
 /// # Errors
-/// Where the member is cannot be known.
+/// The member's location is unknown.
 pub fn member(moment: &Moment, value: &Value, name: &str) -> Answer<Option<Seen>> {
     let look = moment.look();
     let own = holder(moment, value)?;
@@ -289,7 +289,7 @@ pub fn member(moment: &Moment, value: &Value, name: &str) -> Answer<Option<Seen>
         let found = value.index(index, &look).map_err(|e| reason(&e))?;
         return Ok(Some(seen(moment, found)));
     }
-    // Fields of Rust's tuples are called __0 in the debug information.
+    // Fields of Rust's tuples are named __0 and so on in debug information.
     let written = match is_number {
         true => format!("__{name}"),
         false => name.to_owned(),
@@ -306,7 +306,7 @@ pub fn member(moment: &Moment, value: &Value, name: &str) -> Answer<Option<Seen>
     Ok(part(moment, &own, name))
 }
 
-/// A named part of a container that has no elements: of a range, a tuple of C++.
+/// Finds a named part of a container without elements: a range, or a tuple of C++.
 fn part(moment: &Moment, value: &Value, name: &str) -> Option<Seen> {
     let look = moment.look();
     let container = Container::of(value, &look)?.ok()?;
@@ -315,7 +315,7 @@ fn part(moment: &Moment, value: &Value, name: &str) -> Option<Seen> {
     Some(seen(moment, found))
 }
 
-/// Says that there is no member of this name, and which there are.
+/// Returns the message that there is no member of this name, with the names that exist.
 pub fn missing(moment: &Moment, value: &Value, name: &str) -> String {
     let found = holder(moment, value).and_then(|own| {
         let found = own.member(name, &moment.look());
@@ -327,7 +327,7 @@ pub fn missing(moment: &Moment, value: &Value, name: &str) -> String {
     }
 }
 
-/// The names of all members, those of base classes and of the live variant included.
+/// Returns the names of all members, including those of base classes and of the active variant.
 pub fn members(moment: &Moment, value: &Value) -> Vec<String> {
     let Ok(own) = holder(moment, value) else {
         return Vec::new();

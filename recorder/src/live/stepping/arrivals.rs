@@ -1,5 +1,5 @@
-//! A thread with a plan that runs at full speed comes back: at a trap of its plan, where an exception or longjmp lands, or at a
-//! signal.
+//! Handles a thread with a plan that returns from running at full speed: at a trap of its plan, where an exception or
+//! longjmp lands, or at a signal.
 
 use super::plan::{Goal, Then};
 use crate::{
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Tracer {
-    /// A thread with a plan has run into a trap of its plan. Returns whether it stands where it is to be looked at;
-    /// otherwise it is on its way.
+    /// Handles a thread with a plan at a trap. Returns whether the trap is one at which the plan arrives; otherwise the
+    /// thread is still on its way.
     pub fn arrived(&mut self, tid: Tid, address: u64) -> bool {
         let Ok(registers) = ptrace::registers(tid) else {
             return true;
@@ -51,7 +51,7 @@ impl Tracer {
         true
     }
 
-    /// The unwinder, or longjmp, is about to go on at `target` in a thread with a plan.
+    /// The unwinder, or longjmp, is about to resume a thread with a plan at `target`.
     pub fn will_unwind_to(&mut self, tid: Tid, target: u64) {
         let mut plan = self.take_plan(tid);
         let lowest_sp = plan
@@ -65,12 +65,12 @@ impl Tracer {
             Goal::ProbePlace => Then::Stop,
             _ => Then::Look,
         };
-        // Where no trap can be set, the thread runs on; the person sees it running.
+        // If no trap can be set, the thread runs on and the user sees it running.
         let _ = self.trap_at(tid, &mut plan, target, lowest_sp, then);
         self.put_plan(tid, plan);
     }
 
-    /// A signal comes while a thread steps: its handler runs at full speed.
+    /// A signal arrives while a thread steps: its handler runs at full speed.
     pub fn signal_while_stepping(&mut self, tid: Tid, signal: i32) {
         let Ok(registers) = ptrace::registers(tid) else {
             return;

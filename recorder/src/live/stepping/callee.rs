@@ -1,4 +1,4 @@
-//! What an instruction calls or returns to: behind stubs of the procedure linkage table and hooks of ours.
+//! Determines what an instruction calls or returns to, looking through PLT stubs and our hooks.
 
 use debuginfo::AddressSpace;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
@@ -29,7 +29,7 @@ impl Tracer {
         Ok(Decoder::with_ip(64, &code, pc, DecoderOptions::NONE).decode())
     }
 
-    /// Returns the program's own return address in a stack word.
+    /// Returns the program's own return address in a stack slot.
     pub fn return_address(&self, slot: u64) -> Option<u64> {
         let word = self.tracee.memory.word(slot).ok()?;
         if self.tracee.memory.hooks_now().leave().is(word) {
@@ -59,7 +59,7 @@ impl Tracer {
         }
     }
 
-    /// Returns where to stop in the function that a call of `target` enters, if a person wants to be there.
+    /// Returns where to stop in the function that a call of `target` enters, if a user would want to stop there.
     pub(super) fn function_to_enter(&self, space: &AddressSpace, target: u64) -> Option<u64> {
         let target = self.behind_stub(space, target)?;
         if is_system(space, target) {
@@ -72,7 +72,7 @@ impl Tracer {
         Some(function.after_prologue)
     }
 
-    /// Follows a stub of the procedure linkage table to the function behind it.
+    /// Resolves a PLT stub to its function.
     fn behind_stub(&self, space: &AddressSpace, target: u64) -> Option<u64> {
         let Some(module) = space.at(target) else {
             return Some(target);

@@ -1,35 +1,36 @@
-//! What a step by lines is to reach, and what it makes of the places that it comes by. The rules are gdb's.
+//! The goal of a step by lines, and how it treats the places that the thread passes. The rules are gdb's.
 
 use std::{ops::Range, sync::Arc};
 
 use debuginfo::{AddressSpace, CallAt, StepLine};
 
-/// Another line than this one.
+/// A line other than the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineGoal {
-    /// Calls are entered.
+    /// Enter calls.
     pub into: bool,
-    /// What a line must differ from.
+    /// The line to leave.
     pub line: Option<(Arc<str>, u32)>,
-    /// Code that need not be looked at: it belongs to the line.
+    /// Code that belongs to the line and need not be checked.
     pub range: Range<u64>,
     /// The entry of the function.
     pub function: Option<u64>,
-    /// The frame: the entries of the function and of the inlined copies around it, from the outside to the inside.
+    /// The frame: the entries of the function and of the inlined copies around it, outermost first.
     pub copies: Vec<u64>,
 }
 
-/// What a place that a step comes by means.
+/// What a place that a step passes means.
 pub(crate) enum Look {
     Proceed,
-    /// These many inlined calls that begin there are still to come.
+    /// Stop there. `calls_to_come` inlined calls that begin there are still to come.
     Stop {
         calls_to_come: usize,
     },
 }
 
 impl LineGoal {
-    /// Another line than that of `pc`, where `to_come` of the inlined calls that begin there are still to come.
+    /// Returns the goal to leave the line of `pc`, where `to_come` of the inlined calls that begin there are still to
+    /// come.
     pub fn of(space: &AddressSpace, pc: u64, to_come: usize, into: bool) -> LineGoal {
         let calls = space.calls_at(pc);
         let here = space.step_line(pc);
@@ -46,7 +47,7 @@ impl LineGoal {
         }
     }
 
-    /// The same for a frame that `pc` has returned to: between two statements there is no line that the next must differ from.
+    /// As [`of`](Self::of), for a frame that `pc` has returned to. Between two statements there is no line to leave.
     pub fn of_caller(space: &AddressSpace, pc: u64, into: bool) -> LineGoal {
         let mut goal = LineGoal::of(space, pc, 0, into);
         let here = space.step_line(pc);
@@ -56,7 +57,8 @@ impl LineGoal {
         goal
     }
 
-    /// Decides what coming by `pc`, outside of the range, means; goes on with what is there if it is no place to stop.
+    /// Decides what passing `pc`, outside of the range, means. If it is no place to stop, the goal continues from
+    /// there.
     pub fn look(&mut self, space: &AddressSpace, pc: u64) -> Look {
         let Some(here) = space.step_line(pc) else {
             return Look::Proceed;
@@ -64,14 +66,14 @@ impl LineGoal {
         let calls = space.calls_at(pc);
         let to_come = calls.iter().rev().take_while(|call| call.begins).count();
         let frame = frame_of(&calls, to_come);
-        // Where no line tells what a person sees, the next instruction may.
+        // If no line describes the place to the user, the next instruction may have one.
         let stop = |calls_to_come| match space.standing(pc, calls_to_come).source {
             Some(_) => Look::Stop { calls_to_come },
             None => Look::Proceed,
         };
         if frame == self.copies && to_come > 0 {
             return match (self.line == call_line(&calls, to_come), self.into) {
-                // A call on the line that is stepped through: into it or over it.
+                // A call on the current line: step into it or over it.
                 (true, true) => stop(to_come - 1),
                 (true, false) => Look::Proceed,
                 (false, _) => stop(to_come),
@@ -88,17 +90,17 @@ impl LineGoal {
                 return stop(to_come);
             }
             if frame == self.copies {
-                // No place to stop: what follows is still compared with the line from before.
+                // No place to stop. The following code is still compared with the old line.
                 self.range = here.range;
                 return Look::Proceed;
             }
-            // Nor is it one in another frame, but no line of that frame has been seen yet.
+            // Another frame, but none of its lines has been seen yet, so it is no place to stop either.
             self.line = None;
             self.range = here.range;
             self.copies = frame;
             return Look::Proceed;
         }
-        // The middle of a line, or the same one again (a loop): it is left behind too.
+        // The middle of a line, or the same line again (a loop): step past it too.
         self.line = Some(place_of(&here));
         self.range = here.range;
         self.copies = frame;
@@ -106,13 +108,13 @@ impl LineGoal {
     }
 }
 
-/// The frame that a thread stands in, as [`LineGoal::copies`].
+/// Returns the frame that a thread is in, as for [`LineGoal::copies`].
 fn frame_of(calls: &[CallAt], to_come: usize) -> Vec<u64> {
     let entered = &calls[..calls.len().saturating_sub(to_come)];
     entered.iter().map(|call| call.entry).collect()
 }
 
-/// The line of the next call to come.
+/// Returns the line of the next inlined call to come.
 fn call_line(calls: &[CallAt], to_come: usize) -> Option<(Arc<str>, u32)> {
     let next = calls.len().checked_sub(to_come)?;
     let call = calls.get(next)?.call.as_ref()?;

@@ -1,4 +1,4 @@
-//! Begins to move a stopped thread: what it is to reach, and which traps bring it back.
+//! Begins to move a stopped thread: decides its goal, and which traps bring it back.
 
 use debuginfo::{Diagnostic, Frame};
 
@@ -15,13 +15,12 @@ use crate::live::{
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(super) goal: Goal,
-    /// The frame that counts: the value of rsp just before it was entered. 0: not known.
+    /// The frame that counts: the value of rsp just before it was entered. 0: unknown.
     pub(super) cfa: u64,
-    /// Traps set for this plan.
     pub traps: Vec<u64>,
     /// What to do at a trap.
     pub(super) arrivals: Vec<Arrival>,
-    /// The last place in the program that it was at.
+    /// The last place in the program that the thread was at.
     pub(super) last_pc: u64,
     /// A signal to deliver once the thread is between two of the program's instructions.
     pub deferred: i32,
@@ -49,13 +48,13 @@ pub(super) struct Arrival {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     Stop,
-    /// Look where it is, and go on stepping if need be.
+    /// Check where the thread is, and keep stepping if needed.
     Look,
 }
 
 impl Tracer {
-    /// Lets a stopped thread go on, and with `others` all others whose stop somebody was shown. A thread whose own stop nobody
-    /// was shown stays where it is. Returns the number that the next stop to be shown will be above.
+    /// Resumes a stopped thread; with `others`, also all other threads whose stop was shown. A thread whose own stop
+    /// was not shown stays where it is. Returns a number below that of the next stop to show.
     pub fn resume(&mut self, tid: Tid, motion: Motion, others: bool) -> LiveResult<u64> {
         let thread = self
             .tracee
@@ -102,8 +101,8 @@ impl Tracer {
         Ok(after)
     }
 
-    /// Lets all others run whose stop somebody was shown. Returns whether that came to an end: what one of them had to say may
-    /// have stopped all threads.
+    /// Resumes all other threads whose stop was shown. Returns whether all could be resumed: a pending event of one of
+    /// them may have stopped all threads.
     fn let_others_run(&mut self, tid: Tid) -> bool {
         let newest = self.stops.newest();
         let is_shown = |thread: &Thread| {
@@ -127,7 +126,7 @@ impl Tracer {
         true
     }
 
-    /// Lets everybody go, whether somebody was shown their stops or not.
+    /// Resumes all threads, whether or not their stops were shown.
     pub fn resume_all(&mut self, tid: Tid) -> LiveResult<u64> {
         for number in self.unshown() {
             self.stops.mark_shown(number);
@@ -135,7 +134,7 @@ impl Tracer {
         self.resume(tid, Motion::Continue, true)
     }
 
-    /// Returns the stops of stopped threads that nobody was shown, the oldest first.
+    /// Returns the stops of stopped threads that were not shown, oldest first.
     pub fn unshown(&self) -> Vec<u64> {
         let stops = self.tracee.threads.values().filter_map(Thread::stop);
         let numbers = stops.map(|stop| stop.number);
@@ -144,12 +143,12 @@ impl Tracer {
         unshown
     }
 
-    /// Returns the oldest of them.
+    /// Returns the oldest stop that was not shown.
     pub fn first_unshown(&self) -> Option<u64> {
         self.unshown().first().copied()
     }
 
-    /// Lets a stopped thread run; what it had to say meanwhile comes first.
+    /// Resumes a stopped thread. A pending event of the thread comes first.
     pub fn let_run(&mut self, tid: Tid) {
         let Some(thread) = self.tracee.threads.get_mut(&tid) else {
             return;
@@ -216,14 +215,14 @@ impl Tracer {
                 _ => self.out_of(tid, plan, frames, *frame, "")?,
             },
             Motion::Until { place, frame } => {
-                // Where its stack pointer is once all that it has called has returned.
+                // The frame's stack pointer once all its callees have returned.
                 let callee = frames.iter().take(*frame).rfind(|frame| !frame.inlined);
                 let innermost = machine.registers.general.rsp;
                 let lowest_sp = callee.and_then(|callee| callee.cfa).unwrap_or(innermost);
                 for place in self.places(place)? {
                     self.trap_at(tid, plan, place.address, lowest_sp, Then::Stop)?;
                 }
-                // Where nothing is known of the caller, only the place counts.
+                // If nothing is known of the caller, only the place counts.
                 let _ = self.out_of(tid, plan, frames, *frame, "");
             }
         }
@@ -239,14 +238,14 @@ impl Tracer {
         index: usize,
         because: &str,
     ) -> LiveResult<()> {
-        // Inlined calls share the physical frame: its return is what can be waited for.
+        // Inlined calls share the physical frame: only its return can be waited for.
         let physical = frames
             .iter()
             .enumerate()
             .skip(index)
             .find(|(_, frame)| !frame.inlined)
             .map(|(at, _)| at);
-        // What was left by a jump is not returned to.
+        // A frame left by a tail call is not returned to.
         let mut callers = physical.iter().flat_map(|at| &frames[at + 1..]);
         let caller = callers.find(|frame| !frame.is_tail_call);
         let cfa = physical.and_then(|at| frames[at].cfa);
@@ -270,7 +269,7 @@ impl Tracer {
         index: usize,
     ) -> LiveResult<()> {
         let copy = &frames[index];
-        // What it has called returns first.
+        // Its callee must return first.
         if let Some(callee) = frames[..index].iter().rposition(|frame| !frame.inlined) {
             self.out_of(tid, plan, frames, callee, "")?;
             if let Some(arrival) = plan.arrivals.last_mut() {
@@ -314,7 +313,7 @@ impl Tracer {
             thread.take_pending()
         });
         self.find_unwind_targets();
-        // A breakpoint that it has run into while all were stopped comes first.
+        // A breakpoint that the thread hit while all were stopped comes first.
         if let Some(Event::Trap { address }) = pending
             && let Some(site) = self.breakpoints.sites.at(address)
         {
@@ -323,7 +322,7 @@ impl Tracer {
                 return;
             }
         }
-        // Another trap is where it stands, and passed; a signal is still to be delivered.
+        // Any other trap is where the thread is, and is passed. A signal must still be delivered.
         if let Some(event @ (Event::Signal { .. } | Event::Watch { .. })) = pending {
             if let Some(thread) = self.tracee.threads.get_mut(&tid) {
                 thread.is_stepping = is_stepping;

@@ -1,4 +1,4 @@
-//! Instruction by instruction: whether a thread is where it wanted to get, and how it goes on if not.
+//! Single-stepping: decides whether a thread has reached its goal, and how it continues if not.
 
 use iced_x86::FlowControl;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl Tracer {
-    /// A thread has run one instruction.
+    /// Handles a thread that has executed one instruction.
     pub fn stepped(&mut self, tid: Tid) {
         let Ok(registers) = ptrace::registers(tid) else {
             return;
@@ -36,7 +36,7 @@ impl Tracer {
             self.go(tid, true);
             return;
         };
-        // A hooked entry is passed twice: at the jump, and at the copy of what it replaced.
+        // A hooked entry is passed twice: at the jump, and at the copy of the instruction it replaced.
         let is_copy = registers.rip != pc && plan.last_pc == pc;
         if is_copy
             && self.tracee.memory.hooks_now().over(pc).is_some()
@@ -76,7 +76,7 @@ impl Tracer {
             .is_some_and(|site| site.users.iter().any(|user| matches!(user, User::Probe(_))))
     }
 
-    /// Decides whether a thread is where it wanted to get.
+    /// Decides whether a thread has reached its goal.
     pub(super) fn look_around(&mut self, tid: Tid, registers: &Registers, pc: u64) {
         let space = self.space_now();
         let Some(plan) = self
@@ -102,7 +102,7 @@ impl Tracer {
             match space.step_line(pc) {
                 Some(_) if is_system(&space, pc) => self.leave(tid),
                 None => self.leave(tid),
-                // What is left of the line of the call belongs to the step.
+                // The rest of the call's line belongs to the step.
                 Some(here) if here.range.start != pc || !here.is_statement => {
                     self.finish_line(tid, into);
                 }
@@ -126,28 +126,28 @@ impl Tracer {
         }
     }
 
-    /// A thread has got where it wanted to; inlined calls that begin there are still to come.
+    /// Stops a thread at its goal; inlined calls that begin there are still to come.
     pub(super) fn halt_step(&mut self, tid: Tid, pc: u64) {
         let to_come = self.space_now().calls_beginning(pc);
         self.set_calls_to_come(tid, to_come);
         self.halt(tid, Reason::Step, false);
     }
 
-    /// A thread that steps has come to a probe that did not stop it.
+    /// Handles a stepping thread at a probe that did not stop it.
     pub fn look_again(&mut self, tid: Tid, pc: u64) {
         if let Ok(registers) = ptrace::registers(tid) {
             self.look_around(tid, &registers, pc);
         }
     }
 
-    /// Runs one more instruction, or what it calls.
+    /// Executes one more instruction, or the whole call if it is one.
     fn proceed(&mut self, tid: Tid) {
         if self.step_over_one(tid).is_err() {
             self.go(tid, true);
         }
     }
 
-    /// A jump has led into another function: its tail call.
+    /// A jump has led into another function: a tail call.
     fn jumped_elsewhere(&mut self, tid: Tid, registers: &Registers, pc: u64, into: bool) {
         let space = self.space_now();
         let callee = self.function_to_enter(&space, pc);
@@ -165,12 +165,12 @@ impl Tracer {
         if (entered || caught) && registers.rip != 0 {
             self.go(tid, false);
         } else {
-            // Nothing is known about this code: it is stepped through.
+            // Nothing is known about this code: step through it.
             self.go(tid, true);
         }
     }
 
-    /// The frame has returned into the middle of a line: the step ends where the next one begins.
+    /// The frame has returned into the middle of a line: the step ends where the next line begins.
     fn finish_line(&mut self, tid: Tid, into: bool) {
         let Ok(machine) = self.machine(tid) else {
             return;
@@ -188,7 +188,7 @@ impl Tracer {
         self.proceed(tid);
     }
 
-    /// The frame has returned to code without lines: that is left too.
+    /// The frame has returned to code without lines: run until that returns too.
     fn leave(&mut self, tid: Tid) {
         let Ok(machine) = self.machine(tid) else {
             return;
@@ -216,7 +216,7 @@ impl Tracer {
         self.go(tid, false);
     }
 
-    /// Runs the instruction at the thread's pc; if it is a call that is not to be entered, all of the call.
+    /// Executes the instruction at the thread's pc, or the whole call if it is a call that must not be entered.
     pub(super) fn step_over_one(&mut self, tid: Tid) -> LiveResult<()> {
         let registers = self.registers(tid)?;
         let pc = self.original_pc(registers.rip);

@@ -1,5 +1,4 @@
-//! LogpointCapture the trap flag out of the program's sight: a thread that runs one instruction at a time has it set, and PUSHF would
-//! show it.
+//! Hides the trap flag from the program: it is set while a thread single-steps, and PUSHF would show it.
 
 use crate::{
     live::{event_loop::Tracer, model::Tid},
@@ -8,16 +7,15 @@ use crate::{
 
 /// The instruction that pushes the flags (Intel SDM volume 2, PUSHF/PUSHFD/PUSHFQ).
 const PUSHF: u8 = 0x9c;
-/// A prefix for 16 bits of them.
+/// The operand-size prefix, for 16 bits of the flags.
 const OPERAND_SIZE: u8 = 0x66;
-/// Prefixes that change nothing about it.
+/// Prefixes without an effect on it.
 const REX: std::ops::RangeInclusive<u8> = 0x40..=0x4f;
-/// The trap flag.
 const TRAP_FLAG: u64 = 1 << 8;
 
 impl Tracer {
-    /// Returns where a thread goes on that is about to run one instruction, if that pushes the flags and the program has not
-    /// set the trap flag itself. What stands at `rip` is what runs.
+    /// Returns where a thread about to single-step continues, if its instruction pushes the flags and the program has
+    /// not set the trap flag itself. `rip` is the address of the instruction that actually runs.
     pub fn behind_pushed_flags(&self, registers: &Registers) -> Option<u64> {
         let code = self.tracee.memory.read_up_to(registers.rip, 2);
         let len = match code[..] {
@@ -28,8 +26,7 @@ impl Tracer {
         (registers.eflags & TRAP_FLAG == 0).then(|| registers.rip + len)
     }
 
-    /// Takes the trap flag out of the flags that a thread has just pushed.
-    /// It goes on at `behind`.
+    /// Clears the trap flag in the flags that a thread has just pushed. It continues at `behind`.
     pub fn hide_trap_flag(&mut self, tid: Tid, behind: u64) {
         let Ok(registers) = ptrace::registers(tid) else {
             return;
@@ -39,7 +36,7 @@ impl Tracer {
         let at = registers.rsp.wrapping_add(1);
         if registers.rip == behind && self.tracee.memory.read(at, &mut byte).is_ok() {
             byte[0] &= !((TRAP_FLAG >> 8) as u8);
-            // It has just been written to: it can be.
+            // The word was just written, so it is writable.
             let _ = self.tracee.memory.write(at, &byte);
         }
     }

@@ -1,7 +1,8 @@
 //! Processes that the program starts: they are not controlled, and must not run into our traps.
 //!
-//! A forked child has a copy of the program's memory: the traps are lifted there, and it is let go. A child of vfork borrows
-//! the memory itself, where the traps have to stay; it is kept until it runs another program or ends, and passes them.
+//! A forked child has a copy of the program's memory: its traps are lifted, and it is let go. A child of vfork borrows
+//! the memory itself, where the traps must stay: it is kept until it executes another program or ends, and is made to
+//! pass them.
 
 use std::{fs::OpenOptions, os::unix::fs::FileExt, sync::PoisonError};
 
@@ -10,19 +11,19 @@ use crate::{
     stop::ptrace,
 };
 
-/// How a child came to be.
+/// How a child was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Child {
     /// With memory of its own.
     Forked,
     /// With its parent's memory.
     Borrowing,
-    /// Nothing is known of it yet: it was seen before its parent told of it.
+    /// Unknown: it was seen before its parent's event.
     Unknown,
 }
 
 impl Tracer {
-    /// A thread has started a process.
+    /// Handles a thread that has created a process.
     pub fn has_child(&mut self, tid: Tid, event: i32) {
         let Ok(child) = ptrace::event_message(tid) else {
             return;
@@ -38,7 +39,7 @@ impl Tracer {
         }
     }
 
-    /// A process that is not the program has stopped.
+    /// Handles a stop of a process that is not the program.
     pub fn child_stopped(&mut self, child: Tid, signal: i32, event: i32) {
         let kind = *self.tracee.children.entry(child).or_insert(Child::Unknown);
         match (kind, event) {
@@ -46,7 +47,7 @@ impl Tracer {
             (Child::Forked, _) => self.let_child_go(child, kind),
             (Child::Borrowing, libc::PTRACE_EVENT_EXEC) => {
                 self.tracee.children.remove(&child);
-                // If it fails, it was killed.
+                // On failure it was killed.
                 let _ = ptrace::detach(child, 0);
             }
             (Child::Borrowing, 0) if signal == libc::SIGTRAP => {
@@ -68,7 +69,7 @@ impl Tracer {
             Child::Forked => {
                 self.lift_traps_in(child);
                 self.tracee.children.remove(&child);
-                // Should the child stand at a trap, it has not run it: the instruction is itself again.
+                // A child at a trap has not passed it yet: it executes the restored instruction.
                 let _ = ptrace::detach(child, 0);
             }
             _ => {
@@ -104,7 +105,7 @@ impl Tracer {
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         for (address, covered) in traps.iter() {
-            // What the child has not got, it cannot run into.
+            // A trap in memory that the child does not have cannot be hit.
             let _ = memory.write_all_at(&[covered.original], *address);
         }
     }

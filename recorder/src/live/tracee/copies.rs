@@ -1,4 +1,4 @@
-//! Copies of memory at stops: whether one may be taken, and what has to stand still for it.
+//! Memory snapshots at stops: whether one may be taken, and which threads must be halted for it.
 
 use store::control::{Control, SnapshotReason};
 
@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl Tracer {
-    /// Tells whether nobody runs, nor will before a thread is let go, once `tid` and, if it is so, all others are stopped. A
-    /// thread that is only held while something is done goes on without an event.
+    /// Returns whether no thread runs, or will run before one is resumed, once `tid` (and, with `all_threads`, every
+    /// other thread) is stopped. A thread that is only held for an operation resumes without an event.
     fn will_be_still(&self, tid: Tid, all_threads: bool) -> bool {
         self.tracee.threads.iter().all(|(other, thread)| {
             let stays = *other == tid || all_threads || thread.stop().is_some();
@@ -18,13 +18,13 @@ impl Tracer {
         })
     }
 
-    /// Tells whether memory is to be copied when `tid` stops, and others run that have to stand still for it.
+    /// Returns whether memory is to be copied when `tid` stops, and running threads must be halted for this.
     pub fn must_hold_to_copy(&self, tid: Tid) -> bool {
         let is_due = self.snapshots.as_ref().is_some_and(snapshot::is_due);
         is_due && !self.will_be_still(tid, false)
     }
 
-    /// Copies the memory that has changed, if that is due.
+    /// Copies the changed memory, if a snapshot is due.
     pub fn copy_memory(&mut self, reason: SnapshotReason) {
         let Some(snapshots) = &self.snapshots else {
             return;
@@ -42,7 +42,8 @@ impl Tracer {
         }
     }
 
-    /// Tells why memory can be copied when `tid` stops, if it can; `holds`: the others are held for that stop.
+    /// Returns the reason to copy memory when `tid` stops, if it can be copied. `holds`: the others are held for that
+    /// stop.
     pub fn may_copy(&self, tid: Tid, all_threads: bool, holds: bool) -> Option<SnapshotReason> {
         match self.will_be_still(tid, all_threads) {
             true => Some(SnapshotReason::Pause),

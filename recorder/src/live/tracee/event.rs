@@ -1,16 +1,16 @@
-//! What a halted thread has to say, from what the kernel reports.
+//! Decodes what the kernel reports of a halted thread.
 
 use crate::{
     live::{event_loop::Tracer, model::Tid},
     stop::ptrace,
 };
 
-/// Why a thread stands still.
+/// Why a thread has halted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It ran into the trap of the site at `address`.
+    /// It hit the trap of the site at `address`.
     Trap { address: u64 },
-    /// It ran one instruction.
+    /// It executed one instruction.
     Stepped,
     /// Debug registers fired: one bit each.
     Watch { bits: u64 },
@@ -21,7 +21,7 @@ pub(crate) enum Event {
     },
     /// A function that we called has returned.
     CallReturned,
-    /// It was put elsewhere in code of ours, and goes on there.
+    /// It was moved within our code, and continues there.
     Redirected,
 }
 
@@ -31,10 +31,10 @@ const TRAP_BRKPT: i32 = 1;
 const TRAP_TRACE: i32 = 2;
 const TRAP_HWBKPT: i32 = 4;
 
-/// The instruction that asks for a debug trap (Intel SDM volume 2, INT n/INTO/INT3/INT1).
+/// INT1, which raises a debug trap (Intel SDM volume 2, INT n/INTO/INT3/INT1).
 const INT1: u8 = 0xf1;
 
-/// Says what a stop with `signal` means. A thread at a trap is put back to its address.
+/// Decodes a signal-delivery-stop with `signal`. Resets the pc of a thread at a trap to the trap's address.
 pub(crate) fn decode(tracer: &mut Tracer, tid: Tid, signal: i32) -> Event {
     let info = ptrace::stop_info(tid).ok();
     let code = info.map_or(0, |info| info.si_code);
@@ -57,7 +57,7 @@ pub(crate) fn decode(tracer: &mut Tracer, tid: Tid, signal: i32) -> Event {
     match code {
         TRAP_HWBKPT | TRAP_TRACE if bits != 0 && tracer.probes.watchpoints.are_set() => {
             let _ = ptrace::set_debug_register(tid, 6, 0);
-            // What code of ours reads, the program has not read.
+            // Accesses by our own code are not the program's.
             match tracer.is_judging(tid) {
                 true => Event::Redirected,
                 false => Event::Watch { bits },
@@ -70,11 +70,10 @@ pub(crate) fn decode(tracer: &mut Tracer, tid: Tid, signal: i32) -> Event {
     }
 }
 
-/// What a debug trap was for whose reason is lost.
+/// Determines the cause of a debug trap whose reason is lost.
 ///
-/// The kernel says `TRAP_BRKPT` where DR6 is empty and takes the trap for the instruction `int1`
-/// (`exc_debug_user` in arch/x86/kernel/traps.c). Under a hypervisor DR6 is also empty after about one single step in
-/// 300,000.
+/// If DR6 is empty, the kernel reports `TRAP_BRKPT`: it takes the trap for the instruction `int1` (`exc_debug_user` in
+/// arch/x86/kernel/traps.c). Under a hypervisor DR6 is also empty after about one single-step in 300,000.
 fn without_reason(tracer: &Tracer, tid: Tid) -> Option<Event> {
     let pc = ptrace::registers(tid).ok()?.rip;
     let mut before = [0];
@@ -94,7 +93,7 @@ fn without_reason(tracer: &Tracer, tid: Tid) -> Option<Event> {
     if tracer.is_judging(tid) {
         return Some(Event::Redirected);
     }
-    // A step traps by itself: then only a watched value that has changed tells of an access.
+    // A single-step traps by itself: then only a changed watched value proves an access.
     let bits = match is_stepping {
         true => tracer.probes.watchpoints.of_writes(),
         false => tracer.probes.watchpoints.all(),
@@ -115,7 +114,7 @@ fn trap(tracer: &Tracer, tid: Tid) -> Option<Event> {
     })
 }
 
-/// A load of compiled code has met memory that is not there: the code goes on where there is no answer.
+/// Handles a fault of a load in compiled code: the code continues where there is no answer.
 pub(crate) fn redirect(tracer: &Tracer, tid: Tid, signal: i32) -> bool {
     if !matches!(signal, libc::SIGSEGV | libc::SIGBUS) {
         return false;

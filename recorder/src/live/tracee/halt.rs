@@ -1,4 +1,4 @@
-//! Stops threads until someone lets them run, and reports each stop once: to those who wait, and to the journal.
+//! Stops threads until the user resumes them, and reports each stop once, to waiting threads and to the journal.
 
 use store::control::SnapshotReason;
 
@@ -9,9 +9,9 @@ use crate::live::{
 };
 
 impl Tracer {
-    /// Stops a thread for good, tells everybody, and writes it down.
+    /// Stops a thread until it is resumed, and announces and records the stop.
     pub fn halt(&mut self, tid: Tid, reason: Reason, all_threads: bool) {
-        // Whoever has called a function waits for what it returns.
+        // The caller of the function waits for its return.
         if self.has_call(tid) && reason.is_of_a_probe() {
             self.go(tid, false);
             return;
@@ -25,7 +25,7 @@ impl Tracer {
             } else {
                 COPY_PATIENCE
             };
-            // What does not stop in time stays running; the stop is told all the same.
+            // A thread that does not stop in time keeps running. The stop is reported all the same.
             let _ = self.hold_within(patience);
         }
         let copy = self.may_copy(tid, all_threads, holds || was_holding);
@@ -51,12 +51,12 @@ impl Tracer {
         }
     }
 
-    /// Tells that the threads that are held are stopped.
+    /// Reports the held threads as stopped.
     pub fn halt_companions(&mut self) {
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
         for tid in tids {
             if self.tracee.threads[&tid].is_held() {
-                // Where it was to get to counts no more: whoever lets it go says where to.
+                // The goal no longer counts: the next resume sets a new one.
                 self.abandon_plan(tid);
                 let stop = self.post(tid, Reason::AllThreads, None);
                 if let Some(halt) = self.tracee.halt_mut(tid) {
@@ -66,9 +66,9 @@ impl Tracer {
         }
     }
 
-    /// Tells of a stop. `copy`: why memory can be copied, if it can.
+    /// Reports a stop. `copy`: the reason to copy memory, if it can be copied.
     fn post(&mut self, tid: Tid, reason: Reason, copy: Option<SnapshotReason>) -> Option<Stop> {
-        // If it cannot be moved it was killed, or is shown where it is.
+        // A thread that cannot be moved was killed, or is shown where it is.
         let _ = self.leave_ours(tid);
         if let Some(why) = copy {
             self.copy_memory(why);

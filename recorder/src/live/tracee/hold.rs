@@ -1,4 +1,4 @@
-//! All threads of the program stand still, and go on.
+//! Halts all threads of the program, and releases them.
 
 use std::{
     thread,
@@ -15,22 +15,22 @@ use crate::{
     stop::{StopError, StoppedProcess, ptrace},
 };
 
-/// How long threads may take to stop.
+/// Time limit for threads to stop.
 pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a stop waits for other threads to stand still for a copy of memory.
+/// Time limit for other threads to halt for a memory snapshot at a stop.
 pub(crate) const COPY_PATIENCE: Duration = Duration::from_millis(100);
-/// Threads mostly stop so soon that sleeping would take longer.
+/// Poll for this long before sleeping: threads usually stop sooner.
 const HOLD_EAGER: Duration = Duration::from_millis(2);
-/// While threads are waited for, how often it is looked whether one of them is dead.
+/// How often to check for dead threads while waiting.
 const DEAD_PERIOD: Duration = Duration::from_millis(10);
 
 impl Tracer {
-    /// Stops all threads. Those that report something first keep it for later.
+    /// Halts all threads. A thread that reports an event first keeps it for later.
     pub fn hold(&mut self) -> LiveResult<()> {
         self.hold_within(STOP_PATIENCE)
     }
 
-    /// The same; what has not stopped after `patience` runs on.
+    /// As [`Self::hold`]; threads that have not stopped after `patience` keep running.
     pub fn hold_within(&mut self, patience: Duration) -> LiveResult<()> {
         if !self.tracee.is_held {
             let halted = self.tracee.threads.iter().filter(|(_, thread)| {
@@ -68,7 +68,7 @@ impl Tracer {
             if began.elapsed() < HOLD_EAGER {
                 thread::yield_now();
             } else if looked_for_dead.elapsed() > DEAD_PERIOD {
-                // The first thread may have ended before the others; nobody is told of it.
+                // The first thread may have ended before the others, which is not reported.
                 self.tracee.drop_the_dead();
                 looked_for_dead = Instant::now();
             } else if began.elapsed() > patience {
@@ -79,7 +79,7 @@ impl Tracer {
         }
     }
 
-    /// Lets everybody go whom nobody wants stopped, and acts on what was kept for later.
+    /// Releases all held threads that are not stopped for the user, and acts on pending events.
     pub fn release(&mut self) {
         self.tracee.is_held = false;
         let busy = std::mem::take(&mut self.tracee.busy);
@@ -92,7 +92,7 @@ impl Tracer {
             let Some(halt) = halt.filter(|_| !busy.contains(&tid)) else {
                 continue;
             };
-            // Another thread's event is acted on when nobody is in the middle of something.
+            // Another thread's event is deferred until no handler is in progress.
             if !busy.is_empty() && halt.pending.is_some() {
                 self.tracee.has_deferred = true;
                 continue;
@@ -110,7 +110,7 @@ impl Tracer {
         }
     }
 
-    /// Acts on what threads reported while another one was dealt with. Returns whether there was anything.
+    /// Acts on events that were deferred. Returns whether there were any.
     pub fn dispatch_deferred(&mut self) -> bool {
         if !std::mem::take(&mut self.tracee.has_deferred) {
             return false;
@@ -126,7 +126,7 @@ impl Tracer {
         true
     }
 
-    /// Lets everything go that a panic has left held.
+    /// Releases everything that a panic has left held.
     pub fn let_go_of_what_is_held(&mut self, was_holding: bool) {
         if self.tracee.is_held && !was_holding {
             self.release();
@@ -140,7 +140,7 @@ impl Tracer {
     ) -> Result<R, StopError> {
         let was_holding = self.tracee.is_held;
         if !was_holding {
-            // What does not stop is not touched; the work checks what it writes over.
+            // A thread that does not stop is left alone; `work` checks what it overwrites.
             let _ = self.hold();
         }
         let tids: Vec<Tid> = self

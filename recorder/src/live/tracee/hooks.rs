@@ -1,7 +1,7 @@
-//! What the recorder itself has changed in the program's code, so that everybody else can see it as it was.
+//! The recorder's own changes in the program's code, so that they can be hidden from everyone else.
 //!
-//! An address is *patched* where a byte of ours stands, *original* as the file has it. A function's first instructions
-//! were moved to a trampoline; return addresses of hooked calls stand in the shadow of their slot.
+//! A byte is *patched* where one of ours stands, and *original* as in the file. The first instructions of a hooked
+//! function were moved to a trampoline. The return addresses of hooked calls are kept in the shadow of their slot.
 
 use std::{collections::BTreeMap, ops::Range, sync::RwLock};
 
@@ -12,11 +12,11 @@ use crate::{arm::stubs::Patch, displace::Trampoline, return_trampoline::ReturnTr
 /// A hooked function entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Hook {
-    /// The displaced bytes, as they were.
+    /// The original displaced bytes.
     pub expected: Vec<u8>,
-    /// How many of them the jump replaced.
+    /// The jump written over the first of them.
     pub jump: [u8; 5],
-    /// Where they are now.
+    /// The displaced instructions at their new address.
     pub trampoline: Trampoline,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Hook {
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
     entries: BTreeMap<u64, Hook>,
-    /// Entries by where their trampolines begin.
+    /// Entries by the start of their trampolines.
     trampolines: BTreeMap<u64, u64>,
     /// Memory for stubs, trampolines and slots.
     ours: Vec<Range<u64>>,
@@ -33,7 +33,7 @@ pub(crate) struct Hooks {
     leave: ReturnTrampoline,
 }
 
-/// The changes as the tracer, the patcher and readers of memory share them.
+/// The changes, shared by the tracer, the patcher and readers of memory.
 pub(crate) type SharedHooks = RwLock<Hooks>;
 
 impl Hooks {
@@ -68,13 +68,13 @@ impl Hooks {
         self.trampolines.clear();
     }
 
-    /// Returns the hook whose displaced bytes hold `address`, with its entry.
+    /// Returns the hook whose displaced bytes contain `address`, with its entry.
     pub fn over(&self, address: u64) -> Option<(u64, &Hook)> {
         let (entry, hook) = self.entries.range(..=address).next_back()?;
         (address - entry < hook.expected.len() as u64).then_some((*entry, hook))
     }
 
-    /// Returns where the instruction of the program that `pc` is a copy of stands in the file's layout.
+    /// Returns the original address of the instruction that `pc` is a copy of.
     pub fn original_pc(&self, pc: u64) -> Option<u64> {
         let (at, entry) = self.trampolines.range(..=pc).next_back()?;
         let hook = self.entries.get(entry)?;
@@ -85,17 +85,17 @@ impl Hooks {
         hook.trampoline.original(pc)
     }
 
-    /// Tells whether `address` lies in code or memory that is not the program's.
+    /// Returns whether `address` lies in code or memory of ours.
     pub fn is_ours(&self, address: u64) -> bool {
         self.runtime.contains(&address) || self.ours.iter().any(|range| range.contains(&address))
     }
 
-    /// Returns the return addresses that are ours; the program's own then stand in the shadow.
+    /// Returns our return addresses. The program's own are in the shadow.
     pub fn leave(&self) -> &ReturnTrampoline {
         &self.leave
     }
 
-    /// Puts the program's own bytes over our jumps in `bytes`, which were read at `address`.
+    /// Replaces our jumps by the program's own bytes in `bytes`, which were read at `address`.
     pub fn mask(&self, address: u64, bytes: &mut [u8]) {
         let end = address.saturating_add(bytes.len() as u64);
         let first = address.saturating_sub(16);

@@ -1,4 +1,4 @@
-//! A stopped thread as debuginfo asks about it, and the names of its registers.
+//! A stopped thread as a `debuginfo` machine, and the names of its registers.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::{
     stop::{Registers, ptrace},
 };
 
-/// Where FXSAVE's layout keeps xmm0.
+/// Offset of xmm0 in FXSAVE's layout.
 pub(crate) const XMM_OFFSET: usize = 160;
-/// What the kernel adds to the stack pointer's red zone, for calls that we make.
+/// Size of the red zone in bytes. Calls that we make must not touch it.
 pub(crate) const RED_ZONE: u64 = 128;
 
-/// A stopped thread and its memory. Registers are those of the stop; memory is read when it is asked for.
+/// A stopped thread and its memory. Registers are those at the stop; memory is read on demand.
 #[derive(Clone)]
 pub struct LiveMachine {
     /// The stop that this is about.
@@ -29,16 +29,16 @@ pub struct LiveMachine {
     /// Its registers.
     pub registers: AllRegisters,
     pub(crate) memory: LiveMemory,
-    /// How often threads have come to the probe that is judged.
+    /// How often threads have reached the probe being evaluated.
     pub(crate) hit_count: Option<u64>,
-    /// It does not stand but asks: its vector registers and its stack are there.
+    /// Set if the thread is not stopped but asks: its vector registers and its stack.
     pub(crate) asked: Option<Arc<Asked>>,
-    /// How long memory is read.
+    /// Time limit for reading memory.
     pub(crate) limit: Option<Limit>,
 }
 
 impl LiveMachine {
-    /// Reads memory for so long only.
+    /// Limits the time for reading memory.
     #[must_use]
     pub fn limited(self, limit: Limit) -> LiveMachine {
         LiveMachine {
@@ -98,7 +98,7 @@ impl Machine for LiveMachine {
     }
 
     fn original_pc(&self, pc: u64) -> u64 {
-        // `registers` has hooks undone already; what else is asked about stands in copies made by hooks.
+        // In `registers` hooks are already undone; other addresses may be in copies made by hooks.
         self.memory.hooks_now().original_pc(pc).unwrap_or(pc)
     }
 
@@ -125,7 +125,7 @@ impl Tracer {
         })
     }
 
-    /// Returns a stopped thread.
+    /// Returns a stopped thread as a machine.
     pub fn machine(&self, tid: Tid) -> LiveResult<LiveMachine> {
         let thread = self
             .tracee
@@ -180,7 +180,7 @@ pub(crate) fn general(registers: &Registers, register: Register) -> Option<u64> 
     Some(*field(&mut registers.clone(), register)?)
 }
 
-/// Returns the place of a general register by its DWARF number.
+/// Returns a reference to a general register by its DWARF number.
 pub(crate) fn field(registers: &mut Registers, register: Register) -> Option<&mut u64> {
     Some(match register.0 {
         0 => &mut registers.rax,
@@ -207,7 +207,7 @@ pub(crate) fn field(registers: &mut Registers, register: Register) -> Option<&mu
     })
 }
 
-/// Returns a general register as iced names it.
+/// Returns a general register by its iced name.
 pub(crate) fn register_value(registers: &Registers, register: iced_x86::Register) -> Option<u64> {
     use iced_x86::Register as R;
     let value = match register.full_register() {

@@ -1,4 +1,4 @@
-//! The program's memory as it would be without us: bytes that we have changed read as they were.
+//! The program's memory as it would be without us: bytes that we have changed read as the original ones.
 
 use std::{
     collections::BTreeMap,
@@ -11,14 +11,14 @@ use std::{
 use super::hooks::{Hooks, SharedHooks};
 use crate::{guardian::Announcer, return_trampoline::unhook, stop::memory::read_up_to};
 
-/// A byte of the program's that one of ours stands over.
+/// A byte of the program that is covered by one of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Covered {
     pub original: u8,
     pub ours: u8,
 }
 
-/// Bytes that traps and jumps stand over, by address.
+/// Bytes covered by traps and jumps, by address.
 pub(crate) type Traps = BTreeMap<u64, Covered>;
 
 /// Memory of a process that may run. Cheap to clone.
@@ -27,7 +27,7 @@ pub(crate) struct LiveMemory {
     file: Arc<File>,
     pub hooks: Arc<SharedHooks>,
     pub traps: Arc<RwLock<Traps>>,
-    /// Hears of each trap before it is set.
+    /// Announces each trap to the guardian before it is written.
     pub guardian: Option<Announcer>,
 }
 
@@ -49,7 +49,7 @@ impl LiveMemory {
         })
     }
 
-    /// Reads what really stands there.
+    /// Reads the actual bytes.
     pub fn read_raw(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
         if address > i64::MAX as u64 {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -57,8 +57,8 @@ impl LiveMemory {
         self.file.read_exact_at(bytes, address)
     }
 
-    /// Writes, also where the program could not. Single bytes are written at once: threads that run see the old or the
-    /// new one.
+    /// Writes the actual bytes, even to memory that the program cannot write. A single byte is written atomically:
+    /// running threads see the old or the new one.
     pub fn write_raw(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
         if address > i64::MAX as u64 {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -78,7 +78,7 @@ impl LiveMemory {
         Ok(())
     }
 
-    /// As [`Self::read`], with the program's return addresses where ours stand, also where only a part of one is asked for.
+    /// As [`Self::read`], with the program's return addresses in place of ours, even if only part of one is read.
     pub fn read_unhooked(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
         let before = (address % 8) as usize;
         let mut words = vec![0; (before + bytes.len()).next_multiple_of(8)];
@@ -89,19 +89,19 @@ impl LiveMemory {
         Ok(())
     }
 
-    /// Reads up to `len` bytes, fewer where what is mapped ends.
+    /// Reads up to `len` bytes, fewer if the mapped memory ends before.
     pub fn read_up_to(&self, address: u64, len: usize) -> Vec<u8> {
         read_up_to(&self.file, address, len)
     }
 
-    /// As [`Self::read_up_to`], with the program's return addresses where ours stand.
+    /// As [`Self::read_up_to`], with the program's return addresses in place of ours.
     pub fn read_stack(&self, address: u64, len: usize) -> Vec<u8> {
         let mut bytes = self.read_up_to(address, len);
         unhook(&self.file, self.hooks_now().leave(), address, &mut bytes);
         bytes
     }
 
-    /// Writes the program's own bytes; traps and jumps stay where they are, over the new ones.
+    /// Writes the program's own bytes. Traps and jumps stay in place, over the new bytes.
     pub fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
         let end = address.saturating_add(bytes.len() as u64);
         let mut traps = self.traps.write().unwrap_or_else(PoisonError::into_inner);

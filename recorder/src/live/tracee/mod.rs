@@ -1,4 +1,4 @@
-//! The program under control: its threads and what the kernel says of them, its memory, the processes that it starts.
+//! The tracee: its threads and what the kernel reports of them, its memory, and the processes that it starts.
 
 pub(crate) mod children;
 pub(crate) mod copies;
@@ -27,7 +27,7 @@ use crate::{
     stop::{procfs, ptrace},
 };
 
-/// How often it is looked whether the first thread has ended.
+/// How often to check whether the first thread has ended.
 pub(crate) const FIRST_THREAD_PERIOD: Duration = Duration::from_millis(50);
 
 /// The traced program.
@@ -35,20 +35,20 @@ pub(crate) struct Tracee {
     pub pid: i32,
     pub threads: BTreeMap<Tid, Thread>,
     pub memory: LiveMemory,
-    /// Everything is to stand still: what threads report is kept for later.
+    /// All threads are to be halted; events are kept for later.
     pub is_held: bool,
-    /// Threads that were being dealt with when everything was held: they are let go by who deals with them.
+    /// Threads whose events were being handled when all threads were held. Their handlers resume them.
     pub busy: BTreeSet<Tid>,
-    /// Threads have reported something that is still to be acted on.
+    /// Threads have deferred events.
     pub has_deferred: bool,
-    /// Processes that the program has started and that are not let go yet.
+    /// Processes started by the program that were not let go yet.
     pub children: BTreeMap<Tid, Child>,
-    /// When it was last looked whether the first thread has ended.
+    /// Time of the last check whether the first thread has ended.
     looked_after: Instant,
 }
 
 impl Tracee {
-    /// No thread is traced yet.
+    /// Traces no thread yet.
     pub fn new(pid: i32, memory: LiveMemory) -> Self {
         Self {
             pid,
@@ -62,7 +62,6 @@ impl Tracee {
         }
     }
 
-    /// Traces all threads.
     pub fn seize_all(&mut self) -> io::Result<()> {
         let mut complete_listings = 0;
         while complete_listings < 2 {
@@ -77,7 +76,7 @@ impl Tracee {
                         complete_listings = 0;
                     }
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                    // A clone of a thread that is traced already is traced by us already.
+                    // A clone of a tracee is automatically our tracee too.
                     Err(_) if procfs::tracer(self.pid, tid) == Some(own_tid()) => {
                         self.threads.insert(tid, Thread::running());
                         complete_listings = 0;
@@ -89,18 +88,18 @@ impl Tracee {
         Ok(())
     }
 
-    /// How a thread stands still, if it does.
+    /// Returns the state of a halted thread.
     pub fn halt_mut(&mut self, tid: Tid) -> Option<&mut Halt> {
         self.threads.get_mut(&tid)?.halt_mut()
     }
 
-    /// Tells whether no thread runs.
+    /// Returns whether no thread runs.
     pub fn is_standing(&self) -> bool {
         let mut threads = self.threads.values();
         threads.all(Thread::is_halted)
     }
 
-    /// Tells whether the program goes on without `tid`: some other thread is there and not about to be killed.
+    /// Returns whether the program survives the end of `tid`: another thread exists and is not about to be killed.
     pub fn others_live(&self, tid: Tid) -> bool {
         self.threads
             .keys()
@@ -111,20 +110,21 @@ impl Tracee {
             })
     }
 
-    /// Tells whether a thread other than `tid` runs.
+    /// Returns whether a thread other than `tid` runs.
     pub fn others_run(&self, tid: Tid) -> bool {
         let mut others = self.threads.iter().filter(|(other, _)| **other != tid);
         others.any(|(_, thread)| thread.is_running())
     }
 
-    /// Tells whether the first thread, whose end is reported only when all others have ended too, is to get somewhere.
+    /// Returns whether the first thread is on its way to a goal. Its end is reported only after all other threads have
+    /// ended.
     pub fn is_first_thread_on_its_way(&self) -> bool {
         let first = self.threads.get(&self.pid);
         let is_moved = |thread: &Thread| thread.is_moved && thread.is_running();
         self.threads.len() > 1 && first.is_some_and(is_moved)
     }
 
-    /// Tells whether the first thread has ended on its way; looks once in a while.
+    /// Returns whether the first thread has ended on its way to a goal. Checks from time to time.
     pub fn has_lost_first_thread(&mut self) -> bool {
         let is_time = || self.looked_after.elapsed() >= FIRST_THREAD_PERIOD;
         if !self.is_first_thread_on_its_way() || !is_time() {
@@ -134,12 +134,12 @@ impl Tracee {
         procfs::is_dead(procfs::state(self.pid, self.pid))
     }
 
-    /// Tells whether `tid` is a thread of the program, and not of a process that it has started.
+    /// Returns whether `tid` is a thread of the program, and not of a process started by it.
     pub fn is_own(&self, tid: Tid) -> bool {
         procfs::thread_group(tid).is_none_or(|pid| pid == self.pid)
     }
 
-    /// Tells whether the program has threads that have not reported to us yet: they were just created.
+    /// Returns whether the program has new threads that have not stopped for us yet.
     pub fn has_unseen_threads(&self) -> bool {
         let tids = procfs::tasks(self.pid).unwrap_or_default();
         tids.into_iter().any(|tid| {
@@ -155,49 +155,48 @@ impl Tracee {
             .retain(|tid, _| !procfs::is_dead(procfs::state(pid, *tid)));
     }
 
-    /// Has a signal come with what the kernel told of it, though the thread may have run and stopped for us since.
+    /// Restores the siginfo of a signal, since the thread may have run and stopped for us in between.
     pub fn tell_signal(&self, tid: Tid, signal: i32) {
         let thread = self.threads.get(&tid);
         let info = thread.and_then(|thread| thread.signal_info.as_ref());
         if let Some(info) = info.filter(|info| info.si_signo == signal) {
-            // If it fails, the thread was killed; its end will be reported.
+            // On failure the thread was killed; its end will be reported.
             let _ = ptrace::set_stop_info(tid, info);
         }
     }
 
-    /// Has a signal delivered once a halted thread goes on.
+    /// Delivers a signal when a halted thread resumes.
     pub fn keep_signal(&mut self, tid: Tid, signal: i32) {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.set_signal(signal);
         }
     }
 
-    /// Lets a halted thread tell of the trap that it has run into. It executes nothing for that. Left for later, the trap would
-    /// kill the program once nobody traces it, and its place may be changed by then. `run`: how it ran.
+    /// Lets a halted thread report the trap that it has hit. It executes nothing for this. If the trap were left
+    /// pending, it would kill the program once nobody traces it, and the code may have changed by then. `run`: how the
+    /// thread ran.
     pub fn tell_trap(&mut self, tid: Tid, run: Run) {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
         thread.state = State::Running(Run {
-            // Asked to stop once more, it would do that first.
+            // An interrupt request would be reported first.
             is_interrupted: true,
             ..run
         });
-        // If it fails, the thread was killed; its end will be reported.
+        // On failure the thread was killed; its end will be reported.
         let _ = ptrace::cont(tid, 0);
     }
 
-    /// Tells whether the program has a handler for a signal.
     pub fn handles(&self, signal: i32) -> bool {
         self.mask("SigCgt:") & 1u64 << (signal - 1) != 0
     }
 
-    /// Tells whether the program ignores a signal.
     pub fn ignores(&self, signal: i32) -> bool {
         self.mask("SigIgn:") & 1u64 << (signal - 1) != 0
     }
 
-    /// Reads one of the masks of signals that the kernel shows.
+    /// Reads one of the signal masks in /proc.
     fn mask(&self, name: &str) -> u64 {
         let status =
             std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();

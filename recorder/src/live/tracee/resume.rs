@@ -1,4 +1,4 @@
-//! Lets halted threads run again, as they ran, for one instruction, or from exactly where they stand.
+//! Resumes halted threads: as they ran before, for one instruction, or from exactly where they are.
 
 use crate::{
     live::{
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Tracer {
-    /// Lets a halted thread do what it was doing: run, or step.
+    /// Resumes a halted thread as before: running or stepping.
     pub fn go_on(&mut self, tid: Tid) {
         let is_stepping = self
             .tracee
@@ -22,7 +22,7 @@ impl Tracer {
         self.go(tid, is_stepping);
     }
 
-    /// Lets a halted thread run, or run one instruction. Standing at a trap, it passes it.
+    /// Resumes a halted thread, for one instruction if `one_step` is set. A thread at a trap passes it.
     pub fn go(&mut self, tid: Tid, one_step: bool) {
         let halted = self.tracee.threads.get_mut(&tid);
         let Some(thread) = halted.filter(|thread| thread.is_halted()) else {
@@ -37,7 +37,7 @@ impl Tracer {
             let site = self.breakpoints.sites.by_trap(registers.rip);
             let stands_at = site.filter(|site| passes && !site.users.is_empty());
             match stands_at {
-                // In an interrupted system call the thread is before the instruction, though rip is behind it.
+                // In an interrupted system call the thread is still before the instruction, although rip is after it.
                 Some(site) if !restart::may_restart(&registers) => {
                     registers.rip = site.pass_at();
                     let _ = ptrace::set_rip(tid, registers.rip);
@@ -49,7 +49,7 @@ impl Tracer {
             }
         }
         self.tracee.tell_signal(tid, signal);
-        // If it fails, the thread was killed; its end will be reported.
+        // On failure the thread was killed; its end will be reported.
         let _ = match one_step {
             true => ptrace::step(tid, signal),
             false => ptrace::cont(tid, signal),
@@ -62,7 +62,7 @@ impl Tracer {
         }
     }
 
-    /// Lets a halted thread run from exactly where it stands.
+    /// Resumes a halted thread from exactly where it is.
     pub fn run_in_place(&mut self, tid: Tid) {
         let halted = self.tracee.threads.get_mut(&tid);
         let Some(thread) = halted.filter(|thread| thread.is_halted()) else {
@@ -71,11 +71,11 @@ impl Tracer {
         self.journal.set_standing(false);
         let signal = thread.run(false).signal;
         self.tracee.tell_signal(tid, signal);
-        // If it fails, the thread was killed; its end will be reported.
+        // On failure the thread was killed; its end will be reported.
         let _ = ptrace::cont(tid, signal);
     }
 
-    /// Runs one instruction of a halted thread. Returns the signal that it stopped with.
+    /// Single-steps a halted thread. Returns the signal of its next stop.
     pub fn step_once(&mut self, tid: Tid) -> LiveResult<i32> {
         let failed = |source| LiveError::System {
             action: "step the thread",

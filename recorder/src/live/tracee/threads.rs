@@ -1,18 +1,17 @@
-//! A thread of the program, as the tracer keeps book of it: one enum says what it does, and what only a halted thread has is there
-//! only then.
+//! The tracer's record of a thread. An enum holds its state; what only a halted thread has exists only in that state.
 
 use crate::live::{model::Stop, remote_call::Calling, stepping::Plan};
 
 use super::event::Event;
 
-/// What the kernel has a thread do.
+/// The state of a thread in the kernel.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// It runs.
+    /// Running.
     Running(Run),
-    /// It stands still.
+    /// Halted in a ptrace-stop.
     Halted(Halt),
-    /// Job control stopped it; it tells us of SIGCONT.
+    /// Stopped by job control; it will report SIGCONT.
     Listening { is_interrupted: bool },
 }
 
@@ -21,27 +20,27 @@ pub(crate) enum State {
 pub(crate) struct Run {
     /// It was asked to stop.
     pub is_interrupted: bool,
-    /// It runs one instruction, which pushes the flags: where it goes on.
+    /// It single-steps an instruction that pushes the flags, and continues here.
     pub behind_pushed_flags: Option<u64>,
 }
 
-/// How a thread stands still.
+/// How a thread is halted.
 #[derive(Debug, Default)]
 pub(crate) struct Halt {
-    /// The signal that it gets when it goes on; 0: none.
+    /// The signal to deliver when it resumes; 0: none.
     pub signal: i32,
-    /// Why, if somebody was told.
+    /// The stop, if it was reported.
     pub stop: Option<Stop>,
-    /// What it reported while everything was held.
+    /// Its event that came while all threads were held.
     pub pending: Option<Event>,
-    /// It has run into the trap that it stands at, and what that means was looked at.
+    /// It has hit the trap where it stands, and the trap was handled.
     pub is_at_trap: bool,
-    /// Job control stopped it, and we hold it besides.
+    /// It was stopped by job control, and we hold it too.
     pub is_job_stopped: bool,
 }
 
 impl State {
-    /// Tells whether it was asked to stop, and has not done so yet.
+    /// Returns whether it was asked to stop and has not stopped yet.
     pub fn is_interrupted(&self) -> bool {
         match self {
             Self::Running(run) => run.is_interrupted,
@@ -51,23 +50,21 @@ impl State {
     }
 }
 
-/// A thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub state: State,
-    /// What the kernel told of the signal that it gets.
+    /// The siginfo of the signal to deliver.
     pub signal_info: Option<libc::siginfo_t>,
-    /// How many of the inlined calls that begin where it stands count as not made yet.
+    /// How many of the inlined calls that begin at its pc are still to come.
     pub calls_to_come: usize,
-    /// How often threads have come to the probe that it is judged for.
+    /// How often threads have reached the probe being evaluated for it.
     pub hit_count: Option<u64>,
-    /// Where it is to get to.
+    /// Its goal.
     pub plan: Option<Plan>,
-    /// It executes a function that we called.
+    /// It is executing a function that we called.
     pub calling: Option<Box<Calling>>,
-    /// It runs one instruction at a time.
     pub is_stepping: bool,
-    /// Somebody waits for it alone to get somewhere.
+    /// A caller waits for this thread to reach its goal.
     pub is_moved: bool,
 }
 
@@ -93,12 +90,12 @@ impl Thread {
         matches!(self.state, State::Halted(_))
     }
 
-    /// It stands still, and nobody was told why.
+    /// Returns whether it is halted without a reported stop.
     pub fn is_held(&self) -> bool {
         self.halt().is_some_and(|halt| halt.stop.is_none())
     }
 
-    /// How it stands still, if it does.
+    /// Returns how it is halted.
     pub fn halt(&self) -> Option<&Halt> {
         match &self.state {
             State::Halted(halt) => Some(halt),
@@ -106,7 +103,6 @@ impl Thread {
         }
     }
 
-    /// The same, to be changed.
     pub fn halt_mut(&mut self) -> Option<&mut Halt> {
         match &mut self.state {
             State::Halted(halt) => Some(halt),
@@ -114,24 +110,24 @@ impl Thread {
         }
     }
 
-    /// Why it stands still, if somebody was told.
+    /// Returns its stop, if it was reported.
     pub fn stop(&self) -> Option<&Stop> {
         self.halt()?.stop.as_ref()
     }
 
-    /// What it reported while everything was held; it is acted on once.
+    /// Takes its pending event, which is handled once.
     pub fn take_pending(&mut self) -> Option<Event> {
         self.halt_mut()?.pending.take()
     }
 
-    /// Has a halted thread get `signal` when it goes on; 0: none.
+    /// Sets the signal to deliver to a halted thread when it resumes; 0: none.
     pub fn set_signal(&mut self, signal: i32) {
         if let Some(halt) = self.halt_mut() {
             halt.signal = signal;
         }
     }
 
-    /// A halted thread goes on. Returns how it stood.
+    /// Marks a halted thread as running. Returns how it was halted.
     pub fn run(&mut self, is_stepping: bool) -> Halt {
         self.calls_to_come = 0;
         self.is_stepping = is_stepping;

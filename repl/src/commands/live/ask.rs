@@ -1,4 +1,4 @@
-//! How a verb is asked and its reply shown: as text, or with `--json` as the daemon's response.
+//! Sends requests for verbs and shows the replies: as text, or with `--json` as the daemon's response.
 
 use std::io::{self, IsTerminal};
 use std::process::Command;
@@ -32,28 +32,28 @@ pub struct Common {
     pub json: bool,
 }
 
-/// How long a verb may take.
+/// How long to wait for a verb.
 #[derive(Clone, Copy, Debug)]
 pub enum Patience {
-    /// As long as an answer may.
+    /// The time for an answer.
     Answer,
-    /// As long as a stop is waited for, in seconds if not the configured time.
+    /// The time for a stop: the given seconds, or the configured time.
     Stop(Option<f64>),
-    /// Starting reads programs and may fetch what is needed once: only silence is bounded.
+    /// A start reads programs and may download what is needed once. Only the time without progress is limited.
     Start(Option<f64>),
-    /// As long as a search through a recording takes.
+    /// The time for a search through a recording.
     Search,
 }
 
-/// The variable that names a session.
+/// The environment variable with the session's number.
 const SESSION_VARIABLE: &str = "HINDSIGHT_SESSION";
-/// Starting and searching may be silent for so long.
+/// How long a start or a search may take without progress.
 const START_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Asks for verb `V`, and shows its reply.
+/// Sends a request for verb `V` and shows its reply.
 ///
 /// # Errors
-/// The verb's.
+/// When the verb fails.
 pub fn ask<V: Verb>(
     common: &Common,
     link: &Link,
@@ -65,10 +65,10 @@ pub fn ask<V: Verb>(
     answer::<V>(common, reply, show)
 }
 
-/// Asks and returns the reply. What begins a session starts the daemon if none runs.
+/// Sends a request and returns the reply. A verb that begins a session starts the daemon if none runs.
 ///
 /// # Errors
-/// The verb's.
+/// When the verb fails.
 pub fn fetch<V: Verb>(
     common: &Common,
     link: &Link,
@@ -81,10 +81,10 @@ pub fn fetch<V: Verb>(
     }
 }
 
-/// Asks the daemon, also while a recording in this process is looked at.
+/// Sends a request to the daemon, even while a recording is open in this process.
 ///
 /// # Errors
-/// The verb's.
+/// When the verb fails.
 pub fn asked_of_daemon<V: Verb>(
     common: &Common,
     link: &Link,
@@ -118,9 +118,9 @@ pub fn asked_of_daemon<V: Verb>(
         notify: &mut notify,
     };
     let session = match (V::NEEDS, V::DOES) {
-        // All sessions, unless one is named.
+        // All sessions, unless one is given.
         (Needs::Daemon, Does::Look) => common.session,
-        // Where the prompt is.
+        // The session of the prompt.
         (Needs::Daemon, _) => link.session(),
         _ => meant(common, link)?,
     };
@@ -139,10 +139,10 @@ pub fn asked_of_daemon<V: Verb>(
     Ok(client.call::<V>(args, session, wait)?)
 }
 
-/// Returns the session that is meant, if one is named anywhere.
+/// Returns the session that the verb is about, if one is given anywhere.
 ///
 /// # Errors
-/// The environment names none.
+/// The environment variable is not a session's number.
 pub fn meant(common: &Common, link: &Link) -> Result<Option<u32>, Error> {
     match common.session.or(link.session()) {
         Some(session) => Ok(Some(session)),
@@ -150,7 +150,7 @@ pub fn meant(common: &Common, link: &Link) -> Result<Option<u32>, Error> {
     }
 }
 
-/// The session that the environment names.
+/// The session given by the environment.
 fn of_environment() -> Result<Option<u32>, Error> {
     let Some(text) = std::env::var_os(SESSION_VARIABLE).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -166,7 +166,7 @@ fn of_environment() -> Result<Option<u32>, Error> {
     })
 }
 
-/// The daemon ends a wait by itself; that it does not is noticed a little later.
+/// Returns a timeout. The daemon ends a wait for a stop itself, so the client waits a little longer.
 fn time(config: &Config, patience: Patience) -> Duration {
     let stop = |secs: Option<f64>| {
         let asked = secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok());
@@ -180,7 +180,7 @@ fn time(config: &Config, patience: Patience) -> Duration {
     }
 }
 
-/// From now on, Ctrl-C ends the waiting and nothing else.
+/// From now on, Ctrl-C ends the wait and nothing else.
 fn leave_on_interrupt() {
     std::thread::spawn(|| {
         let Ok(mut interrupts) = Interrupts::catch() else {
@@ -195,10 +195,10 @@ fn leave_on_interrupt() {
     });
 }
 
-/// Shows a reply as the verb's options ask for it.
+/// Shows a reply as text or JSON.
 ///
 /// # Errors
-/// That of the reply.
+/// The error in `reply`.
 pub fn answer<V: Verb>(
     common: &Common,
     reply: Result<V::Reply, Error>,
@@ -214,7 +214,7 @@ pub fn answer<V: Verb>(
 /// Shows a reply or a failure as the daemon's response. Returns the exit code.
 ///
 /// # Errors
-/// What is no failure of a verb.
+/// Any error that is not a verb's failure.
 pub fn answer_as_json<R: Serialize>(reply: Result<R, Error>) -> Result<u8, Error> {
     let text = match &reply {
         Ok(reply) => {
@@ -239,10 +239,10 @@ fn as_json(outcome: Result<serde_json::Value, Failure>) -> String {
     format!("{response:#}\n")
 }
 
-/// Writes text to stdout, or through the pager where a terminal has not so many lines.
+/// Writes text to stdout, or through the pager if it does not fit the terminal.
 ///
 /// # Errors
-/// Nobody reads it.
+/// The reader has gone.
 pub fn write(text: &str) -> Result<(), Error> {
     let lines = match io::stdout().is_terminal() {
         true => Terminal::size().1,

@@ -1,4 +1,4 @@
-//! Verbs that say their own form: their command lines are made of that, and their replies written by it.
+//! Verbs that define their own form. Their command lines and the text of their replies are made from it.
 
 use std::ffi::OsString;
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ use crate::duration;
 use crate::error::Error;
 use crate::render::{Align, Column, Layout, Paint, Table, Terminal, escaped};
 
-/// The names of verbs and their aliases as command lines write them; in the order of [`ALL`].
+/// The names and aliases of verbs as command lines write them, in the order of [`ALL`].
 static WRITTEN: LazyLock<Vec<(String, Vec<String>)>> = LazyLock::new(|| {
     let written = |name: &&str| name.replace('_', "-");
     let names = |verb: &Description| {
@@ -28,7 +28,7 @@ static WRITTEN: LazyLock<Vec<(String, Vec<String>)>> = LazyLock::new(|| {
     ALL.iter().map(names).collect()
 });
 
-/// Makes the commands of all verbs that say their form.
+/// Makes the commands of all verbs that define their form.
 pub fn commands(at_prompt: bool) -> impl Iterator<Item = clap::Command> {
     let verbs = ALL.iter().zip(WRITTEN.iter());
     verbs.filter_map(move |(verb, (name, aliases))| {
@@ -39,7 +39,7 @@ pub fn commands(at_prompt: bool) -> impl Iterator<Item = clap::Command> {
         let command = Common::augment_args(command);
         Some(match at_prompt {
             false => command,
-            // A prompt is about a session.
+            // The session of a prompt is fixed.
             true => command
                 .mut_arg("session", |arg| arg.hide(true))
                 .mut_arg("json", |arg| arg.help("Print the reply as JSON")),
@@ -47,7 +47,7 @@ pub fn commands(at_prompt: bool) -> impl Iterator<Item = clap::Command> {
     })
 }
 
-/// Lets every verb's help say what the verb says of itself.
+/// Adds the description of each verb to its help.
 pub fn described(mut command: clap::Command) -> clap::Command {
     let names: Vec<String> = command
         .get_subcommands()
@@ -102,10 +102,10 @@ fn argument(word: &'static Word) -> Arg {
     }
 }
 
-/// Runs the verb that was written, if it says its own form. Returns the exit code.
+/// Runs the verb called `name`, if it defines its own form. Returns the exit code.
 ///
 /// # Errors
-/// The verb's.
+/// When the verb fails.
 pub fn run(name: &str, matches: &ArgMatches, link: &Link) -> Option<Result<u8, Error>> {
     let verb = find(name)?;
     let words = verb.words?;
@@ -132,7 +132,7 @@ fn value(word: &Word, matches: &ArgMatches, common: &mut Common) -> Option<Value
         Form::Operand => Some(texts()?.join(" ").trim_start().into()),
         Form::Expression => {
             let mut words = texts()?;
-            // The option may stand after the expression too.
+            // The option may come after the expression too.
             if words.len() > 1 && words.last().is_some_and(|last| last == "--json") {
                 common.json = true;
                 words.pop();
@@ -186,7 +186,7 @@ impl CommandVisitor for Run<'_> {
             (Some(timeout), _, _) => Patience::Stop(timeout),
             (None, _, WaitsFor::Stop) => Patience::Stop(None),
             (None, _, WaitsFor::Start) => Patience::Start(None),
-            // What begins without a program opens a recording.
+            // A verb that begins a session without a program opens a recording.
             (None, Needs::Recording, _) => Patience::Search,
             (None, Needs::Daemon, _) if V::DOES == Does::Change => Patience::Search,
             (None, _, _) => Patience::Answer,
@@ -202,7 +202,7 @@ impl CommandVisitor for Run<'_> {
     }
 }
 
-/// Writes a text for a terminal: nothing in it steers that.
+/// Formats a text for a terminal and escapes control characters in it.
 pub fn written(text: &Text, terminal: &Terminal) -> String {
     let colour = terminal.stdout_colour;
     let part = |(style, text): &(Style, String)| {

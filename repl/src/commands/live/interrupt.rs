@@ -1,5 +1,6 @@
-//! Ctrl-C at a prompt while the daemon is asked: the first one stops the program that a stop is waited for, the second one
-//! leaves the waiting. The prompt stays in any case. A search through a recording, in this process, ends by itself.
+//! Ctrl-C at a prompt during a request to the daemon. If the request waits for a stop, the first Ctrl-C stops the
+//! program and the second ends the wait. The prompt stays in any case. A search through a recording in this process
+//! ends by itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,22 +17,22 @@ use crate::ask::Interrupts;
 use crate::error::Error;
 use crate::exit;
 
-/// Stopping threads is a matter of milliseconds, unless the kernel holds one of them.
+/// Stopping threads takes milliseconds, unless the kernel holds one of them.
 const PAUSE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// What Ctrl-C does.
+/// The effect of Ctrl-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnInterrupt {
-    /// Stops the program of that session, so that the wait ends; the second time it leaves the waiting.
+    /// Stops the program of that session, which ends the wait. The second Ctrl-C abandons the wait.
     Pause(Option<u32>),
-    /// Leaves the waiting.
+    /// Abandons the wait.
     Leave,
 }
 
 /// Makes a call that Ctrl-C may end.
 ///
 /// # Errors
-/// Those of the call; [`Error::Left`] and [`Error::Interrupted`] if Ctrl-C ended it.
+/// Those of the call; [`Error::Left`] or [`Error::Interrupted`] if Ctrl-C ended it.
 pub fn call<T>(
     client: &mut Client,
     paths: &Paths,
@@ -50,7 +51,7 @@ pub fn call<T>(
     let answered = std::thread::scope(|scope| {
         scope.spawn(|| watch.until(ended, &came, &left));
         let answered = work(client);
-        // Whoever watches may have left.
+        // The watcher may have left.
         let _ = done.send(());
         answered
     });
@@ -64,7 +65,7 @@ pub fn call<T>(
     }
 }
 
-/// Watches for Ctrl-C while a call is made.
+/// Watches for Ctrl-C during a call.
 struct Watch<'a> {
     interrupts: Interrupts,
     cutter: Cutter,
@@ -95,7 +96,7 @@ impl Watch<'_> {
     }
 }
 
-/// Does what looks at the past: the first Ctrl-C sets `interrupt`, which ends searches, the second one leaves the prompt.
+/// Runs `work` on the past. The first Ctrl-C sets `interrupt`, which ends searches; the second ends the prompt.
 ///
 /// # Errors
 /// Ctrl-C cannot be caught.
@@ -115,13 +116,13 @@ pub fn watched<T>(interrupt: Arc<Gone>, work: impl FnOnce() -> T) -> Result<T, E
             }
         });
         let result = work();
-        // Whoever watches may be about to leave.
+        // The watcher may be about to leave.
         let _ = done.send(());
         result
     }))
 }
 
-/// Stops the program, in a thread of its own: the next Ctrl-C must not wait for that.
+/// Stops the program from a new thread, so that the next Ctrl-C need not wait for it.
 fn pause(paths: Paths, session: Option<u32>) {
     std::thread::spawn(move || {
         let wait = Wait {
@@ -132,7 +133,7 @@ fn pause(paths: Paths, session: Option<u32>) {
             .and_then(|mut client| client.call::<verbs::Pause>(&Nothing {}, session, wait));
         match paused {
             Ok(_) => {}
-            // It ends just now, which is told by who waits for it.
+            // The program is ending; the waiting request reports it.
             Err(server::Error::Failed(failure))
                 if matches!(failure.code, Code::NotRunning | Code::NoSession) => {}
             Err(error) => eprintln!("hindsight: the program does not stop: {error}"),

@@ -1,5 +1,5 @@
-//! What verbs are asked through: the daemon, or a recording that a prompt has opened in this process; and what a prompt has to
-//! know of them.
+//! The recipient of requests: the daemon, or a recording that a prompt has opened in this process. It also holds what a
+//! prompt must know of the requests.
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
@@ -15,27 +15,27 @@ use super::interrupt;
 use crate::error::Error;
 use crate::render::Terminal;
 
-/// Who answers verbs, and for whom.
+/// The recipient of requests, and the sender's settings.
 pub struct Link {
     terminal: Terminal,
-    /// The recording that is asked in place of the daemon.
+    /// The recording that answers in place of the daemon.
     recording: RefCell<Option<InProcess>>,
-    /// A prompt asks: Ctrl-C is for what it waits for, and never ends it.
+    /// A prompt sends the requests. Ctrl-C then ends what the prompt waits for, never the prompt.
     is_prompt: bool,
-    /// The session that verbs mean which name none.
+    /// The session of verbs that name none.
     session: Cell<Option<u32>>,
     begun: RefCell<Option<Begun>>,
     was_interrupted: Cell<bool>,
-    /// Somebody types the lines of the prompt.
+    /// A user types the lines of the prompt.
     is_typed: Cell<bool>,
 }
 
-/// Where a session came from.
+/// How a session began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Its program was started.
     Started,
-    /// Its program ran already, or it is a recording.
+    /// Its program was running already, or it is a recording.
     Found,
 }
 
@@ -46,12 +46,12 @@ pub struct Begun {
     pub session: u32,
     /// Its recording's folder.
     pub recording: PathBuf,
-    /// Where it came from.
+    /// How it began.
     pub origin: Origin,
 }
 
 impl Link {
-    /// Asks the daemon for one verb.
+    /// Makes the link of a single command to the daemon.
     pub fn of_command(terminal: &Terminal) -> Link {
         Link {
             terminal: terminal.clone(),
@@ -64,7 +64,7 @@ impl Link {
         }
     }
 
-    /// Asks the daemon for a prompt.
+    /// Makes the link of a prompt to the daemon.
     pub fn of_prompt(terminal: &Terminal) -> Link {
         Link {
             is_prompt: true,
@@ -77,42 +77,42 @@ impl Link {
         &self.terminal
     }
 
-    /// Says whether a prompt asks.
+    /// Says whether a prompt sends the requests.
     pub fn is_prompt(&self) -> bool {
         self.is_prompt
     }
 
-    /// From now on somebody types the lines: Ctrl-C ends a search in this process, and not the prompt.
+    /// Tells the link that a user types the lines. From now on Ctrl-C ends a search in this process, not the prompt.
     pub fn types(&self) {
         self.is_typed.set(true);
     }
 
-    /// From now on a recording in this process is asked.
+    /// Sends requests to a recording in this process from now on.
     pub fn look_at(&self, past: Past) {
         self.recording.replace(Some(InProcess::new(past)));
     }
 
-    /// From now on the daemon is asked again.
+    /// Sends requests to the daemon again.
     pub fn look_away(&self) {
         self.recording.replace(None);
     }
 
-    /// Returns the recording in this process, if that is asked.
+    /// Returns the recording in this process, if it receives the requests.
     pub fn past(&self) -> Option<Arc<Past>> {
         self.recording.borrow().as_ref().map(InProcess::past)
     }
 
-    /// From now on, verbs that name no session mean this one.
+    /// Sets the session of verbs that name none.
     pub fn attend(&self, session: Option<u32>) {
         self.session.set(session);
     }
 
-    /// Returns the session that is meant where none is named.
+    /// Returns the session of verbs that name none.
     pub fn session(&self) -> Option<u32> {
         self.session.get()
     }
 
-    /// Tells the prompt of a session that begins.
+    /// Notes for the prompt that a session has begun.
     pub fn begun(&self, report: &SessionReport, origin: Origin) {
         self.begun.replace(Some(Begun {
             session: report.session,
@@ -121,25 +121,25 @@ impl Link {
         }));
     }
 
-    /// Returns the session that began since the last time.
+    /// Returns the session that has begun since the last call.
     pub fn take_begun(&self) -> Option<Begun> {
         self.begun.take()
     }
 
-    /// Notes that Ctrl-C was pressed while something was waited for.
+    /// Notes that Ctrl-C was pressed during a wait.
     pub fn interrupted(&self) {
         self.was_interrupted.set(true);
     }
 
-    /// Says whether that was so since the last time.
+    /// Says whether Ctrl-C was pressed during a wait since the last call.
     pub fn take_interrupted(&self) -> bool {
         self.was_interrupted.take()
     }
 
-    /// Asks the recording in this process; `None` if there is none.
+    /// Sends a request to the recording in this process; `None` if there is none.
     ///
     /// # Errors
-    /// The verb's.
+    /// When the verb fails.
     pub(super) fn ask_recording<V: Verb>(&self, args: &V::Args) -> Option<Result<V::Reply, Error>> {
         let mut recording = self.recording.borrow_mut();
         let recording = recording.as_mut()?;

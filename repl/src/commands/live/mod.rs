@@ -1,7 +1,7 @@
-//! The verbs on the command line: each is asked of the daemon, or of a recording that is open here, and its reply shown.
+//! The verbs on the command line. The daemon, or a recording that is open in this process, answers them.
 //!
-//! `link` says who is asked, `ask` asks; `generic` runs the verbs that say their own form, which are most. `session` and `output`
-//! are the others.
+//! `link` is the recipient and `ask` sends the request. `generic` runs the verbs that define their own form, which are
+//! most; `session` and `output` contain the others.
 
 mod ask;
 mod generic;
@@ -11,7 +11,7 @@ mod output;
 mod session;
 
 pub use ask::{Common, Patience, asked_of_daemon, fetch, write};
-pub use generic::{commands, described, run as run_generic};
+pub use generic::{commands, described, run as run_generic, written};
 pub use link::{Begun, Link, Origin};
 pub use output::pass_on;
 pub use session::{Launching, ended};
@@ -32,7 +32,7 @@ impl Live {
     /// Runs the command and returns the exit code.
     ///
     /// # Errors
-    /// Whatever the verb fails with.
+    /// When the verb fails.
     pub fn run(&self, link: &Link) -> Result<u8, Error> {
         match self {
             Live::Start(args) => args.run(link),

@@ -1,4 +1,4 @@
-//! `output`: what the program printed, as bytes and to the stream that it was printed to.
+//! `output`: what the program printed, as bytes to the same stream.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -58,7 +58,8 @@ impl Output {
         Ok(exit::DONE)
     }
 
-    /// Shows what is there, and then what comes, until the program ends. Nothing is asked for again and again: the daemon tells.
+    /// Shows the existing output, then new output until the program ends. The daemon pushes new output, so nothing is
+    /// polled.
     fn follow(&self, link: &Link) -> Result<u8, Error> {
         let session = meant(&self.common, link)?;
         let paths = Paths::of_environment();
@@ -79,15 +80,14 @@ impl Output {
     }
 }
 
-/// How following output came out.
 enum Followed {
     ToTheEnd,
-    /// It is a recording: nothing comes.
+    /// It is a recording, which does not grow.
     Recorded(OutputLines),
     NobodyReads(io::Error),
 }
 
-/// Output that is shown as it comes.
+/// Shows output as it is printed.
 struct Follow<'c> {
     client: &'c mut Client,
     session: Option<u32>,
@@ -96,7 +96,7 @@ struct Follow<'c> {
 impl Follow<'_> {
     fn run(mut self) -> server::Result<Followed> {
         let args = SubscribeArgs::default();
-        // What comes between the two is heard of twice, and known by its number.
+        // Output between the subscription and the fetch arrives twice; its number identifies it.
         let subscribed = self.ask::<verbs::Subscribe>(&args)?;
         self.session = subscribed.session;
         let (mut next, mut has_ended) = (0, false);
@@ -129,8 +129,8 @@ impl Follow<'_> {
         }
     }
 
-    /// Shows what is pushed until the program ends, or something was lost on the way. Returns whether it has ended, or what is wrong
-    /// with writing.
+    /// Shows pushed output until the program ends or the daemon reports a loss. Returns whether the program has ended,
+    /// or the error of writing.
     fn heard(&mut self, next: &mut u64) -> server::Result<io::Result<bool>> {
         loop {
             let push = self.client.next_push()?;
@@ -158,7 +158,8 @@ impl Follow<'_> {
         }
     }
 
-    /// What the daemon has kept from piece `next` on. Children of a program that has ended may print more: that is waited for.
+    /// Fetches the output that the daemon has kept from piece `next` on. Waits for more if `waits`: children of a
+    /// program that has ended may still print.
     fn kept(&mut self, next: u64, waits: bool) -> server::Result<OutputReply> {
         let args = OutputArgs {
             follow: Some(next),
@@ -177,10 +178,10 @@ impl Follow<'_> {
     }
 }
 
-/// Writes what a program printed to where it printed it.
+/// Writes a program's output to the streams to which it was printed.
 ///
 /// # Errors
-/// Nobody reads it.
+/// The reader has gone.
 pub fn pass_on(reply: &OutputPieces) -> io::Result<()> {
     if reply.dropped > 0 {
         eprintln!(

@@ -1,4 +1,5 @@
-//! `start` and `attach`, whose options are those of `record`; `detach` and `stop`, after which the recording may be packed here.
+//! `start` and `attach`, which share options with `record`; `detach` and `stop`, which can pack the recording
+//! afterwards.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +7,7 @@ use std::path::PathBuf;
 use server::location::Target;
 use server::os_text::OsText;
 use server::quantity::count;
-use server::session::{Attach as AttachTo, Launch, Recording};
+use server::session::{Attach as AttachTo, Launch, Probes, Recording};
 use server::verbs::{self, AttachArgs, EndReply, Nothing, StartArgs, Verb, session_text};
 
 use super::Link;
@@ -15,6 +16,7 @@ use super::generic::written;
 use super::link::Origin;
 use crate::commands::captured::Captured;
 use crate::commands::keeping::Keeping;
+use crate::commands::probing::Probing;
 use crate::commands::{pack, target};
 use crate::duration;
 use crate::error::Error;
@@ -53,6 +55,8 @@ impl Kept {
             strings: self.captured.strings,
             pointees: self.captured.pointees,
             watch: self.captured.watch.clone(),
+            probes: Probes::default(),
+            no_aslr: false,
         }
     }
 }
@@ -62,6 +66,11 @@ impl Kept {
 pub struct Launching {
     #[command(flatten)]
     kept: Kept,
+    #[command(flatten)]
+    probing: Probing,
+    /// Have the program and its libraries at the same addresses in each run
+    #[arg(long)]
+    no_aslr: bool,
     /// Set a breakpoint before the program runs: function, file:line or 0xADDRESS; may be repeated
     #[arg(long = "break", value_name = "LOCATION")]
     breaks: Vec<String>,
@@ -71,7 +80,7 @@ pub struct Launching {
     /// Stop before the program's own code runs
     #[arg(long)]
     stop_on_entry: bool,
-    /// Breakpoints may wait for libraries that are loaded later
+    /// Breakpoints, logpoints and logged variables may wait for libraries that are loaded later
     #[arg(long)]
     pending: bool,
     /// How long to wait for the first stop
@@ -97,11 +106,13 @@ impl Start {
 }
 
 impl Launching {
-    /// Says whether anything was asked for that only a program can do.
+    /// Says whether an option is given that only applies to a program.
     pub fn is_given(&self) -> bool {
         let kept = &self.kept;
         self.stops()
             || self.pending
+            || self.no_aslr
+            || self.probing.is_given()
             || !self.displays.is_empty()
             || self.timeout.is_some()
             || kept.output.is_some()
@@ -111,12 +122,12 @@ impl Launching {
             || kept.captured.is_given()
     }
 
-    /// Says whether the program stops before somebody asks it to.
+    /// Says whether the program stops without being asked to.
     pub fn stops(&self) -> bool {
         self.stop_on_entry || !self.breaks.is_empty()
     }
 
-    /// The same, with a stop at the entry point.
+    /// Adds a stop at the entry point.
     pub fn stopping_on_entry(self) -> Launching {
         Launching {
             stop_on_entry: true,
@@ -124,10 +135,10 @@ impl Launching {
         }
     }
 
-    /// Starts a program: the first word of `command` and its arguments.
+    /// Starts a program: the first word of `command`, with the others as its arguments.
     ///
     /// # Errors
-    /// The verb's.
+    /// When the verb fails.
     pub fn start(&self, common: &Common, link: &Link, command: &[OsString]) -> Result<u8, Error> {
         let terminal = link.terminal();
         if let Some(program) = command.first() {
@@ -142,7 +153,11 @@ impl Launching {
                 argv,
                 cwd: cwd()?,
                 env: std::env::vars_os().map(pair).collect(),
-                recording: self.kept.recording(),
+                recording: Recording {
+                    probes: self.probing.probes(self.pending),
+                    no_aslr: self.no_aslr,
+                    ..self.kept.recording()
+                },
             },
             breaks: self.breaks.iter().cloned().map(Target::Text).collect(),
             displays: self.displays.clone(),

@@ -1,4 +1,5 @@
-//! Tables as a reader sees them: aligned, cut to a terminal, or one record below the other.
+//! Goal: tables are aligned, cut to a terminal, or shown as one record below the other. Method: compare the output as
+//! text.
 
 use super::*;
 use expect_test::{Expect, expect};

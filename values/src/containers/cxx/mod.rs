@@ -7,6 +7,7 @@ mod lists;
 mod pointers;
 mod sequences;
 mod strings;
+mod threads;
 mod trees;
 mod wrappers;
 
@@ -63,10 +64,20 @@ fn standard(spot: &TypedPlace, name: &str, reach: &Reach) -> Option<Result<Conte
         "atomic" => wrappers::atomic(spot),
         "complex" => wrappers::complex(spot),
         "chrono::duration" => wrappers::duration(spot),
+        "chrono::time_point" => spot.field("__d").and_then(|d| wrappers::duration(&d)),
         "stack" | "queue" | "priority_queue" => wrappers::adaptor(spot),
         "unique_ptr" => pointers::unique(spot, reach),
         "shared_ptr" | "weak_ptr" => pointers::shared(spot, name == "weak_ptr", reach),
         "reference_wrapper" => pointers::plain(spot, "_M_data", reach),
+        "mutex" | "timed_mutex" | "recursive_mutex" | "recursive_timed_mutex" => {
+            threads::mutex(spot, reach)
+        }
+        "shared_mutex" | "shared_timed_mutex" => threads::shared_mutex(spot, reach),
+        "condition_variable" => threads::condition(spot, reach),
+        "lock_guard" => threads::guard(spot, reach),
+        "unique_lock" => threads::movable_guard(spot, reach),
+        "thread" => threads::thread(spot, reach),
+        "atomic_flag" => threads::flag(spot),
         "any" => erased::any(spot, reach),
         "function" => erased::function(spot, reach),
         _ => return None,

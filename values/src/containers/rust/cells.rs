@@ -29,6 +29,18 @@ pub(super) fn content(spot: &TypedPlace, path: &str, reach: &Reach) -> Found {
         "std::sync::poison::rwlock::RwLockReadGuard" | "std::sync::rwlock::RwLockReadGuard" => {
             guarded(spot, "data", reach)
         }
+        "std::sync::nonpoison::mutex::Mutex" | "std::sync::nonpoison::rwlock::RwLock" => {
+            plain_lock(spot, last, reach)
+        }
+        "std::sync::poison::condvar::Condvar"
+        | "std::sync::nonpoison::condvar::Condvar"
+        | "std::sync::condvar::Condvar"
+        | "std::sync::mpsc::Sender"
+        | "std::sync::mpsc::SyncSender"
+        | "std::sync::mpsc::Receiver" => Ok(Content::words(format!("{last} {{ .. }}"))),
+        "std::sync::barrier::Barrier" => barrier(spot),
+        "std::sync::once::Once" | "std::sync::poison::once::Once" => once_state(spot, reach),
+        "std::time::Instant" | "std::time::SystemTime" => timespec(spot, last),
         "core::num::nonzero::NonZero" => Ok(transparent(spot.innermost())),
         "core::num::wrapping::Wrapping" | "core::num::saturating::Saturating" => {
             spot.field("__0").map(transparent)
@@ -76,26 +88,95 @@ fn once_cell(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
 
 /// A value that exists once its `Once` is complete.
 fn once(spot: &TypedPlace, field: &str, name: &str, reach: &Reach) -> Result<Content, Unknown> {
-    let state = spot.path(&["once", "inner"])?;
-    // Older releases number the states upwards, from incomplete to complete.
-    let is_complete = match state.find("state_and_queued") {
-        Some(state) => state.number(reach)? & 3 == 0,
-        None => state.field("state")?.number(reach)? == 4,
-    };
-    if !is_complete {
+    if !is_complete(&spot.field("once")?, reach)? {
         return Ok(Content::words(format!("{name}(<uninit>)")));
     }
     let value = spot.field(field)?.cast(&argument(&spot.ty, 0)?);
     Ok(Content::around(&format!("{name}("), "value", value, ")"))
 }
 
+/// Tells whether a `Once` has run.
+fn is_complete(once: &TypedPlace, reach: &Reach) -> Result<bool, Unknown> {
+    let state = once.field("inner")?;
+    // Older releases number the states upwards, from incomplete to complete.
+    Ok(match state.find("state_and_queued") {
+        Some(state) => state.number(reach)? & 3 == 0,
+        None => state.field("state")?.number(reach)? == 4,
+    })
+}
+
+fn once_state(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
+    let is_complete = is_complete(spot, reach)?;
+    Ok(Content::words(format!(
+        "Once {{ completed: {is_complete}, .. }}"
+    )))
+}
+
+fn barrier(spot: &TypedPlace) -> Result<Content, Unknown> {
+    let count = spot.path(&["lock", "data", "value", "count"])?;
+    let all = spot.field("num_threads")?;
+    Ok(Content::Parts {
+        text: vec![
+            Part::words("Barrier { count: "),
+            Part::Value(count.clone()),
+            Part::words(", num_threads: "),
+            Part::Value(all.clone()),
+            Part::words(", .. }"),
+        ],
+        children: vec![("count".to_owned(), count), ("num_threads".to_owned(), all)],
+    })
+}
+
+/// A moment, as a number of seconds and one of nanoseconds.
+fn timespec(spot: &TypedPlace, name: &str) -> Result<Content, Unknown> {
+    let time = spot.path(&["__0", "t"])?;
+    let (seconds, nanos) = (time.field("tv_sec")?, time.field("tv_nsec")?.innermost());
+    Ok(Content::Parts {
+        text: vec![
+            Part::words(format!("{name} {{ tv_sec: ")),
+            Part::Value(seconds.clone()),
+            Part::words(", tv_nsec: "),
+            Part::Value(nanos.clone()),
+            Part::words(" }"),
+        ],
+        children: vec![
+            ("tv_sec".to_owned(), seconds),
+            ("tv_nsec".to_owned(), nanos),
+        ],
+    })
+}
+
+/// A lock that a panic does not poison.
+fn plain_lock(spot: &TypedPlace, name: &str, reach: &Reach) -> Result<Content, Unknown> {
+    let value = spot.path(&["data", "value"])?;
+    let locked = if is_locked(spot, reach)? {
+        ", locked: true"
+    } else {
+        ""
+    };
+    let before = format!("{name} {{ data: ");
+    Ok(Content::around(
+        &before,
+        "data",
+        value,
+        &format!("{locked}, .. }}"),
+    ))
+}
+
+/// The first word of either lock is its state; it is not zero while the lock is held.
+fn is_locked(spot: &TypedPlace, reach: &Reach) -> Result<bool, Unknown> {
+    let state = spot.field("inner")?.any_field(&["futex", "state"]);
+    Ok(state.and_then(|s| s.number(reach)).unwrap_or(0) != 0)
+}
+
 fn lock(spot: &TypedPlace, name: &str, reach: &Reach) -> Result<Content, Unknown> {
     let value = spot.path(&["data", "value"])?;
     let poisoned = spot.field("poison")?.number(reach)? != 0;
-    // The first word of either lock is its state; it is not zero while the lock is held.
-    let state = spot.field("inner")?.any_field(&["futex", "state"]);
-    let locked = state.and_then(|s| s.number(reach)).unwrap_or(0) != 0;
-    let locked = if locked { ", locked: true" } else { "" };
+    let locked = if is_locked(spot, reach)? {
+        ", locked: true"
+    } else {
+        ""
+    };
     let after = format!("{locked}, poisoned: {poisoned}, .. }}");
     let before = format!("{name} {{ data: ");
     Ok(Content::around(&before, "data", value, &after))

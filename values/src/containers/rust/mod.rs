@@ -52,6 +52,10 @@ fn structure(spot: &TypedPlace, path: &str, reach: &Reach) -> Found {
         "hashbrown::set::HashSet" => hash::set(spot, &["map", "table"], reach),
         "alloc::collections::btree::map::BTreeMap" => btree::map(spot, reach),
         "alloc::collections::btree::set::BTreeSet" => btree::set(spot, reach),
+        "core::slice::iter::Iter" | "core::slice::iter::IterMut" => {
+            sequences::rest(spot, "end_or_len", reach)
+        }
+        "alloc::vec::into_iter::IntoIter" => sequences::rest(spot, "end", reach),
         "alloc::rc::Rc" | "alloc::sync::Arc" => pointers::counted(spot, reach),
         "alloc::rc::Weak" | "alloc::sync::Weak" => pointers::weak(spot, reach),
         _ => return cells::content(spot, path, reach),

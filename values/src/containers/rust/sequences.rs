@@ -5,7 +5,9 @@ use crate::containers::items::{Each, Element, Items, Ring, Run, Seen, Visit, mis
 use crate::containers::room::{self, Room};
 use crate::containers::rust::element_type;
 use crate::containers::text::{Form, Text};
-use crate::containers::typed_place::{Reach, Slot, TypedPlace, first_target, size};
+use crate::containers::typed_place::{
+    Reach, Slot, TypedPlace, argument, first_target, path_of, size,
+};
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
@@ -151,4 +153,27 @@ impl Visit for Chain {
         }
         Ok(())
     }
+}
+
+/// What an iterator over contiguous elements has still to return: the elements from its pointer up to the one in `end`.
+pub(super) fn rest(spot: &TypedPlace, end: &str, reach: &Reach) -> Result<Content, Unknown> {
+    let element = argument(&spot.ty, 0)?;
+    let start = spot.field("ptr")?.innermost().number(reach)?;
+    let end = spot.field(end)?.number(reach)?;
+    let size = size(&element)?;
+    let bytes = end
+        .checked_sub(start)
+        .filter(|bytes| size > 0 && bytes % size == 0);
+    // Elements without a size are counted in a way of their own.
+    let unknown = || {
+        Unknown::because(format!(
+            "how many elements from {start:#x} to {end:#x} is not known"
+        ))
+    };
+    let count = bytes.ok_or_else(unknown)? / size;
+    reach.fits(start, count, size)?;
+    let path = path_of(&spot.ty);
+    let name = path.rsplit("::").next().unwrap_or_default();
+    let array = TypedPlace::memory(&element.array(count), start);
+    Ok(Content::around(&format!("{name}("), "rest", array, ")"))
 }

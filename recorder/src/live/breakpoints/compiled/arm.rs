@@ -1,8 +1,8 @@
-//! Decides which probes the program judges itself, and puts their code and jumps there.
+//! Decides which probes the program evaluates itself, and installs their code and jumps.
 //!
-//! A probe is compiled when it is set or changed. Its jump is written when its site is its alone and no other trap stands
-//! in the five bytes; as soon as one comes there, the jump gives way to a trap again. Whatever is in the way, the trap that
-//! stands there meanwhile does the same.
+//! A probe is compiled when it is set or changed. Its jump is written when the probe is the only user of its site and
+//! no other trap stands in the five bytes. As soon as another trap is needed there, the jump is replaced by a trap
+//! again. While a jump is not possible, the trap has the same effect.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,39 +31,39 @@ use crate::{
     stop::ptrace,
 };
 
-/// Faults at one site after which its code is not used any more.
+/// Number of faults at one site after which its code is no longer used.
 const MOST_FAULTS: u32 = 16;
 
-/// What is compiled, and what it takes.
+/// The state of compiled probes.
 #[derive(Debug)]
 pub(crate) struct Compiling {
-    /// Probes are compiled.
+    /// Whether probes are compiled.
     pub is_on: bool,
-    /// Not at all in this program: its stacks may end right below where they are used.
+    /// Whether this program rules out compiling: its stacks may end right below the part in use.
     pub is_unfit: bool,
-    /// Where the program's runtime has what compiled code calls.
+    /// Addresses in the program's runtime that compiled code calls.
     pub runtime: Option<Runtime>,
-    /// To be compiled, anew perhaps.
+    /// Probes to compile or recompile.
     dirty: BTreeSet<ProbeId>,
-    /// Sites with code whose jump does not stand, with their probes.
+    /// Sites with code whose jump is not in place, with their probes.
     waiting: BTreeMap<u64, Waiting>,
-    /// Those of them that may have become possible.
+    /// Those of the waiting sites whose jump may have become possible.
     look_at: BTreeSet<u64>,
-    /// Threads that have met memory that is not there, on their way to the trap.
+    /// Threads that hit missing memory on their way to the trap.
     faulted: BTreeSet<Tid>,
-    /// How often that was, by site.
+    /// Number of such faults, by site.
     faults: BTreeMap<u64, u32>,
     pub(super) surveys: Surveys,
-    /// The memory that the program shares with us; its counters outlive it.
+    /// The memory that the program shares with us. Its counters outlive the program.
     pub shared: Option<Arc<Shared>>,
-    /// Counters that were given away.
+    /// Number of counters handed out.
     counters: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     probe: ProbeId,
-    /// Not before so many events are in the log.
+    /// Wait until this many events are in the log.
     after_events: u64,
 }
 
@@ -74,15 +74,15 @@ pub(crate) struct Runtime {
     pub log: u64,
     /// `hs_ask`.
     pub ask: u64,
-    /// The instruction that reads texts, and where it goes on when it faults.
+    /// The instruction that reads strings, and where the runtime continues if it faults.
     pub text_load: u64,
     pub text_fault: u64,
-    /// The word that is marked when we die; before the runtime is asked, `hs_runtime_at`, which leads there.
+    /// The word that is marked when we die. Before the runtime is queried, `hs_runtime_at`, which leads there.
     pub tracer: u64,
 }
 
 impl Runtime {
-    /// Finds them in the runtime's library.
+    /// Finds the addresses in the runtime's library.
     pub fn find(runtime: &Mapped) -> Option<Runtime> {
         let symbols = runtime.module.symbols();
         let address = |name: &str| {
@@ -118,18 +118,18 @@ impl Default for Compiling {
 }
 
 impl Compiling {
-    /// Returns where the runtime goes on whose load at `pc` has met memory that is not there.
+    /// Returns where the runtime continues after its load at `pc` has faulted.
     pub fn after_fault(&self, pc: u64) -> Option<u64> {
         let runtime = self.runtime?;
         (runtime.text_load == pc).then_some(runtime.text_fault)
     }
 
-    /// A thread has met memory that is not there.
+    /// Notes that a thread has hit missing memory.
     pub fn has_faulted(&mut self, tid: Tid) {
         self.faulted.insert(tid);
     }
 
-    /// The program has become another one.
+    /// Starts over after the program has executed another program.
     pub fn clear(&mut self) {
         *self = Self {
             is_on: self.is_on,
@@ -146,13 +146,13 @@ impl Compiling {
         (offset < COUNTERS_BYTES).then(|| shared.counter(offset))
     }
 
-    /// Returns where the program has the counters.
+    /// Returns the address of the counters in the program.
     fn counters_at(&self) -> Option<u64> {
         let control = self.runtime?.tracer - TRACER_OFFSET;
         Some(control + COUNTERS_OFFSET)
     }
 
-    /// Takes a counter and the word behind it, which says where to stop counting. Returns its address in the program.
+    /// Takes a counter and the word after it, which holds the number to stop at. Returns its address in the program.
     pub(super) fn take_counter(&mut self) -> Option<u64> {
         let at = self.counters_at()? + self.counters * COUNTER_BYTES;
         let is_there = self.counters < COUNTERS_BYTES / COUNTER_BYTES;
@@ -160,17 +160,17 @@ impl Compiling {
         is_there.then_some(at)
     }
 
-    /// Nothing is to be compiled, and no jump to be written.
+    /// Returns whether there is nothing to compile and no jump to write.
     pub fn is_settled(&self) -> bool {
         self.dirty.is_empty() && self.look_at.is_empty()
     }
 }
 
-/// A word that counts, and one that says how far.
+/// A word that counts, and a word with the limit.
 const COUNTER_BYTES: u64 = 16;
 
 impl Tracer {
-    /// The runtime is in the program, and has started.
+    /// Notes that the runtime is in the program and has started.
     pub fn runtime_found(&mut self, runtime: Runtime) {
         let distance = self.tracee.memory.word(runtime.tracer).unwrap_or(0);
         let control = self
@@ -184,14 +184,13 @@ impl Tracer {
         });
     }
 
-    /// Has a probe compiled soon.
     pub fn compile_later(&mut self, id: ProbeId) {
         self.breakpoints.compiling.dirty.insert(id);
     }
 
-    /// A site has changed: it, or others near it, may have their jumps now.
+    /// Notes that a site has changed: its jump, or that of a nearby site, may now be possible.
     pub fn site_changed(&mut self, address: u64) {
-        // A trap, or a jump, stands elsewhere where a hook has moved the instruction to.
+        // If a hook has moved the instruction, its trap or jump stands elsewhere.
         let Some(at) = self
             .breakpoints
             .sites
@@ -209,7 +208,7 @@ impl Tracer {
         self.breakpoints.compiling.look_at.extend(waiting);
     }
 
-    /// Switches compiling on or off; probes that are there follow.
+    /// Switches compiling on or off, also for existing probes.
     pub fn compile_probes(&mut self, on: bool) {
         self.breakpoints.compiling.is_on = on;
         let all: Vec<ProbeId> = self.probes.by_id.keys().copied().collect();
@@ -217,7 +216,7 @@ impl Tracer {
         self.settle_compiled();
     }
 
-    /// Modules have come or gone: what messages say of addresses may be different.
+    /// Recompiles messages after modules were loaded or unloaded: the addresses in them may have changed.
     pub fn compile_messages_anew(&mut self) {
         self.breakpoints.compiling.surveys.clear();
         let messages = self.probes.by_id.values().filter(|probe| probe.logs());
@@ -225,8 +224,8 @@ impl Tracer {
         self.breakpoints.compiling.dirty.extend(ids);
     }
 
-    /// Compiles what is to be compiled, and writes the jumps that can be written. To be called where no thread is being
-    /// dealt with.
+    /// Compiles what is scheduled, and writes the jumps that are possible. Must be called while no thread is being
+    /// handled.
     pub fn settle_compiled(&mut self) {
         if self.tracee.is_held || self.breakpoints.compiling.is_settled() {
             return;
@@ -261,7 +260,7 @@ impl Tracer {
                 };
             judged.insert(address, made.unwrap_or_else(EvaluatedBy::ByTracer));
         }
-        // The formats of messages are in the log before the first record.
+        // The formats of messages must be in the log before the first record.
         let after_events = self.journal.sent();
         let made = judged
             .iter()
@@ -286,7 +285,7 @@ impl Tracer {
         }
     }
 
-    /// Takes a probe's jump and code at a site away.
+    /// Removes a probe's jump and code at a site.
     fn give_up_code(&mut self, address: u64, id: ProbeId) {
         let is_its = self
             .breakpoints
@@ -327,14 +326,14 @@ impl Tracer {
         }
         if self.hold().is_err() {
             self.release();
-            // Nothing near them need change before they are tried again.
+            // The sites need no change nearby before the next attempt.
             self.breakpoints.compiling.look_at.extend(ready);
             return;
         }
         let mut armed = Vec::new();
         for address in ready {
             let waiting = self.breakpoints.compiling.waiting.get(&address).copied();
-            // Two that stand in each other's way are both ready; the first one wins.
+            // Two sites that block each other are both ready; the first one wins.
             let may = waiting.is_some_and(|w| {
                 self.breakpoints
                     .sites
@@ -353,13 +352,13 @@ impl Tracer {
         }
         let memory = self.tracee.memory.clone();
         let sites = std::mem::take(&mut self.breakpoints.sites);
-        // What cannot be read of the threads shows when they go on.
+        // A thread that cannot be read now shows this when it resumes.
         let _ = self.with_stopped(|process| sites.move_threads(&memory, process, &armed));
         self.breakpoints.sites = sites;
         self.release();
     }
 
-    /// Puts a trap in the place of a site's jump, if it has one.
+    /// Replaces the jump of a site, if it has one, by a trap.
     pub fn disarm(&mut self, address: u64) {
         let Some(site) = self
             .breakpoints
@@ -391,8 +390,8 @@ impl Tracer {
         }
     }
 
-    /// A thread is at the trap of a site: if memory was not there, that is counted. Where it happens often, the tracer
-    /// judges: should we be killed while a thread is halted for such a fault, the kernel would deliver the signal.
+    /// Counts a fault if the thread at the trap of a site has hit missing memory. If this happens often, the tracer
+    /// takes over: if we were killed while a thread is halted for such a fault, the kernel would deliver the signal.
     pub fn look_at_faults(&mut self, tid: Tid, address: u64) {
         if !self.breakpoints.compiling.faulted.remove(&tid) {
             return;
@@ -420,7 +419,7 @@ impl Tracer {
         }
     }
 
-    /// Makes way for a trap of `user` at `address`: jumps that stand there or over it become traps.
+    /// Makes way for a trap of `user` at `address`: jumps that begin there or cover it become traps.
     pub fn make_way(&mut self, address: u64, user: User) {
         let site = self.breakpoints.sites.at(address);
         let is_its = site.is_some_and(|site| site.users.contains(&user));
@@ -436,7 +435,7 @@ impl Tracer {
         }
     }
 
-    /// Adds the hits that the program has counted.
+    /// Returns the hits including those that the program has counted.
     pub fn total_hits(&self, probe: &Probe) -> u64 {
         let counted = probe
             .counter_at
@@ -445,7 +444,7 @@ impl Tracer {
         probe.view.hits.wrapping_add(counted)
     }
 
-    /// A hit was counted by the tracer: the program's count ends earlier.
+    /// Lowers the program's count limit after the tracer has counted a hit.
     pub fn tell_count(&self, probe: &Probe) {
         if let Some(at) = probe.counter_at
             && probe.view.spec.hit_count != 0
@@ -457,7 +456,7 @@ impl Tracer {
         }
     }
 
-    /// Tells whether a halted thread is in code that judges.
+    /// Returns whether a halted thread is in compiled probe code.
     pub fn is_judging(&self, tid: Tid) -> bool {
         let Ok(registers) = ptrace::registers(tid) else {
             return false;
@@ -468,11 +467,11 @@ impl Tracer {
         reads_text || self.breakpoints.sites.is_judging(pc)
     }
 
-    /// Lets a halted thread run out of code of ours: what records or judges, and what follows a displaced instruction. Then
-    /// its registers and its frames are the program's. It may get to the trap there; then it stands at its site.
+    /// Runs a halted thread out of our code: the code that records or evaluates, and the code after a displaced
+    /// instruction. Its registers and frames are then the program's. It may reach the trap; then it stands at its site.
     pub fn leave_ours(&mut self, tid: Tid) -> LiveResult<()> {
         self.dismiss(tid);
-        // Who makes the copy of memory that it may wait for there waits for the tracer.
+        // The thread may be waiting there for a copy of memory whose maker waits for the tracer.
         let pass = |tracer: &Self, pass| {
             if let Some(shared) = &tracer.breakpoints.compiling.shared {
                 shared.pass_copies(pass);
@@ -509,7 +508,7 @@ impl Tracer {
                     })?;
                     pc = target;
                 }
-                // It is delivered once the thread goes on.
+                // The signal is delivered when the thread resumes.
                 (signal, _) => self.tracee.keep_signal(tid, signal),
             }
         }

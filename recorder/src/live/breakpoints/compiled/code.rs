@@ -1,7 +1,7 @@
-//! Machine code for compiled expressions.
+//! Generates machine code for compiled expressions.
 //!
-//! Values are computed in rax, with rcx and rdx beside it; rbx points at the registers as the program had them. No answer
-//! jumps away from wherever it is found out: what lies on the stack below rbx is of no importance then.
+//! Values are computed in rax, with rcx and rdx as scratch registers; rbx points to the saved registers of the program.
+//! If there is no answer, the code jumps away from wherever it finds out; the stack below rbx is then irrelevant.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +9,30 @@ use debuginfo::Register;
 use debuginfo::location::ir::{Int, IntOp, Order};
 use iced_x86::{IcedError, code_asm::*};
 
-/// Where the program's registers lie, from rbx on.
+/// Where the program's registers are saved, relative to rbx.
 #[derive(Clone, Debug)]
 pub(super) struct Saved {
     /// By DWARF number: bytes above rbx.
     pub registers: BTreeMap<u16, i32>,
-    /// The program's stack pointer is so many bytes above rbx.
+    /// Distance of the program's stack pointer above rbx, in bytes.
     pub stack: i32,
     /// xmm0 and xmm1, if they are saved: bytes above rbx.
     pub vectors: Option<[i32; 2]>,
 }
 
-/// Writes code.
 pub(super) struct Coder {
     pub asm: CodeAssembler,
     pub saved: Saved,
-    /// Where code goes on that has no answer.
+    /// Where code without an answer continues.
     pub no_answer: CodeLabel,
-    /// Instructions that may fault, by their number.
+    /// Indices of instructions that may fault.
     pub loads: Vec<usize>,
 }
 
 pub(super) type Done = Result<(), IcedError>;
 
 impl Coder {
-    /// Lets a label stand for what is written next, also where another one does.
+    /// Binds a label to the next instruction, even if another label is bound there.
     pub fn place(&mut self, mut label: CodeLabel) -> Done {
         self.asm.set_label(&mut label)?;
         self.asm.zero_bytes()
@@ -98,7 +97,7 @@ impl Coder {
         }
     }
 
-    /// Reads so many bytes of memory.
+    /// Reads `bytes` bytes of memory.
     fn load(&mut self, at: &Int, bytes: u8, signed: bool) -> Done {
         let place = self.address(at)?;
         self.load_follows();
@@ -143,7 +142,7 @@ impl Coder {
         self.place(end)
     }
 
-    /// Goes on only if the number in rax is one of these.
+    /// Continues only if the number in rax is one of these.
     fn one_of(&mut self, values: &[u64]) -> Done {
         let known = self.asm.create_label();
         for value in values {
@@ -155,7 +154,7 @@ impl Coder {
         self.place(known)
     }
 
-    /// Goes on only if the number in rax lies in none of these, whose ends are exclusive.
+    /// Continues only if the number in rax lies in none of these ranges, whose ends are exclusive.
     fn outside(&mut self, ranges: &[(u64, u64)]) -> Done {
         for (from, to) in ranges {
             self.asm.mov(rcx, *from)?;
@@ -168,7 +167,7 @@ impl Coder {
         Ok(())
     }
 
-    /// Goes on only if the number in rax lies between the two, both inclusive.
+    /// Continues only if the number in rax lies between `low` and `high`, both inclusive.
     pub(super) fn within(&mut self, low: i64, high: i64) -> Done {
         self.asm.mov(rcx, low)?;
         self.asm.cmp(rax, rcx)?;
@@ -178,7 +177,7 @@ impl Coder {
         self.asm.jg(self.no_answer)
     }
 
-    /// Makes an operand of the address `at`; may use rax.
+    /// Makes an operand of the address `at`. May use rax.
     fn address(&mut self, at: &Int) -> Result<AsmMemoryOperand, IcedError> {
         if let Int::Binary {
             op: IntOp::Add,
@@ -206,7 +205,7 @@ impl Coder {
         Ok(rax + 0)
     }
 
-    /// A register that still has the program's value once something is added.
+    /// Returns a register that still holds the program's value, and the offset to add.
     fn unsaved(&self, register: Register) -> Option<(AsmRegister64, i32)> {
         match register {
             Register::RSP => Some((rbx, self.saved.stack)),
@@ -320,7 +319,7 @@ impl Coder {
     }
 }
 
-/// Tells whether computing takes vector registers.
+/// Returns whether the computation needs vector registers.
 pub(super) fn takes_vectors(of: &Int) -> bool {
     match of {
         Int::CompareFloats { .. } => true,
@@ -351,7 +350,7 @@ const XMM: [AsmRegisterXmm; 16] = [
     xmm15,
 ];
 
-/// A general register by its DWARF number.
+/// Returns a general register by its DWARF number.
 fn general(register: Register) -> Option<AsmRegister64> {
     const GENERAL: [AsmRegister64; 16] = [
         rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15,

@@ -1,4 +1,4 @@
-//! Machine code for floating-point numbers: computed in xmm0, with xmm1 beside it.
+//! Generates machine code for floating-point numbers, computed in xmm0 with xmm1 as a scratch register.
 
 use debuginfo::location::ir::{Float, FloatOp, Order};
 use iced_x86::code_asm::*;
@@ -45,7 +45,7 @@ impl Coder {
         self.asm.lea(rsp, qword_ptr(rsp + 8))
     }
 
-    /// Computes a floating-point number in xmm0, with xmm1 beside it.
+    /// Computes a floating-point number in xmm0, with xmm1 as a scratch register.
     fn float(&mut self, of: &Float) -> Done {
         match of {
             Float::Const(value) => {

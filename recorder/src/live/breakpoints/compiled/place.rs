@@ -1,4 +1,4 @@
-//! Makes the code of one probe at one address: what it does, where it lies, and what it counts in.
+//! Generates the code of one probe at one address: chooses what it does, where it lies, and its counter.
 
 use store::control::{LogFormat, LogKind, LogPart, LogValue};
 use store::{control::Control, wire};
@@ -20,29 +20,29 @@ use crate::{
     },
 };
 
-/// More than any code takes.
+/// Upper bound for the size of any code.
 const MOST_CODE_BYTES: u64 = 32 << 10;
 const COUNTED: &str = "the tracer counts how often threads come there";
 const SCRIPT: &str = "its condition is JavaScript";
 const KEPT: &str = "the registers or the stack are kept with it";
-/// `struct hs_log_spec` in agent/runtime/logpoint.c: so many bytes, and so many more for each text.
+/// Size in bytes of `struct hs_log_spec` in agent/runtime/logpoint.c, and of the addition for each string.
 const SPEC_BYTES: u64 = 16;
 const SPEC_TEXT_BYTES: u64 = 8;
 
-/// Words that a message takes, and how they become one.
+/// The words of a message, and how to format them.
 struct Words {
     parts: Vec<LogPart>,
     values: Vec<(u32, debuginfo::location::ir::Int)>,
-    /// First word and room in bytes of each text.
+    /// First word and capacity in bytes of each string.
     texts: Vec<(u32, u32)>,
     count: u32,
 }
 
 impl Tracer {
-    /// Makes the code of a probe at an address; says who judges then.
+    /// Generates the code of a probe at an address. Returns who evaluates the probe.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no code.
     pub(super) fn make_code(
         &mut self,
         id: ProbeId,
@@ -111,7 +111,7 @@ impl Tracer {
         Ok(judged)
     }
 
-    /// All places of a probe leave the same words.
+    /// Checks that all places of a probe produce the same words.
     fn check_format(&self, id: ProbeId, words: &Words) -> Result<(), String> {
         let probe = self.probes.by_id.get(&id).ok_or("it is gone")?;
         match &probe.format {
@@ -191,7 +191,7 @@ impl Tracer {
         };
         let counts = spec.hit_count != 0;
         let message = match &spec.action {
-            // What is kept of the thread the tracer reads.
+            // Only the tracer reads what is captured of a thread.
             Action::Log(_) if !counts && self.probes.capture.any() => Some(Err(KEPT.to_owned())),
             Action::Log(message) if !counts => Some(self.words(message, (address, inside))),
             _ => None,
@@ -224,7 +224,7 @@ impl Tracer {
                 let then = Then::Count { counter_at };
                 Ok((program(condition, then, None), None, EvaluatedBy::InProgram))
             }
-            // What is true stops the thread.
+            // A true condition stops the thread.
             None if is_conditional => Ok((
                 program(condition, Then::Ask, None),
                 None,
@@ -234,7 +234,7 @@ impl Tracer {
         }
     }
 
-    /// Compiles a message to words; also returns the function that takes them.
+    /// Compiles a message to words. Also returns the function that takes them.
     fn words(
         &self,
         message: &Message,
@@ -262,7 +262,7 @@ impl Tracer {
         }
     }
 
-    /// Returns a probe's counter; makes one if it has none.
+    /// Returns a probe's counter. Allocates one if it has none.
     fn counter(&mut self, id: ProbeId) -> Result<u64, String> {
         let probe = self.probes.by_id.get(&id).ok_or("it is gone")?;
         let at = match probe.counter_at {
@@ -326,7 +326,7 @@ impl Words {
     }
 }
 
-/// The bytes of a `struct hs_log_spec`.
+/// Returns the bytes of a `struct hs_log_spec`.
 fn log_spec(id: ProbeId, words: &Words) -> Vec<u8> {
     let head = u64::from(words.count) << wire::LOG_COUNT_SHIFT
         | u64::from(id) << 8

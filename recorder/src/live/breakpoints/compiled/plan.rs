@@ -1,8 +1,9 @@
-//! Where a statement's first instructions can give way to a jump.
+//! Determines where a jump can replace a statement's first instructions.
 //!
-//! Compilers never aim a jump that cannot be seen (a table, a computed goto) into the middle of one instruction; into the
-//! next instruction they may. So what takes more than one is left alone in functions that jump through registers or
-//! memory. Landing pads of exceptions are not fallen into, which displacing needs.
+//! Compilers never aim an invisible jump (a table, a computed goto) into the middle of one instruction, but they may
+//! aim it at the next instruction. So a patch that covers more than one instruction is refused in functions that jump
+//! through registers or memory. Landing pads of exceptions are refused too: control does not fall into them, which
+//! displacing needs.
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
@@ -17,27 +18,27 @@ use crate::{
 /// More bytes than a patch displaces.
 const ENOUGH: u64 = 64;
 
-/// What was found out about code, once.
+/// Cached facts about code.
 #[derive(Debug, Default)]
 pub(super) struct Surveys {
-    /// By number of the module.
+    /// By module number.
     branches: HashMap<u32, Arc<Branches>>,
-    /// Functions that jump where it cannot be seen, by entry.
+    /// Functions with computed jumps, by entry.
     computed: HashMap<u64, bool>,
-    /// What parts of functions use of themselves as data, by where they begin. Places are planned by the thousand, and
-    /// functions may be large.
+    /// What parts of functions use of themselves as data, by start address. Cached because places are planned by the
+    /// thousand and functions may be large.
     named: HashMap<u64, Arc<[Named]>>,
 }
 
 impl Surveys {
-    /// Modules have come or gone.
+    /// Clears the cache after modules were loaded or unloaded.
     pub fn clear(&mut self) {
         self.branches.clear();
         self.computed.clear();
         self.named.clear();
     }
 
-    /// Plans the jump at `address`, code of the program that no hook has moved.
+    /// Plans the jump at `address`, in code of the program that no hook has moved.
     ///
     /// # Errors
     /// Why there can be none.
@@ -131,7 +132,7 @@ impl Surveys {
     }
 }
 
-/// Plans the jump at `copy`, where a hook has moved an instruction to.
+/// Plans the jump at `copy`, to which a hook has moved an instruction.
 ///
 /// # Errors
 /// Why there can be none.

@@ -1,11 +1,11 @@
-//! The code beside the program for one statement: it saves what it uses, decides, and either runs what the jump has
-//! displaced or traps.
+//! Generates the code beside the program for one statement. The code saves what it uses, decides, and then runs the
+//! displaced instructions or traps.
 //!
 //! ```text
 //! entry:      save registers, flags and the red zone
 //!             false: to pass              count or log, where that is all: to pass
 //! no answer:  ask the tracer, where that may be: to pass
-//!             restore ; int3 ; jmp copy   (nop instead of int3 once nobody listens)
+//!             restore ; int3 ; jmp copy   (nop instead of int3 once no tracer listens)
 //! pass:       restore
 //! copy:       the displaced instructions ; jmp to the rest of the function
 //! ```
@@ -18,62 +18,60 @@ use iced_x86::{BlockEncoderOptions, IcedError, code_asm::*};
 
 use super::code::{Coder, Saved, takes_vectors};
 
-/// What calling conventions allow below the stack pointer.
+/// Bytes below the stack pointer that the calling convention lets functions use.
 const RED_ZONE: i32 = 128;
-/// The kernel has marked the lock of whoever holds it as dead (linux/futex.h).
+/// Set by the kernel in the lock of a dead owner (linux/futex.h).
 const OWNER_DIED: u32 = 0x4000_0000;
 /// All floating-point exceptions masked, rounding to nearest.
 const USUAL_MXCSR: u32 = 0x1f80;
 /// xmm0, xmm1, mxcsr.
 const VECTOR_AREA: i32 = 48;
-/// Flags that a program in user space always has: IF, and bit 1.
+/// Flags that are always set in user space: IF, and bit 1.
 const ALWAYS_SET: i32 = 0x202;
 
 /// What a statement's code is to do.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
-    /// Only if this is not 0.
+    /// Continue only if this is not 0.
     pub condition: Option<Int>,
-    /// What then.
     pub then: Then,
-    /// The tracer's lock, by which its death is seen.
+    /// The tracer's lock, which shows its death.
     pub tracer_at: Option<u64>,
-    /// Where there is no answer, the tracer is asked without a stop first.
+    /// If there is no answer, ask the tracer this first, without a stop.
     pub question: Option<Question>,
 }
 
-/// What the tracer is asked with.
+/// The arguments of a question to the tracer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Question {
     /// `hs_ask` in the runtime.
     pub function: u64,
-    /// The statement.
+    /// The address of the statement.
     pub site: u64,
 }
 
-/// What is done where the condition holds.
+/// What to do if the condition holds.
 #[derive(Clone, Debug)]
 pub(super) enum Then {
-    /// The tracer is asked.
+    /// Ask the tracer.
     Ask,
-    /// It is counted in the word at `counter_at`; the tracer is asked before that gets to the number in the next word.
+    /// Count in the word at `counter_at`. Ask the tracer before the count reaches the number in the next word.
     Count { counter_at: u64 },
-    /// Words are left in the thread's ring, and that is counted.
+    /// Write words to the thread's ring, and count.
     Log(Log),
 }
 
-/// Words to leave.
+/// Words to write.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
-    /// Counts.
+    /// Address of the counter.
     pub counter_at: u64,
     /// `hs_log` in the runtime.
     pub function: u64,
     /// Its `struct hs_log_spec`.
     pub spec_at: u64,
-    /// How many words.
     pub words: u32,
-    /// Each value with its word.
+    /// Each value with the index of its word.
     pub values: Vec<(u32, Int)>,
 }
 
@@ -82,23 +80,22 @@ pub(super) struct Log {
 pub(crate) struct Stub {
     /// Its first instruction.
     pub at: u64,
-    /// Behind it: where the displaced instructions are to be.
+    /// Its end: where the displaced instructions go.
     pub end: u64,
     pub bytes: Vec<u8>,
-    /// Where a load that faults goes on.
+    /// Where a load that faults continues.
     pub no_answer_at: u64,
-    /// The trap.
     pub trap_at: u64,
     /// Instructions that may fault.
     pub loads: Vec<u64>,
 }
 
-/// Writes the code for `at`.
+/// Generates the code for address `at`.
 ///
 /// # Errors
-/// What the assembler says.
+/// The assembler's error.
 pub(super) fn assemble(program: &Program, at: u64) -> Result<Stub, IcedError> {
-    // Registers that calls may change are saved where something is called.
+    // Caller-saved registers must be saved if the code calls something.
     let calls = matches!(program.then, Then::Log(_)) || program.question.is_some();
     let vectors = program.condition.as_ref().is_some_and(takes_vectors);
     let mut asm = CodeAssembler::new(64)?;
@@ -111,7 +108,7 @@ pub(super) fn assemble(program: &Program, at: u64) -> Result<Stub, IcedError> {
     };
     save(&mut coder, calls)?;
     if let Some(tracer_at) = program.tracer_at {
-        // Nobody would mend a load that faults.
+        // Without a tracer, nothing would handle a load that faults.
         coder.asm.mov(rax, tracer_at)?;
         coder.asm.test(dword_ptr(rax), OWNER_DIED)?;
         coder.asm.jne(pass)?;
@@ -159,7 +156,7 @@ pub(super) fn assemble(program: &Program, at: u64) -> Result<Stub, IcedError> {
     })
 }
 
-/// Registers that a call may change, besides those that computing uses; pushed in this order.
+/// Caller-saved registers besides those used to compute, in the order in which they are pushed.
 const CALL_CLOBBERED: [(u16, AsmRegister64); 6] =
     [(11, r11), (10, r10), (9, r9), (8, r8), (5, rdi), (4, rsi)];
 
@@ -189,7 +186,7 @@ fn save(coder: &mut Coder, calls: bool) -> Result<(), IcedError> {
     let asm = &mut coder.asm;
     asm.lea(rsp, qword_ptr(rsp - RED_ZONE))?;
     asm.push(rax)?;
-    // Not pushf: a thread that is stepped would save the trap flag, and keep it for ever. No instruction here or in the
+    // No pushf: a single-stepped thread would save the trap flag, and keep it for ever. No instruction here or in the
     // runtime depends on the direction flag.
     asm.lahf()?;
     asm.seto(al)?;
@@ -251,7 +248,7 @@ fn ask(coder: &mut Coder, question: Question) -> Result<(), IcedError> {
         coder.asm.movups(xmm0, xmmword_ptr(rbx + first))?;
         coder.asm.movups(xmm1, xmmword_ptr(rbx + second))?;
     }
-    // Of what was saved of the flags, ah has those of its name and al the one for overflow.
+    // In the saved flags, ah holds those that lahf loads and al the overflow flag.
     let flags = coder.saved.registers[&0] - 8;
     coder.asm.movzx(edx, byte_ptr(rbx + flags + 1))?;
     coder.asm.movzx(eax, byte_ptr(rbx + flags))?;

@@ -1,4 +1,4 @@
-//! Quantities for people.
+//! Quantities as text.
 
 /// Returns a duration given in nanoseconds: `812 ns`, `3.20 us`, `12.3 ms`, `0.41 s`, `2 min 05 s`, `3 h 07 min`.
 #[must_use]
@@ -19,7 +19,7 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
-/// Returns `value` with a comma between each three digits: `242,785`.
+/// Returns `value` with thousands separators: `242,785`.
 #[must_use]
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
@@ -33,7 +33,7 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
-/// Returns `value` and the noun, with a plural `s` unless it is one: `1 thread`, `2,000 threads`.
+/// Returns `value` and the noun, with a plural `s` unless `value` is one: `1 thread`, `2,000 threads`.
 #[must_use]
 pub fn count(value: u64, noun: &str) -> String {
     let plural = if value == 1 { "" } else { "s" };

@@ -1,0 +1,215 @@
+//! What goes without saying in names of standard libraries: their paths, and arguments that are defaults.
+
+use super::Segment;
+
+/// The path without what goes without saying.
+pub(super) fn shortened(mut segments: Vec<Segment>) -> Vec<Segment> {
+    let is_cpp =
+        segments.len() > 1 && (segments[0].is_plain("std") || segments[0].is_plain("__gnu_cxx"));
+    if let Some(from) = rust_path_end(&segments) {
+        without_rust_defaults(&mut segments[from]);
+        segments.drain(..from);
+    } else if is_cpp {
+        let is_inline =
+            |segment: &Segment| segment.arguments.is_none() && INLINE.contains(&&*segment.name);
+        let mut at = 0;
+        segments.retain(|segment| {
+            at += 1;
+            at == 1 || !is_inline(segment)
+        });
+        for segment in &mut segments {
+            without_cpp_defaults(segment);
+        }
+    }
+    segments
+}
+
+/// Inline namespaces of C++'s standard libraries.
+const INLINE: [&str; 5] = ["__cxx11", "__1", "_V2", "__ndk1", "__cxx1998"];
+
+/// Modules of Rust's `core` and `alloc`.
+const CORE_MODULES: [&str; 52] = [
+    "alloc",
+    "any",
+    "array",
+    "ascii",
+    "async_iter",
+    "bool",
+    "borrow",
+    "boxed",
+    "bstr",
+    "cell",
+    "char",
+    "clone",
+    "cmp",
+    "collections",
+    "convert",
+    "core_arch",
+    "core_simd",
+    "default",
+    "error",
+    "escape",
+    "f32",
+    "f64",
+    "ffi",
+    "fmt",
+    "future",
+    "hash",
+    "hint",
+    "intrinsics",
+    "io",
+    "iter",
+    "marker",
+    "mem",
+    "net",
+    "num",
+    "ops",
+    "option",
+    "panic",
+    "panicking",
+    "pin",
+    "ptr",
+    "range",
+    "raw_vec",
+    "rc",
+    "result",
+    "slice",
+    "str",
+    "string",
+    "sync",
+    "task",
+    "time",
+    "unicode",
+    "vec",
+];
+
+/// Modules of Rust's `std` that C++'s has no namespace, class or function of.
+const STD_MODULES: [&str; 24] = [
+    "alloc",
+    "backtrace",
+    "collections",
+    "env",
+    "error",
+    "f32",
+    "f64",
+    "ffi",
+    "fs",
+    "io",
+    "net",
+    "os",
+    "panic",
+    "panicking",
+    "path",
+    "process",
+    "rt",
+    "sync",
+    "sys",
+    "sys_common",
+    "thread_local",
+    "time",
+    "backtrace_rs",
+    "ascii",
+];
+
+/// Says which segment of a path of Rust's standard library is the first to keep: that of the type, or the module of a
+/// function. `None`: it is no such path.
+fn rust_path_end(segments: &[Segment]) -> Option<usize> {
+    let [first, second, rest @ ..] = segments else {
+        return None;
+    };
+    if first.arguments.is_some() || second.arguments.is_some() {
+        return None;
+    }
+    let module = &*second.name;
+    let is_type = |segment: &Segment| segment.name.starts_with(|c: char| c.is_ascii_uppercase());
+    let is_rust = match &*first.name {
+        "core" | "alloc" => CORE_MODULES.contains(&module) && !rest.is_empty(),
+        "std" => match module {
+            // In C++ the one is a class and the other a template.
+            "thread" | "hash" => {
+                let functions = ["spawn", "sleep", "park", "lifecycle"];
+                let is_function = |third: &Segment| functions.contains(&&*third.name);
+                rest.iter().any(is_type) || rest.first().is_some_and(is_function)
+            }
+            module => STD_MODULES.contains(&module) && !rest.is_empty(),
+        },
+        _ => false,
+    };
+    if !is_rust {
+        return None;
+    }
+    if let Some(at) = segments.iter().position(is_type) {
+        return Some(at);
+    }
+    let is_closure = |segment: &Segment| segment.name.starts_with('{');
+    let last = segments.iter().rposition(|segment| !is_closure(segment))?;
+    Some(last.saturating_sub(1))
+}
+
+/// How many arguments of a type of Rust have no default.
+fn without_rust_defaults(segment: &mut Segment) {
+    let needed = match &*segment.name {
+        "HashMap" | "BTreeMap" => 2,
+        "Vec" | "VecDeque" | "Box" | "Rc" | "Arc" | "Weak" | "BTreeSet" | "HashSet"
+        | "LinkedList" | "BinaryHeap" | "RawVec" | "IntoIter" | "Drain" => 1,
+        _ => return,
+    };
+    let Some(arguments) = &mut segment.arguments else {
+        return;
+    };
+    while arguments.len() > needed
+        && arguments
+            .last()
+            .is_some_and(|last| matches!(&**last, "Global" | "RandomState"))
+    {
+        arguments.pop();
+    }
+}
+
+/// Drops arguments of a class template that are its defaults, and uses the name that it has with these.
+fn without_cpp_defaults(segment: &mut Segment) {
+    let needed = match &*segment.name {
+        "map" | "multimap" | "unordered_map" | "unordered_multimap" => 2,
+        "stack" | "queue" | "vector" | "deque" | "list" | "forward_list" | "set" | "multiset"
+        | "unordered_set" | "unordered_multiset" | "unique_ptr" | "priority_queue"
+        | "_Vector_base" | "_List_base" | "_Deque_base" | "_Fwd_list_base" => 1,
+        name if name.starts_with("basic_") => 1,
+        _ => return,
+    };
+    let Some(arguments) = &mut segment.arguments else {
+        return;
+    };
+    let Some(first) = arguments.first().cloned() else {
+        return;
+    };
+    let inner = segment.name.clone();
+    let is_adaptor = matches!(&*inner, "stack" | "queue" | "priority_queue");
+    let is_default = |argument: &String| {
+        let of_first = ["less", "hash", "equal_to", "char_traits", "default_delete"];
+        let container = if inner == "priority_queue" {
+            "vector"
+        } else {
+            "deque"
+        };
+        argument.starts_with("std::allocator<")
+            || is_adaptor && *argument == format!("std::{container}<{first}>")
+            || of_first
+                .iter()
+                .any(|name| *argument == format!("std::{name}<{first}>"))
+    };
+    while arguments.len() > needed && arguments.last().is_some_and(is_default) {
+        arguments.pop();
+    }
+    if let ([only], Some(name)) = (&arguments[..], segment.name.strip_prefix("basic_")) {
+        let prefix = match &**only {
+            "char" => "",
+            "wchar_t" => "w",
+            "char8_t" if name.starts_with("string") => "u8",
+            "char16_t" if name.starts_with("string") => "u16",
+            "char32_t" if name.starts_with("string") => "u32",
+            _ => return,
+        };
+        segment.name = format!("{prefix}{name}");
+        segment.arguments = None;
+    }
+}

@@ -1,0 +1,353 @@
+//! What a tool finds when it is called: the daemon, the recordings, and whether its caller still waits.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use server::client::{Client, Wait};
+use server::os_text::OsText;
+use server::paths::Paths;
+use server::protocol::{Code, Failure};
+use server::verbs::{
+    Close, Command as Written, Does, Goto, GotoArgs, Needs, Nothing, Open, OpenArgs, Verb,
+};
+
+use crate::recordings::{self, Recordings};
+use crate::text;
+
+/// How long the daemon may be silent where no time limit was given.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What all calls share.
+pub struct Gateway {
+    executable: PathBuf,
+    paths: Paths,
+    /// Recordings that this process opened as sessions, by their folders.
+    opened: Mutex<HashMap<PathBuf, u32>>,
+    pub(crate) recordings: Recordings,
+    /// Patterns of functions for the next program, from `debug_trace`.
+    pub(crate) patterns: Mutex<Vec<String>>,
+    calls: Mutex<HashMap<u64, Arc<Cancel>>>,
+    next_call: AtomicU64,
+}
+
+impl Gateway {
+    /// Makes a gateway to the user's daemon; `executable` with the argument `daemon` starts one.
+    #[must_use]
+    pub fn new(executable: PathBuf) -> Gateway {
+        Gateway {
+            executable,
+            paths: Paths::of_environment(),
+            opened: Mutex::default(),
+            recordings: Recordings::default(),
+            patterns: Mutex::default(),
+            calls: Mutex::default(),
+            next_call: AtomicU64::new(0),
+        }
+    }
+
+    /// Begins a call. Drop the context when it has been answered.
+    pub(crate) fn begin(
+        self: &Arc<Gateway>,
+        cancel: Arc<Cancel>,
+        progress: Arc<dyn Fn(&str) + Send + Sync>,
+    ) -> Context {
+        let number = self.next_call.fetch_add(1, Ordering::Relaxed);
+        lock(&self.calls).insert(number, Arc::clone(&cancel));
+        Context {
+            gateway: Arc::clone(self),
+            cancel,
+            progress,
+            cursor: 0,
+            _end: Arc::new(End(Arc::clone(self), number)),
+        }
+    }
+
+    /// Ends the calls that still wait, and closes the recordings that this process opened. Programs stay as they are.
+    pub fn leave(&self) {
+        for cancel in lock(&self.calls).values() {
+            cancel.set();
+        }
+        for (_, session) in lock(&self.opened).drain() {
+            let Ok(mut client) = Client::connect(&self.paths) else {
+                return;
+            };
+            let wait = Wait {
+                patience: Some(Duration::from_secs(5)),
+                notify: &mut |_| {},
+            };
+            // Somebody else may have closed it.
+            let _ = client.call::<Close>(&Nothing {}, Some(session), wait);
+        }
+    }
+}
+
+/// Takes a call off the list when it ends.
+struct End(Arc<Gateway>, u64);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        lock(&self.0.calls).remove(&self.1);
+    }
+}
+
+/// Ends a call whose caller does not want the answer any more.
+#[derive(Default)]
+pub(crate) struct Cancel {
+    is_set: AtomicBool,
+    action: Mutex<Option<Box<dyn Fn() + Send>>>,
+}
+
+impl Cancel {
+    /// Ends the call.
+    pub fn set(&self) {
+        self.is_set.store(true, Ordering::SeqCst);
+        if let Some(action) = lock(&self.action).as_ref() {
+            action();
+        }
+    }
+
+    /// Says whether the caller has gone.
+    pub fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::SeqCst)
+    }
+
+    /// Says how to end what the call waits for now.
+    pub fn while_waiting(&self, action: impl Fn() + Send + 'static) {
+        let mut held = lock(&self.action);
+        if self.is_set() {
+            action();
+        }
+        *held = Some(Box::new(action));
+    }
+}
+
+/// One call of a tool.
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) gateway: Arc<Gateway>,
+    cancel: Arc<Cancel>,
+    progress: Arc<dyn Fn(&str) + Send + Sync>,
+    /// How many entries of the answer the caller has seen.
+    pub cursor: usize,
+    _end: Arc<End>,
+}
+
+impl Context {
+    /// The same call, whose caller has seen `cursor` entries.
+    pub fn from(&self, cursor: usize) -> Context {
+        Context {
+            cursor,
+            ..self.clone()
+        }
+    }
+
+    /// Returns what ends this call.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Asks for verb `V`.
+    ///
+    /// # Errors
+    /// The verb's, or why the daemon cannot be asked.
+    pub fn ask<V: Verb>(&self, session: Option<u32>, args: &V::Args) -> Result<V::Reply, Failure> {
+        let begins = V::NEEDS == Needs::Daemon && V::DOES == Does::Change;
+        let mut client = match begins {
+            false => Client::connect(&self.gateway.paths),
+            true => {
+                let mut daemon = Command::new(&self.gateway.executable);
+                daemon.arg("daemon");
+                Client::connect_or_start(&self.gateway.paths, &mut daemon)
+                    .map(|(client, _death)| client)
+            }
+        }
+        .map_err(failure)?;
+        if let Ok(cutter) = client.cutter() {
+            self.cancel.while_waiting(move || cutter.cut());
+        }
+        let wait = Wait {
+            patience: Some(PATIENCE),
+            notify: &mut |notice| (self.progress)(&notice.text),
+        };
+        client.call::<V>(args, session, wait).map_err(failure)
+    }
+
+    /// Asks for verb `V` and returns its reply as people read it.
+    ///
+    /// # Errors
+    /// As [`Context::ask`].
+    pub fn read<V: Written>(
+        &self,
+        session: Option<u32>,
+        args: &V::Args,
+    ) -> Result<String, Failure> {
+        let reply = self.ask::<V>(session, args)?;
+        Ok(text::plain(&V::text(&reply, args)))
+    }
+
+    /// Returns the session that a call is about: the one that it names, or that of the recording, which is opened once.
+    ///
+    /// # Errors
+    /// There is no such recording; the daemon cannot be asked.
+    pub fn session(&self, whose: &Whose) -> Result<Option<u32>, Failure> {
+        match whose {
+            Whose {
+                recording: Some(_),
+                session_id: Some(_),
+            } => Err(both()),
+            Whose {
+                recording: None,
+                session_id,
+            } => Ok(session_id.map(|id| id.0)),
+            Whose {
+                recording: Some(name),
+                ..
+            } => self.opened(&folder(name)?).map(Some),
+        }
+    }
+
+    /// Returns the folder of the recording that a call is about.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn recording(&self, whose: &Whose) -> Result<PathBuf, Failure> {
+        match whose {
+            Whose {
+                recording: Some(_),
+                session_id: Some(_),
+            } => Err(both()),
+            Whose {
+                recording: Some(name),
+                ..
+            } => folder(name),
+            Whose { session_id, .. } => {
+                let session = session_id.map(|id| id.0);
+                let at = self.ask::<server::verbs::Position>(session, &Nothing {})?;
+                Ok(at.recording)
+            }
+        }
+    }
+
+    fn opened(&self, folder: &Path) -> Result<u32, Failure> {
+        let known = lock(&self.gateway.opened).get(folder).copied();
+        if let Some(session) = known {
+            let is_there = self.ask::<server::verbs::Position>(Some(session), &Nothing {});
+            if is_there.is_ok_and(|at| at.recording == folder) {
+                return Ok(session);
+            }
+        }
+        let args = OpenArgs {
+            recording: OsText::from(folder.as_os_str()),
+        };
+        let session = self.ask::<Open>(None, &args)?.session;
+        lock(&self.gateway.opened).insert(folder.to_owned(), session);
+        // One that is damaged, or has no calls, stays at its first event.
+        let _ = self.to_first_call(session, folder);
+        Ok(session)
+    }
+
+    /// Goes to the first call of a recording: at its first event no module is loaded, so no function has a place.
+    fn to_first_call(&self, session: u32, folder: &Path) -> Result<(), Failure> {
+        let recording = self.gateway.recordings.open(folder)?;
+        let sql = "select min(start_seq) as seq from calls";
+        let found = recordings::rows(&recording, &self.cancel, sql, 1)?;
+        let first = found.rows.first().and_then(|row| row.get("seq")?.as_u64());
+        if let Some(seq) = first {
+            let to = seq.to_string();
+            self.ask::<Goto>(Some(session), &GotoArgs { to })?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a session is no longer this process's to close.
+    pub fn closed(&self, session: u32) {
+        lock(&self.gateway.opened).retain(|_, opened| *opened != session);
+    }
+}
+
+/// Which session or recording a call is about; neither: the newest session of this folder.
+#[derive(Clone, Debug, Default)]
+pub struct Whose {
+    /// A session.
+    pub session_id: Option<SessionId>,
+    /// A recording.
+    pub recording: Option<String>,
+}
+
+impl Whose {
+    /// A session or a recording.
+    pub fn either(session_id: Option<SessionId>, recording: Option<String>) -> Whose {
+        Whose {
+            session_id,
+            recording,
+        }
+    }
+}
+
+/// The number of a session, which models also write as a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionId(pub u32);
+
+impl<'de> Deserialize<'de> for SessionId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SessionId, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let number = match &value {
+            Value::String(text) => text.parse().ok(),
+            other => other.as_u64().and_then(|number| u32::try_from(number).ok()),
+        };
+        let wrong = || serde::de::Error::custom(format!("sessionId {value} is not a number"));
+        number.map(SessionId).ok_or_else(wrong)
+    }
+}
+
+impl JsonSchema for SessionId {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SessionId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer" })
+    }
+}
+
+/// Finds the folder of a recording.
+fn folder(name: &str) -> Result<PathBuf, Failure> {
+    let found = store::recording::resolve(Path::new(name));
+    let found = found.map_err(|error| {
+        let failure = Failure::new(Code::Failed, format!("cannot {error}"));
+        let hint = "debug_session {\"action\": \"list\"} shows the recordings of this folder";
+        failure.hint(error.hint().unwrap_or(hint))
+    })?;
+    Ok(std::fs::canonicalize(&found).unwrap_or(found))
+}
+
+fn both() -> Failure {
+    Failure::bad_request("a call is about a session or a recording, not both")
+        .hint("leave out sessionId or recording")
+}
+
+fn failure(error: server::Error) -> Failure {
+    match error {
+        server::Error::Failed(failure) => *failure,
+        other => {
+            let hint = other.hint();
+            let failure = Failure::new(Code::Failed, other.to_string());
+            match hint {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        }
+    }
+}
+
+/// Takes a lock; what it guards is whole even if a thread died that held it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,96 @@
+//! The protocol over HTTP, for clients on this machine that hold the token.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::AUTHORIZATION;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Gateway;
+use crate::server::McpServer;
+
+/// Serves until the process gets SIGINT or SIGTERM.
+///
+/// # Errors
+/// The address is not of the loopback interface, or not free.
+pub async fn serve(
+    gateway: Arc<Gateway>,
+    address: SocketAddr,
+    token: String,
+    ready: impl FnOnce(SocketAddr) + Send,
+) -> io::Result<()> {
+    if !address.ip().is_loopback() {
+        let message = format!("{address} can be reached from other machines");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let listener = TcpListener::bind(address).await?;
+    let ending = CancellationToken::new();
+    let mut config = StreamableHttpServerConfig::default();
+    config.cancellation_token = ending.child_token();
+    let service = StreamableHttpService::new(
+        move || Ok(McpServer::new(Arc::clone(&gateway))),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    let router = Router::new()
+        .nest_service("/mcp", service)
+        .layer(middleware::from_fn_with_state(
+            Arc::<str>::from(token),
+            authorized,
+        ));
+    ready(listener.local_addr()?);
+    axum::serve(listener, router)
+        .with_graceful_shutdown(async move {
+            interrupted().await;
+            ending.cancel();
+        })
+        .await
+}
+
+/// Refuses requests without the token.
+async fn authorized(State(token): State<Arc<str>>, request: Request, next: Next) -> Response {
+    let given = request.headers().get(AUTHORIZATION);
+    let given = given.and_then(|value| value.to_str().ok());
+    let given = given.and_then(|value| value.strip_prefix("Bearer "));
+    match given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes())) {
+        true => next.run(request).await,
+        false => {
+            let message =
+                "send the token that `hindsight mcp` printed: Authorization: Bearer TOKEN\n";
+            (StatusCode::UNAUTHORIZED, message).into_response()
+        }
+    }
+}
+
+/// Compares two secrets in a time that does not depend on where they differ.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let differing = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
+    a.len() == b.len() && differing == 0
+}
+
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (interrupt, terminate) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    );
+    match (interrupt, terminate) {
+        (Ok(mut interrupt), Ok(mut terminate)) => {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        // Without handlers the signals end the process by themselves.
+        _ => std::future::pending().await,
+    }
+}

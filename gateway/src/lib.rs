@@ -1,0 +1,86 @@
+//! The Model Context Protocol: language models ask the same verbs and the same SQL as people do.
+//!
+//! This crate is an adapter and computes nothing. `tools/` has one file per tool: it reads parameters, asks a verb of the daemon
+//! or a question of `query`, and returns the answer. `budget` makes every answer fit a window. `server` speaks the protocol,
+//! over standard input and output or over HTTP.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod budget;
+mod context;
+mod http;
+mod page;
+mod prompts;
+mod recordings;
+mod resources;
+mod server;
+mod shape;
+mod text;
+mod tool;
+mod tools;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+
+pub use context::Gateway;
+pub use page::page;
+
+use crate::server::McpServer;
+
+/// Serves one client over standard input and output, until the client closes them.
+///
+/// `executable` is started with the argument `daemon` when no daemon runs.
+///
+/// # Errors
+/// The client does not speak the protocol, or threads cannot be made.
+pub fn serve_stdio(executable: PathBuf) -> io::Result<()> {
+    let gateway = Arc::new(Gateway::new(executable));
+    let runtime = runtime()?;
+    let served = runtime.block_on(stdio(McpServer::new(Arc::clone(&gateway))));
+    gateway.leave();
+    // A thread that still waits for the daemon has lost its conversation; a read of standard input cannot be ended.
+    runtime.shutdown_background();
+    served
+}
+
+async fn stdio(server: McpServer) -> io::Result<()> {
+    let service = match server.serve(rmcp::transport::stdio()).await {
+        Ok(service) => service,
+        // A client that closes standard input before its first message wants nothing.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(io::Error::other(error)),
+    };
+    let ended = service.waiting().await;
+    ended.map(drop).map_err(io::Error::other)
+}
+
+/// Serves clients over HTTP at `address`, which must be one of the loopback interface, until the process is interrupted.
+/// Calls `ready` with the address when clients can connect. Requests must carry `token` as a bearer token.
+///
+/// # Errors
+/// The address is not local or not free.
+pub fn serve_http(
+    executable: PathBuf,
+    address: SocketAddr,
+    token: String,
+    ready: impl FnOnce(SocketAddr) + Send,
+) -> io::Result<()> {
+    let gateway = Arc::new(Gateway::new(executable));
+    let runtime = runtime()?;
+    let served = runtime.block_on(http::serve(Arc::clone(&gateway), address, token, ready));
+    gateway.leave();
+    runtime.shutdown_background();
+    served
+}
+
+fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+}

@@ -1,0 +1,192 @@
+//! The protocol's server: lists tools, resources and prompts, and calls tools on threads that may wait.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rmcp::ErrorData;
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
+    GetPromptResponse, Implementation, ListPromptsResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+use serde_json::{Map, Value, json};
+use server::protocol::{Code, Failure};
+
+use crate::answer::{Answer, object};
+use crate::context::{Cancel, Context, Gateway};
+use crate::{budget, prompts, resources, tools};
+
+/// What models read before anything else.
+const INSTRUCTIONS: &str = include_str!("../../docs/agents.md");
+
+/// A server for one client.
+#[derive(Clone)]
+pub struct McpServer {
+    gateway: Arc<Gateway>,
+}
+
+impl McpServer {
+    /// Makes one.
+    pub fn new(gateway: Arc<Gateway>) -> McpServer {
+        McpServer { gateway }
+    }
+
+    /// Runs `work` on a thread of its own, and ends it when the client cancels the request or vanishes.
+    async fn on_thread<T: Send + 'static>(
+        &self,
+        request: &RequestContext<RoleServer>,
+        work: impl FnOnce(&Context) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let cancel = Arc::<Cancel>::default();
+        let context = self.gateway.begin(Arc::clone(&cancel), progress(request));
+        let thread = tokio::task::spawn_blocking(move || work(&context));
+        // Also when this future is dropped, which is how a client's death shows.
+        let _guard = SetOnDrop(cancel);
+        tokio::select! {
+            done = thread => done.map_err(|error| ErrorData::internal_error(error.to_string(), None)),
+            () = request.ct.cancelled() => {
+                Err(ErrorData::internal_error("the request was cancelled", None))
+            }
+        }
+    }
+}
+
+/// Ends a call when its request is over.
+struct SetOnDrop(Arc<Cancel>);
+
+impl Drop for SetOnDrop {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+/// Returns what tells the client of progress, if it wants to know.
+fn progress(request: &RequestContext<RoleServer>) -> Arc<dyn Fn(&str) + Send + Sync> {
+    let Some(token) = request.meta.get_progress_token() else {
+        return Arc::new(|_| {});
+    };
+    let peer = request.peer.clone();
+    let runtime = tokio::runtime::Handle::current();
+    let steps = AtomicU64::new(0);
+    Arc::new(move |text| {
+        let step = steps.fetch_add(1, Ordering::Relaxed) + 1;
+        runtime.spawn(notify(peer.clone(), token.clone(), step, text.to_owned()));
+    })
+}
+
+async fn notify(peer: Peer<RoleServer>, token: ProgressToken, step: u64, text: String) {
+    let note = ProgressNotificationParam::new(token, step as f64).with_message(text);
+    // The client may have gone.
+    let _ = peer.notify_progress(note).await;
+}
+
+impl ServerHandler for McpServer {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("hindsight", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let described = tools::ALL.iter().map(|tool| {
+            Tool::new(tool.name, tool.doc, tool.schema()).with_annotations(
+                ToolAnnotations::new()
+                    .read_only(tool.read_only)
+                    .open_world(false),
+            )
+        });
+        Ok(ListToolsResult::with_all_items(described.collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let args = request.arguments.unwrap_or_default();
+        let Some(tool) = tools::find(&request.name) else {
+            return Ok(refused(&unknown(&request.name)));
+        };
+        let answered = self
+            .on_thread(&context, move |context| tool.call(context, args))
+            .await?;
+        Ok(match answered {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
+            Err(failure) => refused(&failure),
+        })
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let listed = self.on_thread(&context, resources::list).await?;
+        Ok(ListResourcesResult::with_all_items(listed))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri;
+        let read = self.on_thread(&context, move |context| resources::read(context, &uri));
+        match read.await? {
+            Ok(result) => Ok(result.into()),
+            Err(failure) => Err(ErrorData::resource_not_found(
+                failure.message.clone(),
+                Some(Value::Object(as_object(&failure))),
+            )),
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::list()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let args = request.arguments.unwrap_or_default();
+        let prompt = prompts::get(&request.name, &args);
+        let prompt = prompt.map_err(|wrong| ErrorData::invalid_params(wrong, None))?;
+        Ok(prompt.into())
+    }
+}
+
+fn refused(failure: &Failure) -> CallToolResponse {
+    // A message may quote what was asked, and that may be long.
+    let answer = Answer::Object(as_object(failure));
+    let text = budget::fit(answer, budget::OF_FAILURES, 0);
+    CallToolResult::error(vec![ContentBlock::text(text)]).into()
+}
+
+/// A failure as all clients of Hindsight get it.
+fn as_object(failure: &Failure) -> Map<String, Value> {
+    object([("success", json!(false)), ("error", json!(failure))])
+}
+
+fn unknown(name: &str) -> Failure {
+    let names: Vec<&str> = tools::ALL.iter().map(|tool| tool.name).collect();
+    Failure::new(Code::BadRequest, format!("there is no tool \"{name}\""))
+        .hint(format!("tools: {}", names.join(", ")))
+}

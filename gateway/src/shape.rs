@@ -1,0 +1,236 @@
+//! Replies of verbs in the words of the tools: `sessionId`, `threadId`, `paused`.
+
+use serde_json::{Map, Value, json};
+use server::protocol::Failure;
+use server::session::{
+    MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport,
+};
+use server::verbs::{Nothing, Position, ProbeReport};
+
+use crate::answer::object;
+use crate::context::Context;
+
+/// What a program does, in a word.
+pub fn status(state: StateWord) -> &'static str {
+    match state {
+        StateWord::Running => "running",
+        StateWord::Stopped => "paused",
+        StateWord::Ended => "exited",
+        StateWord::Recorded => "recorded",
+    }
+}
+
+/// A session.
+pub fn session(report: &SessionReport) -> Map<String, Value> {
+    let mut fields = object([
+        ("sessionId", json!(report.session)),
+        ("status", json!(status(report.status))),
+        ("program", json!(report.program)),
+        (
+            "pid",
+            if report.pid == 0 {
+                Value::Null
+            } else {
+                json!(report.pid)
+            },
+        ),
+        ("recording", json!(report.recording)),
+        ("seq", json!(report.past)),
+        ("exit", json!(report.exit.as_ref().map(|exit| &exit.text))),
+        (
+            "exitCode",
+            json!(report.exit.as_ref().and_then(|exit| exit.code)),
+        ),
+        ("calls", json!(report.calls)),
+    ]);
+    if !report.warnings.is_empty() {
+        fields.insert("warnings".to_owned(), json!(report.warnings));
+    }
+    if let Some(at) = &report.stop {
+        fields.extend(stop(at));
+    }
+    fields
+}
+
+/// How a move came out, and at which event the program or the recording stands.
+///
+/// # Errors
+/// The daemon cannot be asked.
+pub fn motion(context: &Context, report: &MotionReport) -> Result<Map<String, Value>, Failure> {
+    let mut fields = object([
+        ("sessionId", json!(report.session)),
+        ("status", json!(status(report.status))),
+        ("exit", json!(report.exit.as_ref().map(|exit| &exit.text))),
+        (
+            "exitCode",
+            json!(report.exit.as_ref().and_then(|exit| exit.code)),
+        ),
+        ("threadEnded", json!(report.thread_ended)),
+        ("returned", returned(report)),
+    ]);
+    if report.more_stops > 0 {
+        fields.insert("morePausedThreads".to_owned(), json!(report.more_stops));
+    }
+    if report.status == StateWord::Ended {
+        fields.insert("recording".to_owned(), json!(report.recording));
+    }
+    if let Some(at) = &report.stop {
+        fields.extend(stop(at));
+        if !fields.contains_key("seq") {
+            let position = context.ask::<Position>(Some(report.session), &Nothing {})?;
+            fields.extend(object([("seq", json!(position.seq))]));
+        }
+    }
+    Ok(fields)
+}
+
+fn returned(report: &MotionReport) -> Value {
+    match &report.returned {
+        None => Value::Null,
+        Some(returned) => serde_json::to_value(returned).unwrap_or_default(),
+    }
+}
+
+/// A stop of a thread, without what is said of the program as a whole.
+pub fn stop(report: &StopReport) -> Map<String, Value> {
+    let mut fields = reason(&report.reason);
+    fields.insert("threadId".to_owned(), json!(report.thread));
+    fields.extend(place(&report.place));
+    fields.extend(object([(
+        "source",
+        json!(report.source_line.as_deref().map(str::trim)),
+    )]));
+    if !report.displays.is_empty() {
+        let shown = report.displays.iter().map(|display| {
+            let value = display.value.clone().unwrap_or_default();
+            (display.expression.clone(), Value::from(value))
+        });
+        fields.insert("displays".to_owned(), Value::Object(shown.collect()));
+    }
+    fields
+}
+
+/// A place in the program; the address only where nothing else is known.
+pub fn place(place: &PlaceReport) -> Map<String, Value> {
+    let is_bare = place.function.is_none() && place.line.is_none();
+    // A place that is not known has words instead.
+    let is_address = place.address.starts_with("0x");
+    object([
+        ("function", json!(place.function)),
+        ("file", json!(place.file)),
+        ("line", json!(place.line)),
+        (
+            "address",
+            if is_bare && is_address {
+                json!(place.address)
+            } else {
+                Value::Null
+            },
+        ),
+    ])
+}
+
+fn reason(reason: &ReasonReport) -> Map<String, Value> {
+    match reason {
+        ReasonReport::Entry => object([("reason", json!("entry"))]),
+        ReasonReport::Breakpoint { probe, hits } => object([
+            ("reason", json!("breakpoint")),
+            ("breakpointId", json!(probe.to_string())),
+            ("hits", json!(hits)),
+        ]),
+        ReasonReport::Watch {
+            probe,
+            expression,
+            old,
+            new,
+            by,
+            ..
+        } => object([
+            ("reason", json!("watchpoint")),
+            ("breakpointId", json!(probe.to_string())),
+            ("expression", json!(expression)),
+            ("oldValue", json!(old)),
+            ("newValue", json!(new)),
+            ("writtenBy", json!(by)),
+        ]),
+        ReasonReport::Step => object([("reason", json!("step"))]),
+        ReasonReport::User => object([("reason", json!("pause"))]),
+        ReasonReport::AllThreads => object([("reason", json!("another thread's stop"))]),
+        ReasonReport::Signal {
+            signal,
+            fault_address,
+            fatal,
+            ..
+        } => object([
+            ("reason", json!("signal")),
+            ("signal", json!(server::inspect::signal_name(*signal))),
+            ("faultAddress", json!(fault_address)),
+            ("fatal", json!(fatal)),
+        ]),
+        ReasonReport::Throw {
+            what,
+            message,
+            unhandled,
+            ..
+        } => object([
+            ("reason", json!("exception")),
+            ("exceptionType", json!(what)),
+            ("message", json!(message)),
+            ("unhandled", json!(unhandled)),
+        ]),
+        ReasonReport::Event { seq, what, changed } => object([
+            ("reason", json!("event")),
+            ("seq", json!(seq)),
+            ("event", json!(what)),
+            (
+                "changed",
+                if changed.is_empty() {
+                    Value::Null
+                } else {
+                    json!(changed)
+                },
+            ),
+        ]),
+    }
+}
+
+/// A breakpoint or a logpoint; with one place, that place's fields are its own.
+pub fn probe(report: &ProbeReport) -> Value {
+    let mut fields = object([
+        ("id", json!(report.id.to_string())),
+        ("location", json!(report.location)),
+        ("condition", json!(report.condition)),
+        ("message", json!(report.template)),
+        ("note", json!(report.message)),
+        (
+            "hits",
+            if report.hits > 0 {
+                json!(report.hits)
+            } else {
+                Value::Null
+            },
+        ),
+        ("code", json!(report.code)),
+    ]);
+    if report.hit_count > 0 {
+        fields.insert("hitCount".to_owned(), json!(report.hit_count));
+    }
+    if !report.enabled {
+        fields.insert("enabled".to_owned(), json!(false));
+    }
+    let with_address = |at: &PlaceReport| {
+        let mut fields = place(at);
+        fields.insert("address".to_owned(), json!(at.address));
+        fields.extend(object([("problem", json!(at.problem))]));
+        fields
+    };
+    match report.places.as_slice() {
+        [one] => fields.extend(with_address(one)),
+        [] => {}
+        several => {
+            let places = several.iter().map(|at| Value::Object(with_address(at)));
+            fields.insert("places".to_owned(), Value::Array(places.collect()));
+        }
+    }
+    Value::Object(fields)
+}

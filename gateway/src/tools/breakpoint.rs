@@ -1,0 +1,150 @@
+//! `debug_breakpoint`: sets, lists and removes breakpoints and watchpoints.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use server::protocol::Failure;
+use server::verbs::{
+    Break, BreakAdd, BreakReply, Chosen, ProbeArgs, ProbeReport, Watch, WatchAccess, WatchAdd,
+    WatchReply,
+};
+
+use super::target::{ids, target};
+use crate::answer::{Answer, List};
+use crate::context::{Context, SessionId, Whose};
+use crate::shape;
+use crate::tool::Tool;
+
+/// The tool.
+pub struct Breakpoint;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// The session [default: the newest]
+    session_id: Option<SessionId>,
+    /// A recording, instead of a session: debug_continue and debug_goto stop there
+    recording: Option<String>,
+    /// Breakpoints to set
+    #[serde(default)]
+    add: Vec<Add>,
+    /// Ids of breakpoints to remove
+    #[serde(default)]
+    remove: Vec<String>,
+}
+
+/// A breakpoint: at a function, at a line, or where a value is written.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Add {
+    /// A function or a pattern: parse, MyClass::*
+    function: Option<String>,
+    /// A source file
+    file: Option<String>,
+    /// A line of it, from 1
+    line: Option<u32>,
+    /// An address in hexadecimal
+    address: Option<String>,
+    /// Instead of a place: stop when this variable or expression is written
+    watch: Option<String>,
+    /// Only if this is true: i > 30, args[0] > 100, p->len == 0
+    condition: Option<String>,
+    /// Only on the Nth hit [default: 0, every hit]
+    #[serde(default)]
+    hit_count: u64,
+}
+
+impl Tool for Breakpoint {
+    const NAME: &'static str = "debug_breakpoint";
+    const DOC: &'static str = "Set or remove breakpoints at functions or source lines, and watchpoints that stop when a value is written. Without add and remove, lists them.";
+    const READ_ONLY: bool = false;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let removed = ids(&args.remove)?;
+        let mut shown = Vec::new();
+        for add in args.add {
+            shown.extend(added(context, session, add)?);
+        }
+        for id in removed {
+            removed_one(context, session, id)?;
+        }
+        if shown.is_empty() {
+            shown = listed(context, session)?;
+        }
+        Ok(Answer::List(List::whole("breakpoints", shown)))
+    }
+}
+
+fn added(context: &Context, session: Option<u32>, add: Add) -> Result<Vec<Value>, Failure> {
+    if let Some(expression) = add.watch {
+        let is_alone = add.function.is_none() && add.file.is_none() && add.address.is_none();
+        if !is_alone {
+            return Err(Failure::bad_request(
+                "a watchpoint has no function, file or address",
+            ));
+        }
+        let watch = WatchAdd {
+            expression,
+            access: WatchAccess::Write,
+            condition: add.condition,
+            hit_count: add.hit_count,
+            all_threads: false,
+        };
+        let reply = context.ask::<Watch>(session, &ProbeArgs::Add(watch))?;
+        return Ok(watches(&reply));
+    }
+    let add = BreakAdd {
+        at: target(add.function, add.file, add.line, add.address)?,
+        also: Vec::new(),
+        condition: add.condition,
+        hit_count: add.hit_count,
+        all_threads: false,
+        once: false,
+        pending: false,
+    };
+    let reply = context.ask::<Break>(session, &ProbeArgs::Add(add))?;
+    Ok(breaks(&reply))
+}
+
+fn breaks(reply: &BreakReply) -> Vec<Value> {
+    match reply {
+        BreakReply::Probes(reply) => reply.probes.iter().map(shape::probe).collect(),
+        BreakReply::Recorded { breaks, .. } => breaks.iter().map(|at| json!(at)).collect(),
+    }
+}
+
+fn watches(reply: &WatchReply) -> Vec<Value> {
+    match reply {
+        WatchReply::Probes(reply) => reply.probes.iter().map(shape::probe).collect(),
+        WatchReply::Added(watch) => vec![json!(watch)],
+        WatchReply::Recorded(reply) => reply.watches.iter().map(|at| json!(at)).collect(),
+    }
+}
+
+fn listed(context: &Context, session: Option<u32>) -> Result<Vec<Value>, Failure> {
+    let mut all = breaks(&context.ask::<Break>(session, &ProbeArgs::List)?);
+    all.extend(watches(&context.ask::<Watch>(session, &ProbeArgs::List)?));
+    Ok(all)
+}
+
+/// Removes a breakpoint, or the watchpoint of this number.
+fn removed_one(context: &Context, session: Option<u32>, id: u32) -> Result<(), Failure> {
+    let chosen = Chosen {
+        ids: vec![id],
+        all: false,
+    };
+    let failed = match context.ask::<Break>(session, &ProbeArgs::Remove(chosen.clone())) {
+        Ok(_) => return Ok(()),
+        Err(failed) => failed,
+    };
+    let watch = context.ask::<Watch>(session, &ProbeArgs::Remove(chosen));
+    watch.map(drop).map_err(|_| failed)
+}
+
+/// Used by `debug_logpoint` too.
+pub fn reports(probes: &[ProbeReport]) -> Vec<Value> {
+    probes.iter().map(shape::probe).collect()
+}

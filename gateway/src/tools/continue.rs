@@ -1,0 +1,99 @@
+//! `debug_continue`: lets the program run or step, and returns when that is done.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use server::protocol::{Code, Failure};
+use server::session::MotionReport;
+use server::verbs::{
+    self, Await, AwaitArgs, ContinueArgs, Finish, Next, Nothing, Pause, Step, StepArgs, Thread,
+    ThreadArgs, TimeoutArgs,
+};
+
+use super::target::seconds;
+use crate::answer::Answer;
+use crate::context::{Context, SessionId, Whose};
+use crate::shape;
+use crate::tool::Tool;
+
+/// The tool.
+pub struct Continue;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// The session [default: the newest]
+    session_id: Option<SessionId>,
+    /// A recording, instead of a session
+    recording: Option<String>,
+    /// What to do [default: continue]; pause stops a running program
+    #[serde(default)]
+    action: Action,
+    /// Move this thread; continue then leaves the others stopped
+    thread_id: Option<i32>,
+    /// How long to wait for the next stop [default: 20000]
+    timeout_ms: Option<u64>,
+}
+
+/// How the program goes on.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Action {
+    #[default]
+    Continue,
+    StepOver,
+    StepInto,
+    StepOut,
+    Pause,
+}
+
+impl Tool for Continue {
+    const NAME: &'static str = "debug_continue";
+    const DOC: &'static str = "Continue or step, and return at the next stop or the program's end. After timeoutMs it returns status running; calling again goes on waiting and restarts nothing. In a recording it goes forward to the next stop, line or call.";
+    const READ_ONLY: bool = false;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let session = context.session(&Whose::either(args.session_id, args.recording.clone()))?;
+        if args.thread_id.is_some() {
+            let thread = ThreadArgs {
+                thread: args.thread_id,
+            };
+            context.ask::<Thread>(session, &thread)?;
+        }
+        let report = match moved(context, session, &args) {
+            // It runs already: a call before this one let it go, and its stop is what is waited for.
+            Err(failure) if failure.code == Code::NotStopped && args.action != Action::Pause => {
+                let wait = AwaitArgs {
+                    after: None,
+                    timeout_secs: Some(seconds(args.timeout_ms)),
+                };
+                context.ask::<Await>(session, &wait)
+            }
+            moved => moved,
+        };
+        Ok(Answer::Object(shape::motion(context, &report?)?))
+    }
+}
+
+fn moved(context: &Context, session: Option<u32>, args: &Args) -> Result<MotionReport, Failure> {
+    let timeout_secs = Some(seconds(args.timeout_ms));
+    let step = StepArgs {
+        timeout_secs,
+        ..StepArgs::default()
+    };
+    match args.action {
+        Action::Continue => {
+            let go = ContinueArgs {
+                thread_only: args.thread_id.is_some(),
+                timeout_secs,
+                ..ContinueArgs::default()
+            };
+            context.ask::<verbs::Continue>(session, &go)
+        }
+        Action::StepOver => context.ask::<Next>(session, &step),
+        Action::StepInto => context.ask::<Step>(session, &step),
+        Action::StepOut => context.ask::<Finish>(session, &TimeoutArgs { timeout_secs }),
+        Action::Pause => context.ask::<Pause>(session, &Nothing {}),
+    }
+}

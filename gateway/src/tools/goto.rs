@@ -1,0 +1,65 @@
+//! `debug_goto`: moves through a recording, or through the past of a live program.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use server::protocol::Failure;
+use server::verbs::{
+    self, CountArgs, GotoArgs, NextBack, Nothing, ReverseContinue, ReverseFinish, StepBack,
+};
+
+use super::state::Moment;
+use crate::answer::Answer;
+use crate::context::{Context, SessionId, Whose};
+use crate::shape;
+use crate::tool::Tool;
+
+/// The tool.
+pub struct Goto;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// The session [default: the newest]
+    session_id: Option<SessionId>,
+    /// A recording, instead of a session
+    recording: Option<String>,
+    /// A seq, first, last, crash, 50%, 1.5s, @NOTE, output:N (the line N of the output); live: the program as it is now
+    to: Option<Moment>,
+    /// Instead of to, one move back: step to the event before, next to the one before in this function or its callers, continue to the last stop, breakpoint or change of a watched value, finish to the call of this function
+    back: Option<Back>,
+}
+
+/// A move back.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Back {
+    Step,
+    Next,
+    Continue,
+    Finish,
+}
+
+impl Tool for Goto {
+    const NAME: &'static str = "debug_goto";
+    const DOC: &'static str = "Go to an event of a recording, or of the past of a live program (which stays where it is). The tools that look then show that moment. Forward moves: debug_continue.";
+    const READ_ONLY: bool = true;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let once = CountArgs::default();
+        let report = match (args.to, args.back) {
+            (Some(to), None) => {
+                let to = GotoArgs { to: to.to_string() };
+                context.ask::<verbs::Goto>(session, &to)
+            }
+            (None, Some(Back::Step)) => context.ask::<StepBack>(session, &once),
+            (None, Some(Back::Next)) => context.ask::<NextBack>(session, &once),
+            (None, Some(Back::Continue)) => context.ask::<ReverseContinue>(session, &Nothing {}),
+            (None, Some(Back::Finish)) => context.ask::<ReverseFinish>(session, &Nothing {}),
+            _ => return Err(Failure::bad_request("say where to: either to or back")),
+        };
+        Ok(Answer::Object(shape::motion(context, &report?)?))
+    }
+}

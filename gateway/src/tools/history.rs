@@ -1,0 +1,91 @@
+//! `debug_history`: how a value changed.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use server::past::Change;
+use server::protocol::Failure;
+use server::verbs::{self, Command, Goto, GotoArgs, HistoryArgs, LastWrite, LastWriteArgs};
+
+use super::state::Moment;
+use crate::answer::{Answer, List, object};
+use crate::context::{Context, SessionId, Whose};
+use crate::text;
+use crate::tool::Tool;
+
+/// The tool.
+pub struct History;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// The session [default: the newest]
+    session_id: Option<SessionId>,
+    /// A recording, instead of a session
+    recording: Option<String>,
+    /// The expression: total, cache.head, FUNCTION::VARIABLE, *(int *)0x55d0
+    expression: String,
+    /// Go to this event first; the expression has the meaning that it has there
+    at: Option<Moment>,
+    /// Only the last change before the current moment
+    #[serde(default)]
+    last_write: bool,
+}
+
+impl Tool for History {
+    const NAME: &'static str = "debug_history";
+    const DOC: &'static str = "Show every change of a value that the recording shows, or with lastWrite between which events it got the value that it has now.";
+    const READ_ONLY: bool = true;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        if let Some(at) = &args.at {
+            context.ask::<Goto>(session, &GotoArgs { to: at.to_string() })?;
+        }
+        if args.last_write {
+            let asked = LastWriteArgs {
+                expression: args.expression,
+                full: false,
+            };
+            let mut reply = context.ask::<LastWrite>(session, &asked)?;
+            let way = reply
+                .hint
+                .take()
+                .map(|_| in_a_second_run(&asked.expression));
+            let text = text::plain(&LastWrite::text(&reply, &asked));
+            return Ok(Answer::Text(text + &way.unwrap_or_default()));
+        }
+        let asked = HistoryArgs {
+            expression: args.expression,
+            limit: None,
+            skip: 0,
+            full: false,
+        };
+        let reply = context.ask::<verbs::History>(session, &asked)?;
+        let changes = reply.changes.iter().map(change).collect();
+        let list = List::whole("changes", changes);
+        Ok(Answer::List(list.with("knownAtEvents", reply.known_at)))
+    }
+}
+
+/// Says which call of a tool records the line that writes a value.
+fn in_a_second_run(expression: &str) -> String {
+    let asked = json!({ "logWrites": [expression] });
+    format!(
+        "A second run tells which line writes it: debug_launch with {asked}, then debug_history.\n"
+    )
+}
+
+fn change(change: &Change) -> Value {
+    Value::Object(object([
+        ("seq", json!(change.seq)),
+        ("threadId", json!(change.thread)),
+        ("old", json!(change.old)),
+        ("value", json!(change.value)),
+        ("function", json!(change.function)),
+        ("file", json!(change.file)),
+        ("line", json!(change.line)),
+    ]))
+}

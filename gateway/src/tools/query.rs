@@ -1,0 +1,388 @@
+//! `debug_query`: events by filters, for those who do not want to write SQL.
+
+use std::fmt::Write;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use server::protocol::Failure;
+
+use crate::answer::{Answer, List};
+use crate::context::{Context, SessionId, Whose};
+use crate::recordings;
+use crate::tool::Tool;
+
+/// The tool.
+pub struct Query;
+
+/// The parameters of the tool.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// The session [default: the newest]
+    session_id: Option<SessionId>,
+    /// A recording, instead of a session
+    recording: Option<String>,
+    /// call (one row per call), or kinds of events: enter, leave, stdout, stderr, logpoint, pause, write, exception, note, thread_start, thread_exit, module_load... [default: call if a filter is about functions or calls, else all events]
+    event_type: Vec<String>,
+    /// The function's name
+    function: Option<TextFilter>,
+    /// The source file of the function
+    source_file: Option<TextFilter>,
+    /// What the call returned
+    return_value: Option<ReturnFilter>,
+    /// The arguments as text: id=5, path=0x55d0 "/etc/passwd"
+    args: Option<TextFilter>,
+    /// The text of output, messages and notes
+    text: Option<TextFilter>,
+    /// The thread
+    thread_id: Option<u32>,
+    /// From this time on, ns since the recording began
+    time_from: Option<i64>,
+    /// Up to this time, inclusive
+    time_to: Option<i64>,
+    /// From this event on
+    seq_from: Option<u64>,
+    /// Up to this event, inclusive
+    seq_to: Option<u64>,
+    /// Only calls that the call of this seq made
+    parent: Option<u64>,
+    /// Only calls that took at least so long
+    min_duration_ns: Option<i64>,
+    /// How many rows [default: 50, at most 1000]
+    limit: Option<usize>,
+    /// Pass over so many rows
+    offset: Option<usize>,
+    /// asc or desc by seq, or duration: the longest first [default: asc]
+    order: Order,
+    /// How much of each row
+    verbosity: Verbosity,
+}
+
+/// A filter on a text; all that are given must hold.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct TextFilter {
+    /// It is exactly this
+    equals: Option<String>,
+    /// It has this in it
+    contains: Option<String>,
+    /// This regular expression matches a part of it
+    matches: Option<String>,
+}
+
+/// A filter on a returned value.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct ReturnFilter {
+    /// It is this number
+    equals: Option<i64>,
+    /// Nothing is known to have been returned
+    is_null: Option<bool>,
+    /// It is less than this
+    less_than: Option<i64>,
+    /// It is greater than this
+    greater_than: Option<i64>,
+}
+
+/// In which order.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    #[default]
+    Asc,
+    Desc,
+    Duration,
+}
+
+/// How much of each row.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Verbosity {
+    Summary,
+    #[default]
+    Standard,
+    Full,
+}
+
+const LIMIT: usize = 50;
+const MOST: usize = 1_000;
+
+impl Tool for Query {
+    const NAME: &'static str = "debug_query";
+    const DOC: &'static str = "Find calls and events of a recording by filters. Each row has its seq, for debug_state and debug_goto. A call's seq is that of its entry. For joins and sums use debug_sql.";
+    const READ_ONLY: bool = true;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let question = Question::of(&args)?;
+        let whose = Whose::either(args.session_id, args.recording.clone());
+        let session = context
+            .gateway
+            .recordings
+            .open(&context.recording(&whose)?)?;
+        let limit = args.limit.unwrap_or(LIMIT).min(MOST);
+        let first = args.offset.unwrap_or(0) + context.cursor;
+        let sql = question.rows(first, limit);
+        let answer = recordings::rows(&session, context.cancel(), &sql, limit)?;
+        let mut total = first + answer.rows.len();
+        if answer.rows.len() == limit {
+            let counted = recordings::rows(&session, context.cancel(), &question.count(), 1)?;
+            let count = counted.rows.first().and_then(|row| row["n"].as_u64());
+            total = count.map_or(total, |count| count as usize);
+        }
+        Ok(Answer::List(List {
+            name: "events",
+            items: answer.rows.into_iter().map(Value::Object).collect(),
+            // The cursor counts from the offset, which stays a parameter of the next call.
+            first: context.cursor,
+            total: Some(total - args.offset.unwrap_or(0).min(total)),
+            ..List::default()
+        }))
+    }
+}
+
+/// The question in SQL.
+struct Question {
+    columns: String,
+    table: &'static str,
+    conditions: String,
+    order: &'static str,
+}
+
+impl Question {
+    fn of(args: &Args) -> Result<Question, Failure> {
+        let about_calls = args.function.is_some()
+            || args.return_value.is_some()
+            || args.args.is_some()
+            || args.source_file.is_some()
+            || args.parent.is_some()
+            || args.min_duration_ns.is_some()
+            || args.order == Order::Duration;
+        let is_calls = match args.event_type.as_slice() {
+            [] => about_calls && args.text.is_none(),
+            kinds if kinds.iter().any(|kind| kind == "call") => {
+                if kinds.len() > 1 {
+                    return Err(Failure::bad_request("calls and events are asked one at a time")
+                        .hint("leave out call, or the other kinds; enter and leave are the events of calls"));
+                }
+                true
+            }
+            _ => false,
+        };
+        match is_calls {
+            true => calls(args),
+            false => events(args),
+        }
+    }
+
+    fn rows(&self, first: usize, limit: usize) -> String {
+        format!(
+            "select {} from {} where {} order by {} limit {limit} offset {first}",
+            self.columns, self.table, self.conditions, self.order
+        )
+    }
+
+    fn count(&self) -> String {
+        format!(
+            "select count(*) as n from {} where {}",
+            self.table, self.conditions
+        )
+    }
+}
+
+fn calls(args: &Args) -> Result<Question, Failure> {
+    if args.text.is_some() {
+        return Err(Failure::bad_request("calls have no text")
+            .hint("filter by args, or ask for eventType stdout, stderr, logpoint or note"));
+    }
+    let mut conditions = common(args, "start_seq");
+    if let Some(least) = args.min_duration_ns {
+        conditions.push(format!("dur_ns >= {least}"));
+    }
+    let columns = match args.verbosity {
+        Verbosity::Summary => r#"start_seq as seq, function, ret_text as "returnValue""#,
+        Verbosity::Standard => {
+            r#"start_seq as seq, tid as "threadId", function, args, ret_text as "returnValue", dur_ns as "durationNs", parent"#
+        }
+        Verbosity::Full => {
+            r#"start_seq as seq, end_seq as "endSeq", tid as "threadId", function, file, line, module, args, outs, ret_text as "returnValue", ret, unwound, dur_ns as "durationNs", self_ns as "selfNs", ts_ns as "timeNs", depth, parent"#
+        }
+    };
+    Ok(Question {
+        columns: columns.to_owned(),
+        table: "calls",
+        conditions: all(conditions),
+        order: match args.order {
+            Order::Asc => "start_seq",
+            Order::Desc => "start_seq desc",
+            Order::Duration => "dur_ns desc, start_seq",
+        },
+    })
+}
+
+fn events(args: &Args) -> Result<Question, Failure> {
+    if args.min_duration_ns.is_some() || args.order == Order::Duration {
+        return Err(
+            Failure::bad_request("only calls have a duration").hint("ask for eventType call")
+        );
+    }
+    let mut conditions = common(args, "seq");
+    if !args.event_type.is_empty() {
+        let kinds: Vec<String> = args.event_type.iter().map(|kind| quoted(kind)).collect();
+        conditions.push(format!("kind in ({})", kinds.join(", ")));
+    }
+    if let Some(text) = &args.text {
+        text.add("text", &mut conditions);
+    }
+    let columns = match args.verbosity {
+        Verbosity::Summary => "seq, kind, coalesce(function, text) as what",
+        Verbosity::Standard => {
+            r#"seq, kind, tid as "threadId", function, args, ret_text as "returnValue", text"#
+        }
+        Verbosity::Full => {
+            r#"seq, kind, tid as "threadId", ts_ns as "timeNs", function, file, line, module, call, parent, depth, args, ret, ret_text as "returnValue", unwound, text, hex(addr) as address, size, value, aux, probe"#
+        }
+    };
+    Ok(Question {
+        columns: columns.to_owned(),
+        table: "events",
+        conditions: all(conditions),
+        order: match args.order {
+            Order::Desc => "seq desc",
+            Order::Asc | Order::Duration => "seq",
+        },
+    })
+}
+
+/// The filters that calls and events share.
+fn common(args: &Args, seq: &str) -> Vec<String> {
+    let mut conditions = Vec::new();
+    let texts = [
+        ("function", &args.function),
+        ("file", &args.source_file),
+        ("args", &args.args),
+    ];
+    for (column, filter) in texts {
+        if let Some(filter) = filter {
+            filter.add(column, &mut conditions);
+        }
+    }
+    if let Some(returned) = &args.return_value {
+        returned.add(&mut conditions);
+    }
+    let numbers = [
+        ("tid =", args.thread_id.map(i64::from)),
+        ("ts_ns >=", args.time_from),
+        ("ts_ns <=", args.time_to),
+    ];
+    let seqs = [
+        (format!("{seq} >="), args.seq_from),
+        (format!("{seq} <="), args.seq_to),
+        ("parent =".to_owned(), args.parent),
+    ];
+    for (left, number) in numbers {
+        conditions.extend(number.map(|number| format!("{left} {number}")));
+    }
+    for (left, number) in seqs {
+        conditions.extend(number.map(|number| format!("{left} {number}")));
+    }
+    conditions
+}
+
+fn all(conditions: Vec<String>) -> String {
+    match conditions.is_empty() {
+        true => "true".to_owned(),
+        false => conditions.join(" and "),
+    }
+}
+
+impl TextFilter {
+    fn add(&self, column: &str, conditions: &mut Vec<String>) {
+        if let Some(text) = &self.equals {
+            conditions.push(format!("{column} = {}", quoted(text)));
+        }
+        if let Some(text) = &self.contains {
+            conditions.push(match text.contains(['%', '_', '\\']) {
+                // These mean something else in a pattern.
+                true => format!("strpos({column}, {}) > 0", quoted(text)),
+                false => format!("{column} like {}", quoted(&format!("%{text}%"))),
+            });
+        }
+        if let Some(pattern) = &self.matches {
+            conditions.push(format!("{column} ~ {}", quoted(pattern)));
+        }
+    }
+}
+
+impl ReturnFilter {
+    fn add(&self, conditions: &mut Vec<String>) {
+        match self.is_null {
+            Some(true) => conditions.push("ret is null".to_owned()),
+            Some(false) => conditions.push("ret is not null".to_owned()),
+            None => {}
+        }
+        let bounds = [
+            ("=", self.equals),
+            ("<", self.less_than),
+            (">", self.greater_than),
+        ];
+        for (sign, number) in bounds {
+            conditions.extend(number.map(|number| format!("ret {sign} {number}")));
+        }
+    }
+}
+
+/// A text of SQL.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    // Writing to a String cannot fail.
+    _ = write!(out, "'{}'", text.replace('\'', "''"));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sql(args: serde_json::Value) -> Result<String, Failure> {
+        let args: Args = serde_json::from_value(args).unwrap();
+        Question::of(&args).map(|question| question.rows(0, 50))
+    }
+
+    #[test]
+    fn quotes_and_patterns_cannot_leave_their_text() {
+        let asked = sql(serde_json::json!({
+            "function": {"equals": "it's", "contains": "50%"},
+            "verbosity": "summary",
+        }));
+        assert_eq!(
+            asked.unwrap(),
+            "select start_seq as seq, function, ret_text as \"returnValue\" from calls \
+             where function = 'it''s' and strpos(function, '50%') > 0 \
+             order by start_seq limit 50 offset 0"
+        );
+    }
+
+    #[test]
+    fn filters_that_do_not_fit_are_refused() {
+        for (asked, says) in [
+            (
+                serde_json::json!({"eventType": ["call", "stdout"]}),
+                "one at a time",
+            ),
+            (
+                serde_json::json!({"eventType": ["stdout"], "minDurationNs": 1}),
+                "duration",
+            ),
+            (
+                serde_json::json!({"eventType": ["call"], "text": {"equals": ""}}),
+                "no text",
+            ),
+        ] {
+            let failure = sql(asked).unwrap_err();
+            assert!(failure.message.contains(says), "{failure}");
+            assert!(failure.hint.is_some());
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `debug_read`: values, registers and memory.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use server::inspect::ValueFormat;
+use server::protocol::{Code, Failure};
+use server::verbs::{Memory, MemoryArgs, Print, PrintArgs};
+
+use crate::answer::{Answer, List, object};
+use crate::context::{Context, SessionId, Whose};
+use crate::tool::Tool;
+
+/// The tool.
+pub struct Read;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// The session [default: the newest]
+    session_id: Option<SessionId>,
+    /// A recording, instead of a session
+    recording: Option<String>,
+    /// What to read
+    targets: Vec<Target>,
+    /// Numbers in base 16
+    #[serde(default)]
+    hex: bool,
+}
+
+/// One thing to read: a variable, or an address with a type or a size.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Target {
+    /// An expression: x, node->next, v[5], $rax
+    variable: Option<String>,
+    /// An address in hexadecimal, or an expression that is one
+    address: Option<String>,
+    /// With address: the type there, such as f64, i32, char *
+    #[serde(rename = "type")]
+    type_name: Option<String>,
+    /// With address: how many bytes
+    size: Option<usize>,
+}
+
+impl Tool for Read {
+    const NAME: &'static str = "debug_read";
+    const DOC: &'static str = "Read variables, expressions, registers or memory at the current moment of a session. Globals can be read while the program runs.";
+    const READ_ONLY: bool = true;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        if args.targets.is_empty() {
+            return Err(Failure::bad_request("there are no targets to read"));
+        }
+        let format = match args.hex {
+            true => ValueFormat::Hex,
+            false => ValueFormat::Natural,
+        };
+        let several = args.targets.len() > 1;
+        let read = |target: &Target| match read(context, session, target, format) {
+            // One that cannot be read does not hide the others.
+            Err(failure) if several && failure.code != Code::NoSession => Ok(json!({
+                "variable": target.variable,
+                "address": target.address,
+                "error": failure,
+            })),
+            read => read,
+        };
+        let results = args.targets.iter().map(read);
+        let results = results.collect::<Result<Vec<_>, _>>()?;
+        Ok(Answer::List(List::whole("results", results)))
+    }
+}
+
+fn read(
+    context: &Context,
+    session: Option<u32>,
+    target: &Target,
+    format: ValueFormat,
+) -> Result<Value, Failure> {
+    let expression = match target {
+        Target {
+            variable: Some(variable),
+            address: None,
+            type_name: None,
+            size: None,
+        } => variable.clone(),
+        Target {
+            variable: None,
+            address: Some(address),
+            type_name: Some(type_name),
+            size: None,
+        } => {
+            let type_name = match type_name.as_str() {
+                "pointer" => "void *",
+                name => name,
+            };
+            format!("*({type_name} *)({address})")
+        }
+        Target {
+            variable: None,
+            address: Some(address),
+            type_name: None,
+            size,
+        } => return bytes(context, session, address, *size),
+        _ => {
+            return Err(Failure::bad_request("a target is none")
+                .hint("write {variable}, {address, type} or {address, size}, nothing else"));
+        }
+    };
+    let print = PrintArgs {
+        expression,
+        format,
+        with_type: false,
+        full: false,
+    };
+    let report = context.ask::<Print>(session, &print)?;
+    Ok(Value::Object(object([
+        ("variable", json!(report.expression)),
+        ("type", json!(report.type_name)),
+        ("value", json!(report.shown.value)),
+        ("unknown", json!(report.shown.unknown)),
+        ("staleSince", json!(report.shown.stale_since)),
+        ("address", json!(report.shown.address)),
+        ("note", json!(report.note)),
+    ])))
+}
+
+fn bytes(
+    context: &Context,
+    session: Option<u32>,
+    address: &str,
+    size: Option<usize>,
+) -> Result<Value, Failure> {
+    let asked = MemoryArgs {
+        at: address.to_owned(),
+        count: size,
+        write: None,
+    };
+    let reply = context.ask::<Memory>(session, &asked)?;
+    serde_json::to_value(&reply.memory).map_err(|error| Failure::bad_request(error.to_string()))
+}

@@ -1,0 +1,112 @@
+//! `debug_session`: lists, opens and ends sessions.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use server::protocol::Failure;
+use server::verbs::{self, Close, Detach, EndReply, Goto, GotoArgs, Nothing, Restart, Status};
+
+use crate::answer::{Answer, List, object};
+use crate::context::{Context, SessionId, Whose};
+use crate::tool::Tool;
+use crate::{resources, shape};
+
+/// The tool.
+pub struct Session;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// list: sessions and recordings; open: a recording; close: leave a recording; stop: kill the program; detach: let it go on alone; restart: start it again
+    #[serde(default)]
+    action: Action,
+    /// The session [default: the newest]
+    session_id: Option<SessionId>,
+    /// With open: the recording
+    recording: Option<String>,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Action {
+    #[default]
+    List,
+    Open,
+    Close,
+    Stop,
+    Detach,
+    Restart,
+}
+
+impl Tool for Session {
+    const NAME: &'static str = "debug_session";
+    const DOC: &'static str = "List sessions and recordings, open a recording as a session, or end a session. Tools with a recording parameter open it by themselves.";
+    const READ_ONLY: bool = false;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let id = args.session_id.map(|id| id.0);
+        match args.action {
+            Action::List => Ok(list(context)),
+            Action::Open => {
+                let missing = || Failure::bad_request("open needs the recording");
+                args.recording.as_ref().ok_or_else(missing)?;
+                let session = context.session(&Whose::either(args.session_id, args.recording))?;
+                let status = context.ask::<Status>(session, &Nothing {})?;
+                let report = status.sessions.first().map(shape::session);
+                Ok(Answer::Object(report.unwrap_or_default()))
+            }
+            Action::Close => {
+                let closed = context.ask::<Close>(id, &Nothing {})?.session;
+                context.closed(closed);
+                Ok(Answer::Object(object([("sessionId", json!(closed))])))
+            }
+            Action::Stop => {
+                to_now(context, id);
+                ended(&context.ask::<verbs::Stop>(id, &Nothing {})?)
+            }
+            Action::Detach => {
+                to_now(context, id);
+                ended(&context.ask::<Detach>(id, &Nothing {})?)
+            }
+            Action::Restart => {
+                to_now(context, id);
+                let report = context.ask::<Restart>(id, &Nothing {})?;
+                Ok(Answer::Object(shape::session(&report)))
+            }
+        }
+    }
+}
+
+/// Returns from the past of a program, which cannot be ended there. What prevents that prevents the end too, and is told then.
+fn to_now(context: &Context, session: Option<u32>) {
+    let to = "live".to_owned();
+    let _ = context.ask::<Goto>(session, &GotoArgs { to });
+}
+
+/// Lists sessions and the recordings of this folder; without a daemon there is no session.
+fn list(context: &Context) -> Answer {
+    let status = context.ask::<Status>(None, &Nothing {});
+    let sessions = status.map(|status| status.sessions).unwrap_or_default();
+    let sessions: Vec<Value> = sessions
+        .iter()
+        .map(|report| Value::Object(shape::session(report)))
+        .collect();
+    let recordings = resources::recordings(context);
+    let names = recordings.iter().map(|path| json!(path)).collect();
+    Answer::List(List::whole("recordings", names).with("sessions", sessions))
+}
+
+fn ended(reply: &EndReply) -> Result<Answer, Failure> {
+    Ok(Answer::Object(object([
+        ("sessionId", json!(reply.session)),
+        ("status", json!("exited")),
+        ("exit", json!(reply.exit.text)),
+        ("recording", json!(reply.recording)),
+        ("events", json!(reply.events)),
+        ("calls", json!(reply.calls)),
+        ("incomplete", json!(reply.incomplete)),
+    ])))
+}

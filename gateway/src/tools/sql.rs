@@ -1,0 +1,104 @@
+//! `debug_sql`: SQL over a recording.
+
+use std::fs::OpenOptions;
+use std::io::BufWriter;
+use std::path::Path;
+
+use query::output::{self, Format};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use server::protocol::{Code, Failure};
+
+use crate::answer::{Answer, List, object};
+use crate::context::{Context, SessionId, Whose};
+use crate::recordings;
+use crate::tool::Tool;
+
+/// The tool.
+pub struct Sql;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// The session [default: the newest]
+    session_id: Option<SessionId>,
+    /// A recording, instead of a session
+    recording: Option<String>,
+    /// One SELECT. Tables: calls, events, functions, threads, output, exceptions, writes, logpoints, pauses, gaps, probes, modules, notes, history('EXPR'), backtrace(SEQ), locals(SEQ); functions: value(seq, 'EXPR'), reg(seq, 'rax')
+    sql: String,
+    /// Write all rows to this new file (.csv, .jsonl, .json or .parquet) instead
+    file: Option<String>,
+}
+
+/// No answer shows more rows: the budget ends earlier.
+const MOST_ROWS: usize = 5_000;
+
+impl Tool for Sql {
+    const NAME: &'static str = "debug_sql";
+    const DOC: &'static str = "Ask a recording in SQL (DataFusion). calls has start_seq, end_seq, function, tid, args, ret, dur_ns, self_ns, parent, depth; events has seq, ts_ns, tid, kind, function, text. All columns: resource hindsight://schema. Without ORDER BY rows have no order.";
+    const READ_ONLY: bool = true;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let folder = context.recording(&Whose::either(args.session_id, args.recording))?;
+        let session = context.gateway.recordings.open(&folder)?;
+        if let Some(file) = &args.file {
+            return into_file(context, &session, &args.sql, Path::new(file));
+        }
+        let limit = context.cursor + MOST_ROWS;
+        let answer = recordings::rows(&session, context.cancel(), &args.sql, limit)?;
+        let total = (!answer.more).then_some(answer.rows.len());
+        let list = List {
+            name: "rows",
+            items: answer.rows.into_iter().map(Into::into).collect(),
+            total,
+            ..List::default()
+        };
+        Ok(Answer::List(list))
+    }
+}
+
+fn into_file(
+    context: &Context,
+    session: &query::Session,
+    sql: &str,
+    file: &Path,
+) -> Result<Answer, Failure> {
+    let ending = file.extension().and_then(|ending| ending.to_str());
+    let format = match ending {
+        Some("csv") => Format::Csv,
+        Some("json") => Format::Json,
+        Some("jsonl") => Format::JsonLines,
+        Some("parquet") => Format::Parquet,
+        _ => {
+            return Err(
+                Failure::bad_request("the file's name does not say its format")
+                    .hint("end it in .csv, .json, .jsonl or .parquet"),
+            );
+        }
+    };
+    let mut answer = recordings::ask(session, context.cancel(), sql, None)?;
+    let failed = |error: std::io::Error| {
+        Failure::new(
+            Code::Failed,
+            format!("cannot write {}: {error}", file.display()),
+        )
+    };
+    let out = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(file)
+        .map_err(failed)?;
+    let rows = output::write(&mut answer, format, BufWriter::new(out));
+    let rows = rows.map_err(|error| {
+        // Half an answer is worse than none.
+        let _ = std::fs::remove_file(file);
+        recordings::failure(error)
+    })?;
+    Ok(Answer::Object(object([
+        ("file", json!(file)),
+        ("rows", json!(rows)),
+    ])))
+}

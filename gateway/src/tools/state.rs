@@ -1,0 +1,163 @@
+//! `debug_state`: the state of a thread: where it stands, its variables, its callers.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use server::protocol::{Code, Failure};
+use server::verbs::{
+    Args as Arguments, Backtrace, BacktraceArgs, BacktraceReply, Calls, CallsArgs, Command, Frame,
+    FrameArgs, Goto, GotoArgs, Locals, LocalsArgs, Nothing, PageArgs, Position, PositionReply,
+    Registers, RegistersArgs, Thread, ThreadArgs, Threads, Where, WhereArgs,
+};
+
+use crate::answer::Answer;
+use crate::context::{Context, SessionId, Whose};
+use crate::text;
+use crate::tool::Tool;
+
+/// The tool.
+pub struct State;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// The session [default: the newest]
+    session_id: Option<SessionId>,
+    /// A recording, instead of a session
+    recording: Option<String>,
+    /// Go to this event first: a seq, first, last, crash, 50%, 1.5s
+    at: Option<Moment>,
+    /// Look at this thread
+    thread_id: Option<i32>,
+    /// Look at this frame, 0 is the innermost
+    frame: Option<usize>,
+    /// What to show [default: where, backtrace]; where is the source around the line and the variables, calls the recorded calls around here
+    #[serde(default)]
+    show: Vec<Part>,
+}
+
+/// An event: a number or a word.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Moment {
+    Seq(u64),
+    Word(String),
+}
+
+impl JsonSchema for Moment {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Moment".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["integer", "string"] })
+    }
+}
+
+impl std::fmt::Display for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Moment::Seq(seq) => write!(f, "{seq}"),
+            Moment::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+/// A part of the state.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Part {
+    Where,
+    Backtrace,
+    Locals,
+    Args,
+    Registers,
+    Threads,
+    Calls,
+}
+
+impl Tool for State {
+    const NAME: &'static str = "debug_state";
+    const DOC: &'static str = "Show the state at the current moment or at an event of a recording: source line and variables (where), backtrace, locals, args, registers, threads, recorded calls around it.";
+    const READ_ONLY: bool = true;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        if let Some(at) = &args.at {
+            context.ask::<Goto>(session, &GotoArgs { to: at.to_string() })?;
+        }
+        if args.thread_id.is_some() {
+            let thread = ThreadArgs {
+                thread: args.thread_id,
+            };
+            context.ask::<Thread>(session, &thread)?;
+        }
+        if args.frame.is_some() {
+            context.ask::<Frame>(session, &FrameArgs { index: args.frame })?;
+        }
+        let position = context.ask::<Position>(session, &Nothing {})?;
+        let parts = match args.show.is_empty() {
+            true => vec![Part::Where, Part::Backtrace],
+            false => args.show,
+        };
+        let several = parts.len() > 1;
+        let mut text = heading(&position);
+        for part in parts {
+            match shown(context, session, part) {
+                Ok(part) => text.push_str(&part),
+                // One part that is not there does not hide the others.
+                Err(failure) if several && failure.code != Code::NoSession => {
+                    text.push_str(&format!("({})\n", failure.message));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(Answer::Text(text))
+    }
+}
+
+fn heading(at: &PositionReply) -> String {
+    match (at.seq, at.thread) {
+        (Some(seq), Some(thread)) => format!("seq {seq}, thread {thread}\n"),
+        (None, Some(thread)) => format!("thread {thread}\n"),
+        _ => String::new(),
+    }
+}
+
+fn shown(context: &Context, session: Option<u32>, part: Part) -> Result<String, Failure> {
+    match part {
+        Part::Where => context.read::<Where>(session, &WhereArgs::default()),
+        Part::Backtrace => {
+            let backtrace = BacktraceArgs {
+                limit: Some(20),
+                ..BacktraceArgs::default()
+            };
+            let mut reply = context.ask::<Backtrace>(session, &backtrace)?;
+            shorten(&mut reply);
+            Ok(text::plain(&Backtrace::text(&reply, &backtrace)))
+        }
+        Part::Locals => context.read::<Locals>(session, &LocalsArgs::default()),
+        Part::Args => context.read::<Arguments>(session, &LocalsArgs::default()),
+        Part::Registers => context.read::<Registers>(session, &RegistersArgs::default()),
+        Part::Threads => context.read::<Threads>(session, &PageArgs::default()),
+        Part::Calls => context.read::<Calls>(session, &CallsArgs::default()),
+    }
+}
+
+/// Longer reasons why an argument is not known are left out in a list of frames.
+const LONG: usize = 20;
+
+/// Shortens what says why arguments of outer frames are not known: the frame's `args` say it.
+fn shorten(reply: &mut BacktraceReply) {
+    let threads = reply.threads.iter_mut();
+    let frames = threads.flat_map(|thread| thread.stack.frames.iter_mut());
+    for frame in frames.filter(|frame| !frame.selected) {
+        for arg in frame.args.iter_mut().flatten() {
+            let why = arg.shown.unknown.as_mut();
+            if let Some(why) = why.filter(|why| why.len() > LONG) {
+                "unknown".clone_into(why);
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `debug_trace`: which functions are recorded.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use server::location::{FunctionTarget, Target};
+use server::protocol::Failure;
+use server::verbs::{self, LogpointAdd, ProbeArgs};
+
+use super::breakpoint::reports;
+use crate::answer::{Answer, List, object};
+use crate::context::{Context, SessionId, lock};
+use crate::tool::Tool;
+
+/// The tool.
+pub struct Trace;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// A live session; left out: for the programs that debug_launch starts from now on
+    session_id: Option<SessionId>,
+    /// Patterns of functions: parse, MyClass::*, libfoo.so:*
+    #[serde(default)]
+    add: Vec<String>,
+    /// Patterns to take back
+    #[serde(default)]
+    remove: Vec<String>,
+}
+
+impl Tool for Trace {
+    const NAME: &'static str = "debug_trace";
+    const DOC: &'static str = "Choose the functions whose calls are recorded, for the next debug_launch; by default these are all of the program's own. In a live session that was started without them, add logs each call of matching functions from now on (as logpoint events).";
+    const READ_ONLY: bool = false;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        match args.session_id {
+            Some(id) => live(context, id.0, &args),
+            None => Ok(next(context, args)),
+        }
+    }
+}
+
+/// Chooses for the next program.
+fn next(context: &Context, args: Args) -> Answer {
+    let mut patterns = lock(&context.gateway.patterns);
+    patterns.retain(|pattern| !args.remove.contains(pattern));
+    for pattern in args.add {
+        if !patterns.contains(&pattern) {
+            patterns.push(pattern);
+        }
+    }
+    let note = match patterns.is_empty() {
+        true => "debug_launch records all functions of the program's own",
+        false => "debug_launch records functions that match these patterns",
+    };
+    Answer::Object(object([
+        ("activePatterns", json!(*patterns)),
+        ("note", json!(note)),
+    ]))
+}
+
+/// Logs calls in a program that runs.
+fn live(context: &Context, session: u32, args: &Args) -> Result<Answer, Failure> {
+    if !args.remove.is_empty() {
+        return Err(
+            Failure::bad_request("a live session keeps recording what it records")
+                .hint("remove a logpoint with debug_logpoint {\"remove\": [ID]}"),
+        );
+    }
+    let mut shown: Vec<Value> = Vec::new();
+    for pattern in &args.add {
+        let add = LogpointAdd {
+            at: Target::Function(FunctionTarget {
+                function: pattern.clone(),
+            }),
+            message: format!("{pattern} called"),
+            condition: None,
+            hit_count: 0,
+            pending: false,
+        };
+        let reply = context.ask::<verbs::Logpoint>(Some(session), &ProbeArgs::Add(add))?;
+        shown.extend(reports(&reply.probes));
+    }
+    Ok(Answer::List(List::whole("logpoints", shown)))
+}

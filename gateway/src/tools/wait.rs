@@ -1,0 +1,41 @@
+//! `debug_wait`: waits for the next stop or the end of a program.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use server::protocol::Failure;
+use server::verbs::{Await, AwaitArgs};
+
+use super::target::seconds;
+use crate::answer::Answer;
+use crate::context::{Context, SessionId};
+use crate::shape;
+use crate::tool::Tool;
+
+/// The tool.
+pub struct Wait;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// The session [default: the newest]
+    session_id: Option<SessionId>,
+    /// How long to wait [default: 20000]
+    timeout_ms: Option<u64>,
+}
+
+impl Tool for Wait {
+    const NAME: &'static str = "debug_wait";
+    const DOC: &'static str = "Wait for the next stop or the end of a live program. Returns status paused, exited, or after timeoutMs running; it changes nothing.";
+    const READ_ONLY: bool = true;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let wait = AwaitArgs {
+            after: None,
+            timeout_secs: Some(seconds(args.timeout_ms)),
+        };
+        let report = context.ask::<Await>(args.session_id.map(|id| id.0), &wait)?;
+        Ok(Answer::Object(shape::motion(context, &report)?))
+    }
+}

@@ -1,0 +1,276 @@
+//! How the program ended, and what the thread did that ended it.
+
+use serde::Serialize;
+use store::recording::RecordingState;
+
+use super::source::{CallLine, Source, told};
+use crate::error::Result;
+
+/// Most frames of the thread that died.
+const FRAMES: usize = 12;
+/// Most calls that ended before.
+const BEFORE: usize = 3;
+/// Most exceptions that are told.
+const EXCEPTIONS: usize = 3;
+
+/// How the program ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ending {
+    /// In which way.
+    #[serde(flatten)]
+    pub how: How,
+    /// The event of it.
+    pub seq: Option<u64>,
+    /// The last moment of the thread that a signal ended.
+    pub crash: Option<Crash>,
+    /// The last calls of the main thread, the last one first, if the exit code is not 0.
+    pub last_calls: Vec<CallLine>,
+    /// The last exceptions, panics and signals that were seen, apart from that which ended it; the last one first.
+    pub exceptions: Vec<Seen>,
+    /// How many there were.
+    pub exception_count: u64,
+}
+
+impl Ending {
+    /// Returns the event at which the program ended, and its time in ns: that of the signal, or the recording's last.
+    pub(super) fn last(&self, source: &Source<'_>) -> (u64, i64) {
+        let extent = source.session().extent();
+        match &self.crash {
+            Some(crash) => (crash.seq, crash.ts_ns),
+            None => (extent.events.saturating_sub(1), extent.last_ts_ns),
+        }
+    }
+}
+
+/// In which way a program ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum How {
+    /// It exited.
+    Exited {
+        /// With this code.
+        code: i64,
+    },
+    /// A signal killed it.
+    Killed {
+        /// The signal's name.
+        signal: String,
+    },
+    /// It became another program.
+    Became,
+    /// The recorder left it running.
+    Detached,
+    /// It runs: the recording is being written.
+    Running,
+    /// The recording does not tell.
+    NotSeen,
+}
+
+/// The last moment of a thread that a signal ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Crash {
+    /// The event.
+    pub seq: u64,
+    /// When the signal came, in ns since the recording began.
+    pub ts_ns: i64,
+    /// The thread.
+    pub tid: u32,
+    /// Its name.
+    pub thread: Option<String>,
+    /// The address that the signal was about.
+    pub address: Option<String>,
+    /// Where it stood, the innermost first: those frames that have a source line or a recorded call.
+    pub frames: Vec<Place>,
+    /// How many frames are not told.
+    pub more_frames: u64,
+    /// Its last calls that had ended, the last one first.
+    pub ended: Vec<CallLine>,
+}
+
+/// A frame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The function.
+    pub function: String,
+    /// The source file where the thread stood.
+    pub file: Option<String>,
+    /// The line there.
+    pub line: Option<u32>,
+    /// The enter event of its call, if that was recorded.
+    pub seq: Option<u64>,
+    /// The arguments of the call.
+    pub args: Option<String>,
+}
+
+/// An exception, panic or signal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Seen {
+    /// The event.
+    pub seq: u64,
+    /// The thread.
+    pub tid: Option<u32>,
+    /// Its type, or the signal's name.
+    pub what: String,
+    /// What it says.
+    pub message: Option<String>,
+    /// The program ended by it.
+    pub unhandled: bool,
+}
+
+/// Describes the end.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn ending(source: &Source<'_>) -> Result<Ending> {
+    let sql = "select kind, value, aux, seq from events \
+               where kind in ('process_exit', 'detached', 'exec') order by seq desc limit 1";
+    let rows = source.ask(sql)?;
+    let end = rows.first();
+    let how = match end.map(|row| (row.text(0).unwrap_or_default(), row.number(1), row.text(2))) {
+        Some(("detached", ..)) => How::Detached,
+        Some(("exec", ..)) => How::Became,
+        Some((_, _, Some(signal))) => How::Killed {
+            signal: signal.to_owned(),
+        },
+        Some((_, Some(code), None)) => How::Exited { code },
+        _ if source.session().extent().state == RecordingState::Live => How::Running,
+        _ => How::NotSeen,
+    };
+    let seq = end.and_then(|row| row.count(3));
+    let crash = crash(source)?;
+    let last_calls = match (&how, seq) {
+        (How::Exited { code: 1.. }, Some(seq)) => of_main(source, seq)?,
+        _ => Vec::new(),
+    };
+    let (exceptions, exception_count) = exceptions(source, crash.as_ref())?;
+    Ok(Ending {
+        how,
+        seq,
+        crash,
+        last_calls,
+        exceptions,
+        exception_count,
+    })
+}
+
+fn of_main(source: &Source<'_>, seq: u64) -> Result<Vec<CallLine>> {
+    let Some(timeline) = source.timeline() else {
+        return Ok(Vec::new());
+    };
+    let threads = told(timeline.threads())?;
+    let Some(main) = threads.first() else {
+        return Ok(Vec::new());
+    };
+    // Calls that were open when the program exited came last of all.
+    let open = source.around(main.tid, seq.saturating_sub(1))?;
+    let ended = source.ended_before(main.tid, seq, BEFORE)?;
+    let last = open.iter().take(BEFORE).chain(&ended).take(BEFORE);
+    last.map(|call| source.described(call)).collect()
+}
+
+fn crash(source: &Source<'_>) -> Result<Option<Crash>> {
+    let Some(timeline) = source.timeline() else {
+        return Ok(None);
+    };
+    let Some(seq) = told(timeline.crash())? else {
+        return Ok(None);
+    };
+    let tid = told(timeline.thread_at(seq))?;
+    let thread = told(timeline.threads())?
+        .into_iter()
+        .find(|thread| thread.tid == tid);
+    let sql = format!(
+        "select addr, ts_ns from exceptions where phase = 'unhandled' and signal is not null and seq <= {seq} \
+         order by seq desc limit 1"
+    );
+    let signal = source.ask(&sql)?;
+    let signal = |column| signal.first().and_then(|row| row.number(column));
+    let address = signal(0);
+    let ts_ns = match signal(1) {
+        Some(ts_ns) => ts_ns,
+        None => told(timeline.ts_ns(seq))?,
+    };
+    let (frames, more_frames) = frames(source, tid, seq)?;
+    let ended = source.ended_before(tid, seq, BEFORE)?;
+    Ok(Some(Crash {
+        seq,
+        ts_ns,
+        tid,
+        thread: thread.and_then(|thread| thread.name),
+        address: address.map(|address| format!("{address:#x}")),
+        frames,
+        more_frames,
+        ended: ended
+            .iter()
+            .map(|call| source.described(call))
+            .collect::<Result<_>>()?,
+    }))
+}
+
+/// Joins the stack at an event with the calls that were open.
+fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64)> {
+    let open = source.around(tid, seq)?;
+    let mut open = open.iter().peekable();
+    let mut found = Vec::new();
+    let sql = format!("select function, file, line from backtrace({seq}) order by frame limit 256");
+    // Where no stack was kept, the recorded calls are what is known.
+    let stack = source.ask(&sql).unwrap_or_default();
+    for row in &stack {
+        let function = row.text(0).unwrap_or_default();
+        let call = open.next_if(|call| source.name(call.function) == function);
+        let call = call.map(|call| source.described(call)).transpose()?;
+        if call.is_some() || row.text(1).is_some() {
+            found.push(Place {
+                function: function.to_owned(),
+                file: row.text(1).map(str::to_owned),
+                line: row.number(2).and_then(|line| u32::try_from(line).ok()),
+                seq: call.as_ref().map(|call| call.seq),
+                args: call.map(|call| call.args),
+            });
+        }
+    }
+    // What started the program or the thread is the same in each.
+    let of_calls = found.iter().rposition(|place: &Place| place.seq.is_some());
+    if let Some(last) = of_calls.filter(|_| open.len() == 0) {
+        found.truncate(last + 1);
+    }
+    // Calls that the stack does not show come after what it shows.
+    for call in open {
+        let call = source.described(call)?;
+        found.push(Place {
+            function: call.function,
+            file: call.file,
+            line: call.line,
+            seq: Some(call.seq),
+            args: Some(call.args),
+        });
+    }
+    let more = found.len().saturating_sub(FRAMES);
+    found.truncate(FRAMES);
+    Ok((found, more as u64))
+}
+
+fn exceptions(source: &Source<'_>, crash: Option<&Crash>) -> Result<(Vec<Seen>, u64)> {
+    let fatal = crash.map_or(u64::MAX, |crash| crash.seq);
+    // The signal that ended the program is told with the crash.
+    let others = format!("not (phase = 'unhandled' and signal is not null and seq <= {fatal})");
+    let sql = format!("select count(*) from exceptions where {others}");
+    let total = source.ask(&sql)?.first().and_then(|row| row.count(0));
+    let sql = format!(
+        "select seq, tid, type, message, phase from exceptions where {others} order by seq desc limit {EXCEPTIONS}"
+    );
+    let rows = source.ask(&sql)?;
+    let seen = rows.iter().filter_map(|row| {
+        Some(Seen {
+            seq: row.count(0)?,
+            tid: row.number(1).and_then(|tid| u32::try_from(tid).ok()),
+            what: row.text(2).unwrap_or("an exception").to_owned(),
+            message: row
+                .text(3)
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned),
+            unhandled: row.text(4) == Some("unhandled"),
+        })
+    });
+    Ok((seen.collect(), total.unwrap_or(0)))
+}

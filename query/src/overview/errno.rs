@@ -1,0 +1,73 @@
+//! Names of error numbers.
+
+/// Error numbers of Linux that programs meet, with their names.
+const NAMES: [(i32, &str); 47] = [
+    (libc::ENOENT, "ENOENT"),
+    (libc::ESRCH, "ESRCH"),
+    (libc::EINTR, "EINTR"),
+    (libc::EIO, "EIO"),
+    (libc::ENXIO, "ENXIO"),
+    (libc::E2BIG, "E2BIG"),
+    (libc::ENOEXEC, "ENOEXEC"),
+    (libc::EBADF, "EBADF"),
+    (libc::ECHILD, "ECHILD"),
+    (libc::EAGAIN, "EAGAIN"),
+    (libc::ENOMEM, "ENOMEM"),
+    (libc::EACCES, "EACCES"),
+    (libc::EFAULT, "EFAULT"),
+    (libc::EBUSY, "EBUSY"),
+    (libc::EEXIST, "EEXIST"),
+    (libc::EXDEV, "EXDEV"),
+    (libc::ENODEV, "ENODEV"),
+    (libc::ENOTDIR, "ENOTDIR"),
+    (libc::EISDIR, "EISDIR"),
+    (libc::EINVAL, "EINVAL"),
+    (libc::ENFILE, "ENFILE"),
+    (libc::EMFILE, "EMFILE"),
+    (libc::ENOTTY, "ENOTTY"),
+    (libc::ETXTBSY, "ETXTBSY"),
+    (libc::EFBIG, "EFBIG"),
+    (libc::ENOSPC, "ENOSPC"),
+    (libc::ESPIPE, "ESPIPE"),
+    (libc::EROFS, "EROFS"),
+    (libc::EMLINK, "EMLINK"),
+    (libc::EPIPE, "EPIPE"),
+    (libc::EDOM, "EDOM"),
+    (libc::ERANGE, "ERANGE"),
+    (libc::EDEADLK, "EDEADLK"),
+    (libc::ENAMETOOLONG, "ENAMETOOLONG"),
+    (libc::ENOSYS, "ENOSYS"),
+    (libc::ENOTEMPTY, "ENOTEMPTY"),
+    (libc::ELOOP, "ELOOP"),
+    (libc::EPROTO, "EPROTO"),
+    (libc::EOVERFLOW, "EOVERFLOW"),
+    (libc::EILSEQ, "EILSEQ"),
+    (libc::ENOTSOCK, "ENOTSOCK"),
+    (libc::EADDRINUSE, "EADDRINUSE"),
+    (libc::ENETUNREACH, "ENETUNREACH"),
+    (libc::ECONNRESET, "ECONNRESET"),
+    (libc::ENOTCONN, "ENOTCONN"),
+    (libc::ETIMEDOUT, "ETIMEDOUT"),
+    (libc::ECONNREFUSED, "ECONNREFUSED"),
+];
+
+/// Returns the name of the error whose negated number a result is; none for -1, which functions return for any error.
+pub fn name(result: i64) -> Option<&'static str> {
+    let number = result.checked_neg()?;
+    let known = NAMES.iter().find(|(known, _)| i64::from(*known) == number);
+    known.map(|(_, name)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name;
+
+    #[test]
+    fn only_negated_error_numbers_have_names() {
+        assert_eq!(name(-2), Some("ENOENT"));
+        assert_eq!(name(-22), Some("EINVAL"));
+        assert_eq!(name(-1), None);
+        assert_eq!(name(2), None);
+        assert_eq!(name(i64::MIN), None);
+    }
+}

@@ -1,0 +1,326 @@
+//! Calls whose results look like failures: negative integers, null pointers, and calls that were left without a return.
+//!
+//! What a result means, only the program knows. A function is told where such a result is unusual for it, or where it
+//! returns nothing else than zero besides.
+
+use replay::{CallHead, Event};
+use serde::Serialize;
+use store::control::ValueKind;
+
+use super::errno;
+use super::source::{CallLine, Source, told};
+use super::tally::Tally;
+use crate::error::Result;
+
+/// Most functions that are told.
+const FUNCTIONS: usize = 8;
+/// Most functions of each kind that are looked at.
+const LOOKED_AT: usize = 32;
+/// Most different results of a function that are told.
+const VALUES: usize = 3;
+/// Functions with at most so many calls have no usual result.
+const FEW: u64 = 3;
+/// Most events after a call that are looked at to tell whether its thread went on.
+const EVENTS_AFTER: usize = 64;
+
+/// Calls of one function that look like failures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failures {
+    /// In which way.
+    pub kind: FailureKind,
+    /// The function.
+    pub function: String,
+    /// How many of its calls.
+    pub failed: u64,
+    /// Of so many that ended.
+    pub calls: u64,
+    /// The results, the most frequent first.
+    pub values: Vec<Value>,
+    /// Nothing says that the function returns an integer: it is what rax held.
+    pub guessed: bool,
+    /// The first of these calls.
+    pub first: CallLine,
+}
+
+/// In which way calls look like failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// They returned an integer from -4095 to -1.
+    Negative,
+    /// They were left by an exception or longjmp.
+    Unwound,
+    /// They returned a null pointer.
+    Null,
+}
+
+/// A result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Value {
+    /// The result.
+    pub value: i64,
+    /// How often.
+    pub count: u64,
+    /// The enter event of the first call that returned it.
+    pub first_seq: u64,
+    /// The name of the error, if the result is a negated error number other than -1, which says nothing.
+    pub errno: Option<&'static str>,
+}
+
+/// A function that is worth a look.
+struct Candidate<'t> {
+    kind: FailureKind,
+    tally: &'t Tally,
+    failed: u64,
+    first: u64,
+    guessed: bool,
+}
+
+/// Finds such functions. Returns those that are told, and how many more there are.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn failures(source: &Source<'_>, tallies: &[Tally]) -> Result<(Vec<Failures>, u64)> {
+    let mut candidates: Vec<Candidate<'_>> = tallies
+        .iter()
+        .flat_map(|tally| candidates_of(source, tally))
+        .collect();
+    // What has a description comes first, then what is rare, then what came first.
+    candidates.sort_by_key(|c| (c.guessed, c.kind, c.failed, c.first));
+    let mut kept = Vec::new();
+    let mut more = 0;
+    for (at, candidate) in candidates.iter().enumerate() {
+        let is_told = match candidate.kind {
+            FailureKind::Negative => true,
+            FailureKind::Null => has_caller(source, candidate)?,
+            FailureKind::Unwound => {
+                at <= LOOKED_AT
+                    && is_origin(source, candidate, tallies)?
+                    && went_on(source, candidate)?
+            }
+        };
+        if !is_told {
+            continue;
+        }
+        match kept.len() < FUNCTIONS {
+            true => kept.push(candidate),
+            false => more += 1,
+        }
+    }
+    let values = values(source, &kept)?;
+    let told = kept.into_iter().filter_map(|candidate| {
+        let first = call(source, candidate.first).transpose()?;
+        let first = first.and_then(|first| source.described(&first));
+        let of_it = values
+            .iter()
+            .filter(|(id, _)| *id == candidate.tally.function);
+        let values = of_it.map(|(_, value)| value.clone()).take(VALUES);
+        Some(first.map(|first| Failures {
+            kind: candidate.kind,
+            function: first.function.clone(),
+            failed: candidate.failed,
+            calls: match candidate.kind {
+                FailureKind::Unwound => candidate.tally.calls,
+                _ => candidate.tally.returned,
+            },
+            values: match candidate.kind {
+                FailureKind::Negative => values.collect(),
+                _ => Vec::new(),
+            },
+            guessed: candidate.guessed,
+            first,
+        }))
+    });
+    Ok((told.collect::<Result<_>>()?, more))
+}
+
+fn call(source: &Source<'_>, seq: u64) -> Result<Option<CallHead>> {
+    match source.timeline() {
+        Some(timeline) => told(timeline.entered_at(seq)),
+        None => Ok(None),
+    }
+}
+
+fn candidates_of<'t>(source: &Source<'_>, tally: &'t Tally) -> Vec<Candidate<'t>> {
+    let definition = source.function(tally.function);
+    let kind = definition.map_or(&ValueKind::Unknown, |function| &function.ret);
+    let compares = definition.is_some_and(|function| is_comparison(&function.name));
+    let (is_number, guessed) = match kind {
+        ValueKind::Int { signed, .. } | ValueKind::Enum { signed, .. } => (*signed, false),
+        ValueKind::Pointer => (true, false),
+        ValueKind::Unknown => (true, true),
+        _ => (false, false),
+    };
+    let candidate = |kind, (failed, first): (u64, Option<u64>), guessed| {
+        Some(Candidate {
+            kind,
+            tally,
+            failed,
+            first: first?,
+            guessed,
+        })
+    };
+    let mut found = Vec::new();
+    let returned = tally.returned;
+    let is_rare_one = is_rare(tally.negative.0, returned);
+    let is_unusual = is_rare_one || !guessed && is_status(tally);
+    if is_number && !compares && is_unusual {
+        found.extend(candidate(FailureKind::Negative, tally.negative, guessed));
+    }
+    if *kind == ValueKind::Pointer && is_rare(tally.zero.0, returned) {
+        found.extend(candidate(FailureKind::Null, tally.zero, false));
+    }
+    if !never_returns(tally) {
+        found.extend(candidate(FailureKind::Unwound, tally.unwound, false));
+    }
+    found
+}
+
+/// Some results of a function that returns others mostly; or one of few.
+fn is_rare(count: u64, of: u64) -> bool {
+    count > 0 && (count.saturating_mul(3) <= of || of <= FEW)
+}
+
+/// Functions that tell success by zero return nothing positive.
+fn is_status(tally: &Tally) -> bool {
+    let negative = tally.negative.0;
+    negative > 0 && negative + tally.zero.0 == tally.returned
+}
+
+/// Results of comparisons are negative as often as not.
+fn is_comparison(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["cmp", "compar", "collate", "operator<", "coll("]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
+/// Tells whether another function called: what begins a thread has nobody to tell of a failure.
+fn has_caller(source: &Source<'_>, candidate: &Candidate<'_>) -> Result<bool> {
+    let call = call(source, candidate.first)?;
+    Ok(call.is_some_and(|call| call.parent.is_some()))
+}
+
+/// Functions that raise exceptions are left by each.
+fn never_returns(tally: &Tally) -> bool {
+    tally.calls > FEW && tally.unwound.0 == tally.calls
+}
+
+/// Tells whether an exception left the call first, apart from functions that raise it: not those around it, which it
+/// left then.
+fn is_origin(source: &Source<'_>, candidate: &Candidate<'_>, tallies: &[Tally]) -> Result<bool> {
+    let (Some(timeline), Some(call)) = (source.timeline(), call(source, candidate.first)?) else {
+        return Ok(false);
+    };
+    let (Some(tid), Some(end)) = (call.tid, call.end) else {
+        return Ok(false);
+    };
+    let mut at = end;
+    for _ in 0..EVENTS_AFTER {
+        let Some(last) = told(timeline.last_of_thread(tid, at - 1, call.start))? else {
+            return Ok(true);
+        };
+        match told(timeline.event(last))? {
+            Event::Leave(inner) if inner.unwound && inner.start > call.start => {
+                let tally = tallies.binary_search_by_key(&inner.function, |tally| tally.function);
+                if !tally.is_ok_and(|at| never_returns(&tallies[at])) {
+                    return Ok(false);
+                }
+                at = last;
+            }
+            _ => return Ok(true),
+        }
+    }
+    Ok(false)
+}
+
+/// Tells whether the thread went on after the call was left: it did not end then.
+fn went_on(source: &Source<'_>, candidate: &Candidate<'_>) -> Result<bool> {
+    let (Some(timeline), Some(call)) = (source.timeline(), call(source, candidate.first)?) else {
+        return Ok(false);
+    };
+    let (Some(tid), Some(end)) = (call.tid, call.end) else {
+        return Ok(false);
+    };
+    let mut at = end + 1;
+    for _ in 0..EVENTS_AFTER {
+        let Some(next) = told(timeline.first_of_thread(tid, at))? else {
+            return Ok(false);
+        };
+        match told(timeline.event(next))? {
+            Event::Leave(call) if call.unwound => at = next + 1,
+            Event::Other(event) if event.kind != "stdout" && event.kind != "stderr" => {
+                at = next + 1
+            }
+            _ => return Ok(true),
+        }
+    }
+    Ok(false)
+}
+
+/// Counts the negative results of functions, the most frequent first.
+fn values(source: &Source<'_>, candidates: &[&Candidate<'_>]) -> Result<Vec<(u32, Value)>> {
+    let negative = candidates
+        .iter()
+        .filter(|c| c.kind == FailureKind::Negative);
+    let ids: Vec<String> = negative.map(|c| c.tally.function.to_string()).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = format!(
+        "select function_id, ret, count(*), min(start_seq) from calls where function_id in ({}) \
+         and (ret between -4095 and -1 or ret between 4294963201 and 4294967295) \
+         group by function_id, ret order by count(*) desc, ret desc",
+        ids.join(", ")
+    );
+    let rows = source.ask(&sql)?;
+    let value = rows.iter().filter_map(|row| {
+        // What is not extended is a number of 32 bits.
+        let value = match row.number(1)? {
+            wide @ 0.. => i64::from(wide as u32 as i32),
+            value => value,
+        };
+        let value = Value {
+            value,
+            count: row.count(2)?,
+            first_seq: row.count(3)?,
+            errno: errno::name(value),
+        };
+        Some((u32::try_from(row.number(0)?).ok()?, value))
+    });
+    Ok(value.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(returned: u64, negative: u64, zero: u64) -> Tally {
+        Tally {
+            calls: returned,
+            returned,
+            negative: (negative, Some(1)),
+            zero: (zero, Some(1)),
+            ..Tally::default()
+        }
+    }
+
+    #[test]
+    fn negative_results_are_failures_where_they_are_unusual() {
+        for (returned, negative, zero, expected) in [
+            (100, 0, 100, false),
+            (100, 3, 0, true),
+            (100, 60, 40, true),
+            // It orders things.
+            (100, 45, 10, false),
+            (1, 1, 0, true),
+            (500, 500, 0, true),
+        ] {
+            let tally = tally(returned, negative, zero);
+            let is_told = is_rare(negative, returned) || is_status(&tally);
+            assert_eq!(is_told, expected, "{returned} {negative} {zero}");
+        }
+        assert!(is_comparison("std::strong_order::Compare(int)"));
+        assert!(!is_comparison("open_config"));
+    }
+}

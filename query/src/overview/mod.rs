@@ -1,0 +1,101 @@
+//! What a colleague would say first of a recording: how the program ended, what it printed and what failed, its threads,
+//! where the time went, what is unusual, and what to ask next. Every claim has its `seq`.
+//!
+//! One file per section; `tally.rs` counts for several of them in one pass, `source.rs` is what all of them ask. `text.rs`
+//! writes it, within a number of lines. Where the recording does not tell something, nothing is claimed.
+
+mod ending;
+mod errno;
+mod errors;
+mod failures;
+mod longest;
+mod program;
+mod questions;
+mod rows;
+mod source;
+mod tally;
+mod text;
+mod threads;
+mod time;
+mod unusual;
+
+use serde::Serialize;
+
+pub use ending::{Crash, Ending, How, Place, Seen};
+pub use errors::{ErrorLine, Errors};
+pub use failures::{FailureKind, Failures, Value};
+pub use program::Program;
+pub use questions::Question;
+pub use source::{By, CallLine};
+pub use threads::{Thread, ThreadEnd, Threads};
+pub use time::{FunctionTime, Time};
+pub use unusual::Unusual;
+
+use crate::error::Result;
+use crate::session::Session;
+use longest::Longest;
+use source::Source;
+
+/// What there is to say first of a recording.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Overview {
+    /// What was recorded.
+    pub program: Program,
+    /// How it ended.
+    pub ending: Ending,
+    /// What it printed to standard error.
+    pub errors: Errors,
+    /// Calls that look like failures.
+    pub failures: FailedCalls,
+    /// Its threads.
+    pub threads: Threads,
+    /// Where the time went.
+    pub time: Time,
+    /// What is unusual.
+    pub unusual: Vec<Unusual>,
+    /// What to ask next.
+    pub next: Vec<Question>,
+}
+
+/// Calls that look like failures, by function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailedCalls {
+    /// Those that are told.
+    pub told: Vec<Failures>,
+    /// How many more functions there are.
+    pub more: u64,
+}
+
+/// Looks through a recording. `recording` is its name as commands take it; the questions have it.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
+    let source = Source::new(session)?;
+    let ending = ending::ending(&source)?;
+    let tallies = tally::tallies(&source, ending.last(&source))?;
+    let calls = tallies.iter().map(|tally| tally.calls).sum();
+    let program = program::program(&source, calls, tallies.len() as u64)?;
+    let errors = errors::errors(&source)?;
+    let (told, more) = failures::failures(&source, &tallies)?;
+    let died = ending.crash.as_ref().map(|crash| (crash.tid, crash.seq));
+    let threads = threads::threads(&source, died)?;
+    let most = time::most(&tallies);
+    let mut wanted = time::wanted(&most);
+    wanted.extend(unusual::wanted(&tallies, &threads, program.duration_ns));
+    let longest = Longest::find(&source, &wanted)?;
+    let time = time::time(&source, &tallies, &most, &longest);
+    let unusual = unusual::unusual(&source, &tallies, &threads, program.duration_ns, &longest);
+    let mut overview = Overview {
+        program,
+        ending,
+        errors,
+        failures: FailedCalls { told, more },
+        threads,
+        time,
+        unusual,
+        next: Vec::new(),
+    };
+    overview.next = questions::questions(&overview, recording);
+    Ok(overview)
+}

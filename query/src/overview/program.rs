@@ -1,0 +1,66 @@
+//! Which program was recorded, for how long, and how much of it.
+
+use serde::Serialize;
+use store::recording::RecordingState;
+
+use super::source::Source;
+use crate::error::Result;
+
+/// What was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Program {
+    /// The command line.
+    pub argv: Vec<String>,
+    /// Its working directory.
+    pub cwd: String,
+    /// `closed`, `live` or `incomplete`.
+    pub state: &'static str,
+    /// How long it was recorded, in ns.
+    pub duration_ns: u64,
+    /// How many events there are; the last one has one less as its `seq`.
+    pub events: u64,
+    /// How many calls.
+    pub calls: u64,
+    /// How many functions were called.
+    pub functions: u64,
+    /// The filters that chose the functions, as given; none: the program's own.
+    pub filters: Vec<String>,
+    /// What was captured with calls.
+    pub captures: Vec<String>,
+    /// Places where events were lost.
+    pub gaps: u64,
+    /// How many events were lost there, as far as that is known.
+    pub lost: u64,
+    /// The first such place.
+    pub first_gap: Option<u64>,
+}
+
+/// Describes the program. `calls` and `functions` are counted already.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn program(source: &Source<'_>, calls: u64, functions: u64) -> Result<Program> {
+    let extent = source.session().extent();
+    let manifest = source.session().reader().recording().manifest();
+    let sql = "select count(*), sum(lost), min(seq) from gaps where reason <> 'memory not copied'";
+    let gaps = source.ask(sql)?;
+    let gap = |column| gaps.first().and_then(|row| row.count(column));
+    Ok(Program {
+        argv: manifest.argv.clone(),
+        cwd: manifest.cwd.clone(),
+        state: match extent.state {
+            RecordingState::Closed => "closed",
+            RecordingState::Live => "live",
+            RecordingState::Interrupted => "incomplete",
+        },
+        duration_ns: u64::try_from(extent.last_ts_ns).unwrap_or(0),
+        events: extent.events,
+        calls,
+        functions,
+        filters: manifest.settings.filters.clone(),
+        captures: manifest.settings.captures.clone(),
+        gaps: gap(0).unwrap_or(0),
+        lost: gap(1).unwrap_or(0),
+        first_gap: gap(2),
+    })
+}

@@ -1,0 +1,176 @@
+//! Three questions to ask next, as commands that can be pasted into a shell.
+
+use serde::Serialize;
+
+use super::Overview;
+use super::threads::ThreadEnd;
+use super::unusual::Unusual;
+
+/// How many are asked.
+const QUESTIONS: usize = 3;
+/// Longer names of functions are asked for by their numbers.
+const LONGEST_NAME: usize = 48;
+/// Most events before a printed error that are asked for.
+const EVENTS_BEFORE: u64 = 30;
+
+/// A question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Question {
+    /// What it tells.
+    pub about: String,
+    /// The command, for a shell.
+    pub command: String,
+}
+
+/// Chooses questions about what the overview told: how it ended first, and the usual ones last.
+pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
+    let name = shell_word(recording);
+    let sql = |about: &str, question: &str| Question {
+        about: about.to_owned(),
+        command: format!("hindsight sql {name} {}", shell_text(question)),
+    };
+    let mut all = Vec::new();
+    if let Some(crash) = &overview.ending.crash {
+        let seq = crash.seq;
+        let question = format!("select frame, function, file, line from backtrace({seq})");
+        all.push(sql("the stack where it ended", &question));
+        let question = format!("select * from locals({seq})");
+        all.push(sql("the variables there", &question));
+    }
+    let first = overview
+        .failures
+        .told
+        .iter()
+        .find(|failure| !failure.guessed);
+    if let Some(failure) = first {
+        let seq = failure.first.seq;
+        all.push(Question {
+            about: format!("the first failure of {}, step by step", failure.function),
+            command: format!("hindsight why {name} {seq}"),
+        });
+    }
+    if let Some(line) = overview.errors.lines.last() {
+        let from = line.seq.saturating_sub(EVENTS_BEFORE);
+        let question = format!(
+            "select seq, kind, function, args, ret from events where tid = {} and seq between {from} and {} order by seq",
+            line.tid, line.seq
+        );
+        all.push(sql(
+            "what led to the last line on standard error",
+            &question,
+        ));
+    }
+    all.extend(overview.unusual.iter().map(|unusual| match unusual {
+        Unusual::SlowCall {
+            function,
+            function_id,
+            ..
+        } => slowest(function, *function_id, &sql),
+        Unusual::OnceLate { seq, .. } | Unusual::LongStay { seq, .. } => Question {
+            about: "how it came to that call".to_owned(),
+            command: format!("hindsight why {name} {seq}"),
+        },
+    }));
+    let waiting = overview
+        .threads
+        .told
+        .iter()
+        .find_map(|thread| match &thread.end {
+            ThreadEnd::In { last_seq, .. } if overview.threads.total > 1 => {
+                Some((thread.tid, *last_seq))
+            }
+            _ => None,
+        });
+    if let Some((tid, last)) = waiting {
+        let from = last.saturating_sub(EVENTS_BEFORE);
+        let question = format!(
+            "select seq, kind, function, args from events where tid = {tid} and seq between {from} and {last} order by seq"
+        );
+        all.push(sql("what a thread did last", &question));
+    }
+    if let Some(most) = overview.time.functions.first() {
+        all.push(slowest(&most.function, most.function_id, &sql));
+    }
+    all.extend(usual(overview, &name, &sql));
+    let mut chosen: Vec<Question> = Vec::new();
+    for question in all {
+        if chosen.iter().all(|known| known.command != question.command) {
+            chosen.push(question);
+        }
+    }
+    chosen.truncate(QUESTIONS);
+    chosen
+}
+
+/// The slowest calls of a function.
+fn slowest(function: &str, id: u32, sql: &dyn Fn(&str, &str) -> Question) -> Question {
+    let is_it = match function.len() <= LONGEST_NAME && !function.contains('\'') {
+        true => format!("function = '{function}'"),
+        false => format!("function_id = {id}"),
+    };
+    let question = format!(
+        "select start_seq, args, self_ns from calls where {is_it} order by self_ns desc limit 10"
+    );
+    sql("the slowest calls of that function", &question)
+}
+
+/// Those that any recording answers.
+fn usual(overview: &Overview, name: &str, sql: &dyn Fn(&str, &str) -> Question) -> Vec<Question> {
+    let mut usual = Vec::new();
+    if overview.program.calls > 0 {
+        let question = "select function, count(*) as calls from calls group by function order by calls desc limit 20";
+        usual.push(sql("the functions that were called most", question));
+    }
+    if overview.program.events > 0 {
+        let question = "select seq, kind, text from events where kind not in ('enter', 'leave') order by seq limit 50";
+        usual.push(sql("what happened besides calls", question));
+    }
+    let question =
+        "select module, reason, count(*) from probes where state = 'skipped' group by 1, 2";
+    usual.push(sql("which functions were not recorded, and why", question));
+    usual.push(Question {
+        about: "what was recorded, and with which settings".to_owned(),
+        command: format!("hindsight info {name}"),
+    });
+    usual.push(Question {
+        about: "whether the recording is whole".to_owned(),
+        command: format!("hindsight check {name}"),
+    });
+    usual
+}
+
+/// Quotes a word for a shell, if it needs that.
+fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    match !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false if word.starts_with('-') => shell_word(&format!("./{word}")),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// Quotes a question for a shell: it has single quotes itself.
+fn shell_text(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        if matches!(c, '"' | '$' | '`' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_what_was_meant() {
+        assert_eq!(shell_word("app.hindsight"), "app.hindsight");
+        assert_eq!(shell_word("my app's"), r"'my app'\''s'");
+        assert_eq!(shell_word("-x"), "./-x");
+        assert_eq!(shell_text(r#"f = 'a$b"c'"#), r#""f = 'a\$b\"c'""#);
+    }
+}

@@ -1,0 +1,191 @@
+//! What all sections of an overview ask: the recording, its definitions, its timeline, and calls in words.
+
+use replay::{CallHead, Event, Timeline};
+use serde::Serialize;
+use store::control::FunctionDef;
+
+use super::rows::{Row, ask};
+use crate::error::{Error, Result};
+use crate::functions::args::{self, Asked};
+use crate::functions::ret_text;
+use crate::session::{Session, execution};
+use crate::state::failed;
+
+/// Most calls around a moment that are looked at.
+const MOST_AROUND: usize = 256;
+
+/// A call in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallLine {
+    /// Its enter event.
+    pub seq: u64,
+    /// Its leave event; `None` if it had not ended.
+    pub end_seq: Option<u64>,
+    /// Its function.
+    pub function: String,
+    /// Its arguments, as the column `args` has them.
+    pub args: String,
+    /// Its result, if it returned one that is known.
+    pub result: Option<String>,
+    /// It was left without a return.
+    pub unwound: bool,
+    /// The source file of its function.
+    pub file: Option<String>,
+    /// The line of its function.
+    pub line: Option<u32>,
+}
+
+/// The function of the program's own code that was running, and its call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct By {
+    /// The enter event of its call.
+    pub seq: u64,
+    /// Its name.
+    pub function: String,
+}
+
+/// An opened recording.
+pub struct Source<'s> {
+    session: &'s Session,
+    timeline: Option<&'s Timeline>,
+}
+
+impl<'s> Source<'s> {
+    /// Takes a session. A recording without events has no timeline.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn new(session: &'s Session) -> Result<Self> {
+        let timeline = match session.extent().events {
+            0 => None,
+            _ => Some(session.states().timeline().map_err(execution)?),
+        };
+        Ok(Self { session, timeline })
+    }
+
+    /// Returns the session.
+    pub fn session(&self) -> &'s Session {
+        self.session
+    }
+
+    /// Returns the timeline; `None` if there are no events.
+    pub fn timeline(&self) -> Option<&'s Timeline> {
+        self.timeline
+    }
+
+    /// Asks a question.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn ask(&self, sql: &str) -> Result<Vec<Row>> {
+        ask(self.session, sql)
+    }
+
+    /// Returns a function's definition.
+    pub fn function(&self, id: u32) -> Option<&'s FunctionDef> {
+        self.session.definitions().function(id as usize)
+    }
+
+    /// Returns a function's name, or its number if it has none.
+    pub fn name(&self, id: u32) -> String {
+        match self.function(id) {
+            Some(function) => function.name.clone(),
+            None => format!("function {id}"),
+        }
+    }
+
+    /// Tells whether a function belongs to the program and not to a library of the system.
+    pub fn is_own(&self, id: u32) -> bool {
+        let module = self.function(id).map(|function| function.module);
+        let module = module.and_then(|module| self.session.definitions().module(module));
+        module.is_none_or(|module| !module.system)
+    }
+
+    /// Returns the calls of a thread that were open just after event `seq`, the innermost first.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn around(&self, tid: u32, seq: u64) -> Result<Vec<CallHead>> {
+        match self.timeline {
+            Some(timeline) => told(timeline.calls_around(tid, seq, MOST_AROUND)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Returns the innermost call of the program's own code that was open just after event `seq`.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn by(&self, tid: u32, seq: u64) -> Result<Option<By>> {
+        let around = self.around(tid, seq)?;
+        // Calls through a table of the linker are its code, and nobody's function.
+        let is_named = |call: &&CallHead| !self.name(call.function).ends_with("@plt");
+        let mut own = around.iter().filter(|call| self.is_own(call.function));
+        let own = own.find(is_named);
+        Ok(own.or(around.first()).map(|call| By {
+            seq: call.start,
+            function: self.name(call.function),
+        }))
+    }
+
+    /// Returns the last calls of a thread before event `seq` that had ended by then, without those inside them, the
+    /// last one first, and at most `limit`.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn ended_before(&self, tid: u32, seq: u64, limit: usize) -> Result<Vec<CallHead>> {
+        let mut found = Vec::new();
+        let Some(timeline) = self.timeline else {
+            return Ok(found);
+        };
+        let mut until = seq.checked_sub(1);
+        for _ in 0..MOST_AROUND {
+            let Some(at) = until.filter(|_| found.len() < limit) else {
+                break;
+            };
+            let Some(last) = told(timeline.last_of_thread(tid, at, 0))? else {
+                break;
+            };
+            until = match told(timeline.event(last))? {
+                Event::Leave(call) => {
+                    found.push(call);
+                    call.start.checked_sub(1)
+                }
+                _ => last.checked_sub(1),
+            };
+        }
+        Ok(found)
+    }
+
+    /// Describes a call.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn described(&self, call: &CallHead) -> Result<CallLine> {
+        let timeline = self.timeline.expect("a call is an event");
+        let whole = told(timeline.call(call))?;
+        let definition = self.function(call.function);
+        let asked = Asked {
+            states: self.session.states().clone(),
+            has_captures: self.session.has_captures(),
+        };
+        Ok(CallLine {
+            seq: call.start,
+            end_seq: call.end,
+            function: self.name(call.function),
+            args: args::of_call(definition, &whole, &asked),
+            result: ret_text::of_call(definition, &whole, self.session.states()),
+            unwound: call.unwound,
+            file: definition.and_then(|function| function.file.clone()),
+            line: definition.and_then(|function| function.line),
+        })
+    }
+}
+
+/// Passes an error of `replay` on.
+///
+/// # Errors
+/// That of the result.
+pub fn told<T>(result: replay::Result<T>) -> Result<T> {
+    result.map_err(|error| -> Error { execution(failed(error)) })
+}

@@ -1,0 +1,639 @@
+//! An overview as text, within a number of lines and columns.
+//!
+//! Each section has a heading and lines, the most important first. Where all do not fit, the longest section gives up its
+//! last line, again and again, and says how many are missing; no heading stands alone.
+
+use std::cmp::Ordering;
+
+use values::one_line::{escaped, fitted, width};
+use values::quantity::{count, duration, grouped};
+
+use super::ending::{Crash, How, Place, Seen};
+use super::errors::ErrorLine;
+use super::failures::{FailureKind, Failures};
+use super::source::CallLine;
+use super::threads::{Thread, ThreadEnd};
+use super::time::FunctionTime;
+use super::unusual::Unusual;
+use super::{Overview, Question};
+
+/// Columns of a line. Only commands may be longer: they would not work if they were cut.
+pub const COLUMNS: usize = 120;
+/// Columns of a function's name.
+const NAME: usize = 48;
+
+/// Columns of arguments: fewer are not worth while.
+const LEAST_ARGS: usize = 12;
+
+/// A heading and what stands below it.
+struct Section {
+    heading: String,
+    lines: Vec<String>,
+    /// Lines that it gives up last.
+    least: usize,
+    /// It is given up as a whole or not at all, and its lines are not cut.
+    is_kept: bool,
+    /// Lines that were given up, or never made.
+    missing: u64,
+}
+
+impl Section {
+    fn new(heading: impl Into<String>, least: usize, lines: Vec<String>) -> Section {
+        Section {
+            heading: heading.into(),
+            lines,
+            least,
+            is_kept: false,
+            missing: 0,
+        }
+    }
+
+    fn len(&self) -> usize {
+        1 + self.lines.len() + usize::from(self.missing > 0)
+    }
+
+    /// Gives up its last line.
+    fn shrink(&mut self) {
+        self.missing += u64::from(self.lines.pop().is_some());
+    }
+
+    /// How many lines it has to give up, if it keeps `least` of them.
+    fn spare(&self, least: usize) -> usize {
+        match self.is_kept {
+            true => 0,
+            false => self.lines.len().saturating_sub(least),
+        }
+    }
+}
+
+impl Overview {
+    /// Writes it, in at most `max_lines` lines of at most 120 columns.
+    #[must_use]
+    pub fn text(&self, max_lines: usize) -> String {
+        let mut sections: Vec<Section> = [
+            Some(self.head()),
+            self.crash(),
+            self.last_calls(),
+            self.seen(),
+            self.printed(),
+            self.failed(),
+            self.with_threads(),
+            self.times(),
+            self.unusual_lines(),
+            self.questions(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        fit(&mut sections, max_lines);
+        let mut text = String::new();
+        for section in sections {
+            push(&mut text, &section.heading, section.is_kept);
+            for line in &section.lines {
+                push(&mut text, line, section.is_kept);
+            }
+            if section.missing > 0 {
+                push(
+                    &mut text,
+                    &format!("  and {} more", grouped(section.missing)),
+                    false,
+                );
+            }
+        }
+        text
+    }
+
+    fn head(&self) -> Section {
+        let program = &self.program;
+        let name = match program.argv.as_slice() {
+            [] => "a program".to_owned(),
+            argv => argv.join(" "),
+        };
+        let ran = duration(program.duration_ns);
+        let ended = match &self.ending.how {
+            How::Exited { code } => format!("exited with code {code} after {ran}"),
+            How::Killed { signal } => format!("was ended by {signal} after {ran}"),
+            How::Became => format!("became another program after {ran}"),
+            How::Detached => format!("was left running after {ran}"),
+            How::Running => format!("is running: what was recorded of it so far, {ran}"),
+            How::NotSeen if program.state == "incomplete" => {
+                format!(
+                    "recorded for {ran}, until the recorder ended without closing the recording"
+                )
+            }
+            How::NotSeen => format!("recorded for {ran}; its end was not recorded"),
+        };
+        let at = self.ending.seq.map(|seq| format!(" (seq {seq})"));
+        let recorded = format!(
+            "  {}, {} of {}, {}{}",
+            count(program.events, "event"),
+            count(program.calls, "call"),
+            count(program.functions, "function"),
+            count(self.threads.total, "thread"),
+            self.how_recorded()
+        );
+        let room = COLUMNS.saturating_sub(ended.len() + at.as_ref().map_or(0, String::len) + 2);
+        let name = fitted(&escaped(&name), room.max(20)).into_owned();
+        let mut section = Section::new(
+            format!("{name}: {ended}{}", at.unwrap_or_default()),
+            2,
+            vec![recorded],
+        );
+        if program.gaps > 0 {
+            let first = program
+                .first_gap
+                .map(|seq| format!(", the first at seq {seq}"));
+            section.lines.push(format!(
+                "  lost: {} in {}{}",
+                count(program.lost, "event"),
+                count(program.gaps, "gap"),
+                first.unwrap_or_default()
+            ));
+        }
+        section
+    }
+
+    fn how_recorded(&self) -> String {
+        let program = &self.program;
+        let filters = match program.filters.as_slice() {
+            [] => String::new(),
+            filters => format!("; only functions that pass {}", filters.join(" ")),
+        };
+        match program.captures.as_slice() {
+            [] => filters,
+            captures => format!("{filters}; with {}", captures.join(", ")),
+        }
+    }
+
+    fn crash(&self) -> Option<Section> {
+        let crash = self.ending.crash.as_ref()?;
+        let signal = match &self.ending.how {
+            How::Killed { signal } => signal.as_str(),
+            _ => "a signal",
+        };
+        let address = crash.address.as_ref();
+        let address = address.map_or_else(String::new, |at| format!(" at address {at}"));
+        let heading = format!(
+            "Ended by {signal}{address}, seq {}, in thread {}",
+            crash.seq,
+            thread_name(crash.tid, crash.thread.as_deref())
+        );
+        let mut lines: Vec<String> = crash.frames.iter().map(frame).collect();
+        lines.extend(before(crash));
+        Some(Section {
+            missing: crash.more_frames,
+            ..Section::new(heading, 5, lines)
+        })
+    }
+
+    fn last_calls(&self) -> Option<Section> {
+        let lines: Vec<String> = self.ending.last_calls.iter().map(call).collect();
+        let heading = "Last calls of the main thread, the last one first";
+        (!lines.is_empty()).then(|| Section::new(heading, 2, lines))
+    }
+
+    fn seen(&self) -> Option<Section> {
+        let ending = &self.ending;
+        let lines: Vec<String> = ending.exceptions.iter().map(exception).collect();
+        let missing = ending.exception_count.saturating_sub(lines.len() as u64);
+        (!lines.is_empty()).then(|| Section {
+            missing,
+            ..Section::new(
+                "Exceptions and signals that were seen, the last one first",
+                1,
+                lines,
+            )
+        })
+    }
+
+    fn printed(&self) -> Option<Section> {
+        let errors = &self.errors;
+        let lines: Vec<String> = errors.lines.iter().map(error_line).collect();
+        let which = match errors.is_cut {
+            true => ": the first lines and the last ones",
+            false => "",
+        };
+        let writes = count(errors.writes, "write");
+        (!lines.is_empty()).then(|| {
+            Section::new(
+                format!("Printed to standard error in {writes}{which}"),
+                4,
+                lines,
+            )
+        })
+    }
+
+    fn failed(&self) -> Option<Section> {
+        let lines: Vec<String> = self.failures.told.iter().map(failure).collect();
+        (!lines.is_empty()).then(|| Section {
+            missing: self.failures.more,
+            ..Section::new("Results that look like failures", 3, lines)
+        })
+    }
+
+    fn with_threads(&self) -> Option<Section> {
+        let threads = &self.threads;
+        if threads.total < 2 {
+            return None;
+        }
+        Some(Section {
+            missing: threads.total - threads.told.len() as u64,
+            ..Section::new("Threads", 2, threads.told.iter().map(thread).collect())
+        })
+    }
+
+    fn times(&self) -> Option<Section> {
+        let time = &self.time;
+        let heading = format!(
+            "Time in recorded calls, {} in all; of each function without the calls that it made",
+            duration(time.recorded_ns)
+        );
+        let lines: Vec<String> = time.functions.iter().map(function_time).collect();
+        (!lines.is_empty()).then(|| Section::new(heading, 4, lines))
+    }
+
+    fn unusual_lines(&self) -> Option<Section> {
+        let lines: Vec<String> = self.unusual.iter().map(unusual).collect();
+        (!lines.is_empty()).then(|| Section::new("Unusual", 2, lines))
+    }
+
+    fn questions(&self) -> Option<Section> {
+        let lines: Vec<String> = self.next.iter().flat_map(command).collect();
+        (!lines.is_empty()).then(|| Section {
+            is_kept: true,
+            ..Section::new("Ask next", 3, lines)
+        })
+    }
+}
+
+/// Makes sections shorter until they fit: first down to their least, then to a line. What is told last is the least, but for
+/// the questions.
+fn fit(sections: &mut Vec<Section>, max_lines: usize) {
+    let all = |sections: &[Section]| sections.iter().map(Section::len).sum::<usize>();
+    while all(sections) > max_lines {
+        let spare = |section: &Section| (section.spare(section.least), section.spare(1));
+        // Of equally long ones the one that already has a line about what is missing.
+        let most = sections
+            .iter_mut()
+            .max_by_key(|section| (spare(section), section.missing > 0));
+        if let Some(section) = most.filter(|section| spare(section) > (0, 0)) {
+            section.shrink();
+            // The line that says how many are missing takes the place of the first of them.
+            if section.missing == 1 {
+                section.shrink();
+            }
+            continue;
+        }
+        let last = sections.iter().rposition(|section| !section.is_kept);
+        match last {
+            Some(at @ 1..) => drop(sections.remove(at)),
+            _ if sections.len() > 1 => drop(sections.pop()),
+            _ => {
+                sections[0].lines.truncate(max_lines.saturating_sub(1));
+                sections[0].missing = 0;
+                break;
+            }
+        }
+    }
+}
+
+/// Appends a line. Commands are not cut.
+fn push(text: &mut String, line: &str, is_whole: bool) {
+    let line = escaped(line);
+    match is_whole {
+        true => text.push_str(&line),
+        false => text.push_str(&fitted(&line, COLUMNS)),
+    }
+    text.push('\n');
+}
+
+fn thread_name(tid: u32, name: Option<&str>) -> String {
+    match name.filter(|name| !name.is_empty()) {
+        Some(name) => format!("{tid} ({name})"),
+        None => tid.to_string(),
+    }
+}
+
+/// A place in the source: the last component of the file's path, and the line.
+fn source(file: Option<&str>, line: Option<u32>) -> String {
+    match (file.and_then(|file| file.rsplit('/').next()), line) {
+        (Some(file), Some(line)) => format!(" at {file}:{line}"),
+        _ => String::new(),
+    }
+}
+
+/// A name that may be long: those of templates are.
+fn short(name: &str) -> String {
+    within(name, NAME)
+}
+
+/// A name in so many columns: where it is longer, without what stands between angle brackets, and then cut.
+fn within(name: &str, columns: usize) -> String {
+    let name = escaped(name);
+    match width(&name) <= columns {
+        true => name.into_owned(),
+        false => fitted(&without_arguments(&name), columns).into_owned(),
+    }
+}
+
+/// A name with `<..>` for lists of template arguments. Rust's `<Type as Trait>::f` keeps its outermost brackets.
+fn without_arguments(name: &str) -> String {
+    let kept = usize::from(name.starts_with('<'));
+    let mut depth = 0usize;
+    let mut text = String::new();
+    let mut before = '\0';
+    for c in name.chars() {
+        let is_operator = text.ends_with("operator") || text.ends_with("operator<");
+        let is_arrow = c == '>' && before == '-';
+        match c {
+            '<' if !is_operator => {
+                depth += 1;
+                match depth.cmp(&(kept + 1)) {
+                    Ordering::Less => text.push(c),
+                    Ordering::Equal => text.push_str("<.."),
+                    Ordering::Greater => {}
+                }
+            }
+            '>' if depth > 0 && !is_arrow => {
+                if depth <= kept + 1 {
+                    text.push(c);
+                }
+                depth -= 1;
+            }
+            _ if depth <= kept => text.push(c),
+            _ => {}
+        }
+        before = c;
+    }
+    text
+}
+
+/// Parts of a line; the one in the middle gives way.
+fn joined(before: &str, middle: &str, after: &str) -> String {
+    let (before, after) = (escaped(before), escaped(after));
+    let room = COLUMNS.saturating_sub(width(&before) + width(&after));
+    format!("{before}{}{after}", fitted(&escaped(middle), room))
+}
+
+/// A name between two texts. It gives way to them, and is never longer than [`NAME`].
+fn named(before: &str, name: &str, after: &str) -> String {
+    let room = COLUMNS.saturating_sub(width(before) + width(after));
+    format!("{before}{}{after}", within(name, room.min(NAME)))
+}
+
+/// Appends arguments in brackets, if there is room for some of them.
+fn with_args(line: String, args: &str) -> String {
+    let room = COLUMNS.saturating_sub(width(&line) + 3);
+    match args.is_empty() || room < LEAST_ARGS {
+        true => line,
+        false => format!("{line} ({})", fitted(&escaped(args), room)),
+    }
+}
+
+fn frame(place: &Place) -> String {
+    let source = source(place.file.as_deref(), place.line);
+    match (place.seq, &place.args) {
+        (Some(seq), args) => {
+            let args = args.as_deref().unwrap_or_default();
+            joined(
+                &format!("  {}(", short(&place.function)),
+                args,
+                &format!("){source}, seq {seq}"),
+            )
+        }
+        (None, _) => format!("  {}{source}, not recorded", short(&place.function)),
+    }
+}
+
+/// What the thread had done before.
+fn before(crash: &Crash) -> Option<String> {
+    let last = crash.ended.first()?;
+    Some(format!("  before that: {}", call(last).trim_start()))
+}
+
+fn call(call: &CallLine) -> String {
+    let result = match (&call.result, call.end_seq) {
+        (_, None) => " had not ended".to_owned(),
+        (_, Some(_)) if call.unwound => " was left without a return".to_owned(),
+        (Some(result), Some(_)) => format!(" returned {}", fitted(&escaped(result), 40)),
+        (None, Some(_)) => " returned".to_owned(),
+    };
+    joined(
+        &format!("  {}(", short(&call.function)),
+        &call.args,
+        &format!("){result}, seq {}", call.seq),
+    )
+}
+
+fn exception(seen: &Seen) -> String {
+    let message = seen.message.as_ref().map(|text| format!(": {text}"));
+    let unhandled = if seen.unhandled { ", unhandled" } else { "" };
+    let tid = seen.tid.map(|tid| format!(" in thread {tid}"));
+    joined(
+        &format!("  {}", short(&seen.what)),
+        &message.unwrap_or_default(),
+        &format!("{unhandled}{}, seq {}", tid.unwrap_or_default(), seen.seq),
+    )
+}
+
+fn error_line(line: &ErrorLine) -> String {
+    let by = match &line.by {
+        Some(by) => format!(
+            "  by {} (seq {}), seq {}",
+            short(&by.function),
+            by.seq,
+            line.seq
+        ),
+        None => format!("  outside recorded calls, seq {}", line.seq),
+    };
+    joined("  ", &line.text, &by)
+}
+
+fn failure(failure: &Failures) -> String {
+    let Failures {
+        function,
+        failed,
+        calls,
+        first,
+        ..
+    } = failure;
+    let value = |value: &super::Value| match value.errno {
+        Some(name) => format!("{} (as errno: {name})", value.value),
+        None => value.value.to_string(),
+    };
+    let values: Vec<String> = failure.values.iter().map(value).collect();
+    let what = match failure.kind {
+        FailureKind::Negative if failure.guessed => {
+            format!("left {} in rax (its type is not known)", values.join(", "))
+        }
+        FailureKind::Negative => format!("returned {}", values.join(", ")),
+        FailureKind::Null => "returned null".to_owned(),
+        FailureKind::Unwound => "was left by an exception or longjmp".to_owned(),
+    };
+    let of = match (failed, calls) {
+        (1, 1) => "its only call".to_owned(),
+        (failed, calls) if failed == calls => format!("all {} calls", grouped(*calls)),
+        (failed, calls) => format!("{} of {}", grouped(*failed), count(*calls, "call")),
+    };
+    let line = named(
+        "  ",
+        function,
+        &format!(" {what}: {of}, first seq {}", first.seq),
+    );
+    with_args(line, &first.args)
+}
+
+fn thread(thread: &Thread) -> String {
+    let end = match &thread.end {
+        ThreadEnd::Died { end_seq } => format!("died at seq {end_seq}"),
+        ThreadEnd::Ended { end_seq } => format!("ended at seq {end_seq}"),
+        ThreadEnd::In {
+            function,
+            in_seq,
+            for_ns,
+            last_seq,
+        } => format!(
+            "in {} (seq {in_seq}) at the end, for {} after its last event, seq {last_seq}",
+            short(function),
+            duration(*for_ns)
+        ),
+        ThreadEnd::Outside { last_seq } => {
+            format!("in no recorded call at the end, last event seq {last_seq}")
+        }
+    };
+    format!(
+        "  {}: {} from seq {}, {end}",
+        thread_name(thread.tid, thread.name.as_deref()),
+        count(thread.calls, "call"),
+        thread.first_seq
+    )
+}
+
+fn function_time(time: &FunctionTime) -> String {
+    let longest = match (time.calls, time.longest_ns) {
+        (_, 0) => format!("not ended, seq {}", time.seq),
+        (1, _) => format!("seq {}", time.seq),
+        (_, ns) => format!("longest {}, seq {}", duration(ns), time.seq),
+    };
+    named(
+        &format!(
+            "  {:>5.1} % {:>11}  ",
+            time.share * 100.0,
+            duration(time.self_ns)
+        ),
+        &time.function,
+        &format!(", {}, {longest}", count(time.calls, "call")),
+    )
+}
+
+fn unusual(unusual: &Unusual) -> String {
+    match unusual {
+        Unusual::SlowCall {
+            seq,
+            function,
+            self_ns,
+            others_ns,
+            calls,
+            ..
+        } => named(
+            "  a call of ",
+            function,
+            &format!(
+                " took {}, the other {} {} each on average, seq {seq}",
+                duration(*self_ns),
+                grouped(calls - 1),
+                duration(*others_ns)
+            ),
+        ),
+        Unusual::OnceLate { seq, function } => named(
+            "  ",
+            function,
+            &format!(" was called once, and late, seq {seq}"),
+        ),
+        Unusual::LongStay {
+            seq,
+            tid,
+            function,
+            self_ns,
+        } => {
+            let how = format!(
+                "  thread {tid} waited or computed for {} in one call of ",
+                duration(*self_ns)
+            );
+            named(&how, function, &format!(", seq {seq}"))
+        }
+    }
+}
+
+/// A command; where it is too long for a line, its question stands on one of its own, or on two.
+fn command(question: &Question) -> Vec<String> {
+    let command = &question.command;
+    let at = command.find('"').filter(|_| width(command) + 2 > COLUMNS);
+    let Some(at) = at else {
+        return vec![format!("  {command}")];
+    };
+    let mut lines = vec![format!("  {}\\", &command[..at])];
+    let question = &command[at..];
+    // No name of a function contains that: it would be asked for by its number.
+    let within = question
+        .find(" where ")
+        .filter(|_| width(question) + 2 > COLUMNS);
+    match within {
+        Some(within) => {
+            lines.push(format!("  {}", &question[..within]));
+            lines.push(format!("  {}", &question[within..]));
+        }
+        None => lines.push(format!("  {question}")),
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sections(lines: &[usize]) -> Vec<Section> {
+        let section = |lines: &usize| Section::new("heading", 2, vec![String::new(); *lines]);
+        lines.iter().map(section).collect()
+    }
+
+    #[test]
+    fn the_longest_section_gives_up_lines_first() {
+        let mut all = sections(&[1, 9, 4]);
+        fit(&mut all, 12);
+        let left: Vec<(usize, u64)> = all.iter().map(|s| (s.lines.len(), s.missing)).collect();
+        assert_eq!(left, [(1, 0), (3, 6), (4, 0)]);
+    }
+
+    #[test]
+    fn long_names_lose_their_template_arguments_first() {
+        for (name, short) in [
+            (
+                "std::basic_string<char, std::allocator<char> >::swap",
+                "std::basic_string<..>::swap",
+            ),
+            (
+                "<alloc::vec::Vec<u8> as Trait<A>>::f",
+                "<alloc::vec::Vec<..> as Trait<..>>::f",
+            ),
+            ("ns::operator<< <char>", "ns::operator<< <..>"),
+            ("operator->", "operator->"),
+            ("f", "f"),
+        ] {
+            assert_eq!(without_arguments(name), short);
+        }
+    }
+
+    #[test]
+    fn any_number_of_lines_is_kept_to() {
+        for max_lines in 1..40 {
+            let mut all = sections(&[2, 12, 8, 9, 8, 10, 6]);
+            let mut kept = Section::new("questions", 3, vec![String::new(); 6]);
+            kept.is_kept = true;
+            all.push(kept);
+            fit(&mut all, max_lines);
+            let lines: usize = all.iter().map(Section::len).sum();
+            assert!(lines <= max_lines, "{lines} of {max_lines}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What is unusual: calls far slower than the others of their function, functions that were called once and late, threads
+//! that were in one call for long.
+
+use serde::Serialize;
+
+use super::longest::{Longest, Wanted};
+use super::source::Source;
+use super::tally::Tally;
+use super::threads::Threads;
+
+/// Most of each kind that are told.
+const OF_EACH: usize = 3;
+/// A slow call takes so many times as long as the others.
+const TIMES: u64 = 30;
+/// And at least so long, in ns.
+const LEAST_SLOW_NS: u64 = 50_000;
+/// A function with fewer calls has no usual time.
+const CALLS: u64 = 5;
+/// A recording with fewer calls has no unusual ones.
+const ALL_CALLS: u64 = 50;
+/// A long stay is at least so long, in ns.
+const LEAST_STAY_NS: u64 = 10_000_000;
+
+/// How names in the standard libraries of C++ and Rust begin.
+const LIBRARIES: [&str; 4] = ["std::", "core::", "alloc::", "__gnu_cxx::"];
+
+/// Something unusual.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Unusual {
+    /// A call that was far slower than the others of its function.
+    SlowCall {
+        /// Its enter event.
+        seq: u64,
+        /// The function.
+        function: String,
+        /// Its number.
+        function_id: u32,
+        /// The time without the recorded calls that it made, in ns.
+        self_ns: u64,
+        /// The mean of the others, in ns.
+        others_ns: u64,
+        /// How many calls the function had.
+        calls: u64,
+    },
+    /// The only call of a function, late in the run.
+    OnceLate {
+        /// Its enter event.
+        seq: u64,
+        /// The function.
+        function: String,
+    },
+    /// A thread was in one call for long, and made no recorded call: it waited or computed.
+    LongStay {
+        /// The enter event of the call.
+        seq: u64,
+        /// The thread.
+        tid: u32,
+        /// The function.
+        function: String,
+        /// How long, in ns.
+        self_ns: u64,
+    },
+}
+
+/// Returns functions with a slow call.
+fn slow(tallies: &[Tally]) -> Vec<&Tally> {
+    let recorded: u64 = tallies.iter().map(|tally| tally.self_ns).sum();
+    let is_slow = |tally: &&Tally| {
+        tally.calls >= CALLS
+            && tally.longest_ns >= LEAST_SLOW_NS
+            && tally.longest_ns >= recorded / 200
+            && tally.longest_ns >= others_ns(tally).saturating_mul(TIMES)
+    };
+    let mut slow: Vec<&Tally> = tallies.iter().filter(is_slow).collect();
+    slow.sort_by_key(|tally| (u64::MAX - tally.longest_ns, tally.function));
+    slow.truncate(OF_EACH);
+    slow
+}
+
+/// The mean time of a function's calls without the longest.
+fn others_ns(tally: &Tally) -> u64 {
+    tally.self_ns.saturating_sub(tally.longest_ns) / tally.calls.saturating_sub(1).max(1)
+}
+
+fn least_stay(duration_ns: u64) -> u64 {
+    LEAST_STAY_NS.max(duration_ns / 5)
+}
+
+/// Returns the longest calls that have to be found.
+pub fn wanted(tallies: &[Tally], threads: &Threads, duration_ns: u64) -> Vec<(Wanted, u64)> {
+    let slow = slow(tallies).into_iter();
+    let slow = slow.map(|tally| (Wanted::OfFunction(tally.function), tally.longest_ns));
+    slow.chain(stays(threads, duration_ns)).collect()
+}
+
+/// The longest calls of threads that were in them for long. Where there is one thread, that is where its time went.
+fn stays(threads: &Threads, duration_ns: u64) -> impl Iterator<Item = (Wanted, u64)> {
+    let is_several = threads.total > 1;
+    let least = least_stay(duration_ns);
+    threads
+        .long_calls(least)
+        .filter(move |_| is_several)
+        .take(OF_EACH)
+}
+
+/// Finds what is unusual.
+pub fn unusual(
+    source: &Source<'_>,
+    tallies: &[Tally],
+    threads: &Threads,
+    duration_ns: u64,
+    longest: &Longest,
+) -> Vec<Unusual> {
+    let mut found = Vec::new();
+    for tally in slow(tallies) {
+        let call = longest.get(Wanted::OfFunction(tally.function), tally.longest_ns);
+        found.extend(call.map(|call| Unusual::SlowCall {
+            seq: call.seq,
+            function: source.name(tally.function),
+            function_id: tally.function,
+            self_ns: tally.longest_ns,
+            others_ns: others_ns(tally),
+            calls: tally.calls,
+        }));
+    }
+    for (what, self_ns) in stays(threads, duration_ns) {
+        let (Wanted::OfThread(tid), Some(call)) = (what, longest.get(what, self_ns)) else {
+            continue;
+        };
+        let is_told =
+            |known: &Unusual| matches!(known, Unusual::SlowCall { seq, .. } if *seq == call.seq);
+        if !found.iter().any(is_told) {
+            found.push(Unusual::LongStay {
+                seq: call.seq,
+                tid,
+                function: source.name(call.function),
+                self_ns,
+            });
+        }
+    }
+    found.extend(once_late(source, tallies));
+    found
+}
+
+fn once_late(source: &Source<'_>, tallies: &[Tally]) -> Vec<Unusual> {
+    let calls: u64 = tallies.iter().map(|tally| tally.calls).sum();
+    if calls < ALL_CALLS {
+        return Vec::new();
+    }
+    let events = source.session().extent().events;
+    let is_late = |tally: &&Tally| {
+        let name = source.name(tally.function);
+        // The end of a program is in each; what a library's templates and closures do is no step of it.
+        let is_end = name.starts_with('_') || name == "deregister_tm_clones";
+        let plain = name.trim_start_matches('<');
+        let is_of_library = LIBRARIES.iter().any(|library| plain.starts_with(library));
+        tally.calls == 1
+            && tally.first > events - events / 4
+            && source.is_own(tally.function)
+            && !is_end
+            && !is_of_library
+    };
+    let mut late: Vec<&Tally> = tallies.iter().filter(is_late).collect();
+    late.sort_by_key(|tally| tally.first);
+    let late = late.into_iter().take(OF_EACH);
+    late.map(|tally| Unusual::OnceLate {
+        seq: tally.first,
+        function: source.name(tally.function),
+    })
+    .collect()
+}

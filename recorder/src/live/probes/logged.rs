@@ -1,0 +1,281 @@
+//! Logged writes: each write to a place becomes an event, and nothing stops for anybody.
+//!
+//! The processor's watchpoints tell of a write when it was made. A place is armed when there is such a variable: a module that is loaded
+//! later may have it.
+
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
+
+use store::control::{ByteBuf, Control, LoggedWrite};
+
+use super::{
+    logged_place::{self, Globals, Place, Unplaced},
+    writer::Writers,
+};
+use crate::{
+    clock,
+    live::{
+        error::{LiveError, LiveResult},
+        event_loop::Tracer,
+        model::{Location, LoggedPlace, ProbeId, ProbeState, Tid},
+        tracee::event::Event,
+    },
+};
+
+/// A place whose writes are logged.
+#[derive(Debug)]
+struct Logged {
+    probe: ProbeId,
+    /// What the person wrote.
+    target: String,
+    place: Place,
+    /// The mapped file that it lies in, if it does.
+    module: Option<Range<u64>>,
+    last: Vec<u8>,
+    /// Threads whose write is still to be looked at, and may be in `last` already.
+    seen_early: BTreeSet<Tid>,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct WriteLog {
+    places: Vec<Logged>,
+    pub writers: Writers,
+}
+
+impl WriteLog {
+    /// Code has come or gone.
+    pub fn forget_code(&mut self) {
+        self.writers = Writers::default();
+    }
+}
+
+impl Tracer {
+    /// Finds the memory of a place. `Ok(None)`: no loaded module has such a variable.
+    pub fn find_logged(&self, place: &LoggedPlace) -> LiveResult<Option<Place>> {
+        let memory = &self.tracee.memory;
+        let machine = Globals(|address, bytes: &mut [u8]| memory.read(address, bytes));
+        match logged_place::find(place, &self.space_now(), &machine) {
+            Ok(place) => Ok(Some(place)),
+            Err(Unplaced::Missing(_)) => Ok(None),
+            Err(Unplaced::Refused(what)) => Err(LiveError::Evaluate(what)),
+        }
+    }
+
+    /// Begins to log the writes to a place.
+    pub fn arm_logged(&mut self, probe: ProbeId, target: &str, place: Place) -> LiveResult<()> {
+        let mut last = vec![0; place.len as usize];
+        self.tracee
+            .memory
+            .read(place.address, &mut last)
+            .map_err(|_| LiveError::Memory {
+                address: place.address,
+                len: place.len as usize,
+            })?;
+        self.watch_to_log(probe, target, place)?;
+        let space = self.space_now();
+        let module = space.at(place.address).map(|module| module.range.clone());
+        self.probes.write_log.places.push(Logged {
+            probe,
+            target: target.to_owned(),
+            place,
+            module,
+            last,
+            seen_early: BTreeSet::new(),
+        });
+        Ok(())
+    }
+
+    /// Logs the writes of a probe no more.
+    pub fn disarm_logged(&mut self, probe: ProbeId) {
+        self.remove_watch(probe);
+        let places = &mut self.probes.write_log.places;
+        places.retain(|logged| logged.probe != probe);
+    }
+
+    /// The program has become another one.
+    pub fn forget_logged(&mut self) {
+        let all = self.probes.write_log.places.iter();
+        let all: Vec<ProbeId> = all.map(|logged| logged.probe).collect();
+        for probe in all {
+            self.disarm_logged(probe);
+        }
+        self.probes.write_log.forget_code();
+    }
+
+    /// Arms what waits for a variable that there is now; what was in a module that is gone waits again.
+    pub fn settle_logged(&mut self) {
+        self.probes.write_log.forget_code();
+        let space = self.space_now();
+        let is_gone = |logged: &&Logged| {
+            let module = logged.module.as_ref();
+            module.is_some_and(|range| {
+                let now = space.at(logged.place.address);
+                now.is_none_or(|now| now.range != *range)
+            })
+        };
+        let gone = self.probes.write_log.places.iter().filter(is_gone);
+        let gone: Vec<ProbeId> = gone.map(|logged| logged.probe).collect();
+        for probe in gone {
+            self.disarm_logged(probe);
+            self.set_logged_state(probe, ProbeState::Pending, None);
+        }
+        let waits = self
+            .probes
+            .by_id
+            .values()
+            .filter(|probe| probe.is_enabled && probe.view.state == ProbeState::Pending);
+        let waiting: Vec<(ProbeId, LoggedPlace)> = waits
+            .filter_map(|probe| match &probe.view.spec.location {
+                Location::Logged(place) => Some((probe.view.id, place.clone())),
+                _ => None,
+            })
+            .collect();
+        for (probe, place) in waiting {
+            self.try_to_log(probe, &place);
+        }
+    }
+
+    /// Arms a probe if there is such a place now; what stands against it is in its message.
+    fn try_to_log(&mut self, probe: ProbeId, place: &LoggedPlace) {
+        let found = self.find_logged(place);
+        let armed = found.and_then(|found| match found {
+            Some(found) => {
+                let armed = self.arm_logged(probe, &place.to_string(), found);
+                armed.map(|()| Some(found))
+            }
+            None => Ok(None),
+        });
+        match armed {
+            Ok(Some(found)) => {
+                self.set_logged_state(probe, ProbeState::Bound, Some(told(found)));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let why = error.one_line();
+                let known = self.probes.by_id.get(&probe);
+                let is_told = known.is_some_and(|known| known.view.message.as_ref() == Some(&why));
+                if !is_told {
+                    self.journal.send(Control::Warning {
+                        ticks: clock::ticks(),
+                        message: format!("the writes of {place} are not logged: {why}"),
+                    });
+                    self.set_logged_state(probe, ProbeState::Pending, Some(why));
+                }
+            }
+        }
+    }
+
+    fn set_logged_state(&mut self, id: ProbeId, state: ProbeState, message: Option<String>) {
+        if let Some(probe) = self.probes.by_id.get_mut(&id) {
+            probe.view.state = state;
+            probe.view.message = message;
+            let view = probe.view.clone();
+            self.journal.probe(self, &view);
+        }
+    }
+
+    /// What is logged was written to from outside: that is no write of the program's.
+    pub fn look_at_logged(&mut self) {
+        for logged in &mut self.probes.write_log.places {
+            let mut now = vec![0; logged.last.len()];
+            let memory = &self.tracee.memory;
+            if memory.read(logged.place.address, &mut now).is_ok() {
+                logged.last = now;
+            }
+        }
+    }
+
+    /// Debug registers have fired in a thread: writes down what it has written to logged places.
+    pub fn log_writes(&mut self, tid: Tid, bits: u64) {
+        for index in 0..self.probes.write_log.places.len() {
+            let probe = self.probes.write_log.places[index].probe;
+            let registers = self.probes.watchpoints.of_probe(probe);
+            if bits & registers != 0 {
+                self.log_write(tid, index, registers);
+            }
+        }
+    }
+
+    fn log_write(&mut self, tid: Tid, index: usize, registers: u64) {
+        let others = self.others_that_accessed(tid, registers);
+        let logged = &mut self.probes.write_log.places[index];
+        let place = logged.place;
+        let mut now = vec![0; logged.last.len()];
+        if self.tracee.memory.read(place.address, &mut now).is_err() {
+            return;
+        }
+        let old = std::mem::replace(&mut logged.last, now.clone());
+        // Its write may be in what was read for another thread.
+        let was_read = logged.seen_early.remove(&tid);
+        logged.seen_early.extend(&others);
+        let (probe, target) = (logged.probe, logged.target.clone());
+        let shared = was_read || !others.is_empty();
+        let Some(writer) = self.writer(tid, place) else {
+            if old == now && !was_read {
+                return;
+            }
+            // Whoever it was: the value has changed.
+            return self.send_logged(tid, (probe, target), place, (old, now, shared), None);
+        };
+        self.send_logged(
+            tid,
+            (probe, target),
+            place,
+            (old, now, shared),
+            Some(writer),
+        );
+    }
+
+    fn send_logged(
+        &mut self,
+        tid: Tid,
+        (probe, target): (ProbeId, String),
+        place: Place,
+        (old, new, shared): (Vec<u8>, Vec<u8>, bool),
+        writer: Option<Arc<super::writer::Writer>>,
+    ) {
+        if let Some(probe) = self.probes.by_id.get_mut(&probe) {
+            probe.view.hits += 1;
+        }
+        let writer = writer.unwrap_or_default();
+        let passed = self.passed(tid).map(Box::new);
+        self.journal
+            .send_one_of_many(Control::LoggedWrite(Box::new(LoggedWrite {
+                ticks: clock::ticks(),
+                tid: tid as u32,
+                probe,
+                target,
+                addr: place.address,
+                old: ByteBuf::from(old),
+                new: ByteBuf::from(new),
+                pc: writer.pc,
+                function: writer.function.clone(),
+                file: writer.file.clone(),
+                line: writer.line,
+                via: writer.via.clone(),
+                shared,
+                passed,
+            })));
+    }
+
+    /// Returns the other threads that have accessed one of these places too, and are still to be looked at.
+    pub fn others_that_accessed(&self, tid: Tid, registers: u64) -> Vec<Tid> {
+        let accessed = |event: &Option<Event>| matches!(event, Some(Event::Watch { bits }) if bits & registers != 0);
+        let threads = self.tracee.threads.iter();
+        threads
+            .filter(|(other, thread)| {
+                **other != tid && thread.halt().is_some_and(|halt| accessed(&halt.pending))
+            })
+            .map(|(other, _)| *other)
+            .collect()
+    }
+}
+
+/// Says where a place is.
+pub(crate) fn told(place: Place) -> String {
+    let Place { address, len } = place;
+    match len {
+        1 => format!("at {address:#x}, 1 byte"),
+        _ => format!("at {address:#x}, {len} bytes"),
+    }
+}

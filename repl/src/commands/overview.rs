@@ -1,0 +1,55 @@
+//! `hindsight overview`: what there is to say first of a recording.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use crate::error::Error;
+use crate::exit;
+use crate::output::{self, to_stdout};
+use crate::recording::locate;
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight overview app
+  hindsight overview app --lines 20
+  hindsight overview app --json | jq .ending";
+
+/// Say what is worth knowing first of a recording
+///
+/// How the program ended, what it printed to standard error and which function did, results that look like failures, its
+/// threads, where the time went, what is unusual, and three commands that ask further. Each claim has the number of its
+/// event.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The recording, with or without .hindsight
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+    /// Print at most this many lines
+    #[arg(long, value_name = "N", default_value_t = 40, conflicts_with = "json")]
+    lines: usize,
+    /// Print all of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command and returns the exit code.
+///
+/// # Errors
+/// When there is no such recording or it cannot be read.
+pub fn run(args: &Args) -> Result<u8, Error> {
+    let path = locate(&args.recording)?;
+    let name = args.recording.to_string_lossy();
+    let overview = query::open(&path)
+        .and_then(|session| query::overview(&session, &name))
+        .map_err(|source| Error::Query { source })?;
+    let mut out = output::stdout();
+    let written = if args.json {
+        let json = serde_json::to_value(&overview).expect("it is JSON");
+        writeln!(out, "{json:#}")
+    } else {
+        write!(out, "{}", overview.text(args.lines))
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    Ok(exit::DONE)
+}

@@ -1,0 +1,185 @@
+//! The lives of the heap blocks that held an address: which call returned each, which one freed it.
+//!
+//! A block is known by the recorded calls of allocation functions alone. One such function may call another: `operator
+//! new` calls malloc. The outermost of them made the block: its caller is who wanted it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::calls::CallHead;
+use crate::error::Result;
+use crate::heap::{Size, plain, size_of};
+use crate::timeline::Timeline;
+
+/// The result of a failed mmap(2).
+const MAP_FAILED: u64 = u64::MAX;
+/// Allocation functions call each other at most so deep.
+const DEEPEST: usize = 8;
+
+/// A block of the heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its first byte.
+    pub address: u64,
+    /// How many bytes were asked for.
+    pub len: u64,
+    /// The call that returned it. It has ended.
+    pub made: CallHead,
+    /// The call that freed it, or moved its content elsewhere.
+    pub freed: Option<CallHead>,
+}
+
+impl Block {
+    /// Tells whether the block was allocated just after event `seq`, and not being freed.
+    #[must_use]
+    pub fn is_there(&self, seq: u64) -> bool {
+        self.made.end.is_some_and(|end| end <= seq)
+            && self.freed.is_none_or(|call| call.start > seq)
+    }
+}
+
+/// What is known of the blocks that held an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// In the order in which they were made.
+    pub blocks: Vec<Block>,
+    /// Functions were recorded that allocate.
+    pub has_makers: bool,
+    /// Functions were recorded that free.
+    pub has_freers: bool,
+}
+
+/// Returns which argument has the block that a function frees; `None` if it frees none.
+fn freed_by(name: &str) -> Option<usize> {
+    match plain(name) {
+        "free" | "cfree" | "realloc" | "reallocarray" | "munmap" | "__munmap" => Some(0),
+        "__rust_dealloc" | "__rdl_dealloc" | "__rust_realloc" | "__rdl_realloc" => Some(0),
+        other if other.starts_with("operator delete") => Some(0),
+        _ => None,
+    }
+}
+
+impl Timeline {
+    /// Finds the blocks that held `address`, at any time.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn blocks_at(&self, address: u64) -> Result<Blocks> {
+        let mut makers = BTreeMap::new();
+        let mut freers = BTreeMap::new();
+        for function in self.functions() {
+            makers.extend(size_of(&function.name).map(|size| (function.id, size)));
+            freers.extend(freed_by(&function.name).map(|argument| (function.id, argument)));
+        }
+        let all: BTreeSet<u32> = makers.keys().chain(freers.keys()).copied().collect();
+        let mut found: Vec<Block> = Vec::new();
+        let mut has_makers = false;
+        let maker_ids: BTreeSet<u32> = makers.keys().copied().collect();
+        for head in self.calls.entered_in(&(0..u64::MAX), &maker_ids)? {
+            has_makers = true;
+            found.extend(self.made(&head, makers[&head.function], address, &all)?);
+        }
+        // An inner function returns the same block a little earlier.
+        found.sort_by_key(|block| (block.made.start, u64::MAX - block.len));
+        found.dedup_by_key(|block| block.made.start);
+        let starts: BTreeSet<u64> = found.iter().map(|block| block.address).collect();
+        let freer_ids: BTreeSet<u32> = freers.keys().copied().collect();
+        let mut frees: Vec<(u64, CallHead)> = Vec::new();
+        let mut has_freers = false;
+        for head in self.calls.entered_in(&(0..u64::MAX), &freer_ids)? {
+            has_freers = true;
+            let freed = self.call(&head)?.args[freers[&head.function]];
+            if starts.contains(&freed) {
+                frees.push((freed, self.outermost(&head, &all)?));
+            }
+        }
+        frees.sort_by_key(|(_, call)| call.start);
+        let given: Vec<u64> = found.iter().filter_map(|block| block.made.end).collect();
+        for block in &mut found {
+            let since = block.made.end.unwrap_or(u64::MAX);
+            let next = given.iter().filter(|given| **given > since).min();
+            // realloc frees a block before it returns the next one there. What was freed later was the next one.
+            let is_it = |(address, call): &&(u64, CallHead)| {
+                *address == block.address
+                    && call.start > since
+                    && next.is_none_or(|next| call.start < *next)
+            };
+            block.freed = frees.iter().find(is_it).map(|(_, call)| *call);
+        }
+        Ok(Blocks {
+            blocks: found,
+            has_makers,
+            has_freers,
+        })
+    }
+
+    /// The block that a call returned, if it holds the address.
+    fn made(
+        &self,
+        head: &CallHead,
+        size: Size,
+        address: u64,
+        all: &BTreeSet<u32>,
+    ) -> Result<Option<Block>> {
+        if !head.returned() {
+            return Ok(None);
+        }
+        let call = self.call(head)?;
+        let len = match size {
+            Size::Argument(number) => call.args[number],
+            Size::Product(first) => call.args[first].saturating_mul(call.args[first + 1]),
+            // Another function that it calls returns the block.
+            Size::Stored => return Ok(None),
+        };
+        let Some(start) = call.rax.filter(|start| !matches!(*start, 0 | MAP_FAILED)) else {
+            return Ok(None);
+        };
+        if !(start..start.saturating_add(len.max(1))).contains(&address) {
+            return Ok(None);
+        }
+        let made = self.outermost(head, all)?;
+        let is_mapped = self.name(head).contains("mmap");
+        // malloc maps memory for many blocks.
+        if is_mapped && made.start != head.start || !made.returned() {
+            return Ok(None);
+        }
+        Ok(Some(Block {
+            address: start,
+            len,
+            made,
+            freed: None,
+        }))
+    }
+
+    /// The outermost of the allocation functions around a call, itself included.
+    fn outermost(&self, call: &CallHead, all: &BTreeSet<u32>) -> Result<CallHead> {
+        let mut outermost = *call;
+        for _ in 0..DEEPEST {
+            match self.parent(&outermost)? {
+                Some(parent) if all.contains(&parent.function) => outermost = parent,
+                _ => break,
+            }
+        }
+        Ok(outermost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::freed_by;
+
+    #[test]
+    fn functions_that_free_are_known_by_any_of_their_names() {
+        for name in [
+            "free",
+            "__libc_free",
+            "__GI___libc_free",
+            "operator delete(void*, unsigned long)",
+            "operator delete[](void*)",
+            "__rustc::__rust_dealloc",
+            "realloc",
+        ] {
+            assert_eq!(freed_by(name), Some(0), "{name}");
+        }
+        assert_eq!(freed_by("free_list_push"), None);
+    }
+}

@@ -1,0 +1,299 @@
+//! Writes that the program made to places whose writes are logged (`record --log-writes`): each is an event that says which
+//! instruction wrote what.
+//!
+//! There may be millions to few places. For each place the bytes of all its writes are kept one after the other.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use store::columns::ReadEvent;
+
+use crate::error::Result;
+use crate::event::Kind;
+use crate::marks::Mark;
+use crate::timeline::Timeline;
+
+/// Events that are read at a time.
+const AT_ONCE: usize = 1 << 13;
+
+/// One write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedWrite {
+    /// Its event.
+    pub seq: u64,
+    /// The thread that wrote.
+    pub tid: Option<u32>,
+    /// The place, in the user's words.
+    pub target: String,
+    /// Its first byte.
+    pub address: u64,
+    /// Its bytes before.
+    pub old: Vec<u8>,
+    /// Its bytes since then.
+    pub new: Vec<u8>,
+    /// The instruction that wrote, where it could be told.
+    pub pc: Option<u64>,
+    /// The function of the program's own code that wrote, or that had called the one that did.
+    pub function: Option<String>,
+    /// Its file.
+    pub file: Option<String>,
+    /// The line in it.
+    pub line: Option<u32>,
+    /// The function that wrote, if it is another one.
+    pub via: Option<String>,
+    /// Other threads wrote there too before the bytes were read.
+    pub shared: bool,
+}
+
+impl LoggedWrite {
+    /// Reads it from its event.
+    fn of(event: ReadEvent) -> Option<Self> {
+        if Kind::of_name(&event.kind) != Kind::LoggedWrite {
+            return None;
+        }
+        let detail = event.detail.unwrap_or_default();
+        let mut texts = detail.split('\t');
+        let mut next = || {
+            let text = texts.next().filter(|text| !text.is_empty());
+            text.map(str::to_owned)
+        };
+        let (file, line, via, shared) = (next(), next(), next(), next());
+        Some(Self {
+            seq: event.seq,
+            tid: event.tid,
+            target: event.text.unwrap_or_default(),
+            address: event.addr?,
+            old: event.old.unwrap_or_default(),
+            new: event.bytes.unwrap_or_default(),
+            pc: event.value.map(|pc| pc as u64),
+            function: event.aux,
+            file,
+            line: line.and_then(|line| line.parse().ok()),
+            via,
+            shared: shared.is_some(),
+        })
+    }
+}
+
+/// What all writes to one place wrote.
+#[derive(Clone, Debug)]
+struct Place {
+    range: Range<u64>,
+    /// The events, in order.
+    seqs: Vec<u64>,
+    /// The bytes of each, one after the other.
+    bytes: Vec<u8>,
+}
+
+/// What all logged writes wrote, by place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoggedBytes {
+    places: Vec<Place>,
+}
+
+impl LoggedBytes {
+    fn add(&mut self, event: &ReadEvent) {
+        let (Some(address), Some(bytes)) = (event.addr, &event.bytes) else {
+            return;
+        };
+        let range = address..address.saturating_add(bytes.len() as u64);
+        let known = self.places.iter().position(|place| place.range == range);
+        let known = known.unwrap_or_else(|| {
+            self.places.push(Place {
+                range,
+                seqs: Vec::new(),
+                bytes: Vec::new(),
+            });
+            self.places.len() - 1
+        });
+        let place = &mut self.places[known];
+        place.seqs.push(event.seq);
+        place.bytes.extend_from_slice(bytes);
+    }
+
+    /// Returns what the last write to each place in `range` wrote, at or before event `seq`: event, address, bytes.
+    pub(crate) fn last_in(
+        &self,
+        range: &Range<u64>,
+        seq: u64,
+    ) -> impl Iterator<Item = (u64, u64, &[u8])> {
+        let inside = self
+            .places
+            .iter()
+            .filter(|place| place.range.start < range.end && range.start < place.range.end);
+        inside.filter_map(move |place| {
+            let index = place.seqs.partition_point(|at| *at <= seq).checked_sub(1)?;
+            let len = (place.range.end - place.range.start) as usize;
+            let bytes = place.bytes.get(index * len..(index + 1) * len)?;
+            Some((place.seqs[index], place.range.start, bytes))
+        })
+    }
+
+    /// Returns what event `seq` wrote, and where, if it is a logged write.
+    pub(crate) fn at(&self, seq: u64) -> Option<(u64, &[u8])> {
+        self.places.iter().find_map(|place| {
+            let index = place.seqs.binary_search(&seq).ok()?;
+            let len = (place.range.end - place.range.start) as usize;
+            let bytes = place.bytes.get(index * len..(index + 1) * len)?;
+            Some((place.range.start, bytes))
+        })
+    }
+
+    /// Returns the last write at or before event `seq` to exactly this place.
+    pub(crate) fn last_to(&self, range: &Range<u64>, seq: u64) -> Option<u64> {
+        let place = self.places.iter().find(|place| place.range == *range)?;
+        let index = place.seqs.partition_point(|at| *at <= seq).checked_sub(1)?;
+        Some(place.seqs[index])
+    }
+}
+
+impl Timeline {
+    /// Returns the logged write that event `seq` is; `None`: it is none.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn logged_write(&self, seq: u64) -> Result<Option<LoggedWrite>> {
+        if self.marks.between(Kind::LoggedWrite, seq, seq).is_empty() {
+            return Ok(None);
+        }
+        Ok(self.others.event(seq)?.and_then(LoggedWrite::of))
+    }
+
+    /// Returns those of the events `seqs` (ascending) that are logged writes, by event.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn logged_writes_at(&self, seqs: &[u64]) -> Result<FxHashMap<u64, LoggedWrite>> {
+        let mut found = FxHashMap::default();
+        let marks = self.marks.all(Kind::LoggedWrite);
+        let wanted = marks
+            .iter()
+            .filter(|mark| seqs.binary_search(&mark.seq).is_ok());
+        let wanted: Vec<Mark> = wanted.copied().collect();
+        for marks in wanted.chunks(AT_ONCE) {
+            let writes = self.others.events(marks)?.into_iter();
+            found.extend(
+                writes
+                    .filter_map(LoggedWrite::of)
+                    .map(|write| (write.seq, write)),
+            );
+        }
+        Ok(found)
+    }
+
+    /// Returns the last logged write at or before event `seq` to exactly these bytes.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn last_logged_to(&self, range: &Range<u64>, seq: u64) -> Result<Option<LoggedWrite>> {
+        match self.logged_bytes()?.last_to(range, seq) {
+            Some(seq) => self.logged_write(seq),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the last `most` logged writes to a place, as the user named it, in order; and how many there are in all.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn logged_writes(&self, target: &str, most: usize) -> Result<(Vec<LoggedWrite>, u64)> {
+        let (mut last, mut count) = (VecDeque::new(), 0);
+        for marks in self.marks.all(Kind::LoggedWrite).chunks(AT_ONCE) {
+            for event in self.others.events(marks)? {
+                if event.text.as_deref() != Some(target) {
+                    continue;
+                }
+                count += 1;
+                last.push_back(event);
+                if last.len() > most {
+                    last.pop_front();
+                }
+            }
+        }
+        let last = last.into_iter().filter_map(LoggedWrite::of);
+        Ok((last.collect(), count))
+    }
+
+    /// Returns what all logged writes wrote.
+    pub(crate) fn logged_bytes(&self) -> Result<&LoggedBytes> {
+        if let Some(known) = self.logged_bytes.get() {
+            return Ok(known);
+        }
+        let mut found = LoggedBytes::default();
+        for marks in self.marks.all(Kind::LoggedWrite).chunks(AT_ONCE) {
+            for event in self.others.events(marks)? {
+                found.add(&event);
+            }
+        }
+        Ok(self.logged_bytes.get_or_init(|| found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(seq: u64, addr: u64, bytes: &[u8]) -> ReadEvent {
+        ReadEvent {
+            seq,
+            ts_ns: 0,
+            tid: Some(7),
+            kind: "logged_write".to_owned(),
+            text: Some("total".to_owned()),
+            bytes: Some(bytes.to_vec()),
+            addr: Some(addr),
+            size: Some(bytes.len() as u64),
+            value: Some(0x40_1136),
+            aux: Some("add".to_owned()),
+            probe: Some(1),
+            detail: Some("/src/a.c\t12\tmemcpy\t".to_owned()),
+            old: Some(vec![0; bytes.len()]),
+        }
+    }
+
+    #[test]
+    fn a_write_says_who_made_it() {
+        let write = LoggedWrite::of(event(3, 0x10, &[1, 0])).unwrap();
+        assert_eq!(
+            (write.file.as_deref(), write.line),
+            (Some("/src/a.c"), Some(12))
+        );
+        assert_eq!(write.function.as_deref(), Some("add"));
+        assert_eq!(
+            (write.via.as_deref(), write.shared),
+            (Some("memcpy"), false)
+        );
+        assert_eq!(write.pc, Some(0x40_1136));
+        let mut other = event(3, 0x10, &[1]);
+        other.detail = Some("\t\t\tshared".to_owned());
+        let write = LoggedWrite::of(other.clone()).unwrap();
+        assert_eq!((write.file, write.line, write.via), (None, None, None));
+        assert!(write.shared);
+        other.kind = "write".to_owned();
+        assert_eq!(LoggedWrite::of(other), None);
+    }
+
+    #[test]
+    fn of_each_place_the_last_write_counts() {
+        let mut all = LoggedBytes::default();
+        for (seq, addr, bytes) in [(2, 0x10, [1, 1]), (4, 0x20, [9, 9]), (5, 0x10, [2, 2])] {
+            all.add(&event(seq, addr, &bytes));
+        }
+        let last = |range: Range<u64>, seq| -> Vec<(u64, u64, Vec<u8>)> {
+            let found = all.last_in(&range, seq);
+            found
+                .map(|(seq, at, bytes)| (seq, at, bytes.to_vec()))
+                .collect()
+        };
+        assert_eq!(last(0x11..0x12, 4), [(2, 0x10, vec![1, 1])]);
+        assert_eq!(last(0x11..0x12, 5), [(5, 0x10, vec![2, 2])]);
+        assert_eq!(last(0x0..0x40, 9).len(), 2);
+        assert_eq!(last(0x12..0x20, 9), []);
+        assert_eq!(last(0x10..0x12, 1), []);
+        assert_eq!(all.last_to(&(0x10..0x12), 9), Some(5));
+        assert_eq!(all.at(4), Some((0x20, &[9, 9][..])));
+        assert_eq!(all.at(3), None);
+        assert_eq!(all.last_to(&(0x10..0x11), 9), None);
+    }
+}

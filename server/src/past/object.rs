@@ -1,0 +1,185 @@
+//! The life of a heap block: who made it, who freed it, and what was at its address before and after.
+
+use replay::{Block, CallHead};
+use serde::{Deserialize, Serialize};
+
+use super::{Past, of_replay};
+use crate::inspect;
+use crate::protocol::Failure;
+use crate::session::hex;
+
+/// Blocks before and after that are told.
+const OTHERS: usize = 5;
+
+/// The option that records allocation functions beside those of the program.
+pub(super) const RECORD_ALLOCATIONS: &str = "hindsight record -f '*' -f 'module:libc.so*' PROGRAM";
+
+/// What is known of a heap block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectReply {
+    /// The address.
+    pub address: String,
+    /// The event at which it is looked at.
+    pub seq: u64,
+    /// The block that held it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<BlockReport>,
+    /// Blocks that held it before, the last one first.
+    pub earlier: Vec<BlockReport>,
+    /// Blocks that held it afterwards, in order.
+    pub later: Vec<BlockReport>,
+    /// Blocks before and after that are not told.
+    pub more: usize,
+    /// What is not known, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+    /// What would have recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// A block of the heap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockReport {
+    /// Its first byte.
+    pub address: String,
+    /// How many bytes were asked for.
+    pub size: u64,
+    /// How far behind its first byte the address is.
+    pub offset: u64,
+    /// The call that returned it.
+    pub made: BlockCall,
+    /// The call that freed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freed: Option<BlockCall>,
+}
+
+/// A call that made or freed a block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockCall {
+    /// Its enter event.
+    pub seq: u64,
+    /// Its leave event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_seq: Option<u64>,
+    /// Its function.
+    pub function: String,
+    /// The thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<u32>,
+    /// The function of the program that called, and the enter event of its call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<(String, u64)>,
+    /// The source line of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+impl Past {
+    /// Describes the block that holds an address at event `at`, or at the moment that is looked at.
+    ///
+    /// # Errors
+    /// The address is none, there is no such event, or the recording cannot be read.
+    pub(crate) fn object(&self, text: &str, at: Option<u64>) -> Result<ObjectReply, Failure> {
+        let here = self.position_at(at)?;
+        let address = match parsed(text) {
+            Some(address) => address,
+            None => self.look_at(here, 1, |looked| {
+                inspect::evaluate_address(&looked.view(), text)
+            })?,
+        };
+        let blocks = self.timeline.blocks_at(address);
+        let found = blocks.map_err(|error| of_replay(&error))?;
+        let given = |block: &Block| block.made.end.unwrap_or(u64::MAX);
+        let before = found
+            .blocks
+            .partition_point(|block| given(block) <= here.seq);
+        let (before, after) = found.blocks.split_at(before);
+        let (block, earlier) = match before.split_last() {
+            Some((last, others)) if last.is_there(here.seq) => (Some(last), others),
+            _ => (None, before),
+        };
+        let report = |block: &Block| self.block_report(block, address);
+        let reply = ObjectReply {
+            address: hex(address),
+            seq: here.seq,
+            block: block.map(report).transpose()?,
+            earlier: earlier
+                .iter()
+                .rev()
+                .take(OTHERS)
+                .map(report)
+                .collect::<Result<_, _>>()?,
+            later: after
+                .iter()
+                .take(OTHERS)
+                .map(report)
+                .collect::<Result<_, _>>()?,
+            more: earlier.len().saturating_sub(OTHERS) + after.len().saturating_sub(OTHERS),
+            unknown: None,
+            hint: None,
+        };
+        let is_nothing = found.blocks.is_empty();
+        let unknown = match (found.has_makers, found.has_freers) {
+            (false, _) => Some("no call of a function that allocates was recorded"),
+            (true, _) if is_nothing => Some(
+                "no recorded call returned a block that holds it: it may lie on a stack, in a global variable, or in a block of a function that was not recorded",
+            ),
+            (true, false) => Some(
+                "no call of a function that frees was recorded: when blocks ended is not known",
+            ),
+            (true, true) => None,
+        };
+        let is_missing = !found.has_makers || !found.has_freers;
+        Ok(ObjectReply {
+            unknown: unknown.map(str::to_owned),
+            hint: is_missing.then(|| format!("they are recorded with: {RECORD_ALLOCATIONS}")),
+            ..reply
+        })
+    }
+
+    fn block_report(&self, block: &Block, address: u64) -> Result<BlockReport, Failure> {
+        let freed = block.freed.map(|call| self.block_call(&call));
+        Ok(BlockReport {
+            address: hex(block.address),
+            size: block.len,
+            offset: address - block.address,
+            made: self.block_call(&block.made)?,
+            freed: freed.transpose()?,
+        })
+    }
+
+    fn block_call(&self, call: &CallHead) -> Result<BlockCall, Failure> {
+        let mut by = None;
+        let mut outer = *call;
+        while let Some(parent) = self.timeline.parent(&outer).map_err(|e| of_replay(&e))? {
+            if self.is_own(&parent) {
+                by = Some((self.timeline.name(&parent), parent.start));
+                break;
+            }
+            outer = parent;
+        }
+        let place = self.called_at(call);
+        Ok(BlockCall {
+            seq: call.start,
+            end_seq: call.end,
+            function: self.timeline.name(call),
+            thread: call.tid,
+            by,
+            file: place.as_ref().map(|(file, _)| file.clone()),
+            line: place.map(|(_, line)| line),
+        })
+    }
+}
+
+/// Reads an address that is written as a number.
+fn parsed(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}

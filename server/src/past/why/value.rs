@@ -1,0 +1,261 @@
+//! What led to a value: when it was last written, which calls were open then, and which of them had the same value.
+
+use replay::CallHead;
+
+use super::super::{Past, Position, of_replay};
+use super::WhyReply;
+use crate::inspect::Manner;
+use crate::past::Change;
+use crate::protocol::Failure;
+use crate::verbs::LastWriteReply;
+
+/// Open calls that are told.
+const OPEN: usize = 4;
+/// Calls that ended between the two events that are looked at.
+const ENDED: usize = 64;
+/// Calls that ended there and are told.
+const ENDED_TOLD: usize = 3;
+
+impl Past {
+    pub(super) fn why_value(
+        &self,
+        reply: &mut WhyReply,
+        expression: &str,
+        at: Option<u64>,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), Failure> {
+        let here = self.position_at(at)?;
+        reply.seq = here.seq;
+        let last = self.last_write_at(expression, Manner::of_many(false), here, is_interrupted)?;
+        let is_stale = self.value_now(reply, &last, here);
+        let rerun = format!(
+            "hindsight rerun {} --log-writes '{}'",
+            self.path().display(),
+            expression.replace('\'', r"'\''")
+        );
+        let Some(after) = &last.after else {
+            let why = format!(
+                "the recording shows no value of {expression} up to event {}",
+                here.seq
+            );
+            reply.end(
+                why,
+                Some(format!("record with --watch '{expression}', or {rerun}")),
+            );
+            return Ok(());
+        };
+        let since = last.before.as_ref().map(|before| before.seq);
+        let text = match since {
+            _ if after.is_write => written(expression, after),
+            Some(since) => format!(
+                "{expression} became {} between event {since} and event {}",
+                after.value, after.seq
+            ),
+            None if is_stale => {
+                format!("{expression} was {} when it was first seen", after.value)
+            }
+            None => format!("{expression} is {} since it was first seen", after.value),
+        };
+        reply.step(after.seq, 0, "value", text);
+        let number = number(&after.value);
+        let window = Window {
+            tid: after.thread,
+            since,
+            until: after.seq,
+        };
+        let same = self.ended_between(reply, &window, number)?;
+        self.open_then(reply, &window, number)?;
+        if let Some(call) = same {
+            let callers = self.callers(&call, 64)?;
+            self.sources(reply, &call, &callers, 2, is_interrupted)?;
+        }
+        if !after.is_write {
+            let between = since.map_or("before".to_owned(), |since| {
+                format!("between event {since} and")
+            });
+            let seq = after.seq;
+            let why = format!("which statement wrote it {between} event {seq} was not recorded");
+            reply.end(why, Some(rerun));
+        }
+        if is_stale {
+            let why = format!(
+                "whether it changed between event {} and {}",
+                after.seq, here.seq
+            );
+            reply.end(why, Some(format!("record with --watch '{expression}'")));
+        }
+        Ok(())
+    }
+
+    /// Tells what the value is. Returns whether it may have changed since it was seen.
+    fn value_now(&self, reply: &mut WhyReply, last: &LastWriteReply, here: Position) -> bool {
+        let name = &last.expression;
+        let Some(now) = &last.now else { return true };
+        let logged = last.after.as_ref().filter(|_| last.is_logged);
+        let text = match (&now.value, now.stale_since, &now.unknown) {
+            (_, _, Some(unknown)) => {
+                format!("{name} is not known at event {}: {unknown}", here.seq)
+            }
+            (_, Some(event), None) => match logged {
+                Some(write) => format!(
+                    "no write to {name} is recorded between event {} and event {}",
+                    write.seq, here.seq
+                ),
+                None => format!(
+                    "{name} was seen at event {event}, and may have changed up to event {}",
+                    here.seq
+                ),
+            },
+            (Some(value), None, None) => format!("{name} is {value}"),
+            (None, None, None) => return true,
+        };
+        reply.step(here.seq, 0, "value", text);
+        (now.stale_since.is_some() && logged.is_none()) || now.unknown.is_some()
+    }
+
+    /// Tells of calls that ended while the value changed: those that returned it first. Returns one that did.
+    fn ended_between(
+        &self,
+        reply: &mut WhyReply,
+        window: &Window,
+        number: Option<u64>,
+    ) -> Result<Option<CallHead>, Failure> {
+        let Some(since) = window.since else {
+            return Ok(None);
+        };
+        let ended = self.ended(window, since)?;
+        let mut same = None;
+        for call in &ended {
+            let Some(result) = self.result(call)? else {
+                continue;
+            };
+            if number == Some(result.bits) {
+                let text = format!(
+                    "same value: {}, which ended in between{}",
+                    self.outcome(call)?,
+                    self.place(call)
+                );
+                reply.step(call.start, 1, "same_value", text);
+                same = Some(*call);
+                break;
+            }
+        }
+        let others = ended
+            .iter()
+            .filter(|call| Some(call.start) != same.map(|s| s.start));
+        for call in others.take(ENDED_TOLD) {
+            let text = format!("ended in between: {}", self.outcome(call)?);
+            reply.step(call.start, 1, "open", text);
+        }
+        Ok(same)
+    }
+
+    /// The outermost calls of a thread that ended between two events, the last one first.
+    fn ended(&self, window: &Window, since: u64) -> Result<Vec<CallHead>, Failure> {
+        let mut ended = Vec::new();
+        let mut at = window.until;
+        while ended.len() < ENDED && at > since {
+            let last = self.timeline.last_of_thread(window.tid, at, since);
+            let Some(last) = last
+                .map_err(|e| of_replay(&e))?
+                .filter(|last| *last > since)
+            else {
+                break;
+            };
+            let event = self.timeline.event(last).map_err(|e| of_replay(&e))?;
+            let next = match event {
+                replay::Event::Leave(call) => {
+                    ended.push(call);
+                    call.start
+                }
+                _ => last,
+            };
+            let Some(next) = next.checked_sub(1) else {
+                break;
+            };
+            at = next;
+        }
+        Ok(ended)
+    }
+
+    /// Tells of the calls that were open when the value was first seen, and which of their arguments are the same.
+    fn open_then(
+        &self,
+        reply: &mut WhyReply,
+        window: &Window,
+        number: Option<u64>,
+    ) -> Result<(), Failure> {
+        let open = self
+            .timeline
+            .calls_around(window.tid, window.until, OPEN + 1);
+        let open = open.map_err(|e| of_replay(&e))?;
+        for (depth, call) in open.iter().take(OPEN).enumerate() {
+            let text = format!("open then: {}{}", self.call_text(call)?, self.place(call));
+            let depth = depth as u32 + 1;
+            reply.step(call.start, depth, "open", text);
+            let words = self.arguments(call)?;
+            let same = words.iter().find(|word| number == Some(word.bits));
+            if let Some(word) = same {
+                let name = self.timeline.name(call);
+                let text = format!("same value as its argument {} of {name}", word.name);
+                reply.step(call.start, depth + 1, "same_value", text);
+            }
+        }
+        if open.is_empty() {
+            reply.end("no recorded call of that thread was open then", None);
+        }
+        Ok(())
+    }
+}
+
+/// Says which line wrote a value, where the write itself is recorded.
+fn written(expression: &str, write: &Change) -> String {
+    let old = write.old.as_ref().map(|old| format!(", after {old}"));
+    let function = write.function.as_ref().map(|name| format!(", by {name}"));
+    let line = match (&write.file, write.line) {
+        (Some(file), Some(line)) => Some(format!(" at {file}:{line}")),
+        _ => None,
+    };
+    let parts = [old, function, line].map(Option::unwrap_or_default);
+    format!("{expression} became {}{}", write.value, parts.concat())
+}
+
+/// Two events of a thread.
+struct Window {
+    tid: u32,
+    since: Option<u64>,
+    until: u64,
+}
+
+/// Reads the number that a value begins with, unless so many are the same that it tells nothing.
+pub(super) fn number(text: &str) -> Option<u64> {
+    let word = text.split_whitespace().next()?;
+    let number = match word.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok()?,
+        None => match word.parse::<u64>() {
+            Ok(number) => number,
+            Err(_) => word.parse::<i64>().ok()? as u64,
+        },
+    };
+    (number > 1).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn numbers_begin_values() {
+        for (text, expected) in [
+            ("42", Some(42)),
+            ("-7", Some(-7i64 as u64)),
+            ("0x7ffe10 \"abc\"", Some(0x7f_fe10)),
+            ("0", None),
+            ("1", None),
+            ("{x = 1}", None),
+            ("", None),
+        ] {
+            assert_eq!(number(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Goal: clients that nobody here wrote run whole investigations by the tools of `hindsight mcp`, and bad input harms nothing.
+//! Method: the Python SDK of the protocol (`mcp/scenarios.py`), the inspector's command line from npm, and raw bytes.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use e2e::{
+    Hindsight, Live, Program, fixture_artifact, fixture_source, install, mcp_script, wait_until,
+};
+use serde_json::{Value, json};
+
+/// The inspector's command line, installed the first time.
+fn inspector() -> &'static Path {
+    static INSPECTOR: OnceLock<PathBuf> = OnceLock::new();
+    INSPECTOR.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-inspector");
+        let program = folder.join("node_modules/.bin/mcp-inspector");
+        if !program.exists() {
+            std::fs::create_dir_all(&folder).expect("a folder for npm");
+            install(
+                Command::new("npm")
+                    .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+                    .arg(&folder)
+                    .arg("@modelcontextprotocol/inspector@2.12.0"),
+            );
+        }
+        program
+    })
+}
+
+fn tuner() -> (PathBuf, PathBuf) {
+    let source = fixture_source("tuner").join("tuner.c");
+    (fixture_artifact("tuner", "tuner"), source)
+}
+
+/// A finished recording of the tables of `tuner`, in the folder of the test.
+fn recorded(live: &Live) -> String {
+    let (program, _) = tuner();
+    let program = Program::new(program, live.scratch.path()).args(["tables"]);
+    let (ended, recording) =
+        Hindsight::record(&live.scratch, &["--watch", "table.limit"], &program);
+    assert_eq!(ended.status.as_shell_code(), 0, "{ended:?}");
+    let path = recording.path().to_str().expect("paths of tests are text");
+    path.to_owned()
+}
+
+/// Runs a scenario of `scenarios.py` and returns what it says at its end.
+fn scenario(live: &Live, name: &str, args: &[&str]) -> String {
+    mcp_script(live, "scenarios.py", &[&[name], args].concat())
+}
+
+#[test]
+fn a_suspicious_value_is_investigated_live() {
+    let live = Live::new("mcp-live");
+    let (program, source) = tuner();
+    let args = [program.to_str().unwrap(), source.to_str().unwrap()];
+    let said = scenario(&live, "live", &args);
+    assert!(said.starts_with("live: 11 calls"), "{said}");
+}
+
+#[test]
+fn a_negative_value_is_investigated_in_a_recording() {
+    let live = Live::new("mcp-recorded");
+    let recording = recorded(&live);
+    let source = fixture_source("tuner").join("tuner.c");
+    scenario(&live, "recorded", &[&recording, source.to_str().unwrap()]);
+    // The server has closed what it opened, and the daemon has nothing left to do.
+    wait_until("the daemon to end", || {
+        (!live.socket().exists()).then_some(())
+    });
+}
+
+#[test]
+fn every_filter_of_debug_query_means_what_sql_means() {
+    let live = Live::new("mcp-filters");
+    scenario(&live, "filters", &[&recorded(&live)]);
+}
+
+#[test]
+fn mistakes_are_refused_with_a_code_and_a_next_step() {
+    let live = Live::new("mcp-mistakes");
+    scenario(&live, "mistakes", &[&recorded(&live)]);
+}
+
+#[test]
+fn a_wait_ends_at_its_limit_and_restarts_nothing() {
+    let live = Live::new("mcp-waiting");
+    let (program, _) = tuner();
+    scenario(&live, "waiting", &[program.to_str().unwrap()]);
+}
+
+#[test]
+fn resources_and_prompts_are_offered() {
+    let live = Live::new("mcp-offered");
+    scenario(&live, "offered", &[&recorded(&live)]);
+}
+
+/// Asks through the inspector's command line.
+fn inspected(live: &Live, words: &[&str]) -> Value {
+    let server = Hindsight::path().to_str().expect("paths of tests are text");
+    let words = [&["--cli", server, "mcp"], words].concat();
+    let ended = live.program(inspector(), &words).run();
+    assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+    serde_json::from_slice(&ended.stdout).expect("the inspector prints JSON")
+}
+
+#[test]
+fn the_inspector_lists_and_calls_tools() {
+    let live = Live::new("mcp-inspector");
+    let recording = recorded(&live);
+    let listed = inspected(&live, &["--method", "tools/list"]);
+    let tools = listed["tools"].as_array().expect("tools");
+    for tool in tools {
+        assert_eq!(tool["inputSchema"]["type"], "object", "{tool:#}");
+        let properties = tool["inputSchema"]["properties"].as_object().unwrap();
+        for (name, property) in properties {
+            assert!(
+                property["description"].is_string(),
+                "{}.{name}",
+                tool["name"]
+            );
+        }
+    }
+    let record = format!("recording={recording}");
+    let asked = [
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "debug_query",
+        "--tool-arg",
+        &record,
+    ];
+    let filter = r#"function={"equals":"look_up"}"#;
+    let returned = r#"returnValue={"lessThan":0}"#;
+    let more = [
+        "--tool-arg",
+        filter,
+        "--tool-arg",
+        returned,
+        "--tool-arg",
+        "limit=1",
+    ];
+    let result = inspected(&live, &[&asked[..], &more[..]].concat());
+    let text = result["content"][0]["text"].as_str().expect("a text");
+    let page: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(page["events"][0]["args"], "key=6", "{page:#}");
+    assert_eq!(page["events"][0]["returnValue"], "-1", "{page:#}");
+    assert_eq!(page["leftOut"], 14, "{page:#}");
+}
+
+/// A server that is spoken to in raw lines.
+struct Raw {
+    child: std::process::Child,
+}
+
+impl Raw {
+    fn new(live: &Live) -> Raw {
+        let mut command = Command::new(Hindsight::path());
+        command
+            .arg("mcp")
+            .current_dir(live.scratch.path())
+            .env("XDG_RUNTIME_DIR", live.runtime())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut raw = Raw {
+            child: command.spawn().expect("the server starts"),
+        };
+        raw.say(
+            &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "raw", "version": "0"}}}),
+        );
+        raw.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        raw
+    }
+
+    fn say(&mut self, message: &Value) {
+        let stdin = self.child.stdin.as_mut().expect("a pipe");
+        writeln!(stdin, "{message}").expect("the server reads");
+    }
+
+    fn call(&mut self, id: u32, tool: &str, arguments: &Value) {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}}));
+    }
+
+    /// Closes standard input and returns what the server said, and how it ended.
+    fn leave(mut self) -> (String, i32) {
+        drop(self.child.stdin.take());
+        let output = self.child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (said, output.status.code().unwrap_or(-1))
+    }
+}
+
+#[test]
+fn a_client_that_vanishes_while_it_waits_leaves_the_program_running() {
+    let live = Live::new("mcp-vanishes");
+    let (program, _) = tuner();
+    live.start(&[], &program, &["spinning"]);
+    let mut raw = Raw::new(&live);
+    raw.call(1, "debug_wait", &json!({"timeoutMs": 600_000}));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let (_, code) = raw.leave();
+    assert_eq!(code, 0);
+    assert_eq!(live.session()["status"], "running");
+    live.ask(&["set", "tempo", "1"]);
+    let ended = live.ask(&["await"]);
+    assert_eq!(ended["exit"]["code"], 0, "{ended:#}");
+}
+
+#[test]
+fn two_clients_ask_at_once_and_garbage_ends_neither() {
+    let live = Live::new("mcp-two");
+    let recording = recorded(&live);
+    let (mut one, mut two) = (Raw::new(&live), Raw::new(&live));
+    let stdin = one.child.stdin.as_mut().expect("a pipe");
+    stdin
+        .write_all(b"this is no JSON\n{\"jsonrpc\": 3}\n")
+        .expect("the server reads");
+    let ask = json!({"recording": recording, "sql": "select count(*) as n from calls"});
+    for id in 1..=5 {
+        one.call(id, "debug_sql", &ask);
+        two.call(id, "debug_sql", &ask);
+    }
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    for (raw, name) in [(one, "one"), (two, "two")] {
+        let (said, code) = raw.leave();
+        assert_eq!(code, 0, "{name}");
+        let answers = said.matches(r#"\"n\":47"#).count();
+        assert_eq!(answers, 5, "{name}: {said}");
+    }
+}
+
+#[test]
+fn http_takes_only_clients_with_the_token_at_a_local_address() {
+    let live = Live::new("mcp-http");
+    let refused = live.command(&["mcp", "--http", "0.0.0.0:0"]).run();
+    assert_eq!(refused.status.as_shell_code(), 2);
+    assert!(refused.errors().contains("ssh -L"), "{}", refused.errors());
+    let _ = mcp_script(&live, "over_http.py", &[&recorded(&live)]);
+}

@@ -1,0 +1,84 @@
+"""Talks to `hindsight mcp` through the Python SDK of the protocol, and counts what a model would read."""
+
+import asyncio
+import json
+import os
+import sys
+
+from mcp import StdioServerParameters
+from mcp.client import Client
+from mcp.client.stdio import stdio_client
+from rs_bpe.bpe import openai
+
+TOKENIZER = openai.o200k_base()
+
+
+class Failure(AssertionError):
+    """A tool refused, or a scenario did not find what it looked for."""
+
+
+class Tools:
+    """The tools of one server. Counts calls and tokens of results."""
+
+    def __init__(self, client):
+        self.client = client
+        self.calls = 0
+        self.tokens = 0
+        self.seen = ""
+
+    async def text(self, tool, **arguments):
+        """Returns the text of a result; raises Failure where the tool refuses."""
+        result = await self.client.call_tool(tool, arguments)
+        assert len(result.content) == 1, result
+        assert result.structured_content is None, "the same thing twice"
+        text = result.content[0].text
+        self.calls += 1
+        tokens = len(TOKENIZER.encode(text))
+        assert tokens <= arguments.get("budget", 2000), f"{tool}: {tokens} tokens\n{text}"
+        self.tokens += tokens
+        self.seen += text
+        if result.is_error:
+            raise Failure(text)
+        return text
+
+    async def __call__(self, tool, **arguments):
+        """Returns a result that is JSON."""
+        return json.loads(await self.text(tool, **arguments))
+
+    async def refused(self, tool, **arguments):
+        """Returns the error of a call that must be refused."""
+        try:
+            text = await self.text(tool, **arguments)
+        except Failure as failure:
+            answer = json.loads(str(failure))
+            assert answer["success"] is False, answer
+            return answer["error"]
+        raise AssertionError(f"{tool} {arguments} was not refused: {text}")
+
+
+def run(scenario, *arguments):
+    """Runs a scenario against the binary in HINDSIGHT_BIN, in the current folder and the environment of this process."""
+
+    async def main():
+        server = StdioServerParameters(command=os.environ["HINDSIGHT_BIN"], args=["mcp"], env=dict(os.environ))
+        async with Client(stdio_client(server)) as client:
+            tools = Tools(client)
+            await scenario(tools, *arguments)
+            return tools
+
+    return asyncio.run(main())
+
+
+def line_of(source, mark):
+    """The number of the line of a file that has a mark in it."""
+    with open(source, encoding="utf-8") as file:
+        found = [number for number, line in enumerate(file, 1) if mark in line]
+    assert len(found) == 1, f"{source}: {mark} on lines {found}"
+    return found[0]
+
+
+def fail_loudly():
+    """Prints a failure as one line, for the test that reads it."""
+    kind, error, _ = sys.exc_info()
+    print(f"{kind.__name__}: {error}", file=sys.stderr)
+    raise SystemExit(1)

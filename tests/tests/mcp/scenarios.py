@@ -1,0 +1,213 @@
+"""Whole investigations by tools alone. Usage: scenarios.py NAME ARGUMENTS..."""
+
+import sys
+
+from harness import line_of, run
+
+
+async def live(tools, program, source):
+    """A suspicious value in the trace; a conditional breakpoint; other variables at the stop; a write; the root cause."""
+    listed = await tools.client.list_tools()
+    names = {tool.name for tool in listed.tools}
+    assert {"debug_launch", "debug_query", "debug_write"} <= names, names
+    launched = await tools("debug_launch", program=program, args=["frequencies"], stopOnEntry=True)
+    assert launched["status"] == "paused", launched
+    session = launched["sessionId"]
+    line = line_of(source, "/* tune: set */")
+    made = await tools(
+        "debug_breakpoint",
+        sessionId=session,
+        add=[{"file": "tuner.c", "line": line, "condition": "frequency < 0"}],
+    )
+    point = made["breakpoints"][0]
+    assert point["line"] == line and point["address"].startswith("0x"), made
+    stop = await tools("debug_continue", sessionId=session)
+    assert stop["status"] == "paused" and stop["breakpointId"] == point["id"], stop
+    assert (stop["function"], stop["line"]) == ("tune", line), stop
+    assert isinstance(stop["seq"], int), stop
+    suspicious = await tools("debug_query", sessionId=session, function={"equals": "tune"}, order="desc", limit=1)
+    assert "frequency=-" in suspicious["events"][0]["args"], suspicious
+    read = await tools(
+        "debug_read",
+        sessionId=session,
+        targets=[{"variable": "sample_rate"}, {"variable": "buffer_size"}, {"variable": "frequency"}],
+    )
+    values = {result["variable"]: result["value"] for result in read["results"]}
+    assert values["sample_rate"] == "-44100" and values["buffer_size"] == "512", values
+    written = await tools(
+        "debug_write", sessionId=session, targets=[{"variable": "sample_rate", "value": 44100}]
+    )
+    assert written["results"][0]["previousValue"] == "-44100", written
+    assert written["results"][0]["newValue"] == "44100", written
+    history = await tools("debug_history", sessionId=session, expression="sample_rate")
+    assert history["changes"], history
+    await tools("debug_breakpoint", sessionId=session, remove=[point["id"]])
+    end = await tools("debug_continue", sessionId=session)
+    assert end["status"] == "exited" and end["exitCode"] == 0, end
+    printed = await tools("debug_query", sessionId=session, eventType=["stdout"])
+    texts = "".join(event["text"] for event in printed["events"])
+    assert "frequency 440\n" in texts.splitlines(keepends=True)[-1:][0], texts
+    await tools("debug_session", sessionId=session, action="stop")
+
+
+async def recorded(tools, recording, source):
+    """Which call of `look_up` first returned a negative value, and who had written the field that it read?"""
+    first = await tools(
+        "debug_query",
+        recording=recording,
+        function={"equals": "look_up"},
+        returnValue={"lessThan": 0},
+        limit=1,
+        verbosity="full",
+    )
+    call = first["events"][0]
+    state = await tools.text("debug_state", recording=recording, at=call["seq"], show=["where", "calls"])
+    assert "look_up" in state, state
+    write = await tools.text(
+        "debug_history", recording=recording, at=call["seq"], expression="table.limit", lastWrite=True
+    )
+    assert "event" in write, write
+    changes = await tools("debug_history", recording=recording, expression="table.limit")
+    negative = next(change for change in changes["changes"] if change["value"].startswith("-"))
+    shown = await tools("debug_query", recording=recording, seqFrom=negative["seq"], seqTo=negative["seq"])
+    assert (shown["events"][0]["kind"], shown["events"][0]["function"]) == ("leave", "shrink"), shown
+    shown = await tools.text("debug_source", recording=recording, location="shrink", wholeFunction=True)
+    assert "/* shrink: bug */" in shown, shown
+    assert line_of(source, "/* shrink: bug */")
+    rows = await tools(
+        "debug_sql",
+        recording=recording,
+        sql="select function, count(*) as n from calls group by function order by n desc",
+    )
+    counts = {row["function"]: row["n"] for row in rows["rows"]}
+    assert counts["look_up"] == 40, counts
+    kept = await tools("debug_note", recording=recording, at=negative["seq"], text="the limit goes negative here")
+    assert kept["seq"] == negative["seq"], kept
+    moved = await tools("debug_goto", recording=recording, to=call["seq"])
+    assert moved["seq"] == call["seq"] and moved["status"] == "paused", moved
+    back = await tools("debug_goto", recording=recording, back="step")
+    assert back["seq"] < call["seq"], back
+
+
+async def filters(tools, recording):
+    """Every filter of debug_query against the same question in SQL."""
+
+    async def both(sql, **asked):
+        found = await tools("debug_query", recording=recording, limit=1000, budget=10000, **asked)
+        rows = await tools("debug_sql", recording=recording, sql=sql, budget=10000)
+        expected = [row["seq"] for row in rows["rows"]]
+        seqs = [event["seq"] for event in found["events"]]
+        assert expected and seqs == expected[: len(seqs)], (asked, seqs, expected)
+        assert len(seqs) + found.get("leftOut", 0) == len(expected), (asked, found.get("leftOut"))
+
+    calls = "select start_seq as seq from calls where "
+    events = "select seq from events where "
+    end = " order by seq"
+    first = await tools("debug_sql", recording=recording, sql="select min(tid) as tid, (min(ts_ns) + max(ts_ns)) / 2 as ns, max(dur_ns) as d from calls")
+    tid, ns, longest = (first["rows"][0][name] for name in ("tid", "ns", "d"))
+    await both(calls + "function = 'look_up'" + end, function={"equals": "look_up"})
+    await both(calls + "strpos(function, '_up') > 0" + end, function={"contains": "_up"})
+    await both(calls + "function ~ '^(look|shr)'" + end, function={"matches": "^(look|shr)"})
+    await both(calls + "file like '%tuner.c'" + end, sourceFile={"contains": "tuner.c"})
+    await both(calls + "ret = -1" + end, returnValue={"equals": -1})
+    await both(calls + "ret is null" + end, returnValue={"isNull": True})
+    await both(calls + "ret is not null" + end, returnValue={"isNull": False})
+    await both(calls + "ret > 0" + end, returnValue={"greaterThan": 0})
+    await both(calls + "args = 'key=3'" + end, args={"equals": "key=3"})
+    await both(calls + "args ~ 'key=[12]$'" + end, args={"matches": "key=[12]$"})
+    await both(calls + f"tid = {tid}" + end, eventType=["call"], threadId=tid)
+    await both(calls + f"ts_ns >= {ns}" + end, eventType=["call"], timeFrom=ns)
+    await both(calls + f"ts_ns <= {ns}" + end, eventType=["call"], timeTo=ns)
+    await both(calls + f"dur_ns >= {longest}" + end, minDurationNs=longest)
+    made = await tools("debug_sql", recording=recording, sql="select max(parent) as parent from calls")
+    parent = made["rows"][0]["parent"]
+    await both(calls + f"parent = {parent}" + end, parent=parent)
+    await both(events + "seq between 10 and 20" + end, seqFrom=10, seqTo=20)
+    await both(events + "kind in ('stdout', 'stderr')" + end, eventType=["stdout", "stderr"])
+    await both(events + "text like '%limit%'" + end, text={"contains": "limit"})
+    await both(events + "true order by seq desc", order="desc")
+    await both(calls + "true order by dur_ns desc, seq", order="duration")
+    one = await tools("debug_query", recording=recording, function={"equals": "look_up"}, limit=2, offset=3)
+    assert len(one["events"]) == 2, one
+    sizes = []
+    for verbosity in ("summary", "standard", "full"):
+        page = await tools("debug_query", recording=recording, function={"equals": "look_up"}, limit=1, verbosity=verbosity)
+        sizes.append(len(page["events"][0]))
+    assert sizes == sorted(sizes) and len(set(sizes)) == 3, sizes
+    # The cursor leads through everything, once.
+    seen, cursor = [], "0"
+    while cursor is not None:
+        page = await tools("debug_query", recording=recording, eventType=["call"], limit=1000, budget=400, cursor=cursor)
+        seen += [event["seq"] for event in page["events"]]
+        cursor = page.get("cursor")
+    total = await tools("debug_sql", recording=recording, sql="select count(*) as n from calls")
+    assert len(seen) == len(set(seen)) == total["rows"][0]["n"], (len(seen), total)
+
+
+async def mistakes(tools, recording):
+    """Bad input gets clear errors, and the server goes on."""
+    nowhere = await tools.refused("debug_state")
+    assert nowhere["code"] == "NO_SESSION" and nowhere["hint"], nowhere
+    for tool, arguments, code, word in [
+        ("debug_fly", {}, "BAD_REQUEST", "debug_sql"),
+        ("debug_sql", {"recording": recording}, "BAD_REQUEST", "sql"),
+        ("debug_sql", {"recording": recording, "sql": 7}, "BAD_REQUEST", "string"),
+        ("debug_sql", {"recording": recording, "sql": "select functon from calls"}, "BAD_REQUEST", "function"),
+        ("debug_sql", {"recording": recording, "sql": "drop table calls"}, "BAD_REQUEST", "read-only"),
+        ("debug_sql", {"recording": "nothing-here", "sql": "select 1"}, "FAILED", "nothing-here"),
+        ("debug_query", {"recording": recording, "functions": "x"}, "BAD_REQUEST", "functions"),
+        ("debug_state", {"recording": recording, "at": 10**12}, "NO_EVENT", "event"),
+        ("debug_state", {"sessionId": 99}, "NO_SESSION", "99"),
+        ("debug_history", {"recording": recording, "expression": "tabel.limit"}, "EVAL_FAILED", "tabel"),
+        ("debug_launch", {"program": "./no-such-program"}, "NOT_STARTED", "no-such-program"),
+        ("debug_attach", {"pid": 999999999}, "NOT_STARTED", "999999999"),
+        ("debug_breakpoint", {"recording": recording, "add": [{"line": 3}]}, "BAD_REQUEST", "place"),
+        ("debug_query", {"recording": recording, "function": {"matches": "("}}, None, ""),
+        ("debug_read", {"recording": recording, "targets": []}, "BAD_REQUEST", "targets"),
+        ("debug_source", {"recording": recording, "location": "x" * 1_000_000}, None, ""),
+    ]:
+        error = await tools.refused(tool, **arguments)
+        assert code in (None, error["code"]), (tool, error)
+        told = error["message"] + error.get("hint", "")
+        assert word in told and len(told) < 2000, (tool, told[:2000])
+    rows = await tools("debug_sql", recording=recording, sql="select 1 as one")
+    assert rows["rows"] == [{"one": 1}], rows
+
+
+async def waiting(tools, program):
+    """A wait ends at its limit with status running, calling again restarts nothing, and other calls go on meanwhile."""
+    launched = await tools("debug_launch", program=program, args=["spinning"])
+    session = launched["sessionId"]
+    running = await tools("debug_continue", sessionId=session, timeoutMs=200)
+    assert running["status"] == "running", running
+    again = await tools("debug_wait", sessionId=session, timeoutMs=200)
+    assert again["status"] == "running", again
+    stop = await tools("debug_continue", sessionId=session, action="pause")
+    assert stop["status"] == "paused", stop
+    await tools("debug_write", sessionId=session, targets=[{"variable": "tempo", "value": 90}])
+    end = await tools("debug_continue", sessionId=session)
+    assert end["status"] == "exited", end
+    gone = await tools.refused("debug_write", sessionId=session, targets=[{"variable": "tempo", "value": 1}])
+    assert gone["code"] == "NOT_RUNNING", gone
+    await tools("debug_session", sessionId=session, action="stop")
+
+
+async def offered(tools, recording):
+    """Resources, prompts and instructions."""
+    assert "seq" in tools.client.instructions
+    resources = await tools.client.list_resources()
+    addresses = [str(resource.uri) for resource in resources.resources]
+    for address in addresses:
+        read = await tools.client.read_resource(address)
+        assert read.contents[0].text, address
+    assert any(address.startswith("hindsight://recording/") for address in addresses), addresses
+    prompts = await tools.client.list_prompts()
+    assert {prompt.name for prompt in prompts.prompts} == {"investigate_crash", "investigate_wrong_value"}
+    prompt = await tools.client.get_prompt("investigate_crash", {"recording": recording})
+    assert recording in prompt.messages[0].content.text and "seq" in prompt.messages[0].content.text
+
+
+if __name__ == "__main__":
+    scenario = {f.__name__: f for f in (live, recorded, filters, mistakes, waiting, offered)}[sys.argv[1]]
+    done = run(scenario, *sys.argv[2:])
+    print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")

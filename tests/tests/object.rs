@@ -1,0 +1,115 @@
+//! Goal: `object` tells which calls made and freed the block of the heap at an address, and what was there before and after. Method:
+//! programs that allocate in C, C++ and Rust, recorded with the C library's functions; and without them, where it must say so.
+
+use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
+
+/// Records the program's own functions and those that allocate.
+const WITH_LIBRARY: [&str; 4] = ["-f", "*", "-f", "module:libc.so*"];
+
+struct Recorded {
+    scratch: Scratch,
+    recording: Recording,
+}
+
+impl Recorded {
+    fn of(name: &str, program: [&str; 2], args: &[&str], options: &[&str]) -> Recorded {
+        let scratch = Scratch::new(name);
+        let [fixture, artifact] = program;
+        let program = fixture_artifact(fixture, artifact);
+        let program = Program::new(program, scratch.path()).args(args);
+        let (_, recording) = Hindsight::record(&scratch, options, &program);
+        Recorded { scratch, recording }
+    }
+
+    fn run(&self, args: &[&str]) -> Ended {
+        Hindsight::command(&self.scratch, args).run()
+    }
+
+    fn object(&self, words: &[&str]) -> String {
+        let ended = self.run(&[&["object", "rec"], words].concat());
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        ended.text()
+    }
+}
+
+#[test]
+fn a_block_is_told_with_those_who_made_and_freed_it() {
+    let recorded = Recorded::of("object-c", ["failing", "failing"], &[], &WITH_LIBRARY);
+    let of = |function: &str, which: &str, column: &str| {
+        recorded.recording.number(&format!(
+            "select {column} from calls where function = '{function}' order by start_seq {which} limit 1"
+        ))
+    };
+    let address = format!("{:#x}", of("make_order", "desc", "rax"));
+    let inside = format!("{:#x}", of("make_order", "desc", "rax") + 8);
+    let make = of("make_order", "desc", "start_seq");
+    let drop = of("drop_order", "desc", "start_seq");
+    let parse = of("parse_order", "desc", "start_seq").to_string();
+    let line = |mark| marked_line("failing", "failing.c", mark);
+    let text = recorded.object(&[&inside, "--at", &parse]);
+    let head = format!("At event {parse}, {inside} is byte 8 of a block of 24 bytes at {address}.");
+    assert!(text.starts_with(&head), "{text}");
+    let made = format!(
+        "called in make_order (seq {make}) at failing.c:{}",
+        line("allocated")
+    );
+    assert!(text.contains(&made), "{text}");
+    let freed = format!(
+        "called in drop_order (seq {drop}) at failing.c:{}",
+        line("freed")
+    );
+    assert!(text.contains(&freed), "{text}");
+    // Seven orders were at that address, one after the other.
+    let earlier = text
+        .lines()
+        .filter(|line| line.starts_with("Before: 24 bytes at "));
+    assert_eq!(earlier.count(), 5, "{text}");
+    let end = of("drop_order", "desc", "end_seq").to_string();
+    let text = recorded.object(&[&address, "--at", &end]);
+    assert!(
+        text.starts_with(&format!("At event {end}, no known block holds {address}.")),
+        "{text}"
+    );
+    let first = of("parse_order", "asc", "start_seq").to_string();
+    let text = recorded.object(&[&address, "--at", &first]);
+    let later = text
+        .lines()
+        .filter(|line| line.starts_with("Afterwards: 24 bytes at "));
+    assert_eq!(later.count(), 5, "{text}");
+}
+
+#[test]
+fn a_block_of_operator_new_is_told_with_that_function() {
+    let recorded = Recorded::of(
+        "object-cxx",
+        ["heap_blocks", "ways"],
+        &["new"],
+        &[
+            "-f",
+            "*",
+            "-f",
+            "module:libc.so*",
+            "-f",
+            "module:libstdc++*",
+        ],
+    );
+    let sql = "select rax, end_seq from calls where function like 'operator new%' and rax <> 0 order by start_seq desc limit 1";
+    let row = recorded.recording.row(sql);
+    let address = row["rax"].as_i64().expect("a number");
+    let at = row["end_seq"].as_i64().expect("a number").to_string();
+    let text = recorded.object(&[&format!("{address:#x}"), "--at", &at]);
+    assert!(text.contains("made by operator new"), "{text}");
+}
+
+#[test]
+fn without_allocation_functions_it_says_what_would_record_them() {
+    let recorded = Recorded::of("object-none", ["failing", "failing"], &[], &[]);
+    let text = recorded.object(&["0x1000"]);
+    assert!(
+        text.contains("no call of a function that allocates was recorded"),
+        "{text}"
+    );
+    assert!(text.contains("-f '*' -f 'module:libc.so*'"), "{text}");
+    let ended = recorded.run(&["object", "nothing", "0x10"]);
+    assert_eq!(ended.status, Status::Code(2));
+}

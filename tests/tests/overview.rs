@@ -1,0 +1,330 @@
+//! Goal: an overview says what is so: how a program ended, what it printed and what failed, each with its event; it keeps to its
+//! lines and columns; and the questions that it ends with work as they stand. Method: programs in C, C++, Rust and Python that end in
+//! different ways, recorded, and the overview compared with what they are known to do.
+
+use std::path::Path;
+
+use e2e::{
+    Ended, Hindsight, Live, Program, Recording, Scratch, Status, fixture_artifact, marked_line,
+    workspace_dir,
+};
+use serde_json::Value;
+
+/// What an overview is promised to keep to.
+const LINES: usize = 40;
+const COLUMNS: usize = 120;
+
+/// A recording called `rec` in a folder of its own.
+struct Recorded {
+    scratch: Scratch,
+    recording: Recording,
+}
+
+impl Recorded {
+    fn of(fixture: &str, artifact: &str, args: &[&str], options: &[&str]) -> Recorded {
+        let name = format!("overview-{artifact}-{}", args.first().unwrap_or(&""));
+        let scratch = Scratch::new(&name);
+        let program = fixture_artifact(fixture, artifact);
+        Recorded::of_program(scratch, &program, args, options)
+    }
+
+    fn of_program(scratch: Scratch, program: &Path, args: &[&str], options: &[&str]) -> Recorded {
+        let program = Program::new(program, scratch.path()).args(args);
+        let (_, recording) = Hindsight::record(&scratch, options, &program);
+        Recorded { scratch, recording }
+    }
+
+    fn run(&self, args: &[&str]) -> Ended {
+        Hindsight::command(&self.scratch, args).run()
+    }
+
+    /// The text; it is checked that it keeps to its limits and that its questions work.
+    fn text(&self) -> String {
+        let ended = self.run(&["overview", "rec"]);
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let text = ended.text();
+        assert!(text.lines().count() <= LINES, "{text}");
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(COLUMNS), "{text}");
+        self.questions_work(&text);
+        for max_lines in ["1", "7", "15"] {
+            let short = self.run(&["overview", "rec", "--lines", max_lines]).text();
+            let lines = short.lines().count();
+            assert!(
+                lines.to_string() == max_lines || lines < max_lines.parse().unwrap(),
+                "{short}"
+            );
+            assert_eq!(short.lines().next(), text.lines().next());
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let ended = self.run(&["overview", "rec", "--json"]);
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        serde_json::from_str(&ended.text()).expect("it is JSON")
+    }
+
+    fn shell(&self, script: &str) -> Ended {
+        let folder = Hindsight::path().parent().expect("it lies in a folder");
+        let path = std::env::var("PATH").unwrap_or_default();
+        Program::new(Path::new("/bin/sh"), self.scratch.path())
+            .env("PATH", format!("{}:{path}", folder.display()))
+            .args(["-ec", script])
+            .run()
+    }
+
+    /// The commands at the end are three, and each prints an answer, in the text as in the data.
+    fn questions_work(&self, text: &str) {
+        let (_, pasted) = text.split_once("Ask next\n").expect("there are questions");
+        let ended = self.shell(pasted);
+        assert_eq!(
+            ended.status,
+            Status::Code(0),
+            "{pasted}\n{}",
+            ended.errors()
+        );
+        let json = self.json();
+        let next = json["next"].as_array().expect("a list");
+        assert_eq!(next.len(), 3, "{json:#}");
+        for question in next {
+            let command = question["command"].as_str().expect("text");
+            let ended = self.shell(command);
+            assert_eq!(
+                ended.status,
+                Status::Code(0),
+                "{command}\n{}",
+                ended.errors()
+            );
+            assert!(!ended.text().trim().is_empty(), "{command}");
+        }
+    }
+
+    fn number(&self, sql: &str) -> u64 {
+        u64::try_from(self.recording.number(sql)).expect("not negative")
+    }
+}
+
+/// Every number of an event in the data is that of an event.
+fn seqs<'v>(value: &'v Value, found: &mut Vec<(&'v str, u64)>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let is_seq = name == "seq" || name.ends_with("_seq");
+                match value.as_u64().filter(|_| is_seq) {
+                    Some(seq) => found.push((name, seq)),
+                    None => seqs(value, found),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| seqs(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn an_error_is_told_with_the_events_that_show_it() {
+    let recorded = Recorded::of("failing", "failing", &[], &[]);
+    let text = recorded.text();
+    let call = |function: &str, which: &str| {
+        recorded.number(&format!(
+            "select {which}(start_seq) from calls where function = '{function}'"
+        ))
+    };
+    let first_line = text.lines().next().unwrap_or_default();
+    assert!(first_line.contains("exited with code 3 after"), "{text}");
+    let printed = recorded.number("select min(seq) from output where stream = 'stderr'");
+    for expected in [
+        format!(
+            "order 7: Invalid argument  by load_all (seq {}), seq {printed}",
+            call("load_all", "min")
+        ),
+        format!(
+            "check_price returned -22 (as errno: EINVAL): 1 of 7 calls, first seq {}",
+            call("check_price", "max")
+        ),
+        format!(
+            "parse_order returned -22 (as errno: EINVAL): 1 of 7 calls, first seq {}",
+            call("parse_order", "max")
+        ),
+        format!(
+            "load returned -22 (as errno: EINVAL): 1 of 7 calls, first seq {}",
+            call("load", "max")
+        ),
+        format!(
+            "name_of returned null: 1 of 7 calls, first seq {}",
+            call("name_of", "max")
+        ),
+        "a call of wait_for_orders took ".to_owned(),
+        format!("  hindsight why rec {}\n", call("load_all", "min")),
+    ] {
+        assert!(text.contains(&expected), "{expected}\n{text}");
+    }
+    let slow = recorded.number(
+        "select start_seq from calls where function = 'wait_for_orders' order by dur_ns desc limit 1",
+    );
+    let json = recorded.json();
+    let unusual = json["unusual"].as_array().expect("a list");
+    assert!(
+        unusual
+            .iter()
+            .any(|one| one["what"] == "slow_call" && one["seq"] == slow),
+        "{json:#}"
+    );
+    assert_eq!(json["time"]["functions"][0]["function"], "wait_for_orders");
+    let mut found = Vec::new();
+    seqs(&json, &mut found);
+    assert!(found.len() > 30, "{found:?}");
+    let events = recorded.number("select count(*) from events");
+    for (name, seq) in found {
+        assert!(seq < events, "{name} {seq}");
+    }
+}
+
+#[test]
+fn a_crash_is_told_with_its_stack() {
+    let recorded = Recorded::of("failing", "failing", &["crash"], &[]);
+    let text = recorded.text();
+    let stop = recorded.number("select seq from pauses where reason = 'signal'");
+    let count = recorded.number("select max(start_seq) from calls where function = 'count'");
+    let main = recorded.number("select start_seq from calls where function = 'main'");
+    assert!(
+        text.contains(&format!(
+            "Ended by SIGSEGV at address 0x18, seq {stop}, in thread "
+        )),
+        "{text}"
+    );
+    let line = |mark| marked_line("failing", "failing.c", mark);
+    let (counted, crashes) = (line("counted"), line("crashes"));
+    assert!(
+        text.contains(&format!(
+            "  count(order=0x10) at failing.c:{counted}, seq {count}\n"
+        )),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!(" at failing.c:{crashes}, seq {main}\n")),
+        "{text}"
+    );
+    assert!(text.contains(&format!("backtrace({stop})")), "{text}");
+    let json = recorded.json();
+    assert_eq!(json["ending"]["how"], "killed");
+    assert_eq!(json["ending"]["crash"]["frames"][0]["line"], counted);
+    assert_eq!(json["threads"]["told"][0]["end"], "died");
+}
+
+#[test]
+fn threads_are_told_apart_and_recursion_counts_once() {
+    let recorded = Recorded::of("crashes", "crashes", &["thread"], &[]);
+    let text = recorded.text();
+    assert!(text.contains("(worker)"), "{text}");
+    // What the recorder does when a signal has come is no time of the call that it came in.
+    assert!(!text.contains("waited or computed"), "{text}");
+    let fib = Recorded::of("fib", "fib", &["20"], &[]);
+    let text = fib.text();
+    let json = fib.json();
+    let functions = json["time"]["functions"].as_array().expect("a list");
+    let own: u64 = functions.iter().filter_map(|f| f["self_ns"].as_u64()).sum();
+    // A thread is never in recorded calls for longer than the recording lasts.
+    let duration = json["program"]["duration_ns"].as_u64().expect("a number");
+    assert!(own <= duration, "{own} {duration} {text}");
+    let shares: f64 = functions.iter().filter_map(|f| f["share"].as_f64()).sum();
+    assert!((0.99..=1.01).contains(&shares), "{text}");
+}
+
+#[test]
+fn an_uncaught_exception_is_told_by_what_it_printed() {
+    let recorded = Recorded::of("crashes", "crashes_cxx", &["throw"], &[]);
+    let text = recorded.text();
+    assert!(text.contains("Ended by SIGABRT"), "{text}");
+    assert!(
+        text.contains("terminate called after throwing an instance of"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_panic_is_told_by_what_it_printed() {
+    let recorded = Recorded::of("crashes", "crashes_rust", &["panic"], &[]);
+    let text = recorded.text();
+    assert!(text.contains("panicked at"), "{text}");
+}
+
+#[test]
+fn programs_without_debug_information_have_an_overview() {
+    let recorded = Recorded::of("failing", "failing_stripped", &[], &[]);
+    let text = recorded.text();
+    assert!(text.contains("exited with code 3"), "{text}");
+    assert!(text.contains("order 7: Invalid argument"), "{text}");
+}
+
+#[test]
+fn python_has_an_overview() {
+    let scratch = Scratch::new("overview-python");
+    let script = "import sys; print('no such thing', file=sys.stderr); sys.exit(4)";
+    let recorded =
+        Recorded::of_program(scratch, Path::new("/usr/bin/python3"), &["-c", script], &[]);
+    let text = recorded.text();
+    assert!(text.contains("exited with code 4"), "{text}");
+    assert!(text.contains("no such thing"), "{text}");
+}
+
+#[test]
+fn a_filter_is_told_and_nothing_is_needed_of_what_it_left_out() {
+    let recorded = Recorded::of("failing", "failing", &[], &["-f", "check_price"]);
+    let text = recorded.text();
+    assert!(text.contains("only functions that pass"), "{text}");
+    assert!(text.contains("check_price returned -22"), "{text}");
+    let none = Recorded::of("failing", "failing", &[], &["-f", "no_such_function"]);
+    let text = none.text();
+    assert!(text.contains("0 calls of 0 functions"), "{text}");
+    assert!(text.contains("outside recorded calls"), "{text}");
+}
+
+#[test]
+fn a_program_that_still_runs_has_an_overview() {
+    let program = fixture_artifact("failing", "failing");
+    let live = Live::started("overview-live", &["--break", "report"], &program, &[]);
+    let recording = live.recording();
+    let ended = recording.command("overview", &[]);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let text = ended.text();
+    assert!(
+        text.contains("is running: what was recorded of it so far"),
+        "{text}"
+    );
+    assert!(text.contains("check_price returned -22"), "{text}");
+    assert_eq!(live.run_to_end(), 3);
+}
+
+#[test]
+fn a_recording_that_is_none_is_refused() {
+    let scratch = Scratch::new("overview-none");
+    let ended = Hindsight::command(&scratch, &["overview", "nothing"]).run();
+    assert_eq!(ended.status, Status::Code(2));
+    assert!(
+        ended.errors().contains("there is no recording nothing"),
+        "{}",
+        ended.errors()
+    );
+}
+
+/// A recording that is kept with the tests of the prompt, in a folder of its own.
+fn kept(name: &str) -> Recorded {
+    let scratch = Scratch::new(&format!("overview-{name}"));
+    let kept = workspace_dir().join(format!("repl/tests/recordings/{name}.hindsight"));
+    let copied = Program::new("/bin/cp", scratch.path())
+        .args([Path::new("-r"), &kept, Path::new("rec.hindsight")])
+        .run();
+    assert_eq!(copied.status, Status::Code(0), "{}", copied.errors());
+    // git keeps no empty folders.
+    std::fs::create_dir_all(scratch.join("rec.hindsight/log")).expect("a folder can be made");
+    let recording = Recording::new(scratch.join("rec.hindsight"));
+    Recorded { scratch, recording }
+}
+
+#[test]
+fn a_recording_reads_as_it_did() {
+    let shop = kept("shop");
+    assert_eq!(shop.text(), include_str!("overview_shop.txt"));
+}

@@ -1,0 +1,164 @@
+//! Goal: `why` tells the recorded chain that led to a call or a value, claims nothing else, and says where knowledge ends. Method: a
+//! program in which an error goes up through three functions and pointers through others.
+
+use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
+use serde_json::Value;
+
+struct Recorded {
+    scratch: Scratch,
+    recording: Recording,
+}
+
+impl Recorded {
+    fn of(name: &str, options: &[&str]) -> Recorded {
+        let scratch = Scratch::new(name);
+        let program = Program::new(fixture_artifact("failing", "failing"), scratch.path());
+        let (_, recording) = Hindsight::record(&scratch, options, &program);
+        Recorded { scratch, recording }
+    }
+
+    fn run(&self, args: &[&str]) -> Ended {
+        Hindsight::command(&self.scratch, args).run()
+    }
+
+    fn why(&self, words: &[&str]) -> String {
+        let ended = self.run(&[&["why", "rec"], words].concat());
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let text = ended.text();
+        assert!(text.lines().count() <= 30, "{text}");
+        text
+    }
+
+    fn last(&self, function: &str) -> i64 {
+        self.recording.number(&format!(
+            "select max(start_seq) from calls where function = '{function}'"
+        ))
+    }
+}
+
+#[track_caller]
+fn says(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let at = rest.find(part);
+        let at = at.unwrap_or_else(|| panic!("not there, or not in this order: {part}\n{text}"));
+        rest = &rest[at + part.len()..];
+    }
+}
+
+#[test]
+fn an_error_is_followed_down_to_where_it_came_up_and_up_to_where_it_changed() {
+    let recorded = Recorded::of("why-error", &[]);
+    let [load, parse, check] = ["load", "parse_order", "check_price"].map(|f| recorded.last(f));
+    let text = recorded.why(&[&load.to_string()]);
+    says(
+        &text,
+        &[
+            "load(id=7) returned -22, called at failing.c:",
+            &format!(", seq {load}\n"),
+            "same value inside it: parse_order(",
+            " returned -22",
+            &format!(", seq {parse}\n"),
+            "same value inside it: check_price(price=-1) returned -22",
+            &format!(", seq {check}\n"),
+            "same value further up: load_all returned -22",
+            "its caller main returned another value, 3",
+            "called by load_all(orders=20)",
+            "called by main(argc=1, ",
+            "no call inside check_price",
+        ],
+    );
+}
+
+#[test]
+fn the_same_value_is_found_with_callers_and_as_an_earlier_result() {
+    let recorded = Recorded::of("why-pointer", &[]);
+    let drop = recorded.last("drop_order");
+    let made = recorded.last("make_order");
+    let text = recorded.why(&[&drop.to_string()]);
+    says(
+        &text,
+        &[
+            "drop_order(order=0x",
+            "same value as what make_order(id=7) returned 0x",
+            &format!(", seq {made}\n"),
+            "called by load(id=7)",
+        ],
+    );
+    let ended = recorded.run(&["why", "rec", &drop.to_string(), "--json"]);
+    let json: Value = serde_json::from_str(&ended.text()).expect("it is JSON");
+    let steps = json["result"]["steps"].as_array().expect("a list");
+    let same = steps.iter().find(|step| step["kind"] == "same_value");
+    assert_eq!(
+        same.map(|step| step["seq"].as_i64()),
+        Some(Some(made)),
+        "{json:#}"
+    );
+}
+
+#[test]
+fn a_value_is_followed_to_the_calls_that_were_open() {
+    let recorded = Recorded::of("why-value", &["--watch", "total"]);
+    let report = recorded.last("report");
+    let counted = recorded.last("count");
+    let text = recorded.why(&["total", "--at", &report.to_string()]);
+    says(
+        &text,
+        &[
+            "total is 105000",
+            "total became 105000 between event ",
+            &format!("seq {counted}\n"),
+            "which statement wrote it between event",
+            "hindsight rerun ",
+            "--log-writes 'total'",
+        ],
+    );
+    // Without it, only the copy of memory at the beginning shows the value, and nothing is claimed of later.
+    let bare = Recorded::of("why-bare", &[]);
+    let report = bare.last("report");
+    let text = bare.why(&["total", "--at", &report.to_string()]);
+    says(
+        &text,
+        &[
+            "total was seen at event ",
+            &format!("and may have changed up to event {report}"),
+            "total was 0 when it was first seen",
+            "whether it changed between event ",
+            "record with --watch 'total'",
+        ],
+    );
+}
+
+#[test]
+fn other_events_are_told_with_the_calls_around_them() {
+    let recorded = Recorded::of("why-event", &[]);
+    let printed = recorded
+        .recording
+        .number("select min(seq) from output where stream = 'stderr'");
+    let text = recorded.why(&[&printed.to_string()]);
+    says(
+        &text,
+        &[
+            "stderr: order 7: Invalid argument",
+            "load_all(orders=20) returned -22",
+            "called by main",
+        ],
+    );
+}
+
+#[test]
+fn it_is_a_verb_of_the_prompt_and_of_sessions_too() {
+    let recorded = Recorded::of("why-verb", &[]);
+    let check = recorded.last("check_price");
+    let line = format!("why {check}");
+    let ended = recorded.run(&["repl", "rec", "--cmd", &line]);
+    says(&ended.text(), &["check_price(price=-1) returned -22"]);
+    for (words, expected) in [
+        (["why", "nothing", "5"], "there is no recording nothing"),
+        (["why", "rec", "99999999"], "there is no event 99999999"),
+    ] {
+        let ended = recorded.run(&words);
+        assert_eq!(ended.status, Status::Code(2), "{words:?}");
+        assert!(ended.errors().contains(expected), "{}", ended.errors());
+    }
+}
