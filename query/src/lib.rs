@@ -18,8 +18,10 @@ pub mod overview;
 mod parts;
 mod planned;
 mod question;
+mod rows;
 mod rules;
 mod session;
+pub mod slower;
 mod state;
 mod tables;
 

@@ -11,7 +11,7 @@ mod failures;
 mod longest;
 mod program;
 mod questions;
-mod rows;
+
 mod source;
 mod tally;
 mod text;

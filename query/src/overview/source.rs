@@ -4,10 +4,10 @@ use replay::{CallHead, Event, Timeline};
 use serde::Serialize;
 use store::control::FunctionDef;
 
-use super::rows::{Row, ask};
 use crate::error::{Error, Result};
 use crate::functions::args::{self, Asked};
 use crate::functions::ret_text;
+use crate::rows::{Row, ask};
 use crate::session::{Session, execution};
 use crate::state::failed;
 

@@ -1,8 +1,8 @@
 //! One pass over all calls: what each function did, in numbers.
 
-use super::rows::Row;
 use super::source::{Source, told};
 use crate::error::Result;
+use crate::rows::Row;
 
 /// What the calls of one function did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

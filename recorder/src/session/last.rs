@@ -64,13 +64,15 @@ impl Session {
         let Some(last) = self.shared.take_last() else {
             return;
         };
+        // The copy of memory takes a while. It is no part of the calls that were open.
+        let came = clock::ticks();
         self.shared
             .last_taken(!may_sleep(self.target.pid, last.tid));
         // Earlier records are still in the rings.
         self.pass(drain, incomplete, observer);
         if incomplete.is_none() {
             let written = match last.signal {
-                Some(signal) => self.write_down_death(last, signal),
+                Some(signal) => self.write_down_death(last, signal, came),
                 None => self.copy_at_exit(),
             };
             *incomplete = written.err().map(|error| error.one_line());
@@ -100,10 +102,16 @@ impl Session {
         self.death = None;
         self.writing
             .log
-            .append_control(&Control::Exception(exception(0, signal, None, None)))
+            .append_control(&Control::Exception(exception(
+                clock::ticks(),
+                0,
+                signal,
+                None,
+                None,
+            )))
     }
 
-    fn write_down_death(&mut self, last: Last, signal: i32) -> store::Result<()> {
+    fn write_down_death(&mut self, last: Last, signal: i32, came: u64) -> store::Result<()> {
         let pid = self.target.pid;
         let told = told(pid, &last, signal);
         let snapshots = self.snapshots_at_end();
@@ -126,7 +134,7 @@ impl Session {
         self.writing
             .log
             .append_control(&Control::Exception(exception(
-                tid, signal, told.addr, message,
+                came, tid, signal, told.addr, message,
             )))?;
         let made = u64::from(matches!(copied, Some(Ok(_))));
         self.note_copy(copied)?;
@@ -279,9 +287,15 @@ pub(super) const RIP: usize = 16;
 pub(super) const R11: usize = 6;
 pub(super) const RSP: usize = 19;
 
-fn exception(tid: u32, signal: i32, addr: Option<u64>, message: Option<String>) -> Exception {
+fn exception(
+    ticks: u64,
+    tid: u32,
+    signal: i32,
+    addr: Option<u64>,
+    message: Option<String>,
+) -> Exception {
     Exception {
-        ticks: clock::ticks(),
+        ticks,
         tid,
         signal: Some(signal),
         type_name: None,

@@ -1,4 +1,4 @@
-//! Answers to the questions of an overview, row by row.
+//! Answers with few rows, row by row.
 
 use arrow::array::{Array, AsArray};
 use arrow::compute::cast;

@@ -1,0 +1,97 @@
+//! What a recording contributes to the comparison: the time of each function in that run.
+
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::rows::ask;
+use crate::session::Session;
+
+/// Events of the beginning in which the cost of recording is looked for.
+const CALIBRATED: u64 = 100_000;
+
+/// A function, as two builds of a program have it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Named {
+    /// Its name.
+    pub function: String,
+    /// The last component of its module's path.
+    pub module: String,
+}
+
+/// What the calls of one function took in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// How many there were.
+    pub calls: u64,
+    /// Their time without the recorded calls that they made, less what recording these cost, in ns.
+    pub self_ns: f64,
+}
+
+/// One run.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Its functions.
+    pub functions: HashMap<Named, Sample>,
+    /// What recording a call adds to the time of its caller, in ns.
+    pub overhead_ns: f64,
+}
+
+impl Run {
+    /// Returns the time of all functions together, in ns.
+    pub fn total_ns(&self) -> f64 {
+        self.functions.values().map(|sample| sample.self_ns).sum()
+    }
+}
+
+/// Reads a recording.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn run(session: &Session) -> Result<Run> {
+    let overhead_ns = overhead_ns(session)?;
+    let mut run = Run {
+        functions: HashMap::new(),
+        overhead_ns,
+    };
+    let sql = "select function, module, count(*), sum(greatest(self_ns, 0)) from calls \
+               where dur_ns >= 0 group by function, module";
+    for row in ask(session, sql)? {
+        let sample = run
+            .functions
+            .entry(named(row.text(0), row.text(1)))
+            .or_default();
+        sample.calls += row.count(2).unwrap_or(0);
+        sample.self_ns += row.count(3).unwrap_or(0) as f64;
+    }
+    let sql = "select caller.function, caller.module, count(*) from calls \
+               join calls caller on calls.parent = caller.start_seq \
+               where caller.dur_ns >= 0 group by 1, 2";
+    for row in ask(session, sql)? {
+        let made = row.count(2).unwrap_or(0) as f64;
+        if let Some(sample) = run.functions.get_mut(&named(row.text(0), row.text(1))) {
+            sample.self_ns = (sample.self_ns - made * overhead_ns).max(0.0);
+        }
+    }
+    Ok(run)
+}
+
+fn named(function: Option<&str>, module: Option<&str>) -> Named {
+    let module = module.unwrap_or_default();
+    Named {
+        function: function.unwrap_or_default().to_owned(),
+        module: module.rsplit('/').next().unwrap_or(module).to_owned(),
+    }
+}
+
+/// The least time between two calls of the same caller: what is recorded of a call lies in it, and the caller's own code
+/// hardly. 0 where no caller made two calls.
+fn overhead_ns(session: &Session) -> Result<f64> {
+    let sql = format!(
+        "select min(gap) from (\
+            select ts_ns - lag(ts_ns + dur_ns) over (partition by parent order by start_seq) as gap \
+            from calls where start_seq < {CALIBRATED} and parent is not null and dur_ns >= 0) \
+        where gap >= 0"
+    );
+    let rows = ask(session, &sql)?;
+    Ok(rows.first().and_then(|row| row.count(0)).unwrap_or(0) as f64)
+}

@@ -1,0 +1,138 @@
+//! The answer in words, within a screen.
+
+use std::fmt::Write;
+
+use values::one_line::fitted;
+use values::quantity::{count, duration};
+
+use super::{FunctionTimes, Slower, Times, Verdict};
+
+/// Columns of a function's name.
+const NAME: usize = 40;
+/// Functions without a difference that are shown beside those with one.
+const SAME: usize = 3;
+
+impl Slower {
+    /// Writes the answer: at most `functions` functions that differ, and a few that take most of the time.
+    #[must_use]
+    pub fn text(&self, functions: usize) -> String {
+        let mut text = String::new();
+        let (before, after) = self.recordings;
+        let said = match (self.is_slower(), self.all.verdict) {
+            (true, Verdict::Slower) => "The candidate is slower",
+            (true, _) => "Functions of the candidate are slower",
+            (false, Verdict::Faster) => "The candidate is faster",
+            (false, _) => "No difference that counts",
+        };
+        line(
+            &mut text,
+            format_args!("{said} ({before} and {after} recordings)"),
+        );
+        line(
+            &mut text,
+            format_args!("  all functions: {}", told(&self.all)),
+        );
+        let (differ, same): (Vec<_>, Vec<_>) = self
+            .functions
+            .iter()
+            .partition(|function| function.times.verdict != Verdict::Same);
+        for function in differ.iter().take(functions) {
+            line(&mut text, format_args!("  {}", one(function)));
+        }
+        if differ.len() > functions {
+            let more = count((differ.len() - functions) as u64, "more function");
+            line(&mut text, format_args!("  {more}: see --json"));
+        }
+        for function in same.iter().take(SAME) {
+            line(&mut text, format_args!("  {}", one(function)));
+        }
+        self.notes(&mut text);
+        text
+    }
+
+    fn notes(&self, text: &mut String) {
+        let not_shown = self
+            .functions
+            .iter()
+            .filter(|f| f.times.verdict == Verdict::Same)
+            .count();
+        let not_shown = not_shown.saturating_sub(SAME);
+        if not_shown + self.not_tested > 0 {
+            line(
+                text,
+                format_args!(
+                    "  not shown: {} without a difference that counts, {} with less than 1 % of the time, which were not tested",
+                    count(not_shown as u64, "function"),
+                    self.not_tested
+                ),
+            );
+        }
+        if let Some(needed) = self.needed {
+            line(
+                text,
+                format_args!(
+                    "  {} a side are too few to name one of {} with a chance of {} %: record {needed} a side",
+                    count(self.recordings.0.min(self.recordings.1) as u64, "recording"),
+                    count(self.functions.len() as u64, "function"),
+                    self.alpha * 100.0
+                ),
+            );
+        }
+        line(
+            text,
+            format_args!(
+                "  a difference counts from {} % on, where chance alone shows one in at most {} % of all comparisons;\n  \
+                 {:.0} ns a call are subtracted from its caller: what recording it costs",
+                self.change * 100.0,
+                self.alpha * 100.0,
+                self.overhead_ns
+            ),
+        );
+    }
+}
+
+fn line(text: &mut String, words: std::fmt::Arguments<'_>) {
+    writeln!(text, "{words}").expect("a String takes all");
+}
+
+fn one(function: &FunctionTimes) -> String {
+    let calls = match (function.calls_before, function.calls_after) {
+        (before, after) if before == after => format!("{before} calls"),
+        (before, after) => format!("{before} -> {after} calls"),
+    };
+    let word = match function.times.verdict {
+        Verdict::Slower => "slower",
+        Verdict::Faster => "faster",
+        Verdict::Same => "same",
+        Verdict::New => "new",
+        Verdict::Gone => "gone",
+    };
+    let name = fitted(&function.function, NAME);
+    format!("{word:<7}{name:<NAME$}  {}; {calls}", told(&function.times))
+}
+
+fn told(times: &Times) -> String {
+    let mut told = format!(
+        "{} -> {}",
+        duration(times.before_ns as u64),
+        duration(times.after_ns as u64)
+    );
+    let Some(shift) = times.shift else {
+        return told;
+    };
+    let chance = match shift.ratio >= 1.0 {
+        true => times.slower_by_chance,
+        false => times.faster_by_chance,
+    };
+    write!(
+        told,
+        ", {:.2} times ({:.0} %: {:.2} to {:.2}), by chance {:.1} %",
+        shift.ratio,
+        shift.covered * 100.0,
+        shift.low,
+        shift.high,
+        chance * 100.0
+    )
+    .expect("a String takes all");
+    told
+}
