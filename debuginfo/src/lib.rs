@@ -62,7 +62,7 @@ pub use error::{Error, Result, Warning};
 pub use functions::{short_name, short_name_at};
 pub use glob::Glob;
 pub use lines::{
-    CallAt, FunctionPlace, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,
+    CallAt, FunctionPlace, InlinedCopy, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,
     Standing, StepLine, with_source_copies,
 };
 pub use location::ValuePlace;

@@ -13,7 +13,7 @@ use debuginfo::{
     AddressSpace, Certainty, Diagnostic, EntryPlace, Frame, Machine, Mapped, Register, TypeKind,
     Unknown, Value, backtrace, backtrace_of_caller,
 };
-use expr::{BinaryOp, Context, Expr, ExprKind};
+use expr::{BinaryOp, Context, Expr, ExprKind, is_called};
 use store::control::{FunctionDef, ParameterPlace};
 use values::containers::Container;
 
@@ -99,9 +99,30 @@ pub(super) fn ways(
     space: &AddressSpace,
     standing: Standing<'_>,
 ) -> std::result::Result<Reads, Problem> {
-    match ways_by(text, space, standing, MAX_STEP_LEN) {
+    ways_in(text, space, (standing, None))
+}
+
+/// Like [`ways`], in the innermost copy of `function` that is inlined where the thread is.
+pub(super) fn ways_in_copy(
+    text: &str,
+    function: &str,
+    space: &AddressSpace,
+    standing: Standing<'_>,
+) -> std::result::Result<Reads, Problem> {
+    ways_in(text, space, (standing, Some(function)))
+}
+
+/// Where a thread is, and the inlined function whose frame is examined, if any.
+type Place<'a> = (Standing<'a>, Option<&'a str>);
+
+fn ways_in(
+    text: &str,
+    space: &AddressSpace,
+    place: Place<'_>,
+) -> std::result::Result<Reads, Problem> {
+    match ways_by(text, space, place, MAX_STEP_LEN) {
         // The index of an array element may depend on a number. Then the whole array is captured.
-        Err(Problem::Wrong(why)) => match ways_by(text, space, standing, MAX_LEN) {
+        Err(Problem::Wrong(why)) => match ways_by(text, space, place, MAX_LEN) {
             Err(_) if why.message != AT_ONCE => Err(Problem::Wrong(why)),
             found => found,
         },
@@ -113,10 +134,10 @@ pub(super) fn ways(
 fn ways_by(
     text: &str,
     space: &AddressSpace,
-    standing: Standing<'_>,
+    place: Place<'_>,
     step_len: usize,
 ) -> std::result::Result<Reads, Problem> {
-    let [first, second] = [0, 1].map(|fill| ways_with(text, space, standing, (step_len, fill)));
+    let [first, second] = [0, 1].map(|fill| ways_with(text, space, place, (step_len, fill)));
     let (first, second) = (first?, second?);
     match first == second {
         true => Ok(without_parts(without_steps(first))),
@@ -127,7 +148,7 @@ fn ways_by(
 fn ways_with(
     text: &str,
     space: &AddressSpace,
-    standing: Standing<'_>,
+    (standing, copy): Place<'_>,
     (step_len, fill): (usize, u8),
 ) -> std::result::Result<Reads, Problem> {
     let is_static = |address| space.modules().iter().any(|mapped| has(mapped, address));
@@ -138,7 +159,11 @@ fn ways_with(
         fill,
         seen: RefCell::default(),
     };
-    let (frames, index) = frames(space, &machine);
+    let frames = frames(space, &machine);
+    let index = match copy {
+        None => frames.len().saturating_sub(1),
+        Some(function) => innermost_copy(&frames, function)?,
+    };
     // Memory read to find frames is not part of the value.
     let seen = machine.seen.take();
     machine.seen.borrow_mut().regions = seen.regions;
@@ -184,8 +209,8 @@ fn ways_with(
     }
 }
 
-/// Returns the frames, the last of which is examined, and its index.
-fn frames(space: &AddressSpace, machine: &Tracing<'_>) -> (Vec<Frame>, usize) {
+/// Returns the frame of the function where the thread is, after those of what is inlined there.
+fn frames(space: &AddressSpace, machine: &Tracing<'_>) -> Vec<Frame> {
     let mut frames = match machine.standing {
         Standing::Anywhere => Vec::new(),
         Standing::Entry { .. } => backtrace(space, machine, 1).frames,
@@ -194,8 +219,17 @@ fn frames(space: &AddressSpace, machine: &Tracing<'_>) -> (Vec<Frame>, usize) {
     };
     let physical = frames.iter().position(|frame| !frame.inlined);
     frames.truncate(physical.map_or(0, |index| index + 1));
-    let index = frames.len().saturating_sub(1);
-    (frames, index)
+    frames
+}
+
+/// Returns the index of the innermost frame of an inlined function.
+fn innermost_copy(frames: &[Frame], function: &str) -> std::result::Result<usize, Problem> {
+    let is_copy = |frame: &Frame| {
+        let name = frame.function.as_deref().filter(|_| frame.inlined);
+        name.is_some_and(|name| is_called(name, function))
+    };
+    let found = frames.iter().position(is_copy);
+    found.ok_or_else(|| Problem::Wrong(format!("{function} is not inlined there").into()))
 }
 
 /// Returns whether a number decides which part of the expression yields the value.
