@@ -52,14 +52,30 @@ fn watched_variables_of_inlined_functions_are_known_at_the_calls_in_them() {
         };
         let (tries, base) = (printed(&comparison, 0), printed(&comparison, 1));
         assert_eq!(tries.len(), 16, "{artifact}");
-        assert_eq!(asked("value(start_seq, 'cache_get::tries')"), tries, "{artifact}");
-        assert_eq!(asked("frame_value(start_seq, 1, 'tries')"), tries, "{artifact}");
+        assert_eq!(
+            asked("value(start_seq, 'cache_get::tries')"),
+            tries,
+            "{artifact}"
+        );
+        assert_eq!(
+            asked("frame_value(start_seq, 1, 'tries')"),
+            tries,
+            "{artifact}"
+        );
         if artifact != "copies_rust" {
             let indexes = printed(&comparison, 2);
             let index = "value(start_seq, 'cache_get::slot - cache')";
             assert_eq!(asked(index), indexes, "{artifact}");
-            assert_eq!(asked("value(start_seq, 'outer_sum::base')"), base, "{artifact}");
-            assert_eq!(asked("frame_value(start_seq, 2, 'base')"), base, "{artifact}");
+            assert_eq!(
+                asked("value(start_seq, 'outer_sum::base')"),
+                base,
+                "{artifact}"
+            );
+            assert_eq!(
+                asked("frame_value(start_seq, 2, 'base')"),
+                base,
+                "{artifact}"
+            );
         }
         let mut changes = tries;
         changes.dedup();
@@ -110,11 +126,6 @@ fn variables_of_inlined_functions_are_printed_as_gdb_prints_them() {
         assert_eq!(seen.len(), 32, "{artifact}");
         assert_eq!(seen, of_gdb(artifact, function), "{artifact}");
     }
-}
-
-fn message(live: &Live, expression: &str) -> String {
-    let refused = live.refused(&["print", expression]);
-    refused["message"].as_str().expect("a text").to_owned()
 }
 
 #[test]

@@ -244,7 +244,9 @@ fn inlined_copy(mapped: &Mapped, scopes: &Scopes, at: usize) -> InlinedCopy {
     let address = |svma: u64| mapped.address(Svma(svma));
     let parts = copy.ranges.iter();
     InlinedCopy {
-        ranges: parts.map(|(from, to)| address(*from)..address(*to)).collect(),
+        ranges: parts
+            .map(|(from, to)| address(*from)..address(*to))
+            .collect(),
         inline_depth: around.clone().count() - 1,
         function_entry: address(around.last().map_or(0, FunctionScope::entry)),
     }

@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 
+use debuginfo::short_name;
 use values::one_line::{escaped, fitted, width};
 use values::quantity::{count, duration, grouped};
 
@@ -327,9 +328,11 @@ fn short(name: &str) -> String {
     within(name, NAME)
 }
 
-/// A name in so many columns: where it is longer, without what stands between angle brackets, and then cut.
+/// The short form of a name in so many columns: where it is longer, without what stands between angle brackets, and then
+/// cut.
 fn within(name: &str, columns: usize) -> String {
-    let name = escaped(name);
+    let name = short_name(name);
+    let name = escaped(&name);
     match width(&name) <= columns {
         true => name.into_owned(),
         false => fitted(&without_arguments(&name), columns).into_owned(),

@@ -13,12 +13,12 @@ mod walk;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use debuginfo::scope::variables_of_copy;
 use debuginfo::value::Look;
 use debuginfo::{
     AddressSpace, Diagnostic, Frame, FrameContext, InlinedCopy, InnermostFrame, Machine, Role,
     Type, Wish, at_frame, has_variable, variables_at,
 };
-use debuginfo::scope::variables_of_copy;
 use expr::{Context, Expr, ExprKind};
 use values::{RenderOptions, render_known, render_shortened};
 
@@ -243,7 +243,8 @@ impl Tracked {
         let has_all = |copy: &InlinedCopy| {
             let own = variables_of_copy(&space, copy);
             let has = |name: &String| own.iter().any(|variable| variable.name == *name);
-            let is_global = |name: &String| not_global(std::slice::from_ref(name), &global).is_none();
+            let is_global =
+                |name: &String| not_global(std::slice::from_ref(name), &global).is_none();
             names.iter().all(|name| has(name) || is_global(name))
         };
         let modules = space.modules().iter();

@@ -43,13 +43,13 @@ pub(super) fn at_calls_of_copies(
         ranges.any(|range| range.contains(&pc))
     };
     let of_site = |standing: Standing<'_>| {
-        // A copy that begins behind the call is not entered yet.
-        let here = match standing {
-            Standing::Returned(to) => is_inside(to) && is_inside(to - 1),
+        let is_here = match standing {
+            Standing::Returned(to) => is_inside(to),
+            // The return address may lie behind the copy.
             Standing::Calling(to) => is_inside(to - 1),
             Standing::Anywhere | Standing::Entry { .. } => false,
         };
-        here.then(|| ways_in_copy(text, function, space, standing))
+        is_here.then(|| ways_in_copy(text, function, space, standing))
     };
     let none = Problem::Wrong(format!("{COPIES_CALL_NOTHING}{function} is inlined").into());
     at_sites(space, entry, of_site).unwrap_or(Err(none))

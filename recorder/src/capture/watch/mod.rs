@@ -164,9 +164,7 @@ fn words_of(
                     false => Err("there is no room for so many watches".into()),
                 };
             }
-            Err(problem) => {
-                WatchScope::Nowhere(why_not_global(text, problem, space, functions)?)
-            }
+            Err(problem) => WatchScope::Nowhere(why_not_global(text, problem, space, functions)?),
         },
     };
     words_within(text, scope, space, functions, (known, room))

@@ -155,6 +155,7 @@ fn ways_with(
     let machine = Tracing {
         is_static: &is_static,
         standing,
+        calls_to_come: copy.map_or(usize::MAX, |_| 0),
         step_len,
         fill,
         seen: RefCell::default(),
@@ -257,6 +258,8 @@ fn has(mapped: &Mapped, address: u64) -> bool {
 struct Tracing<'a> {
     is_static: &'a dyn Fn(u64) -> bool,
     standing: Standing<'a>,
+    /// Inlined calls that have no frames: all, or none if the frame of one is examined.
+    calls_to_come: usize,
     /// Maximum number of bytes in one read.
     step_len: usize,
     /// The value of bytes that do not form a whole word.
@@ -463,7 +466,7 @@ impl Machine for Tracing<'_> {
     }
 
     fn calls_to_come(&self) -> usize {
-        usize::MAX
+        self.calls_to_come
     }
 
     fn entry_parameter(&self, name: &str) -> Option<EntryPlace> {
@@ -495,6 +498,7 @@ mod tests {
         Tracing {
             is_static: &|address| address < 0x10000,
             standing: Standing::Anywhere,
+            calls_to_come: usize::MAX,
             step_len: MAX_STEP_LEN,
             fill: 0,
             seen: RefCell::default(),
