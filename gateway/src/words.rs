@@ -7,6 +7,20 @@ use server::protocol::Failure;
 
 /// What hints say of the command line, and what it is here. A longer phrase stands before those that it contains.
 const WORDS: &[(&str, &str)] = &[
+    ("hindsight start --break ", "debug_launch with breakAt "),
+    ("hindsight watch ", "debug_breakpoint with watch "),
+    (
+        "see it at each pass: --logpoint ",
+        "see it at each pass: debug_logpoint at ",
+    ),
+    (
+        "name a folder made by \"hindsight record\"",
+        r#"debug_session {"action": "list"} shows recordings"#,
+    ),
+    (
+        "give more with hindsight sql --memory 8GB, or ask for less",
+        "ask for less",
+    ),
     ("hindsight start PROGRAM", "debug_launch"),
     ("hindsight attach PID", "debug_attach"),
     ("hindsight attach", "debug_attach"),
@@ -94,6 +108,8 @@ const WORDS: &[(&str, &str)] = &[
     ),
     ("print -- ", "debug_read of "),
     (", or --full for all", ""),
+    (", or --limit 0 for all", ""),
+    ("more: --skip ", "more: skip "),
     ("--full shows all", "debug_read of one shows more"),
     (": --full lists them", ""),
     (": --full lists it", ""),
@@ -201,17 +217,23 @@ mod tests {
         }
     }
 
-    /// The text literals in the arguments of calls that make hints.
+    /// The text literals in statements that make hints.
     fn hints(source: &str) -> Vec<String> {
         let mut found = Vec::new();
         for call in [".hint(", ".with_hint(", "Text::hint("] {
             for (at, _) in source.match_indices(call) {
-                let mut rest = &source[at + call.len()..];
-                let statement = rest.find(';').unwrap_or(rest.len());
-                rest = &rest[..statement];
-                let mut parts = rest.split('"');
-                parts.next();
-                found.extend(parts.step_by(2).map(str::to_owned));
+                let mut literal: Option<String> = None;
+                let mut chars = source[at..].chars();
+                while let Some(char) = chars.next() {
+                    match (char, &mut literal) {
+                        (';', None) => break,
+                        ('"', None) => literal = Some(String::new()),
+                        ('"', Some(_)) => found.extend(literal.take()),
+                        ('\\', Some(text)) => text.extend(chars.next()),
+                        (other, Some(text)) => text.push(other),
+                        (_, None) => {}
+                    }
+                }
             }
         }
         found

@@ -609,6 +609,24 @@ mod tests {
     }
 
     #[test]
+    fn names_are_the_short_ones_of_other_answers() {
+        for (name, short) in [
+            (
+                "alloc::vec::Vec<i32, alloc::alloc::Global>::push",
+                "Vec<i32>::push",
+            ),
+            (
+                "std::vector<int, std::allocator<int> >::at",
+                "std::vector<int>::at",
+            ),
+            ("cache::get", "cache::get"),
+        ] {
+            assert_eq!(within(name, NAME), short);
+            assert_eq!(within(name, NAME), short_name(name));
+        }
+    }
+
+    #[test]
     fn long_names_lose_their_template_arguments_first() {
         for (name, short) in [
             (
