@@ -41,6 +41,7 @@ mod map;
 mod model;
 mod module;
 mod nesting;
+mod own_code;
 mod parallel;
 mod plt;
 pub mod scope;
@@ -62,8 +63,8 @@ pub use error::{Error, Result, Warning};
 pub use functions::{short_name, short_name_at};
 pub use glob::Glob;
 pub use lines::{
-    CallAt, FunctionPlace, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,
-    Standing, StepLine, with_source_copies,
+    CallAt, FunctionPlace, InlinedCopy, LineError, LinePlace, SourceCopies, SourceError,
+    SourceLine, SourceText, Standing, StepLine, with_source_copies,
 };
 pub use location::ValuePlace;
 pub use location::{FrameContext, at_frame};

@@ -20,6 +20,7 @@ use server::verbs::{
 
 use crate::recordings::{self, Recordings};
 use crate::text;
+use crate::words;
 
 /// How long the daemon may be silent where no time limit was given.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -333,8 +334,9 @@ fn both() -> Failure {
         .hint("leave out sessionId or recording")
 }
 
+/// Makes the failure of an error of the daemon or its client, with a hint in the words of the tools.
 fn failure(error: server::Error) -> Failure {
-    match error {
+    words::failure(match error {
         server::Error::Failed(failure) => *failure,
         other => {
             let hint = other.hint();
@@ -344,7 +346,7 @@ fn failure(error: server::Error) -> Failure {
                 None => failure,
             }
         }
-    }
+    })
 }
 
 /// Takes a lock; what it guards is whole even if a thread died that held it.

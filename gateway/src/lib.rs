@@ -18,6 +18,7 @@ mod shape;
 mod text;
 mod tool;
 mod tools;
+mod words;
 
 use std::io;
 use std::net::SocketAddr;

@@ -2,12 +2,15 @@
 
 use server::verbs::{Column, Piece, Text};
 
+use crate::words;
+
 /// Writes a reply.
 pub fn plain(text: &Text) -> String {
     let mut out = String::new();
     for piece in &text.pieces {
         match piece {
             Piece::Line(line) => out.push_str(line),
+            Piece::Hint(hint) => out.push_str(&words::of_tools(hint)),
             Piece::Styled(parts) => parts.iter().for_each(|(_, part)| out.push_str(part)),
             Piece::Table(columns, rows) => {
                 out.push_str(&table(columns, rows));

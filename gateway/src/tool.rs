@@ -11,6 +11,7 @@ use server::protocol::Failure;
 use crate::answer::Answer;
 use crate::budget;
 use crate::context::Context;
+use crate::words;
 
 /// A tool: a file of `tools/`.
 pub trait Tool {
@@ -82,7 +83,7 @@ fn run<T: Tool>(context: &Context, mut args: Map<String, Value>) -> Result<Strin
         ))
     })?;
     let context = context.from(cursor);
-    let answer = T::run(&context, args)?;
+    let answer = T::run(&context, args).map_err(words::failure)?;
     Ok(budget::fit(answer, budget, cursor))
 }
 

@@ -255,6 +255,21 @@ impl Timeline {
         self.others.event(seq)
     }
 
+    /// Returns the event at which the program ended or left the recorder's sight, with its number; `None` if the
+    /// recording does not have it.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn end(&self) -> Result<Option<(u64, ReadEvent)>> {
+        let Some(mark) = self.marks.all(Kind::End).last() else {
+            return Ok(None);
+        };
+        let event = self.other(mark.seq)?;
+        // A program that goes on was not replaced.
+        let is_end = |event: &ReadEvent| event.kind != "exec" || mark.seq == self.last();
+        Ok(event.filter(is_end).map(|event| (mark.seq, event)))
+    }
+
     /// Returns the bytes that were written to memory from outside.
     pub(crate) fn written(&self) -> Result<&[ShownBytes]> {
         if let Some(written) = self.written.get() {

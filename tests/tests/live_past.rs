@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use e2e::{Live, Program, Status, fixture_artifact};
+use e2e::{Hindsight, Live, Program, Status, fixture_artifact};
 use serde_json::{Value, json};
 
 fn program() -> std::path::PathBuf {
@@ -100,6 +100,26 @@ fn a_name_that_is_no_recording_is_told() {
     let ended = live.command(&["open", "nothing"]).run();
     assert_ne!(ended.status, Status::Code(0));
     assert!(ended.errors().contains("nothing"), "{}", ended.errors());
+}
+
+#[test]
+fn the_end_of_a_recording_says_how_the_program_ended() {
+    let (live, _) = opened("past-end");
+    let last = live.ask(&["goto", "last"]);
+    assert_eq!(last["exit"]["code"], 7, "{last:#}");
+    assert!(text(&live, &["goto", "last"]).contains("the program has ended with exit code 7"));
+    let first = live.ask(&["goto", "first"]);
+    assert!(first["exit"].is_null(), "{first:#}");
+    let killed = Live::new("past-killed");
+    let program = Program::new(
+        fixture_artifact("crashes", "crashes"),
+        killed.scratch.path(),
+    );
+    let (_, recording) = Hindsight::record(&killed.scratch, &[], &program.args(["segv"]));
+    killed.ask(&["open", recording.path().to_str().expect("a path of text")]);
+    let last = killed.ask(&["goto", "last"]);
+    assert_eq!(last["exit"]["signal"], 11, "{last:#}");
+    assert!(text(&killed, &["goto", "last"]).contains("the program was killed by SIGSEGV"));
 }
 
 /// The verbs' names on the socket are those of the command line, with underscores or hyphens.

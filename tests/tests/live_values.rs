@@ -92,7 +92,61 @@ fn what_is_optimized_out_is_not_written() {
     );
     let locals = live.ask(&["locals"]);
     assert!(locals.to_string().contains("optimized out"), "{locals:#}");
+    // People get a count, unless they ask for all.
+    let text = |words: &[&str]| live.command(words).run().text();
+    let short = text(&["locals"]);
+    assert!(!short.contains("lost"), "{short}");
+    assert!(short.contains(" optimized out: --full lists "), "{short}");
+    let full = text(&["locals", "--full"]);
+    assert!(
+        full.contains("lost") && !full.contains("--full lists"),
+        "{full}"
+    );
     assert_eq!(live.run_to_end(), 0);
+}
+
+#[test]
+fn variables_of_the_program_come_first_where_a_thread_stands_in_a_library() {
+    let name = "values-steady";
+    let live = Live::new(name);
+    let file = live.scratch.join("shared");
+    let file = file.to_str().expect("paths of tests are text");
+    let report = live.start(
+        &[],
+        &fixture_artifact("steady", "steady"),
+        &[file, "0", "60000000"],
+    );
+    let pid = report["pid"].as_i64().expect("a process");
+    e2e::wait_until("both threads to sleep", || {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+        let waits = |thread: std::io::Result<std::fs::DirEntry>| {
+            let call = std::fs::read_to_string(thread.ok()?.path().join("syscall")).ok()?;
+            // clock_nanosleep
+            call.starts_with("230 ").then_some(())
+        };
+        (threads.filter_map(waits).count() == 2).then_some(())
+    });
+    live.ask(&["pause"]);
+    let locals = live.ask(&["locals"]);
+    let own = &locals["own"];
+    let index = own["frame"].as_u64().expect("a frame of the program");
+    assert!(index > 0, "{locals:#}");
+    let text = live.command(&["locals"]).run().text();
+    let function = own["function"].as_str().expect("a name");
+    assert!(
+        text.starts_with(&format!("In frame {index}, {function}:\n")),
+        "{text}"
+    );
+    let whole = live.command(&["where"]).run().text();
+    assert!(
+        whole.contains(&format!("In frame {index}, {function}:\n")),
+        "{whole}"
+    );
+    live.ask(&["frame", &index.to_string()]);
+    let there = live.ask(&["locals"]);
+    assert_eq!(there["function"], own["function"]);
+    assert_eq!(there["variables"], own["variables"]);
+    assert!(there["own"].is_null(), "{there:#}");
 }
 
 #[test]

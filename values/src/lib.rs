@@ -10,6 +10,7 @@ pub mod containers;
 mod decimal;
 mod draft;
 mod encode;
+mod errno;
 mod fit;
 mod fixed;
 mod floats;
@@ -27,6 +28,7 @@ mod write;
 pub use cast::{cast, float};
 pub use draft::Draft;
 pub use encode::{encode, encode_value};
+pub use errno::errno_name;
 pub use natural::Later;
 pub use printer::{Children, Presented, Printer, printer_for};
 pub use render::{

@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::model::{FunctionPlace, LinePlace};
+use super::model::{FunctionPlace, InlinedCopy, LinePlace};
 use super::pattern::{Pattern, Way};
 use super::prologue;
+use super::scopes::{FunctionScope, Scopes};
 use super::units::CodeUnit;
 use crate::address_space::{AddressSpace, Mapped};
 use crate::dies::Home;
@@ -24,6 +25,19 @@ impl Mapped {
     pub fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
         let readings = readings(pattern);
         let mut found = readings.iter().map(|(of, way)| matching(self, of, *way));
+        found.find(|all| !all.is_empty()).unwrap_or_default()
+    }
+
+    /// Returns the copies of the functions that `pattern` names where they are inlined, in the order of the debug
+    /// information. `pattern` is as for [`AddressSpace::functions_matching`]; with `*` or `?` it selects none.
+    pub fn inlined_copies(&self, pattern: &str) -> Vec<InlinedCopy> {
+        let readings = readings(pattern);
+        let named = readings.iter().filter(|(pattern, _)| !pattern.is_glob());
+        let mut found = named.map(|(pattern, way)| {
+            let all = scopes_of_copies(self, pattern, *way).into_iter();
+            let copies = all.map(|(_, scopes, at)| inlined_copy(self, scopes, at));
+            copies.collect::<Vec<_>>()
+        });
         found.find(|all| !all.is_empty()).unwrap_or_default()
     }
 }
@@ -173,38 +187,69 @@ fn place_at(
 
 /// Returns where inlined copies of the functions that `pattern` names begin.
 fn copies(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<LinePlace> {
+    let found = scopes_of_copies(mapped, pattern, way).into_iter();
+    let entered = found.map(|(unit, scopes, at)| {
+        let copy = &scopes.list[at];
+        let function = scopes.chain(copy.entry()).first().copied();
+        // If variables cannot be read in the prologue, copies inside it are entered after it.
+        let ready = function.map_or(0, |at| {
+            prologue::end(&mapped.module, unit, &scopes.list[at])
+        });
+        let entry = function.map_or(0, |at| scopes.list[at].entry());
+        let svma = match (entry..ready).contains(&copy.entry()) {
+            true => ready,
+            false => copy.entry(),
+        };
+        LinePlace {
+            inlined: true,
+            ..place_at(mapped, Some(unit), svma, copy.name.clone())
+        }
+    });
+    entered.collect()
+}
+
+/// Returns the scopes of the inlined copies of the functions that `pattern` names: the unit, its scopes, and the index
+/// of the copy.
+fn scopes_of_copies<'m>(
+    mapped: &'m Mapped,
+    pattern: &Pattern<'_>,
+    way: Way,
+) -> Vec<(&'m CodeUnit, &'m Scopes, usize)> {
     let module = &mapped.module;
     let mut found = Vec::new();
     for unit in module.units().with_copies(module, &pattern.name) {
         let scopes = unit.scopes(module);
-        for copy in scopes.list.iter().filter(|scope| scope.parent.is_some()) {
+        for (at, copy) in scopes.list.iter().enumerate() {
             let is_named = |own: &Arc<str>| pattern.fits(way, own, "");
             let die = DieId {
                 home: Home::Info,
                 index: unit.index,
                 offset: copy.die.0,
             };
-            if !copy.name.as_ref().is_some_and(is_named)
-                || !pattern.fits_place(copy.file.as_ref(), copy.line)
-                || !pattern.fits_parameters(module, || Some(die), None)
+            if copy.parent.is_some()
+                && copy.name.as_ref().is_some_and(is_named)
+                && pattern.fits_place(copy.file.as_ref(), copy.line)
+                && pattern.fits_parameters(module, || Some(die), None)
             {
-                continue;
+                found.push((unit, scopes, at));
             }
-            let function = scopes.chain(copy.entry()).first().copied();
-            // If variables cannot be read in the prologue, copies inside it are entered after it.
-            let ready = function.map_or(0, |at| prologue::end(module, unit, &scopes.list[at]));
-            let entry = function.map_or(0, |at| scopes.list[at].entry());
-            let svma = match (entry..ready).contains(&copy.entry()) {
-                true => ready,
-                false => copy.entry(),
-            };
-            found.push(LinePlace {
-                inlined: true,
-                ..place_at(mapped, Some(unit), svma, copy.name.clone())
-            });
         }
     }
     found
+}
+
+fn inlined_copy(mapped: &Mapped, scopes: &Scopes, at: usize) -> InlinedCopy {
+    let copy = &scopes.list[at];
+    let around = std::iter::successors(Some(copy), |scope| Some(&scopes.list[scope.parent?]));
+    let address = |svma: u64| mapped.address(Svma(svma));
+    let parts = copy.ranges.iter();
+    InlinedCopy {
+        ranges: parts
+            .map(|(from, to)| address(*from)..address(*to))
+            .collect(),
+        inline_depth: around.clone().count() - 1,
+        function_entry: address(around.last().map_or(0, FunctionScope::entry)),
+    }
 }
 
 fn matching(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<FunctionPlace> {

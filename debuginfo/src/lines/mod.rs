@@ -17,7 +17,7 @@ mod units;
 
 use std::sync::Arc;
 
-pub use model::{FunctionPlace, LineError, LinePlace, SourceLine};
+pub use model::{FunctionPlace, InlinedCopy, LineError, LinePlace, SourceLine};
 pub use source::{SourceCopies, SourceError, SourceText, with_source_copies};
 pub use steps::{CallAt, Standing, StepLine};
 

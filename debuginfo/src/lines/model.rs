@@ -54,6 +54,17 @@ pub struct FunctionPlace {
     pub module: u32,
 }
 
+/// A copy of a function's code that is inlined into another function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InlinedCopy {
+    /// All its parts, the one with its first instruction first; never empty.
+    pub ranges: Vec<Range<u64>>,
+    /// The first instruction of the function whose code it is part of.
+    pub function_entry: u64,
+    /// The number of inlined calls around its code, its own included: at least 1.
+    pub inline_depth: usize,
+}
+
 /// Why a source line has no place in the machine code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -12,6 +12,7 @@ use super::known::{Described, Learned};
 use crate::address_space::AddressSpace;
 use crate::dies::{Die, DieReader};
 use crate::functions::files::Files;
+use crate::lines::InlinedCopy;
 use crate::location::FrameContext;
 use crate::model::Svma;
 use crate::module::Module;
@@ -53,10 +54,24 @@ pub fn variable_at(site: &FrameContext<'_>, name: &str) -> Option<Variable> {
 
 /// Lists the variables of all blocks of the function whose code is at `address`.
 pub fn variables_of(space: &AddressSpace, address: u64) -> Vec<Variable> {
+    all_variables(space, address, 0)
+}
+
+/// Lists the variables of all blocks of an inlined copy.
+pub fn variables_of_copy(space: &AddressSpace, copy: &InlinedCopy) -> Vec<Variable> {
+    let first = copy.ranges.first();
+    first.map_or_else(Vec::new, |range| {
+        all_variables(space, range.start, copy.inline_depth)
+    })
+}
+
+/// Lists the variables of all blocks of the function at `address` that is nested in `inline_depth` inlined calls.
+fn all_variables(space: &AddressSpace, address: u64, inline_depth: usize) -> Vec<Variable> {
     let Some(mapped) = space.at(address) else {
         return Vec::new();
     };
-    let all = read(&mapped.module, mapped.svma(address), 0, Blocks::All);
+    let svma = mapped.svma(address);
+    let all = read(&mapped.module, svma, inline_depth, Blocks::All);
     let all = all.into_iter().map(Arc::new);
     all.map(|one| one.variable(&mapped.module)).collect()
 }

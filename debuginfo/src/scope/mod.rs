@@ -31,7 +31,7 @@ pub use globals::{globals_of, globals_of_file, is_in_file, rivals, unit_at};
 pub use known::Described;
 pub(crate) use known::KnownVariables;
 pub use locals::{has_variable, variables_at};
-pub use locals::{variable_at, variables_of};
+pub use locals::{variable_at, variables_of, variables_of_copy};
 pub use modules::split_module;
 pub use returned::{result_type, returned};
 pub use vtables::trait_object_type;

@@ -3,14 +3,17 @@
 use crate::ast::Span;
 use crate::eval::names::{entry_in, nearest};
 use crate::eval::{Answer, Context, EvalError, Evaluator, Missing};
+use crate::is_called;
 use debuginfo::location::{FrameContext, at_frame};
 use debuginfo::scope::{
     Variable, globals_of, globals_of_file, has_variable, rivals, split_module, variable_at,
-    variables_of,
+    variables_of, variables_of_copy,
 };
-use debuginfo::types::name_fit;
 use debuginfo::value::Value;
 use debuginfo::{Diagnostic, Frame, Mapped};
+
+/// Inlined copies of a function whose variables are listed, at most: all have those of the function.
+const MOST_COPIES: usize = 16;
 
 impl Evaluator<'_> {
     /// Returns a variable that is qualified with its function: from the innermost call, starting at the frame and going
@@ -24,7 +27,7 @@ impl Evaluator<'_> {
         let inwards = (0..self.context.index.min(frames.len())).rev();
         let is_it = |frame: &Frame| {
             let function = frame.function.as_deref();
-            function.is_some_and(|function| name_fit(path, function).is_some())
+            function.is_some_and(|function| is_called(function, path))
         };
         let mut why = None;
         for index in outwards.chain(inwards).filter(|at| is_it(&frames[*at])) {
@@ -66,23 +69,29 @@ impl Evaluator<'_> {
 
     /// Returns a variable of a function that the thread does not execute.
     fn of_idle_function(&self, path: &str, last: &str, at: Span) -> Answer<Option<Value>> {
-        let near = self.look.space.near(self.site.lookup_pc);
+        let space = self.look.space;
+        let near = space.near(self.site.lookup_pc);
         let functions = near.iter().flat_map(|m| m.functions_matching(path));
+        let own = functions.map(|function| (false, variables_of(space, function.entry)));
+        let copies = near.iter().flat_map(|m| m.inlined_copies(path));
+        let copied = copies.map(|copy| (true, variables_of_copy(space, &copy)));
         let mut names: Vec<String> = Vec::new();
         let mut is_function = false;
-        for function in functions {
+        for (is_copy, all) in own.chain(copied.take(MOST_COPIES)) {
             is_function = true;
-            let all = variables_of(self.look.space, function.entry);
             let mut own = all
                 .iter()
                 .filter(|variable| variable.name == last)
                 .peekable();
             if own.peek().is_some() {
-                let outside = FrameContext::outside(self.look.space, self.look.machine);
+                let outside = FrameContext::outside(space, self.look.machine);
                 let fixed = own.find(|variable| variable.is_static(&outside));
                 let Some(fixed) = fixed else {
-                    let message =
-                        format!("{last} is a variable of {path}, which does not run here");
+                    let why = match is_copy {
+                        true => "which is inlined elsewhere and does not run here",
+                        false => "which does not run here",
+                    };
+                    let message = format!("{last} is a variable of {path}, {why}");
                     return Err(EvalError::meaningless(at, message));
                 };
                 return Ok(Some(fixed.read(&outside)));

@@ -118,10 +118,14 @@ impl Tool for State {
 }
 
 fn heading(at: &PositionReply) -> String {
-    match (at.seq, at.thread) {
+    let place = match (at.seq, at.thread) {
         (Some(seq), Some(thread)) => format!("seq {seq}, thread {thread}\n"),
         (None, Some(thread)) => format!("thread {thread}\n"),
         _ => String::new(),
+    };
+    match &at.exit {
+        Some(exit) => format!("{place}the program {}\n", exit.text),
+        None => place,
     }
 }
 
@@ -140,7 +144,14 @@ fn shown(context: &Context, session: Option<u32>, part: Part) -> Result<String, 
         Part::Locals => context.read::<Locals>(session, &LocalsArgs::default()),
         Part::Args => context.read::<Arguments>(session, &LocalsArgs::default()),
         Part::Registers => context.read::<Registers>(session, &RegistersArgs::default()),
-        Part::Threads => context.read::<Threads>(session, &PageArgs::default()),
+        Part::Threads => {
+            // The budget says how many are shown.
+            let all = PageArgs {
+                limit: Some(0),
+                ..PageArgs::default()
+            };
+            context.read::<Threads>(session, &all)
+        }
         Part::Calls => context.read::<Calls>(session, &CallsArgs::default()),
     }
 }

@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 use server::protocol::Failure;
 use server::verbs::{self, Command, WhyArgs};
 
@@ -11,6 +10,7 @@ use crate::answer::Answer;
 use crate::context::{Context, SessionId, Whose};
 use crate::text;
 use crate::tool::Tool;
+use crate::words;
 
 /// The tool.
 pub struct Why;
@@ -43,41 +43,10 @@ impl Tool for Why {
         };
         let mut reply = context.ask::<verbs::Why>(session, &asked)?;
         for option in reply.ends.iter_mut().filter_map(|end| end.option.as_mut()) {
-            if let Some(call) = as_call(option, &asked.of) {
+            if let Some(call) = words::second_run(option, &asked.of) {
                 *option = call;
             }
         }
         Ok(Answer::Text(text::plain(&verbs::Why::text(&reply, &asked))))
-    }
-}
-
-/// An option of the command line that would tell more of a value, as a call of a tool: a model may have no shell.
-fn as_call(option: &str, expression: &str) -> Option<String> {
-    let parameters = [("--log-writes", "logWrites"), ("--watch", "watch")];
-    let mut parameters = parameters.into_iter();
-    let (_, name) = parameters.find(|(word, _)| option.contains(word))?;
-    let asked = json!({ name: [expression] });
-    Some(format!("debug_launch with {asked}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::as_call;
-
-    #[test]
-    fn options_become_calls_of_tools() {
-        for (option, call) in [
-            (
-                "hindsight rerun app --log-writes 'a'",
-                Some(r#"debug_launch with {"logWrites":["a"]}"#),
-            ),
-            (
-                "record with --watch 'a'",
-                Some(r#"debug_launch with {"watch":["a"]}"#),
-            ),
-            ("record again", None),
-        ] {
-            assert_eq!(as_call(option, "a").as_deref(), call, "{option}");
-        }
     }
 }

@@ -6,8 +6,8 @@
 use replay::{CallHead, Event};
 use serde::Serialize;
 use store::control::ValueKind;
+use values::errno_name;
 
-use super::errno;
 use super::source::{CallLine, Source, told};
 use super::tally::Tally;
 use crate::error::Result;
@@ -284,7 +284,8 @@ fn values(source: &Source<'_>, candidates: &[&Candidate<'_>]) -> Result<Vec<(u32
             value,
             count: row.count(2)?,
             first_seq: row.count(3)?,
-            errno: errno::name(value),
+            // -1 is what functions return for any error.
+            errno: value.checked_neg().filter(|n| *n != 1).and_then(errno_name),
         };
         Some((u32::try_from(row.number(0)?).ok()?, value))
     });

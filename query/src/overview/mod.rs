@@ -5,7 +5,6 @@
 //! writes it, within a number of lines. Where the recording does not tell something, nothing is claimed.
 
 mod ending;
-mod errno;
 mod errors;
 mod failures;
 mod longest;

@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 
+use debuginfo::short_name;
 use values::one_line::{escaped, fitted, width};
 use values::quantity::{count, duration, grouped};
 
@@ -327,9 +328,11 @@ fn short(name: &str) -> String {
     within(name, NAME)
 }
 
-/// A name in so many columns: where it is longer, without what stands between angle brackets, and then cut.
+/// The short form of a name in so many columns: where it is longer, without what stands between angle brackets, and then
+/// cut.
 fn within(name: &str, columns: usize) -> String {
-    let name = escaped(name);
+    let name = short_name(name);
+    let name = escaped(&name);
     match width(&name) <= columns {
         true => name.into_owned(),
         false => fitted(&without_arguments(&name), columns).into_owned(),
@@ -603,6 +606,24 @@ mod tests {
         fit(&mut all, 12);
         let left: Vec<(usize, u64)> = all.iter().map(|s| (s.lines.len(), s.missing)).collect();
         assert_eq!(left, [(1, 0), (3, 6), (4, 0)]);
+    }
+
+    #[test]
+    fn names_are_the_short_ones_of_other_answers() {
+        for (name, short) in [
+            (
+                "alloc::vec::Vec<i32, alloc::alloc::Global>::push",
+                "Vec<i32>::push",
+            ),
+            (
+                "std::vector<int, std::allocator<int> >::at",
+                "std::vector<int>::at",
+            ),
+            ("cache::get", "cache::get"),
+        ] {
+            assert_eq!(within(name, NAME), short);
+            assert_eq!(within(name, NAME), short_name(name));
+        }
     }
 
     #[test]

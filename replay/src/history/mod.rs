@@ -13,10 +13,11 @@ mod walk;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use debuginfo::scope::variables_of_copy;
 use debuginfo::value::Look;
 use debuginfo::{
-    AddressSpace, Diagnostic, Frame, FrameContext, InnermostFrame, Machine, Role, Type, Wish,
-    at_frame, has_variable, variables_at,
+    AddressSpace, Diagnostic, Frame, FrameContext, InlinedCopy, InnermostFrame, Machine, Role,
+    Type, Wish, at_frame, has_variable, variables_at,
 };
 use expr::{Context, Expr, ExprKind};
 use values::{RenderOptions, render_known, render_shortened};
@@ -56,6 +57,8 @@ pub struct Functions {
     pub entry: Option<u64>,
     /// Their name.
     pub name: String,
+    /// The variables are those of the function `name` where it is inlined into these functions.
+    pub is_inlined: bool,
 }
 
 /// An expression that is tracked through time.
@@ -206,8 +209,15 @@ impl Tracked {
         let path = expr::path_of(text)?;
         let name = [path.to_owned(), format!("*::{path}")]
             .into_iter()
-            .find(|name| !timeline.functions_matching(name).is_empty())?;
+            .find(|name| !timeline.functions_matching(name).is_empty());
         let inside = expr::without_path(text, path);
+        let Some(name) = name else {
+            let found = Self::in_copies(timeline, &inside, path).transpose()?;
+            return Some(found.map(|found| Self {
+                text: text.to_owned(),
+                ..found
+            }));
+        };
         let found = match Self::within(timeline, &inside, &name) {
             Ok(found) => found,
             Err(error) => return Some(Err(error)),
@@ -218,6 +228,46 @@ impl Tracked {
                 ..found
             })
         })
+    }
+
+    /// Tracks an expression in the copies of a function that are inlined into recorded ones; `None` if it has none, or
+    /// not all the variables.
+    fn in_copies(timeline: &Timeline, text: &str, function: &str) -> Result<Option<Self>> {
+        let seq = timeline.last();
+        let state = State::new(timeline, seq, timeline.thread_at(seq)?)?;
+        let space = timeline.modules.space(seq);
+        let machine = StateMachine::new(&state, &space);
+        let global = outside(&space, &machine);
+        let expression = parsed(text, &global)?;
+        let names = names(&expression);
+        let has_all = |copy: &InlinedCopy| {
+            let own = variables_of_copy(&space, copy);
+            let has = |name: &String| own.iter().any(|variable| variable.name == *name);
+            let is_global =
+                |name: &String| not_global(std::slice::from_ref(name), &global).is_none();
+            names.iter().all(|name| has(name) || is_global(name))
+        };
+        let modules = space.modules().iter();
+        let copies: Vec<InlinedCopy> = modules
+            .flat_map(|mapped| mapped.inlined_copies(function))
+            .collect();
+        if !copies.first().is_some_and(has_all) {
+            return Ok(None);
+        }
+        let entries: BTreeSet<u64> = copies.iter().map(|copy| copy.function_entry).collect();
+        let is_around = |id: &u32| {
+            let entry = timeline.entry_of(*id, seq);
+            entry.is_some_and(|entry| entries.contains(&entry))
+        };
+        let ids = timeline.functions().map(|function| function.id);
+        let functions = Functions {
+            ids: ids.filter(is_around).collect(),
+            entry: None,
+            name: function.to_owned(),
+            is_inlined: true,
+        };
+        let is_any = !functions.ids.is_empty();
+        Ok(is_any.then(|| Self::new(text, expression, HistoryScope::Within(functions))))
     }
 
     /// Tells whether one of the functions has all named variables, or its variables are unknown.
@@ -285,6 +335,7 @@ impl Tracked {
             ids,
             entry: None,
             name: function.to_owned(),
+            is_inlined: false,
         };
         Ok(Self::new(text, expression, HistoryScope::Within(functions)))
     }
@@ -384,10 +435,12 @@ impl Tracked {
             let what = format!("nothing is known of {name}: {why}");
             return Ok(Sight::Meaningless(what.into()));
         }
-        let is_one = |entry: u64| entries.contains(&entry);
-        let index = frames
-            .iter()
-            .position(|frame| frame.function_entry.is_some_and(is_one));
+        let is_one = |frame: &Frame| {
+            let is_there = |entry: u64| entries.contains(&entry);
+            frame.function_entry.is_some_and(is_there)
+                && (!functions.is_inlined || functions.is_copy(frame))
+        };
+        let index = frames.iter().position(is_one);
         let Some(index) = index.filter(|index| frames[*index].pc_is_known) else {
             return Ok(Sight::Elsewhere);
         };
@@ -453,6 +506,12 @@ impl Functions {
         functions.find_map(|function| timeline.modules.why_unusable(function.module))
     }
 
+    /// Tells whether a frame is that of an inlined copy.
+    fn is_copy(&self, frame: &Frame) -> bool {
+        let name = frame.function.as_deref().filter(|_| frame.inlined);
+        name.is_some_and(|name| expr::is_called(name, &self.name))
+    }
+
     /// The function that contains the code of a frame.
     fn of_frame(timeline: &Timeline, frame: &debuginfo::Frame, seq: u64) -> Option<Self> {
         let entry = frame.function_entry?;
@@ -463,6 +522,7 @@ impl Functions {
             entry: ids.is_empty().then_some(entry),
             ids,
             name: frame.function.clone().unwrap_or_default(),
+            is_inlined: false,
         })
     }
 }

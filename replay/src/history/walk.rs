@@ -106,7 +106,11 @@ fn moments(timeline: &Timeline, scope: &HistoryScope, range: &Range<u64>) -> Res
     if let HistoryScope::Within(functions) = scope
         && !functions.ids.is_empty()
     {
-        let entered = timeline.calls.entered_in(range, &functions.ids)?;
+        // No copy has begun where the function around it is entered.
+        let entered = match functions.is_inlined {
+            true => Vec::new(),
+            false => timeline.calls.entered_in(range, &functions.ids)?,
+        };
         found.extend(entered.into_iter().map(|call| When {
             seq: call.start,
             tid: call.tid,

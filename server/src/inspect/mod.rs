@@ -27,9 +27,9 @@ pub(crate) use source::of_line_error;
 pub use source::{SourceReport, function_source, line_source, source_line};
 pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use values::{
-    Change, Extent, Manner, MemoryPlace, Shown, ValueFormat, ValueReport, VariableReport,
-    as_assignment, assign, bytes_text, evaluate, evaluate_address, evaluate_place, is_meaningless,
-    type_of, variables,
+    Change, Extent, FrameVariables, Manner, MemoryPlace, Shown, ValueFormat, ValueReport,
+    VariableReport, as_assignment, assign, bytes_text, evaluate, evaluate_address, evaluate_place,
+    is_meaningless, own_variables, type_of, variables,
 };
 
 use crate::protocol::{Code, Failure};

@@ -4,7 +4,7 @@ use debuginfo::location::FrameContext;
 use debuginfo::scope::variables_at;
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError};
-use debuginfo::{AddressSpace, Certainty, Machine, at_frame};
+use debuginfo::{AddressSpace, Certainty, Frame, Machine, at_frame};
 use expr::{Calls, Context, EvalError, Expr, ParseError};
 use serde::{Deserialize, Serialize};
 use values::{Format, RenderOptions, Write, render_shortened};
@@ -136,6 +136,21 @@ pub struct VariableReport {
     /// The line that declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// The compiler keeps it nowhere at this place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optimized_out: bool,
+}
+
+/// The variables of a frame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FrameVariables {
+    /// The frame, counted from 0 for the innermost.
+    pub frame: usize,
+    /// Its function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The variables, innermost scope first.
+    pub variables: Vec<VariableReport>,
 }
 
 /// The value of an expression.
@@ -215,6 +230,23 @@ pub fn variables(view: &View<'_>, manner: Manner) -> Result<Vec<VariableReport>,
     Ok(found.unwrap_or_default())
 }
 
+/// Returns the variables of the first frame of the program's own code, if the innermost frame is selected and is one of
+/// a library.
+#[must_use]
+pub fn own_variables(view: &View<'_>, manner: Manner) -> Option<FrameVariables> {
+    let innermost = view.frames.first().filter(|_| view.frame == 0)?;
+    if view.space.is_own_code(innermost) {
+        return None;
+    }
+    let is_own = |frame: &Frame| frame.pc_is_known && view.space.is_own_code(frame);
+    let frame = view.frames.iter().position(is_own)?;
+    Some(FrameVariables {
+        frame,
+        function: view.frames[frame].function.clone(),
+        variables: variables(&view.at_frame(frame), manner).ok()?,
+    })
+}
+
 fn variables_in(site: &FrameContext<'_>, manner: Manner) -> Vec<VariableReport> {
     let look = Look {
         space: site.space,
@@ -232,6 +264,7 @@ fn variables_in(site: &FrameContext<'_>, manner: Manner) -> Vec<VariableReport> 
                 is_parameter: variable.is_parameter,
                 shadowed: variable.shadowed,
                 line: variable.line,
+                optimized_out: value.is_optimized_out(),
             }
         })
         .collect()

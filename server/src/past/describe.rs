@@ -1,13 +1,13 @@
 //! Recorded moments as text: what an event was, and where a thread was.
 
 use debuginfo::{Machine, short_name};
-use replay::{Event, Moment, StateMachine};
+use replay::{Event, Moment, StateMachine, Timeline};
 use store::columns::ReadEvent;
 
 use super::{Looked, of_replay};
-use crate::inspect::{hex_bytes, signal_name, source_line};
+use crate::inspect::{hex_bytes, signal_by_name, signal_name, source_line};
 use crate::protocol::Failure;
-use crate::session::{LineReport, PlaceReport, ReasonReport, StopReport, hex};
+use crate::session::{ExitReport, LineReport, PlaceReport, ReasonReport, StopReport, hex};
 
 /// How many bytes of an event's output are shown.
 const MAX_OUTPUT: usize = 60;
@@ -27,7 +27,13 @@ impl Looked<'_> {
             thread_name: thread.and_then(|thread| thread.name),
             reason: ReasonReport::Event {
                 seq: state.seq(),
-                what: self.what(event),
+                what: match (ended(timeline, state.seq())?, event) {
+                    (Some(exit), Event::Other(other)) if other.kind == "process_exit" => {
+                        format!("the program {}", exit.text)
+                    }
+                    (Some(exit), _) => format!("{}; the program {}", self.what(event), exit.text),
+                    (None, _) => self.what(event),
+                },
                 changed: Vec::new(),
             },
             source_line: match (&place.file, place.line) {
@@ -182,6 +188,37 @@ impl Looked<'_> {
             },
         };
         what + &of_other
+    }
+}
+
+/// Returns how the program has ended, if event `seq` is that of its end or a later one.
+pub(super) fn ended(timeline: &Timeline, seq: u64) -> Result<Option<ExitReport>, Failure> {
+    let end = timeline.end().map_err(|error| of_replay(&error))?;
+    let end = end.filter(|(end, _)| *end <= seq);
+    Ok(end.map(|(_, event)| exit(&event)))
+}
+
+/// Returns how the program left the recorder's sight, from the event of that.
+fn exit(event: &ReadEvent) -> ExitReport {
+    let signal = event
+        .aux
+        .as_deref()
+        .filter(|_| event.kind == "process_exit");
+    let code = event
+        .value
+        .filter(|_| signal.is_none() && event.kind == "process_exit");
+    let detached = event.kind == "detached";
+    let text = match (signal, code) {
+        (Some(signal), _) => format!("was killed by {signal}"),
+        (None, Some(code)) => format!("has ended with exit code {code}"),
+        (None, None) if detached => "was left running".to_owned(),
+        (None, None) => "became another program (exec)".to_owned(),
+    };
+    ExitReport {
+        code: code.and_then(|code| i32::try_from(code).ok()),
+        signal: signal.and_then(signal_by_name),
+        detached,
+        text,
     }
 }
 

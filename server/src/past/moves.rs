@@ -4,9 +4,10 @@ use replay::CallHead;
 use replay::moves::{Direction, Note};
 use serde::{Deserialize, Serialize};
 
+use super::describe::ended;
 use super::{Past, Position, of_replay};
 use crate::protocol::{Code, Failure};
-use crate::session::{MotionReport, SessionReport, StateWord};
+use crate::session::{ExitReport, MotionReport, SessionReport, StateWord};
 use crate::verbs::{CallsReply, NoteLine, NotesReply, StepArgs};
 
 /// How many frames a move needs: the innermost, and those inlined into it.
@@ -86,7 +87,7 @@ impl Past {
             session: self.session,
             status: StateWord::Stopped,
             stop: Some(stop),
-            exit: None,
+            exit: self.ended_at(self.position().seq)?,
             thread_ended: None,
             more_stops: 0,
             already: false,
@@ -94,6 +95,11 @@ impl Past {
             timed_out: false,
             recording: self.path(),
         })
+    }
+
+    /// Returns how the program has ended, if event `seq` is that of its end or a later one.
+    pub(crate) fn ended_at(&self, seq: u64) -> Result<Option<ExitReport>, Failure> {
+        ended(&self.timeline, seq)
     }
 
     /// Moves by a number of events of any thread, 1 by default.

@@ -16,7 +16,10 @@ impl Verb for Args {
 
     fn run(call: &Call<'_>, args: LocalsArgs) -> Result<VariablesReply, Failure> {
         let mut reply = call.look(1, |view| locals::described(view, args.manner()))?;
-        reply.variables.retain(|variable| variable.is_parameter);
+        let own = reply.own.as_mut().map(|own| &mut own.variables);
+        for variables in std::iter::once(&mut reply.variables).chain(own) {
+            variables.retain(|variable| variable.is_parameter);
+        }
         Ok(reply)
     }
 }
@@ -24,7 +27,7 @@ impl Verb for Args {
 impl Command for Args {
     const WORDS: &'static [Word] = &[locals::FORMAT, locals::FULL];
 
-    fn text(reply: &VariablesReply, _: &LocalsArgs) -> Text {
-        reply.text()
+    fn text(reply: &VariablesReply, asked: &LocalsArgs) -> Text {
+        reply.text(asked.full)
     }
 }

@@ -99,7 +99,7 @@ impl Command for Backtrace {
                 }
             }
             if thread.stack.more {
-                text.push("  (more frames follow: --limit)");
+                text = text.and(Text::hint("  (more frames follow: --limit)"));
             }
             if let Some(end) = &thread.stack.end {
                 text.push(format!("  (the rest is not known: {end})"));

@@ -71,16 +71,17 @@ impl Command for Calls {
         }
         let more = reply
             .more
-            .then(|| "  (more calls follow: --limit)".to_owned());
+            .then(|| Text::hint("  (more calls follow: --limit)"));
         let around = reply.calls.iter().filter(|call| call.around).count();
         let hidden = match asked.full {
             true => 0,
             false => around.saturating_sub(page::ROWS),
         };
         let outer = format!("  ({hidden} more calls around: --full)");
-        let outer = (hidden > 0).then_some(outer);
+        let outer = (hidden > 0).then_some(Text::hint(outer));
         let calls = reply.calls.iter().skip(hidden).map(line);
-        Text::lines(outer.into_iter().chain(calls).chain(more))
+        let outer = outer.unwrap_or_default();
+        outer.and(Text::lines(calls)).and(more.unwrap_or_default())
     }
 }
 

@@ -117,7 +117,7 @@ impl Command for History {
         let shortened = changes.iter().map(|change| change.shortened.then_some(""));
         let table = Text::table(&columns, rows.collect())
             .and(show::left_out(shortened))
-            .and(Text::lines(more));
+            .and(more);
         match &reply.hint {
             Some(command) => table.and(Text::line(in_a_second_run(command))),
             None => table,

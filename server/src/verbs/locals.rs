@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
-use crate::inspect::{self, Manner, ValueFormat, VariableReport, View};
+use crate::inspect::{self, FrameVariables, Manner, ValueFormat, VariableReport, View};
 use crate::protocol::{Code, Failure};
 
 /// The `locals` verb.
@@ -30,6 +30,9 @@ pub struct VariablesReply {
     pub function: Option<String>,
     /// The variables.
     pub variables: Vec<VariableReport>,
+    /// Those of the first frame of the program's own code, if the frame is the innermost and one of a library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<FrameVariables>,
 }
 
 impl Verb for Locals {
@@ -74,19 +77,25 @@ impl LocalsArgs {
 impl Command for Locals {
     const WORDS: &'static [Word] = &[FORMAT, FULL];
 
-    fn text(reply: &VariablesReply, _: &LocalsArgs) -> Text {
-        reply.text()
+    fn text(reply: &VariablesReply, asked: &LocalsArgs) -> Text {
+        reply.text(asked.full)
     }
 }
 
 impl VariablesReply {
-    pub(super) fn text(&self) -> Text {
-        match self.variables.is_empty() {
+    pub(super) fn text(&self, is_full: bool) -> Text {
+        let here = match self.variables.is_empty() {
             true => Text::line("None are known here."),
-            false => show::variables(&self.variables).and(show::left_out(
-                self.variables.iter().map(VariableReport::left_out),
-            )),
-        }
+            false => show::variables(&self.variables, is_full),
+        };
+        let Some(own) = &self.own else {
+            return here;
+        };
+        let heading = show::of_frame(self.frame, self.function.as_deref());
+        show::own_variables(own, is_full)
+            .and(Text::line(""))
+            .and(Text::line(heading))
+            .and(here)
     }
 }
 
@@ -101,5 +110,6 @@ pub(super) fn described(view: &View<'_>, manner: Manner) -> Result<VariablesRepl
         frame: view.frame,
         function: view.frame()?.function.clone(),
         variables,
+        own: inspect::own_variables(view, manner),
     })
 }

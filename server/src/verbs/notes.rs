@@ -59,6 +59,6 @@ impl Command for Notes {
         let rows = notes.iter();
         let rows = rows.map(|note| vec![note.seq.to_string(), note.text.clone()]);
         let columns = [Column::number("Event"), Column::text("Note")];
-        Text::table(&columns, rows.collect()).and(Text::lines(more))
+        Text::table(&columns, rows.collect()).and(more)
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Form, Word, locals};
+use super::{Form, Text, Word, locals};
 
 /// Rows that are shown if nobody says how many.
 pub(super) const ROWS: usize = 50;
@@ -75,7 +75,7 @@ impl Page {
     }
 
     /// Returns the rows that a text shows, and what it says if more follow: `left` behind these rows, or some of them.
-    pub(super) fn shown<T>(self, rows: &[T], left: usize) -> (&[T], Option<String>) {
+    pub(super) fn shown<T>(self, rows: &[T], left: usize) -> (&[T], Text) {
         let most = match (self.limit, self.full) {
             (None, false) => ROWS,
             _ => rows.len(),
@@ -84,7 +84,10 @@ impl Page {
         let left = left + hidden.len();
         let next = self.skip + shown.len();
         let more = format!("({left} more: --skip {next}, or --limit 0 for all)");
-        (shown, (left > 0).then_some(more))
+        match left {
+            0 => (shown, Text::default()),
+            _ => (shown, Text::hint(more)),
+        }
     }
 }
 
@@ -121,13 +124,13 @@ mod tests {
         let rows: Vec<usize> = (0..120).collect();
         let shown = |page: Page, left| {
             let (shown, more) = page.shown(&rows, left);
-            (shown.len(), more.unwrap_or_default())
+            (shown.len(), more)
         };
-        let more = "(70 more: --skip 50, or --limit 0 for all)";
-        assert_eq!(shown(page(0, None, false), 0), (50, more.to_owned()));
-        assert_eq!(shown(page(0, None, true), 0), (120, String::new()));
-        assert_eq!(shown(page(0, Some(0), false), 0), (120, String::new()));
-        let more = "(7 more: --skip 180, or --limit 0 for all)";
-        assert_eq!(shown(page(60, Some(120), false), 7), (120, more.to_owned()));
+        let more = Text::hint("(70 more: --skip 50, or --limit 0 for all)");
+        assert_eq!(shown(page(0, None, false), 0), (50, more));
+        assert_eq!(shown(page(0, None, true), 0), (120, Text::default()));
+        assert_eq!(shown(page(0, Some(0), false), 0), (120, Text::default()));
+        let more = Text::hint("(7 more: --skip 180, or --limit 0 for all)");
+        assert_eq!(shown(page(60, Some(120), false), 7), (120, more));
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Call, Does, Needs, Nothing, Verb, thread};
 use crate::past::Past;
 use crate::protocol::Failure;
-use crate::session::{LiveSession, Session, StateWord};
+use crate::session::{ExitReport, LiveSession, Session, StateWord};
 
 /// The `position` verb.
 pub struct Position;
@@ -32,6 +32,9 @@ pub struct PositionReply {
     /// Its function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    /// How the program has ended, at the end of a recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<ExitReport>,
 }
 
 /// The kind of a moment.
@@ -83,6 +86,7 @@ fn live(session: &LiveSession) -> PositionReply {
         seq: tid.and_then(|tid| session.last_stop_event(tid)),
         thread: tid,
         function: thread.and_then(|thread| thread.place?.function),
+        exit: None,
     }
 }
 
@@ -101,5 +105,6 @@ fn recorded(past: &Past, status: StateWord) -> PositionReply {
         seq: Some(position.seq),
         thread: Some(position.tid),
         function: call.ok().flatten().map(|call| timeline.name(&call)),
+        exit: past.ended_at(position.seq).ok().flatten(),
     }
 }

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use debuginfo::short_name;
 
 use super::{Column, Piece, Style, Text};
-use crate::inspect::{FrameReport, ReturnedReport, SourceReport, VariableReport, signal_name};
+use crate::inspect::{
+    FrameReport, FrameVariables, ReturnedReport, SourceReport, VariableReport, signal_name,
+};
 use crate::session::{
     DisplayReport, MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport,
 };
@@ -222,8 +224,20 @@ pub(super) fn spaced(line: &str) -> String {
     line.replace('\t', "    ").trim_end().to_owned()
 }
 
-pub(super) fn variables(variables: &[VariableReport]) -> Text {
-    let row = |variable: &VariableReport| {
+pub(super) fn variables(variables: &[VariableReport], is_full: bool) -> Text {
+    let cut = shown(variables, is_full).map(VariableReport::left_out);
+    table_of(variables, is_full).and(left_out(cut))
+}
+
+/// Returns the variables that a list shows: without `--full`, none that is optimized out.
+fn shown(variables: &[VariableReport], is_full: bool) -> impl Iterator<Item = &VariableReport> {
+    let is_shown = move |variable: &&VariableReport| is_full || !variable.optimized_out;
+    variables.iter().filter(is_shown)
+}
+
+fn table_of(variables: &[VariableReport], is_full: bool) -> Text {
+    let shown: Vec<&VariableReport> = shown(variables, is_full).collect();
+    let row = |variable: &&VariableReport| {
         let hidden = if variable.shadowed { " (hidden)" } else { "" };
         vec![
             format!("{}{hidden}", variable.name),
@@ -231,10 +245,49 @@ pub(super) fn variables(variables: &[VariableReport]) -> Text {
             variable.shown.text(),
         ]
     };
-    Text::table(
-        &["Name", "Type", "Value"].map(Column::text),
-        variables.iter().map(row).collect(),
-    )
+    let mut text = Text::default();
+    if !shown.is_empty() {
+        let columns = ["Name", "Type", "Value"].map(Column::text);
+        text = text.and(Text::table(&columns, shown.iter().map(row).collect()));
+    }
+    match optimized_out(variables.len() - shown.len(), !shown.is_empty()) {
+        Some(count) => text.and(Text::hint(count)),
+        None => text,
+    }
+}
+
+/// Says how many variables a list does not show because they are optimized out, `is_more` if it shows others.
+fn optimized_out(count: usize, is_more: bool) -> Option<String> {
+    let more = if is_more { " more" } else { "" };
+    match count {
+        0 => None,
+        1 => Some(format!("(1{more} is optimized out: --full lists it)")),
+        _ => Some(format!(
+            "({count}{more} are optimized out: --full lists them)"
+        )),
+    }
+}
+
+/// Writes the variables of a frame that is not the selected one.
+pub(super) fn own_variables(own: &FrameVariables, is_full: bool) -> Text {
+    let heading = Text::line(of_frame(own.frame, own.function.as_deref()));
+    match own.variables.is_empty() {
+        true => heading.and(Text::line("None are known there.")),
+        false => {
+            // Expressions mean what the selected frame has.
+            let cut = shown(&own.variables, is_full).map(|v| v.left_out().map(|_| ""));
+            let table = table_of(&own.variables, is_full);
+            heading.and(table).and(left_out(cut))
+        }
+    }
+}
+
+/// Returns the heading of a list of variables.
+pub(super) fn of_frame(index: usize, function: Option<&str>) -> String {
+    match function {
+        Some(function) => format!("In frame {index}, {}:", short_name(function)),
+        None => format!("In frame {index}:"),
+    }
 }
 
 /// Says how to see what values leave out: the expressions for that, empty where none says it.
@@ -244,10 +297,10 @@ pub(super) fn left_out<'a>(values: impl IntoIterator<Item = Option<&'a str>>) ->
         return Text::default();
     }
     match left_out.find(|expression| !expression.is_empty()) {
-        Some(expression) => Text::line(format!(
+        Some(expression) => Text::hint(format!(
             "(shortened: print -- {expression}, or --full for all)"
         )),
-        None => Text::line("(shortened: --full shows all)"),
+        None => Text::hint("(shortened: --full shows all)"),
     }
 }
 
@@ -291,7 +344,7 @@ mod tests {
 
     fn plain(text: &Text) -> Vec<String> {
         let line = |piece: &Piece| match piece {
-            Piece::Line(line) => line.clone(),
+            Piece::Line(line) | Piece::Hint(line) => line.clone(),
             Piece::Styled(parts) => parts.iter().map(|(_, part)| part.as_str()).collect(),
             Piece::Table(..) => "a table".to_owned(),
         };

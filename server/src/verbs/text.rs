@@ -19,6 +19,8 @@ pub enum Piece {
     Table(Vec<Column>, Vec<Vec<String>>),
     /// A line of parts in different styles.
     Styled(Vec<(Style, String)>),
+    /// A line that says what to ask next, in the words of the command line.
+    Hint(String),
 }
 
 /// The style of a part of a line.
@@ -77,6 +79,14 @@ impl Text {
     pub fn lines(lines: impl IntoIterator<Item = String>) -> Text {
         Text {
             pieces: lines.into_iter().map(Piece::Line).collect(),
+        }
+    }
+
+    /// A line that says what to ask next.
+    #[must_use]
+    pub fn hint(text: impl Into<String>) -> Text {
+        Text {
+            pieces: vec![Piece::Hint(text.into())],
         }
     }
 

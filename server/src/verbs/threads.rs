@@ -62,7 +62,7 @@ impl Command for Threads {
 
     fn text(reply: &ThreadsReply, asked: &PageArgs) -> Text {
         let (threads, more) = asked.page().shown(&reply.threads, reply.left_out);
-        table(threads).and(Text::lines(more))
+        table(threads).and(more)
     }
 }
 

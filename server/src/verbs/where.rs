@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::display::values;
 use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, locals, show};
-use crate::inspect::{self, FrameReport, Manner, SourceReport, VariableReport, View};
+use crate::inspect::{
+    self, FrameReport, FrameVariables, Manner, SourceReport, VariableReport, View,
+};
 use crate::protocol::Failure;
 use crate::session::{Session, StopReport};
 
@@ -41,6 +43,9 @@ pub struct WhereReply {
     /// Why there are no variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_locals: Option<String>,
+    /// The variables of the first frame of the program's own code, if the frame is the innermost and one of a library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<FrameVariables>,
 }
 
 const CONTEXT: u32 = 5;
@@ -85,7 +90,7 @@ pub(super) const LINES: Word = Word::new(
 impl Command for Where {
     const WORDS: &'static [Word] = &[LINES, locals::FULL];
 
-    fn text(reply: &WhereReply, _: &WhereArgs) -> Text {
+    fn text(reply: &WhereReply, asked: &WhereArgs) -> Text {
         let mut text = show::heading(&reply.stop);
         if reply.frame.index > 0 {
             text.push(show::frame(&reply.frame));
@@ -93,19 +98,23 @@ impl Command for Where {
         text.push("");
         match (&reply.source, &reply.no_source) {
             (Some(source), _) => text = text.and(show::source(source)),
-            (None, Some(reason)) => text.push(format!("No source: {reason}")),
+            (None, Some(reason)) => {
+                text.push(format!("No source: {reason}"));
+                text = text.and(Text::hint("(look at the code: hindsight disassemble)"));
+            }
             (None, None) => {}
         }
         text.push("");
+        if let Some(own) = &reply.own {
+            text = text.and(show::own_variables(own, asked.full));
+            text.push("");
+        }
         match (&reply.no_locals, reply.locals.is_empty()) {
             (Some(reason), _) => text.push(format!("No variables: {reason}")),
             (None, true) => text.push("No variables are known here."),
             (None, false) => {
                 text.push("Locals:");
-                let left_out = reply.locals.iter().map(VariableReport::left_out);
-                text = text
-                    .and(show::variables(&reply.locals))
-                    .and(show::left_out(left_out));
+                text = text.and(show::variables(&reply.locals, asked.full));
             }
         }
         if !reply.stop.displays.is_empty() {
@@ -120,10 +129,7 @@ fn described(view: &View<'_>, stop: StopReport, args: &WhereArgs) -> Result<Wher
     let frame = view.frame()?;
     let context = args.context.unwrap_or(CONTEXT);
     let (source, no_source) = match &frame.source {
-        None => (
-            None,
-            Some("no line is known here; look at the code: hindsight disassemble".to_owned()),
-        ),
+        None => (None, Some("no line is known here".to_owned())),
         Some(place) => {
             match inspect::line_source(view.space, &place.file, place.line, context, None) {
                 Ok(source) => (Some(source), None),
@@ -142,5 +148,6 @@ fn described(view: &View<'_>, stop: StopReport, args: &WhereArgs) -> Result<Wher
         no_source,
         locals,
         no_locals,
+        own: inspect::own_variables(view, Manner::of_many(args.full)),
     })
 }

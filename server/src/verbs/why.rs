@@ -65,7 +65,8 @@ impl Command for Why {
         if lines.len() > room {
             let more = lines.len() - (room - 1);
             lines.truncate(room - 1);
-            lines.push(format!("and {more} more steps: --json shows all"));
+            let more = Text::hint(format!("and {more} more steps: --json shows all"));
+            return Text::lines(lines).and(more).and(Text::lines(ends));
         }
         lines.extend(ends);
         Text::lines(lines)

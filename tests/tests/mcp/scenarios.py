@@ -87,6 +87,12 @@ async def recorded(tools, recording, source):
     assert moved["seq"] == call["seq"] and moved["status"] == "paused", moved
     back = await tools("debug_goto", recording=recording, back="step")
     assert back["seq"] < call["seq"], back
+    last = await tools("debug_goto", recording=recording, to="last")
+    assert last["exitCode"] == 0 and "has ended with exit code 0" in last["event"], last
+    state = await tools.text("debug_state", recording=recording, at="last")
+    assert "has ended with exit code 0" in state, state
+    beyond = await tools.refused("debug_continue", recording=recording)
+    assert 'debug_goto {"to": "last"}' in beyond["hint"], beyond
 
 
 async def filters(tools, recording):

@@ -10,7 +10,7 @@ use crate::common::{behind, container, flat, look};
 use crate::snapshot::Snapshot;
 
 /// What gdb shows as plain structures, or in a way of its own.
-const OWN_WAY: [&str; 13] = [
+const OWN_WAY: [&str; 20] = [
     "function_empty",
     "function_plain",
     "function_lambda",
@@ -24,6 +24,13 @@ const OWN_WAY: [&str; 13] = [
     "reference",
     "map_iterator",
     "vector_iterator",
+    "error_code_none",
+    "error_code_file",
+    "error_code_system",
+    "error_condition_busy",
+    "exception_none",
+    "exception_runtime",
+    "exception_number",
 ];
 /// What gdb shows only one part of.
 const FIRST_PART: [&str; 2] = ["unique_", "shared_"];
@@ -113,6 +120,53 @@ fn contents_described_in_type_units_are_those_that_gdb_finds() {
 
 fn line(value: &Value, snapshot: &Snapshot) -> String {
     render_with(value, &RenderOptions::default(), &look(snapshot))
+}
+
+#[test]
+fn errors_are_what_the_program_says_of_them() {
+    for artifact in [
+        "containers_cxx_O0",
+        "containers_cxx_O2",
+        "containers_cxx_types",
+    ] {
+        let snapshot = Snapshot::take("containers_cxx", artifact, false);
+        let (everything, look) = (behind(&snapshot, "everything"), look(&snapshot));
+        let shown = |name: &str| {
+            line(
+                &everything.member(name, &look).expect("a member"),
+                &snapshot,
+            )
+        };
+        let lines = snapshot.printed.lines();
+        let said: BTreeMap<&str, &str> = lines.filter_map(|l| l.split_once(" = ")).collect();
+        for name in [
+            "error_code_file",
+            "error_code_system",
+            "error_condition_busy",
+        ] {
+            let shown = shown(name);
+            assert_eq!(
+                shown.split_once(" = ").expect("a label").1,
+                said[name],
+                "{artifact}: {name}"
+            );
+        }
+        assert_eq!(
+            shown("error_code_none"),
+            "std::error_code = {\"system\": 0}"
+        );
+        let prefix = "std::__exception_ptr::exception_ptr";
+        assert_eq!(shown("exception_none"), format!("{prefix} [no exception]"));
+        let number = format!("{prefix} containing int = {{{}}}", said["exception_number"]);
+        assert_eq!(shown("exception_number"), number, "{artifact}");
+        let thrown = shown("exception_runtime");
+        let of_type = format!("{prefix} containing std::runtime_error = {{");
+        let text = format!("\"{}\"", said["exception_runtime"]);
+        assert!(
+            thrown.starts_with(&of_type) && thrown.contains(&text),
+            "{thrown}"
+        );
+    }
 }
 
 #[test]

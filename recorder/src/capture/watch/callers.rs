@@ -1,17 +1,20 @@
 //! Finds where a function's variables live across the calls that it makes: on its stack, or in callee-saved registers.
 //!
+//! Variables of an inlined function live in the function that contains its copy.
+//!
 //! Each return site is examined twice: as it is while the callee is entered, and as it is when the callee has returned.
 //! Adjacent sites that read the same memory are merged into one range.
 
 use std::ops;
 
-use debuginfo::{AddressSpace, return_addresses};
+use debuginfo::{AddressSpace, InlinedCopy, return_addresses};
 
 use super::pointer_path::{Reads, Sites, When, program};
-use super::trace::{Problem, Standing, ways};
+use super::trace::{Problem, Standing, ways, ways_in_copy};
 
 const CALLS_NOTHING: &str =
     "the function calls no other, so that nothing is recorded between its entry and its return";
+const COPIES_CALL_NOTHING: &str = "no call is made where ";
 
 /// Finds what to capture of `text`, an expression inside the function whose first instruction is at `entry`. Returns
 /// the words for the runtime.
@@ -19,6 +22,46 @@ const CALLS_NOTHING: &str =
 /// # Errors
 /// If the expression has no value at any site: the reason why it can have none, or else the reason at the first site.
 pub(super) fn at_calls(text: &str, space: &AddressSpace, entry: u64) -> Result<Vec<u64>, Problem> {
+    let of_site = |standing: Standing<'_>| Some(ways(text, space, standing));
+    let none = Problem::Wrong(CALLS_NOTHING.into());
+    at_sites(space, entry, of_site).unwrap_or(Err(none))
+}
+
+/// The same for an expression over variables of `function`, named with it as in `function::variable`, at the calls made
+/// where the function is inlined into the one at `entry`.
+///
+/// # Errors
+/// As for [`at_calls`].
+pub(super) fn at_calls_of_copies(
+    text: &str,
+    function: &str,
+    space: &AddressSpace,
+    (entry, copies): (u64, &[InlinedCopy]),
+) -> Result<Vec<u64>, Problem> {
+    let is_inside = |pc: u64| {
+        let mut ranges = copies.iter().flat_map(|copy| &copy.ranges);
+        ranges.any(|range| range.contains(&pc))
+    };
+    let of_site = |standing: Standing<'_>| {
+        let is_here = match standing {
+            Standing::Returned(to) => is_inside(to),
+            // The return address may lie behind the copy.
+            Standing::Calling(to) => is_inside(to - 1),
+            Standing::Anywhere | Standing::Entry { .. } => false,
+        };
+        is_here.then(|| ways_in_copy(text, function, space, standing))
+    };
+    let none = Problem::Wrong(format!("{COPIES_CALL_NOTHING}{function} is inlined").into());
+    at_sites(space, entry, of_site).unwrap_or(Err(none))
+}
+
+/// Finds what to capture at the calls of the function at `entry`. `of_site` finds it for one site, or returns `None` if
+/// the site does not count. The result is `None` if no site counts.
+fn at_sites(
+    space: &AddressSpace,
+    entry: u64,
+    of_site: impl Fn(Standing<'_>) -> Option<Result<Reads, Problem>>,
+) -> Option<Result<Vec<u64>, Problem>> {
     let mut told = Vec::new();
     let mut failed = None;
     for part in return_addresses(space, entry) {
@@ -28,7 +71,10 @@ pub(super) fn at_calls(text: &str, space: &AddressSpace, entry: u64) -> Result<V
                 (&mut enters, Standing::Calling(to)),
                 (&mut leaves, Standing::Returned(to)),
             ] {
-                match ways(text, space, standing) {
+                let Some(ways) = of_site(standing) else {
+                    continue;
+                };
+                match ways {
                     Ok(reads) => add(found, to, reads),
                     // The whole value is in registers.
                     Err(Problem::NoMemory) => add(found, to, Reads::new()),
@@ -45,8 +91,8 @@ pub(super) fn at_calls(text: &str, space: &AddressSpace, entry: u64) -> Result<V
         told.extend(words(&enters, &leaves));
     }
     match told.is_empty() {
-        false => Ok(told),
-        true => Err(failed.unwrap_or_else(|| Problem::Wrong(CALLS_NOTHING.into()))),
+        false => Some(Ok(told)),
+        true => failed.map(Err),
     }
 }
 

@@ -8,12 +8,14 @@ mod callers;
 mod pointer_path;
 mod trace;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use agent::shared::{Shared, WATCH_WORDS};
-use debuginfo::{AddressSpace, Diagnostic, Svma};
+use debuginfo::{AddressSpace, Diagnostic, InlinedCopy, Mapped, Svma};
 use expr::{path_of, without_path};
 use store::control::FunctionDef;
 
-use self::callers::at_calls;
+use self::callers::{at_calls, at_calls_of_copies};
 use self::pointer_path::{When, program};
 use self::trace::{Problem, Standing, ways};
 use crate::{Error, Result};
@@ -162,7 +164,7 @@ fn words_of(
                     false => Err("there is no room for so many watches".into()),
                 };
             }
-            Err(problem) => WatchScope::Nowhere(why_not_global(text, problem, functions)?),
+            Err(problem) => WatchScope::Nowhere(why_not_global(text, problem, space, functions)?),
         },
     };
     words_within(text, scope, space, functions, (known, room))
@@ -175,6 +177,7 @@ fn words_of(
 fn why_not_global(
     text: &str,
     problem: Problem,
+    space: &AddressSpace,
     functions: &[FunctionDef],
 ) -> std::result::Result<String, Diagnostic> {
     let reason = match (problem, path_of(text)) {
@@ -192,10 +195,30 @@ fn why_not_global(
         (Problem::NoMemory, _) => "it has no variable in memory".into(),
     };
     // The expression may mean a parameter even if a library has a function of that name.
-    match functions.iter().any(|f| inside(text, f).is_some()) {
+    let is_inside = functions.iter().any(|f| inside(text, f).is_some());
+    match is_inside || !copies_named(text, space, functions).is_empty() {
         true => Ok(reason.one_line()),
         false => Err(reason),
     }
+}
+
+/// Returns the function that `text` names, by the function into which it is inlined with its copies there, in the
+/// modules of `functions`.
+fn copies_named(
+    text: &str,
+    space: &AddressSpace,
+    functions: &[FunctionDef],
+) -> BTreeMap<u64, Vec<InlinedCopy>> {
+    let mut by_function: BTreeMap<u64, Vec<InlinedCopy>> = BTreeMap::new();
+    let traced: BTreeSet<u32> = functions.iter().map(|function| function.module).collect();
+    let is_traced = |mapped: &&Mapped| traced.contains(&mapped.number);
+    for mapped in space.modules().iter().filter(is_traced) {
+        for copy in path_of(text).map_or_else(Vec::new, |path| mapped.inlined_copies(path)) {
+            let same = by_function.entry(copy.function_entry).or_default();
+            same.push(copy);
+        }
+    }
+    by_function
 }
 
 /// Finds what to capture of an expression in functions, as [`words_of`] does.
@@ -212,6 +235,8 @@ fn words_within(
     // Captures at entries come first; captures at calls get the room that is left.
     let (mut words, mut at_calls) = (Vec::new(), Vec::new());
     let mut refused = None;
+    // A library that is loaded again at its old address adds nothing new.
+    let is_new = |found: &[u64]| !known.windows(found.len()).any(|w| w == found);
     for function in functions {
         let Some(inside) = inside(text, function) else {
             continue;
@@ -224,8 +249,6 @@ fn words_within(
         match words_inside(&inside, space, function, entry) {
             Ok(found) => {
                 words.extend(found.at_entry);
-                // A library that is loaded again at its old address adds nothing new.
-                let is_new = |found: &[u64]| !known.windows(found.len()).any(|w| w == found);
                 at_calls.extend(Some(found.at_calls).filter(|w| !w.is_empty() && is_new(w)));
                 scope = WatchScope::Functions;
             }
@@ -241,6 +264,19 @@ fn words_within(
             return Err(
                 "too many functions have such a parameter: FUNCTION::PARAMETER names one".into(),
             );
+        }
+    }
+    for (entry, copies) in copies_named(text, space, functions) {
+        let path = path_of(text).expect("copies are found by it");
+        match at_calls_of_copies(text, path, space, (entry, &copies)) {
+            Ok(found) => {
+                at_calls.extend(Some(found).filter(|found| is_new(found)));
+                scope = WatchScope::Functions;
+            }
+            Err(Problem::NoMemory) => {}
+            Err(Problem::NotThere(reason) | Problem::Wrong(reason)) => {
+                refused.get_or_insert(reason);
+            }
         }
     }
     let mut is_whole = true;

@@ -13,7 +13,7 @@ use debuginfo::{
     AddressSpace, Certainty, Diagnostic, EntryPlace, Frame, Machine, Mapped, Register, TypeKind,
     Unknown, Value, backtrace, backtrace_of_caller,
 };
-use expr::{BinaryOp, Context, Expr, ExprKind};
+use expr::{BinaryOp, Context, Expr, ExprKind, is_called};
 use store::control::{FunctionDef, ParameterPlace};
 use values::containers::Container;
 
@@ -99,9 +99,30 @@ pub(super) fn ways(
     space: &AddressSpace,
     standing: Standing<'_>,
 ) -> std::result::Result<Reads, Problem> {
-    match ways_by(text, space, standing, MAX_STEP_LEN) {
+    ways_in(text, space, (standing, None))
+}
+
+/// Like [`ways`], in the innermost copy of `function` that is inlined where the thread is.
+pub(super) fn ways_in_copy(
+    text: &str,
+    function: &str,
+    space: &AddressSpace,
+    standing: Standing<'_>,
+) -> std::result::Result<Reads, Problem> {
+    ways_in(text, space, (standing, Some(function)))
+}
+
+/// Where a thread is, and the inlined function whose frame is examined, if any.
+type Place<'a> = (Standing<'a>, Option<&'a str>);
+
+fn ways_in(
+    text: &str,
+    space: &AddressSpace,
+    place: Place<'_>,
+) -> std::result::Result<Reads, Problem> {
+    match ways_by(text, space, place, MAX_STEP_LEN) {
         // The index of an array element may depend on a number. Then the whole array is captured.
-        Err(Problem::Wrong(why)) => match ways_by(text, space, standing, MAX_LEN) {
+        Err(Problem::Wrong(why)) => match ways_by(text, space, place, MAX_LEN) {
             Err(_) if why.message != AT_ONCE => Err(Problem::Wrong(why)),
             found => found,
         },
@@ -113,10 +134,10 @@ pub(super) fn ways(
 fn ways_by(
     text: &str,
     space: &AddressSpace,
-    standing: Standing<'_>,
+    place: Place<'_>,
     step_len: usize,
 ) -> std::result::Result<Reads, Problem> {
-    let [first, second] = [0, 1].map(|fill| ways_with(text, space, standing, (step_len, fill)));
+    let [first, second] = [0, 1].map(|fill| ways_with(text, space, place, (step_len, fill)));
     let (first, second) = (first?, second?);
     match first == second {
         true => Ok(without_parts(without_steps(first))),
@@ -127,18 +148,23 @@ fn ways_by(
 fn ways_with(
     text: &str,
     space: &AddressSpace,
-    standing: Standing<'_>,
+    (standing, copy): Place<'_>,
     (step_len, fill): (usize, u8),
 ) -> std::result::Result<Reads, Problem> {
     let is_static = |address| space.modules().iter().any(|mapped| has(mapped, address));
     let machine = Tracing {
         is_static: &is_static,
         standing,
+        calls_to_come: copy.map_or(usize::MAX, |_| 0),
         step_len,
         fill,
         seen: RefCell::default(),
     };
-    let (frames, index) = frames(space, &machine);
+    let frames = frames(space, &machine);
+    let index = match copy {
+        None => frames.len().saturating_sub(1),
+        Some(function) => innermost_copy(&frames, function)?,
+    };
     // Memory read to find frames is not part of the value.
     let seen = machine.seen.take();
     machine.seen.borrow_mut().regions = seen.regions;
@@ -184,8 +210,8 @@ fn ways_with(
     }
 }
 
-/// Returns the frames, the last of which is examined, and its index.
-fn frames(space: &AddressSpace, machine: &Tracing<'_>) -> (Vec<Frame>, usize) {
+/// Returns the frame of the function where the thread is, after those of what is inlined there.
+fn frames(space: &AddressSpace, machine: &Tracing<'_>) -> Vec<Frame> {
     let mut frames = match machine.standing {
         Standing::Anywhere => Vec::new(),
         Standing::Entry { .. } => backtrace(space, machine, 1).frames,
@@ -194,8 +220,17 @@ fn frames(space: &AddressSpace, machine: &Tracing<'_>) -> (Vec<Frame>, usize) {
     };
     let physical = frames.iter().position(|frame| !frame.inlined);
     frames.truncate(physical.map_or(0, |index| index + 1));
-    let index = frames.len().saturating_sub(1);
-    (frames, index)
+    frames
+}
+
+/// Returns the index of the innermost frame of an inlined function.
+fn innermost_copy(frames: &[Frame], function: &str) -> std::result::Result<usize, Problem> {
+    let is_copy = |frame: &Frame| {
+        let name = frame.function.as_deref().filter(|_| frame.inlined);
+        name.is_some_and(|name| is_called(name, function))
+    };
+    let found = frames.iter().position(is_copy);
+    found.ok_or_else(|| Problem::Wrong(format!("{function} is not inlined there").into()))
 }
 
 /// Returns whether a number decides which part of the expression yields the value.
@@ -223,6 +258,8 @@ fn has(mapped: &Mapped, address: u64) -> bool {
 struct Tracing<'a> {
     is_static: &'a dyn Fn(u64) -> bool,
     standing: Standing<'a>,
+    /// Inlined calls that have no frames: all, or none if the frame of one is examined.
+    calls_to_come: usize,
     /// Maximum number of bytes in one read.
     step_len: usize,
     /// The value of bytes that do not form a whole word.
@@ -429,7 +466,7 @@ impl Machine for Tracing<'_> {
     }
 
     fn calls_to_come(&self) -> usize {
-        usize::MAX
+        self.calls_to_come
     }
 
     fn entry_parameter(&self, name: &str) -> Option<EntryPlace> {
@@ -461,6 +498,7 @@ mod tests {
         Tracing {
             is_static: &|address| address < 0x10000,
             standing: Standing::Anywhere,
+            calls_to_come: usize::MAX,
             step_len: MAX_STEP_LEN,
             fill: 0,
             seen: RefCell::default(),

@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use debuginfo::{AddressSpace, Frame, SourceLine, backtrace};
+use debuginfo::{AddressSpace, SourceLine, backtrace};
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, UsedMemory,
 };
@@ -23,17 +23,6 @@ const MOST_FRAMES: usize = 64;
 const MOST_CODE: usize = 1 << 20;
 /// Bytes that one round of a string instruction writes at most.
 const ROUND: u64 = 8;
-/// Where compilers keep the sources of their libraries: code from there is not the program's own, though it may be
-/// inlined into it.
-const LIBRARY_SOURCES: [&str; 4] = [
-    "/usr/include/",
-    "/usr/lib/",
-    "/usr/local/include/",
-    "/rustc/",
-];
-/// The same where the sources of Rust's library are installed.
-const RUST_SOURCES: &str = "/rustlib/src/rust/";
-
 /// Who wrote.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writer {
@@ -148,7 +137,7 @@ impl Tracer {
         machine.registers.general.rip = pc;
         let frames = backtrace(space, &machine, MOST_FRAMES).frames;
         let via = frames.first().and_then(|frame| frame.function.clone());
-        let own = frames.iter().find(|frame| is_own(space, frame));
+        let own = frames.iter().find(|frame| space.is_own_code(frame));
         match own {
             Some(frame) => Writer {
                 pc: None,
@@ -176,7 +165,7 @@ fn in_own_code(space: &AddressSpace, pc: u64) -> Option<Writer> {
     space.at(pc).filter(|module| !module.is_system)?;
     let place = space.standing(pc, 0);
     let source = place.source.as_ref();
-    if source.is_some_and(is_of_a_library) {
+    if source.is_some_and(SourceLine::is_of_a_library) {
         return None;
     }
     Some(Writer {
@@ -186,18 +175,6 @@ fn in_own_code(space: &AddressSpace, pc: u64) -> Option<Writer> {
         line: source.map(|source| source.line),
         via: None,
     })
-}
-
-fn is_own(space: &AddressSpace, frame: &Frame) -> bool {
-    let mut modules = space.modules().iter();
-    let module = modules.find(|module| Some(module.number) == frame.module);
-    module.is_some_and(|module| !module.is_system)
-        && !frame.source.as_ref().is_some_and(is_of_a_library)
-}
-
-fn is_of_a_library(source: &SourceLine) -> bool {
-    let mut folders = LIBRARY_SOURCES.iter();
-    folders.any(|folder| source.file.starts_with(folder)) || source.file.contains(RUST_SOURCES)
 }
 
 /// Which of some instructions wrote.

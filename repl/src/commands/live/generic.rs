@@ -215,7 +215,7 @@ pub fn written(text: &Text, terminal: &Terminal) -> String {
         }
     };
     let piece = |piece: &Piece| match piece {
-        Piece::Line(line) => format!("{}\n", escaped(line)),
+        Piece::Line(line) | Piece::Hint(line) => format!("{}\n", escaped(line)),
         Piece::Styled(parts) => parts.iter().map(part).collect::<String>() + "\n",
         Piece::Table(columns, rows) => table(columns, rows, terminal),
     };

@@ -2,6 +2,7 @@
 //! that exist tell versions of the library apart.
 
 mod erased;
+mod errors;
 mod hash;
 mod lists;
 mod pointers;
@@ -80,6 +81,8 @@ fn standard(spot: &TypedPlace, name: &str, reach: &Reach) -> Option<Result<Conte
         "atomic_flag" => threads::flag(spot),
         "any" => erased::any(spot, reach),
         "function" => erased::function(spot, reach),
+        "error_code" | "error_condition" => errors::code(spot, reach),
+        "__exception_ptr::exception_ptr" => errors::thrown(spot, reach),
         _ => return None,
     })
 }

@@ -5,6 +5,8 @@ mod cells;
 mod hash;
 mod pointers;
 mod sequences;
+mod tables;
+mod threads;
 
 use crate::containers::content::{Content, Part};
 use crate::containers::text::Form;
@@ -56,9 +58,16 @@ fn structure(spot: &TypedPlace, path: &str, reach: &Reach) -> Found {
             sequences::rest(spot, "end_or_len", reach)
         }
         "alloc::vec::into_iter::IntoIter" => sequences::rest(spot, "end", reach),
+        "core::str::iter::Chars" => sequences::chars(spot, reach),
+        "std::thread::join_handle::JoinHandle" | "std::thread::JoinHandle" => {
+            return threads::handle(spot, reach);
+        }
         "alloc::rc::Rc" | "alloc::sync::Arc" => pointers::counted(spot, reach),
         "alloc::rc::Weak" | "alloc::sync::Weak" => pointers::weak(spot, reach),
-        _ => return cells::content(spot, path, reach),
+        _ => {
+            let rest = tables::rest(spot, path, reach);
+            return rest.or_else(|| cells::content(spot, path, reach));
+        }
     };
     Some(content)
 }

@@ -166,6 +166,11 @@ impl Shared {
     }
 }
 
+/// The value behind an `Rc` or an `Arc`.
+pub(super) fn target(spot: &TypedPlace, reach: &Reach) -> Result<TypedPlace, Unknown> {
+    Ok(shared(spot, reach)?.value)
+}
+
 /// An `Rc` or an `Arc`.
 pub(super) fn counted(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let shared = shared(spot, reach)?;

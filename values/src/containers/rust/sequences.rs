@@ -155,6 +155,21 @@ impl Visit for Chain {
     }
 }
 
+/// The text that an iterator over characters has still to return.
+pub(super) fn chars(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
+    let bytes = spot.field("iter")?;
+    let element = argument(&bytes.ty, 0)?;
+    let start = bytes.field("ptr")?.innermost().number(reach)?;
+    let end = bytes.field("end_or_len")?.number(reach)?;
+    let backwards = || Unknown::corrupt(format!("a text from {start:#x} to {end:#x}"));
+    let text = Text {
+        form: Form::Rust,
+        start: TypedPlace::memory(&element, start),
+        len: end.checked_sub(start).ok_or_else(backwards)?,
+    };
+    Ok(Content::Text(text.checked(reach)?))
+}
+
 /// What an iterator over contiguous elements has still to return: the elements from its pointer up to the one in `end`.
 pub(super) fn rest(spot: &TypedPlace, end: &str, reach: &Reach) -> Result<Content, Unknown> {
     let element = argument(&spot.ty, 0)?;

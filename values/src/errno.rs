@@ -1,7 +1,8 @@
 //! Names of error numbers.
 
 /// Error numbers of Linux that programs meet, with their names.
-const NAMES: [(i32, &str); 47] = [
+const NAMES: [(i32, &str); 48] = [
+    (libc::EPERM, "EPERM"),
     (libc::ENOENT, "ENOENT"),
     (libc::ESRCH, "ESRCH"),
     (libc::EINTR, "EINTR"),
@@ -51,23 +52,24 @@ const NAMES: [(i32, &str); 47] = [
     (libc::ECONNREFUSED, "ECONNREFUSED"),
 ];
 
-/// Returns the name of the error whose negated number a result is; none for -1, which functions return for any error.
-pub fn name(result: i64) -> Option<&'static str> {
-    let number = result.checked_neg()?;
+/// Returns the name of an error number.
+#[must_use]
+pub fn errno_name(number: i64) -> Option<&'static str> {
     let known = NAMES.iter().find(|(known, _)| i64::from(*known) == number);
     known.map(|(_, name)| *name)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::name;
+    use super::errno_name;
 
     #[test]
-    fn only_negated_error_numbers_have_names() {
-        assert_eq!(name(-2), Some("ENOENT"));
-        assert_eq!(name(-22), Some("EINVAL"));
-        assert_eq!(name(-1), None);
-        assert_eq!(name(2), None);
-        assert_eq!(name(i64::MIN), None);
+    fn error_numbers_have_names() {
+        assert_eq!(errno_name(1), Some("EPERM"));
+        assert_eq!(errno_name(2), Some("ENOENT"));
+        assert_eq!(errno_name(22), Some("EINVAL"));
+        assert_eq!(errno_name(0), None);
+        assert_eq!(errno_name(-2), None);
+        assert_eq!(errno_name(i64::MIN), None);
     }
 }

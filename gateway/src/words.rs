@@ -1,0 +1,272 @@
+//! Hints in the words of the tools: what a hint calls a command or an option becomes a tool or a parameter.
+//!
+//! A model may have no shell. Only hints are translated: a message or a value may quote the program.
+
+use serde_json::json;
+use server::protocol::Failure;
+
+/// What hints say of the command line, and what it is here. A longer phrase stands before those that it contains.
+const WORDS: &[(&str, &str)] = &[
+    ("hindsight start --break ", "debug_launch with breakAt "),
+    ("hindsight watch ", "debug_breakpoint with watch "),
+    (
+        "see it at each pass: --logpoint ",
+        "see it at each pass: debug_logpoint at ",
+    ),
+    (
+        "name a folder made by \"hindsight record\"",
+        r#"debug_session {"action": "list"} shows recordings"#,
+    ),
+    (
+        "give more with hindsight sql --memory 8GB, or ask for less",
+        "ask for less",
+    ),
+    ("hindsight start PROGRAM", "debug_launch"),
+    ("hindsight attach PID", "debug_attach"),
+    ("hindsight attach", "debug_attach"),
+    ("hindsight start", "debug_launch"),
+    ("hindsight sql", "debug_sql of"),
+    ("hindsight pause", r#"debug_continue {"action": "pause"}"#),
+    ("hindsight await", "debug_wait"),
+    ("hindsight logpoint", "debug_logpoint"),
+    (
+        "hindsight restart",
+        r#"debug_session {"action": "restart"}"#,
+    ),
+    ("hindsight stop", r#"debug_session {"action": "stop"}"#),
+    ("hindsight detach", r#"debug_session {"action": "detach"}"#),
+    (
+        "see where functions are: hindsight disassemble",
+        r#"debug_sql {"sql": "SELECT name FROM functions"} lists functions"#,
+    ),
+    (
+        "look at the code: hindsight disassemble",
+        r#"look at its caller: debug_state {"frame": 1}"#,
+    ),
+    (
+        "look at its code: hindsight disassemble",
+        r#"look at the function: debug_source {"wholeFunction": true}"#,
+    ),
+    (
+        "hindsight memory read ADDRESS, or memory write ADDRESS BYTES",
+        "debug_read or debug_write with address",
+    ),
+    (
+        "run \"hindsight check\"",
+        "its user can run \"hindsight check\" in a shell",
+    ),
+    (
+        "start it with hindsight record or debug_launch",
+        "start it with debug_launch",
+    ),
+    (
+        "return to it first: goto live",
+        r#"return to it first: debug_goto {"to": "live"}"#,
+    ),
+    (
+        "set a breakpoint: break FUNCTION",
+        "set a breakpoint: debug_breakpoint",
+    ),
+    (
+        "look at what it shows: history EXPRESSION",
+        "look at what it shows: debug_history",
+    ),
+    ("goto live", r#"debug_goto {"to": "live"}"#),
+    ("goto last", r#"debug_goto {"to": "last"}"#),
+    ("goto first", r#"debug_goto {"to": "first"}"#),
+    ("with: step back", r#"with: debug_goto {"back": "step"}"#),
+    (
+        "with: step",
+        r#"with: debug_continue {"action": "step-into"}"#,
+    ),
+    (
+        "step, or step back",
+        r#"debug_continue {"action": "step-into"}, or debug_goto {"back": "step"}"#,
+    ),
+    (
+        "step goes from event",
+        r#"debug_continue {"action": "step-into"} goes from event"#,
+    ),
+    (
+        "next, or continue",
+        r#"debug_continue {"action": "step-over"}, or debug_continue"#,
+    ),
+    ("use \"continue\"", "use debug_continue"),
+    ("choose it with --session ", "choose it with sessionId "),
+    (", or wait for its module: --pending", ""),
+    (
+        "wait for its module: --pending",
+        "set it once its module is loaded",
+    ),
+    (
+        "for functions that match: --function ",
+        "for functions that match: function ",
+    ),
+    (
+        "write function, file:line, file:line:column, 0xADDRESS or --function NAME",
+        "write function, file and line, or address",
+    ),
+    ("print -- ", "debug_read of "),
+    (", or --full for all", ""),
+    (", or --limit 0 for all", ""),
+    ("more: --skip ", "more: skip "),
+    ("--full shows all", "debug_read of one shows more"),
+    (": --full lists them", ""),
+    (": --full lists it", ""),
+    (
+        "more calls around: --full",
+        "more calls around: debug_query finds them",
+    ),
+    (
+        "more calls follow: --limit",
+        "more calls follow: debug_query finds them",
+    ),
+    (
+        "more frames follow: --limit",
+        "more frames follow: debug_state with frame shows one",
+    ),
+    (": --json shows all", ""),
+    (
+        "--watch or --snapshot every=N shows",
+        "debug_launch with watch shows",
+    ),
+    ("--type shows the type that a value has; ", ""),
+    ("print \"(", "debug_read of \"("),
+];
+
+/// Writes a hint in the words of the tools.
+pub fn of_tools(hint: &str) -> String {
+    let mut text = hint.to_owned();
+    for (command, tool) in WORDS {
+        if text.contains(command) {
+            text = text.replace(command, tool);
+        }
+    }
+    text
+}
+
+/// Writes the hint of a failure in the words of the tools.
+pub fn failure(mut failure: Failure) -> Failure {
+    failure.hint = failure.hint.as_deref().map(of_tools);
+    failure
+}
+
+/// Returns the call of a tool for a command that would tell more of a value in a second run.
+pub fn second_run(command: &str, expression: &str) -> Option<String> {
+    let parameters = [("--log-writes", "logWrites"), ("--watch", "watch")];
+    let mut parameters = parameters.into_iter();
+    let (_, name) = parameters.find(|(word, _)| command.contains(word))?;
+    let asked = json!({ name: [expression] });
+    Some(format!("debug_launch with {asked}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn hints_name_tools_and_parameters() {
+        for (hint, wanted) in [
+            (
+                "stop it with: hindsight pause; or wait for a stop with: hindsight await",
+                r#"stop it with: debug_continue {"action": "pause"}; or wait for a stop with: debug_wait"#,
+            ),
+            (
+                "its last event: goto last; to the program as it is now: goto live",
+                r#"its last event: debug_goto {"to": "last"}; to the program as it is now: debug_goto {"to": "live"}"#,
+            ),
+            (
+                "(shortened: print -- text, or --full for all)",
+                "(shortened: debug_read of text)",
+            ),
+            (
+                "(14 more are optimized out: --full lists them)",
+                "(14 more are optimized out)",
+            ),
+            (
+                "go back with: step back",
+                r#"go back with: debug_goto {"back": "step"}"#,
+            ),
+            ("did you mean \"total\"?", "did you mean \"total\"?"),
+        ] {
+            assert_eq!(of_tools(hint), wanted);
+            assert_eq!(
+                of_tools(wanted),
+                wanted,
+                "no translation is translated again"
+            );
+        }
+    }
+
+    #[test]
+    fn options_become_calls_of_tools() {
+        for (option, call) in [
+            (
+                "hindsight rerun app --log-writes 'a'",
+                Some(r#"debug_launch with {"logWrites":["a"]}"#),
+            ),
+            (
+                "record with --watch 'a'",
+                Some(r#"debug_launch with {"watch":["a"]}"#),
+            ),
+            ("record again", None),
+        ] {
+            assert_eq!(second_run(option, "a").as_deref(), call, "{option}");
+        }
+    }
+
+    /// The text literals in statements that make hints.
+    fn hints(source: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for call in [".hint(", ".with_hint(", "Text::hint("] {
+            for (at, _) in source.match_indices(call) {
+                let mut literal: Option<String> = None;
+                let mut chars = source[at..].chars();
+                while let Some(char) = chars.next() {
+                    match (char, &mut literal) {
+                        (';', None) => break,
+                        ('"', None) => literal = Some(String::new()),
+                        ('"', Some(_)) => found.extend(literal.take()),
+                        ('\\', Some(text)) => text.extend(chars.next()),
+                        (other, Some(text)) => text.push(other),
+                        (_, None) => {}
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn sources(folder: &Path, found: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).expect("the folder is there") {
+            let path = entry.expect("it can be listed").path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                found.push(std::fs::read_to_string(&path).expect("a source is text"));
+            }
+        }
+    }
+
+    /// A new hint that names a command or an option needs a row in [`WORDS`].
+    #[test]
+    fn no_hint_of_the_verbs_keeps_words_of_the_command_line() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut all = Vec::new();
+        for folder in ["server/src", "replay/src", "expr/src", "recorder/src/live"] {
+            sources(&root.join(folder), &mut all);
+        }
+        let all: Vec<String> = all.iter().flat_map(|source| hints(source)).collect();
+        assert!(all.len() > 60, "{}", all.len());
+        for hint in all {
+            let told = of_tools(&hint);
+            let is_of_shell = told.contains("in a shell");
+            assert!(
+                is_of_shell || !told.contains("hindsight ") && !told.contains("--"),
+                "{hint}: {told}"
+            );
+        }
+    }
+}
