@@ -5,6 +5,7 @@
 
 mod allocator;
 mod answer;
+mod asking;
 pub mod complete;
 mod context;
 mod definitions;
@@ -19,6 +20,7 @@ mod parts;
 mod planned;
 mod question;
 mod rules;
+pub mod runs;
 mod session;
 mod state;
 mod tables;
@@ -30,6 +32,7 @@ pub use error::{Error, Result, SqlError};
 pub use open::Extent;
 pub use options::Options;
 pub use overview::{Overview, overview};
+pub use runs::Runs;
 pub use session::Session;
 pub use tables::{TABLES, TableDoc};
 

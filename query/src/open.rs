@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use store::Reader;
+use store::{Reader, Recording};
 use store::columns::SealedFile;
 use store::recording::RecordingState;
 use store::seal::SealedPart;
@@ -64,4 +64,10 @@ pub fn sources(reader: &Reader, states: &States) -> Result<Sources> {
         recording,
         states,
     ))
+}
+
+/// Returns sources without a row, for what is known of the tables of any recording.
+pub fn no_sources(recording: &Recording) -> Sources {
+    let states = States::of_none();
+    Sources::new(&[], &[], &[], Definitions::default(), recording, &states)
 }

@@ -1,5 +1,6 @@
 //! The options of a recording, and its outcome.
 
+use std::collections::BTreeMap;
 use std::{ffi::OsString, num::NonZeroU64, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub struct RecordOptions {
     /// runs beside the recording, and undoes the patches if this process is killed. `None`: the patches then stay, and
     /// do nothing.
     pub guardian: Option<Vec<OsString>>,
+    /// What to call this run, by key.
+    pub labels: BTreeMap<String, String>,
     /// The process to record.
     pub target: Target,
 }

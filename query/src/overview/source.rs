@@ -8,7 +8,8 @@ use super::rows::{Row, ask};
 use crate::error::{Error, Result};
 use crate::functions::args::{self, Asked};
 use crate::functions::ret_text;
-use crate::session::{Session, execution};
+use crate::asking::execution;
+use crate::session::Session;
 use crate::state::failed;
 
 /// Most calls around a moment that are looked at.

@@ -260,6 +260,7 @@ impl Origin {
                 },
                 captures: recording.captures()?,
                 guardian,
+                labels: Default::default(),
                 target,
             },
             stop_on_entry,
