@@ -12,7 +12,7 @@ use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::functions::text;
+use crate::functions::{label, text};
 use crate::options::Options;
 use crate::rules::optimizer_rules;
 use crate::tables::Provider;
@@ -49,6 +49,7 @@ pub fn context(tables: Vec<(&'static str, Provider)>, options: &Options) -> Resu
         .build();
     let context = SessionContext::new_with_state(state);
     context.register_catalog(CATALOG, catalog(tables)?);
+    context.register_udf(label::function());
     for function in text::public_functions() {
         context.register_udf(function);
     }

@@ -1,7 +1,8 @@
 //! The options of a recording, and its outcome.
 
 use std::collections::BTreeMap;
-use std::{ffi::OsString, num::NonZeroU64, path::PathBuf, time::Duration};
+use std::path::{Path, PathBuf};
+use std::{ffi::OsString, num::NonZeroU64, time::Duration};
 
 use serde::{Deserialize, Serialize};
 pub use store::manifest::OnFull;
@@ -121,6 +122,11 @@ pub trait Observer: Sync {
     /// Reports a step of the set-up that happens once per machine.
     fn setup(&self, message: &str) {
         let _ = message;
+    }
+
+    /// Reports that the recording exists: its folder.
+    fn created(&self, recording: &Path) {
+        let _ = recording;
     }
 
     /// Reports that the program has ended (or was detached) and its recording is being sealed.

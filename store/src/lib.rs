@@ -4,6 +4,7 @@
 //! `docs/format.md` and `docs/wire.md` are the norm for every byte written here.
 #![forbid(unsafe_code)]
 
+pub mod catalog;
 pub mod check;
 pub mod clock;
 pub mod columns;

@@ -5,6 +5,7 @@
 
 mod create;
 mod newest;
+mod remove;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use create::{Created, OnTaken, OpenRecording, may_be_created};
+pub use remove::{Removed, remove};
 
 use crate::clock::Clock;
 use crate::document;

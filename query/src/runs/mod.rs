@@ -32,8 +32,11 @@ pub use names::names;
 use set::Set;
 use table::RunsTable;
 
-/// The column that names the recording of a row.
-const RUN: &str = "run";
+/// Name and meaning of the column that every table of several recordings has before its own.
+pub const COLUMN: (&str, &str) = ("run", "name of the recording");
+
+/// The name of that column.
+const RUN: &str = COLUMN.0;
 
 /// Recordings that can be queried together. Each shows its content as of its opening.
 pub struct Runs {

@@ -20,7 +20,7 @@ pub const DOC: TableDoc = TableDoc {
     name: "runs",
     doc: "one row per recording that is asked, from its small files alone",
     columns: &[
-        ("run", "name of the recording"),
+        crate::runs::COLUMN,
         ("program", "the program, as it was called"),
         ("arguments", "its arguments, quoted where a shell needs it"),
         (

@@ -10,6 +10,7 @@ use store::recording::RecordingState;
 use crate::ask::Asker;
 use crate::error::Error;
 use crate::exit;
+use crate::listing;
 use crate::facts::{End, Facts};
 use crate::output::{self, to_stdout};
 use crate::recording::locate;
@@ -76,6 +77,9 @@ impl Page<'_> {
             &format!("{} ({})", facts.recording.display(), state(facts.state)),
         )?;
         self.line("program", &manifest.argv.join(" "))?;
+        if !facts.labels.is_empty() {
+            self.line("labels", &listing::labels(&facts.labels))?;
+        }
         self.line("folder", &manifest.cwd)?;
         self.line("started", &date(manifest.start_unix_ns))?;
         self.line("lasted", &duration(facts.duration_ns))?;

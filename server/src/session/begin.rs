@@ -374,6 +374,12 @@ impl recorder::Observer for Announcer {
         self.tell(NoticeKind::Progress, message);
     }
 
+    fn created(&self, recording: &Path) {
+        if let Err(error) = store::catalog::tell(recording) {
+            tracing::debug!(%error, "the catalog of runs does not know the recording");
+        }
+    }
+
     fn warning(&self, message: &str) {
         tracing::warn!(message);
         self.warnings

@@ -35,6 +35,7 @@ pub use counter::Counter;
 pub use definitions::DefinitionsFile;
 pub use outline::{BuildId, End, Outline};
 pub use part::Part;
+pub(crate) use part::is_part_file;
 pub use sealer::Sealer;
 pub use state::SealState;
 pub use tail::seal_tail;
