@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use common::shop;
@@ -221,4 +222,60 @@ fn labels_are_asked_by_key() {
     let session = Session::open(&folders[1]).unwrap();
     let one = session.sql("select run, calls, label(labels, 'ci') from runs").unwrap();
     assert_eq!(lines(one), ["r001|2|42"]);
+}
+
+#[test]
+fn a_thousand_recordings_open_within_two_seconds() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = sealed(&shop(), &dir.path().join("model"));
+    let folders: Vec<PathBuf> = (0..1000)
+        .map(|number| {
+            let folder = dir.path().join(format!("run{number:04}.hindsight"));
+            copy(&model, &folder);
+            folder
+        })
+        .collect();
+    let began = Instant::now();
+    let runs = open(&folders);
+    let mut told = vec![("open", began.elapsed())];
+    let mut ask = |what, sql: &str| {
+        let began = Instant::now();
+        let rows = lines(runs.sql(sql).unwrap());
+        told.push((what, began.elapsed()));
+        rows
+    };
+    let one = ask("filter", "select run, count(*) from calls where run = 'run0500' group by run");
+    assert_eq!(one.len(), 1);
+    assert!(one[0].starts_with("run0500|"), "{one:?}");
+    assert_eq!(ask("runs", "select count(*), min(calls) from runs").len(), 1);
+    assert_eq!(runs.opened(), 1);
+    let first_three = told.iter().map(|(_, time)| *time).sum::<Duration>();
+    let mut ask = |what, sql: &str| {
+        let began = Instant::now();
+        let rows = lines(runs.sql(sql).unwrap());
+        told.push((what, began.elapsed()));
+        rows
+    };
+    assert_eq!(ask("count", "select run, count(*) from calls group by run").len(), 1000);
+    assert_eq!(
+        ask("names", "select function, count(*) from calls group by function").len(),
+        lines(Session::open(&model).unwrap().sql("select distinct function from calls").unwrap()).len()
+    );
+    println!("{told:?}");
+    assert!(first_three < Duration::from_secs(2), "{told:?}");
+    let open_files = fs::read_dir("/proc/self/fd").unwrap().count();
+    assert!(open_files < 200, "{open_files} open files");
+    assert_eq!(runs.warnings(), Vec::<String>::new());
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        match path.is_dir() {
+            true => copy(&path, &target),
+            false => _ = fs::copy(&path, &target).unwrap(),
+        }
+    }
 }
