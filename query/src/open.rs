@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use store::{Reader, Recording};
 use store::columns::SealedFile;
 use store::recording::RecordingState;
 use store::seal::SealedPart;
+use store::{Reader, Recording};
 
 use crate::definitions::Definitions;
 use crate::error::Result;

@@ -76,7 +76,11 @@ fn every_table_has_the_rows_of_each_recording_with_its_name() {
     let folders = [
         sealed(&shop(), &dir.path().join("shop")),
         sealed(&debugged(), &dir.path().join("debugged")),
-        shop().record(&dir.path().join("open")).unwrap().dir().to_owned(),
+        shop()
+            .record(&dir.path().join("open"))
+            .unwrap()
+            .dir()
+            .to_owned(),
     ];
     let runs = open(&folders);
     for table in TABLES.iter().filter(|table| table.name != "runs") {
@@ -114,13 +118,17 @@ fn groups_filters_and_joins_are_those_of_each_recording() {
     );
     assert_eq!(ask("select run from calls limit 1").len(), 1);
     assert_eq!(
-        ask("select r.calls, count(*) from runs r join calls c on c.run = r.run \
-             where r.run like 'r00%' group by r.calls having count(*) > 3"),
+        ask(
+            "select r.calls, count(*) from runs r join calls c on c.run = r.run \
+             where r.run like 'r00%' group by r.calls having count(*) > 3"
+        ),
         ["4|4", "5|5"]
     );
     assert_eq!(
-        ask("select a.run, b.run from calls a join calls b on a.start_seq = b.start_seq \
-             where a.run = 'r000' and b.run > 'r003'"),
+        ask(
+            "select a.run, b.run from calls a join calls b on a.start_seq = b.start_seq \
+             where a.run = 'r000' and b.run > 'r003'"
+        ),
         ["r000|r004"]
     );
 }
@@ -128,14 +136,21 @@ fn groups_filters_and_joins_are_those_of_each_recording() {
 #[test]
 fn a_filter_on_run_opens_no_other_recording() {
     let (_dir, folders) = recordings(20);
-    for folder in folders.iter().filter(|folder| !folder.ends_with("r007.hindsight")) {
+    for folder in folders
+        .iter()
+        .filter(|folder| !folder.ends_with("r007.hindsight"))
+    {
         damage(folder);
     }
     let runs = open(&folders);
     let ask = |sql: &str| lines(runs.sql(sql).unwrap());
     assert_eq!(ask("select sum(calls), count(*) from runs"), ["210|20"]);
     assert_eq!(runs.opened(), 0, "runs is answered from small files");
-    for filter in ["run = 'r007'", "run in ('r007')", "run like '%7' and run < 'r010'"] {
+    for filter in [
+        "run = 'r007'",
+        "run in ('r007')",
+        "run like '%7' and run < 'r010'",
+    ] {
         let sql = format!("select run, count(*) from calls where {filter} group by run");
         assert_eq!(ask(&sql), ["r007|8"], "{filter}");
     }
@@ -143,7 +158,10 @@ fn a_filter_on_run_opens_no_other_recording() {
     assert_eq!(ask(sql), ["8"]);
     assert_eq!(runs.opened(), 1);
     assert_eq!(runs.warnings(), Vec::<String>::new());
-    assert_eq!(ask("select count(*) from calls where run = 'nothing'"), ["0"]);
+    assert_eq!(
+        ask("select count(*) from calls where run = 'nothing'"),
+        ["0"]
+    );
     assert_eq!(runs.opened(), 1);
 }
 
@@ -155,7 +173,10 @@ fn damaged_recordings_are_named_and_the_others_answer() {
     let runs = open(&folders);
     let unreadable = runs.warnings();
     assert_eq!(unreadable.len(), 1);
-    assert!(unreadable[0].contains("r002.hindsight is left out"), "{unreadable:?}");
+    assert!(
+        unreadable[0].contains("r002.hindsight is left out"),
+        "{unreadable:?}"
+    );
     for _ in 0..2 {
         let answer = runs.sql("select run, count(*) from calls group by run");
         assert_eq!(lines(answer.unwrap()), ["r000|1", "r003|4"]);
@@ -188,7 +209,11 @@ fn functions_of_a_state_take_the_run_first() {
     let folders = ["one", "two"].map(|name| sealed(&debugged(), &dir.path().join(name)));
     let runs = open(&folders);
     let session = Session::open(&folders[0]).unwrap();
-    let single = lines(session.sql("select seq, reg(seq, 'rip') from events").unwrap());
+    let single = lines(
+        session
+            .sql("select seq, reg(seq, 'rip') from events")
+            .unwrap(),
+    );
     let known = single.iter().filter(|row| !row.ends_with("NULL")).count();
     assert!(known > 0, "{single:?}");
     let mut expected: Vec<_> = ["one", "two"]
@@ -203,7 +228,10 @@ fn functions_of_a_state_take_the_run_first() {
     for (sql, why) in [
         ("select reg(seq, 'rip') from events", "takes the run first"),
         ("select * from backtrace(3)", "takes the run first"),
-        ("select * from backtrace('none', 3)", "there is no run called"),
+        (
+            "select * from backtrace('none', 3)",
+            "there is no run called",
+        ),
     ] {
         let error = runs.sql(sql).err().unwrap().to_string();
         assert!(error.contains(why), "{sql}: {error}");
@@ -217,10 +245,14 @@ fn labels_are_asked_by_key() {
     let wanted = [("ci".to_owned(), Some("42".to_owned()))].into();
     store::labels::change(&recording, &wanted).unwrap();
     let runs = open(&folders);
-    let asked = runs.sql("select run, label(labels, 'ci'), labels from runs").unwrap();
+    let asked = runs
+        .sql("select run, label(labels, 'ci'), labels from runs")
+        .unwrap();
     assert_eq!(lines(asked), ["r000|NULL|{}", "r001|42|{\"ci\":\"42\"}"]);
     let session = Session::open(&folders[1]).unwrap();
-    let one = session.sql("select run, calls, label(labels, 'ci') from runs").unwrap();
+    let one = session
+        .sql("select run, calls, label(labels, 'ci') from runs")
+        .unwrap();
     assert_eq!(lines(one), ["r001|2|42"]);
 }
 
@@ -244,10 +276,16 @@ fn a_thousand_recordings_open_within_two_seconds() {
         told.push((what, began.elapsed()));
         rows
     };
-    let one = ask("filter", "select run, count(*) from calls where run = 'run0500' group by run");
+    let one = ask(
+        "filter",
+        "select run, count(*) from calls where run = 'run0500' group by run",
+    );
     assert_eq!(one.len(), 1);
     assert!(one[0].starts_with("run0500|"), "{one:?}");
-    assert_eq!(ask("runs", "select count(*), min(calls) from runs").len(), 1);
+    assert_eq!(
+        ask("runs", "select count(*), min(calls) from runs").len(),
+        1
+    );
     assert_eq!(runs.opened(), 1);
     let first_three = told.iter().map(|(_, time)| *time).sum::<Duration>();
     let mut ask = |what, sql: &str| {
@@ -256,10 +294,23 @@ fn a_thousand_recordings_open_within_two_seconds() {
         told.push((what, began.elapsed()));
         rows
     };
-    assert_eq!(ask("count", "select run, count(*) from calls group by run").len(), 1000);
     assert_eq!(
-        ask("names", "select function, count(*) from calls group by function").len(),
-        lines(Session::open(&model).unwrap().sql("select distinct function from calls").unwrap()).len()
+        ask("count", "select run, count(*) from calls group by run").len(),
+        1000
+    );
+    assert_eq!(
+        ask(
+            "names",
+            "select function, count(*) from calls group by function"
+        )
+        .len(),
+        lines(
+            Session::open(&model)
+                .unwrap()
+                .sql("select distinct function from calls")
+                .unwrap()
+        )
+        .len()
     );
     println!("{told:?}");
     assert!(first_three < Duration::from_secs(2), "{told:?}");

@@ -10,8 +10,8 @@ use server::verbs::{Does, Form, Needs, find};
 
 use crate::commands::live::Link;
 use crate::commands::{
-    check, daemon, export, guard, info, live, ls, mcp, overview, pack, record, repl, rerun, rm, runs,
-    setup, sql,
+    check, daemon, export, guard, info, live, ls, mcp, overview, pack, record, repl, rerun, rm,
+    runs, setup, sql,
 };
 use crate::error::Error;
 use crate::exit;

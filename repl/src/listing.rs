@@ -170,7 +170,10 @@ pub fn labels(labels: &Labels) -> String {
 pub fn short(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let path = path.strip_prefix(&here).unwrap_or(path);
-    path.strip_prefix("./").unwrap_or(path).display().to_string()
+    path.strip_prefix("./")
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
 
 /// Prints rows as a table, or as JSON.

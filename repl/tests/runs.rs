@@ -50,12 +50,21 @@ fn a_pattern_a_folder_and_several_names_are_asked_together() {
         }
         assert_eq!(answer.lines().count(), 5, "{words:?}: {answer}");
     }
-    let script = folder.transcript_with(&["sql", "app", "shop"], "select count(distinct run) n from calls");
+    let script = folder.transcript_with(
+        &["sql", "app", "shop"],
+        "select count(distinct run) n from calls",
+    );
     assert!(script.ends_with(" 2\n"), "{script}");
     let one = folder.transcript(&["sql", "app", "select run from calls"]);
-    assert!(one.contains("no column \"run\": one recording is asked"), "{one}");
+    assert!(
+        one.contains("no column \"run\": one recording is asked"),
+        "{one}"
+    );
     let described = folder.transcript(&["sql", "*", "\\d gaps"]);
-    assert!(described.contains(" run    | text  | name of the recording"), "{described}");
+    assert!(
+        described.contains(" run    | text  | name of the recording"),
+        "{described}"
+    );
 }
 
 #[test]
@@ -65,8 +74,15 @@ fn what_cannot_be_read_is_named_and_the_others_answer() {
     fs::create_dir(folder.path("empty.hindsight")).unwrap();
     fs::write(folder.path("notes.txt"), "").unwrap();
     let answer = folder.transcript(&["sql", "*", "select distinct run from calls order by run"]);
-    assert!(answer.starts_with(" run\n--------\n app\n orders\n--- stderr\n"), "{answer}");
-    assert!(answer.contains("warning: ./shop.hindsight is left out: ") || answer.contains("warning: shop.hindsight is left out: "), "{answer}");
+    assert!(
+        answer.starts_with(" run\n--------\n app\n orders\n--- stderr\n"),
+        "{answer}"
+    );
+    assert!(
+        answer.contains("warning: ./shop.hindsight is left out: ")
+            || answer.contains("warning: shop.hindsight is left out: "),
+        "{answer}"
+    );
     assert!(answer.contains("empty.hindsight is left out: "), "{answer}");
     let none = folder.transcript(&["sql", "nothing*", "select 1"]);
     assert!(none.contains("there is no recording nothing*"), "{none}");
@@ -81,7 +97,8 @@ fn a_name_means_the_newest_and_whole_names_mean_themselves() {
         manifest.start_unix_ns = start_unix_ns;
         manifest.argv = vec!["./t".to_owned(), port.to_owned()];
         let path = folder.path(name);
-        let Created { open, log } = OpenRecording::create(&path, OnTaken::Number, manifest).unwrap();
+        let Created { open, log } =
+            OpenRecording::create(&path, OnTaken::Number, manifest).unwrap();
         open.close(log.close().unwrap()).unwrap()
     };
     record("t", 1_000, "first");
@@ -108,13 +125,18 @@ fn a_name_means_the_newest_and_whole_names_mean_themselves() {
 #[test]
 fn ls_shows_the_end_and_the_calls_of_each() {
     let folder = folder();
-    app().record_interrupted(&folder.path("killed.hindsight")).unwrap();
+    app()
+        .record_interrupted(&folder.path("killed.hindsight"))
+        .unwrap();
     let listed = lines(&folder, &["ls"]);
     assert_eq!(listed.len(), 6, "{listed:?}");
     let row = |name: &str| listed.iter().find(|line| line.contains(name)).unwrap();
     assert!(row(" app.hindsight").contains("| exit 3"), "{listed:?}");
     assert!(row(" app.hindsight").contains("|     8 |"), "{listed:?}");
-    assert!(row("killed.hindsight").contains("| incomplete |     - |"), "{listed:?}");
+    assert!(
+        row("killed.hindsight").contains("| incomplete |     - |"),
+        "{listed:?}"
+    );
     let json = folder.transcript(&["ls", "app", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json[0]["exit_code"], 3);
@@ -135,12 +157,21 @@ fn rm_deletes_what_was_meant_and_asks_first() {
         let steps = [("[y/N] ", answer)];
         let shown = folder.on_terminal(80, &["TERM=dumb"], &["rm", size.0], &steps);
         assert!(shown.contains(size.1), "{shown}");
-        assert_eq!(folder.path("app.hindsight").exists(), stays, "{answer:?}: {shown}");
+        assert_eq!(
+            folder.path("app.hindsight").exists(),
+            stays,
+            "{answer:?}: {shown}"
+        );
     }
     fs::write(folder.path("shop.hindsight/mine.txt"), "mine").unwrap();
     let deleted = folder.transcript(&["rm", "--yes", "s*"]);
-    assert!(deleted.contains("mine.txt is no file of the recording and stays"), "{deleted}");
-    let left: Vec<_> = fs::read_dir(folder.path("shop.hindsight")).unwrap().collect();
+    assert!(
+        deleted.contains("mine.txt is no file of the recording and stays"),
+        "{deleted}"
+    );
+    let left: Vec<_> = fs::read_dir(folder.path("shop.hindsight"))
+        .unwrap()
+        .collect();
     assert_eq!(left.len(), 1);
     for word in [".", "nothing", "shop"] {
         let refused = folder.transcript(&["rm", "--yes", word]);
@@ -155,7 +186,10 @@ fn a_recording_that_is_made_is_not_deleted() {
     let made = OpenRecording::create(&folder.path("live"), OnTaken::Refuse, manifest());
     let Created { open, log } = made.unwrap();
     let refused = folder.transcript(&["rm", "--yes", "live"]);
-    assert!(refused.contains("live.hindsight is being recorded"), "{refused}");
+    assert!(
+        refused.contains("live.hindsight is being recorded"),
+        "{refused}"
+    );
     assert!(folder.path("live.hindsight/manifest").is_file());
     drop((open, log));
 }
@@ -171,7 +205,10 @@ fn the_catalog_lists_labels_prunes_and_forgets() {
     assert_eq!(runs(&[]).lines().count(), 2, "a heading alone");
     assert_eq!(runs(&["scan", "."]), "3 recordings in the catalog\n");
     assert_eq!(runs(&[]).lines().count(), 5);
-    assert_eq!(runs(&["label", "app", "ci=7", "branch=main"]), "branch=main ci=7\n");
+    assert_eq!(
+        runs(&["label", "app", "ci=7", "branch=main"]),
+        "branch=main ci=7\n"
+    );
     assert_eq!(runs(&["label", "app", "--remove", "ci"]), "branch=main\n");
     let labelled = runs(&["list", "--label", "branch=main"]);
     assert_eq!(labelled.lines().count(), 3, "{labelled}");
@@ -184,7 +221,10 @@ fn the_catalog_lists_labels_prunes_and_forgets() {
     assert_eq!(failed[0]["run"], "app");
     let lost = folder.path(".local/share/hindsight/runs/entries");
     fs::remove_dir_all(&lost).unwrap();
-    assert!(runs(&[]).contains("branch=main"), "labels are in the recording");
+    assert!(
+        runs(&[]).contains("branch=main"),
+        "labels are in the recording"
+    );
     let dry = runs(&["prune", "--older", "1d", "--dry-run"]);
     assert!(dry.ends_with("3 recordings would be deleted\n"), "{dry}");
     // app has failed, and of the frozen ones nobody knows.
@@ -213,11 +253,17 @@ fn what_is_exported_is_read_by_duckdb_as_sql_shows_it() {
         questions.insert(table, vec![count]);
     }
     for (table, columns) in [
-        ("calls", "start_seq, end_seq, function, file, line, module, args, ret_text, outs, ret, dur_ns"),
+        (
+            "calls",
+            "start_seq, end_seq, function, file, line, module, args, ret_text, outs, ret, dur_ns",
+        ),
         ("events", "seq, kind, function, text"),
         ("functions", "name, short_name, params, returns, calls"),
         ("output", "seq, stream, text"),
-        ("runs", "program, arguments, calls, exit_code, labels, state"),
+        (
+            "runs",
+            "program, arguments, calls, exit_code, labels, state",
+        ),
     ] {
         let rows = format!("select run, {columns} from {table} order by run, 2");
         questions.get_mut(table).unwrap().push(rows);
@@ -239,7 +285,12 @@ for table, questions in json.load(sys.stdin).items():
         .spawn()
         .unwrap();
     let asked = serde_json::to_string(&questions).unwrap();
-    child.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(asked.as_bytes())
+        .unwrap();
     let theirs = child.wait_with_output().unwrap();
     assert!(theirs.status.success());
     let theirs = String::from_utf8(theirs.stdout).unwrap();
@@ -248,7 +299,9 @@ for table, questions in json.load(sys.stdin).items():
         ours += &folder.transcript(&["sql", "*", "-f", "jsonl", question]);
     }
     let values = |text: &str| -> Vec<serde_json::Value> {
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     };
     let (theirs, mut ours) = (values(&theirs), values(&ours));
     // Without a row there is no group, and a view of empty files has no run either.
@@ -280,8 +333,14 @@ fn exports_are_refused_where_they_would_mislead() {
     folder.damage("shop.hindsight/columns/calls-000000.parquet", 8);
     let damaged = export(&["shop", "orders", "--to", "lake"]);
     assert!(damaged.contains("warning: shop is left out: "), "{damaged}");
-    assert!(damaged.starts_with("lake: 1 recording, 14 files, "), "{damaged}");
+    assert!(
+        damaged.starts_with("lake: 1 recording, 14 files, "),
+        "{damaged}"
+    );
     assert!(damaged.ends_with("--- exit code 1\n"), "{damaged}");
-    assert!(!folder.path("lake/table=calls/run=shop").exists(), "nothing of half a recording");
+    assert!(
+        !folder.path("lake/table=calls/run=shop").exists(),
+        "nothing of half a recording"
+    );
     assert!(!folder.path("lake/table=functions/run=shop").exists());
 }

@@ -10,7 +10,12 @@ use e2e::{Ended, Hindsight, Program, Scratch, fixture_artifact};
 /// `hindsight ARGS` in the test's folder, with a data folder of its own.
 fn hindsight(scratch: &Scratch, args: &[&str]) -> Ended {
     let ended = command(scratch, args).run();
-    assert_eq!(ended.status.as_shell_code(), 0, "{args:?}: {}", ended.errors());
+    assert_eq!(
+        ended.status.as_shell_code(),
+        0,
+        "{args:?}: {}",
+        ended.errors()
+    );
     ended
 }
 
@@ -41,11 +46,19 @@ fn rows(scratch: &Scratch, words: &[&str]) -> Vec<String> {
 #[test]
 fn the_newest_run_has_the_name_and_all_are_in_the_catalog() {
     let scratch = Scratch::new("runs-newest");
-    record(&scratch, "3", &["--label", "branch=main", "--label", "size=small"]);
+    record(
+        &scratch,
+        "3",
+        &["--label", "branch=main", "--label", "size=small"],
+    );
     record(&scratch, "6", &["--label", "branch=topic"]);
     record(&scratch, "5", &[]);
     let calls = "select count(*) from calls where function = 'fib'";
-    assert_eq!(rows(&scratch, &["fib", calls]), ["15"], "fib 5 is the newest");
+    assert_eq!(
+        rows(&scratch, &["fib", calls]),
+        ["15"],
+        "fib 5 is the newest"
+    );
     assert_eq!(rows(&scratch, &["fib.hindsight", calls]), ["5"]);
     assert_eq!(rows(&scratch, &["fib-2", calls]), ["25"]);
     let question = "select r.run, r.program, r.arguments, r.exit_code, r.state, count(*) \
@@ -67,12 +80,25 @@ fn the_newest_run_has_the_name_and_all_are_in_the_catalog() {
     assert_eq!(branches, ["main,5", "topic,25", ",15"]);
     let states = "select run, count(value(run, start_seq, 'n')) from calls \
                   where function = 'fib' group by run order by run";
-    assert_eq!(rows(&scratch, &["fib*", states]), ["fib,5", "fib-2,25", "fib-3,15"]);
+    assert_eq!(
+        rows(&scratch, &["fib*", states]),
+        ["fib,5", "fib-2,25", "fib-3,15"]
+    );
     let runs = hindsight(&scratch, &["runs", "--label", "branch=main"]).text();
-    assert!(runs.contains("fib.hindsight ") && runs.lines().count() == 3, "{runs}");
+    assert!(
+        runs.contains("fib.hindsight ") && runs.lines().count() == 3,
+        "{runs}"
+    );
     assert_eq!(hindsight(&scratch, &["runs"]).text().lines().count(), 5);
-    let pruned = hindsight(&scratch, &["runs", "prune", "--older", "1ms", "--keep-failed", "--yes"]);
-    assert!(pruned.text().ends_with("forgot 3 runs\n"), "{}", pruned.text());
+    let pruned = hindsight(
+        &scratch,
+        &["runs", "prune", "--older", "1ms", "--keep-failed", "--yes"],
+    );
+    assert!(
+        pruned.text().ends_with("forgot 3 runs\n"),
+        "{}",
+        pruned.text()
+    );
     assert!(!scratch.join("fib.hindsight").exists());
 }
 
@@ -99,7 +125,9 @@ fn a_filter_on_run_opens_files_of_that_run_alone() {
     }
     let opened = |question: &str| {
         let trace = scratch.join("trace");
-        let words = ["-f", "-e", "trace=openat", "-o"].map(Into::into).into_iter();
+        let words = ["-f", "-e", "trace=openat", "-o"]
+            .map(Into::into)
+            .into_iter();
         let words: Vec<std::ffi::OsString> = words.chain([trace.clone().into()]).collect();
         let ended = command(&scratch, &["sql", "-f", "csv", "all", question])
             .wrapped(Path::new("strace"), words)
@@ -113,7 +141,8 @@ fn a_filter_on_run_opens_files_of_that_run_alone() {
         runs.dedup();
         (ended.text(), runs)
     };
-    let (answer, runs) = opened("select run, count(*) n from calls where run = 'run042' group by run");
+    let (answer, runs) =
+        opened("select run, count(*) n from calls where run = 'run042' group by run");
     assert!(answer.starts_with("run,n\nrun042,"), "{answer}");
     assert_eq!(runs, ["run042"]);
     let (_, runs) = opened("select count(*), sum(calls) from runs");
@@ -130,12 +159,20 @@ fn a_recording_in_a_session_is_not_deleted() {
     record(&scratch, "3", &["-o", "first"]);
     let runtime = scratch.join("runtime");
     fs::create_dir(&runtime).expect("the folder is ours");
-    let run = |args: &[&str]| command(&scratch, args).env("XDG_RUNTIME_DIR", &runtime).run();
+    let run = |args: &[&str]| {
+        command(&scratch, args)
+            .env("XDG_RUNTIME_DIR", &runtime)
+            .run()
+    };
     let opened = run(&["open", "first"]);
     assert_eq!(opened.status.as_shell_code(), 0, "{}", opened.errors());
     let refused = run(&["rm", "--yes", "first"]);
     assert_eq!(refused.status.as_shell_code(), 2);
-    assert!(refused.errors().contains("is open in session 1"), "{}", refused.errors());
+    assert!(
+        refused.errors().contains("is open in session 1"),
+        "{}",
+        refused.errors()
+    );
     let closed = run(&["close"]);
     assert_eq!(closed.status.as_shell_code(), 0, "{}", closed.errors());
     let deleted = run(&["rm", "--yes", "first"]);

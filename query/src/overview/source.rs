@@ -5,10 +5,10 @@ use serde::Serialize;
 use store::control::FunctionDef;
 
 use super::rows::{Row, ask};
+use crate::asking::execution;
 use crate::error::{Error, Result};
 use crate::functions::args::{self, Asked};
 use crate::functions::ret_text;
-use crate::asking::execution;
 use crate::session::Session;
 use crate::state::failed;
 

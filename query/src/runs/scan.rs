@@ -74,10 +74,7 @@ impl PartitionStream for ScanOfRuns {
 
 impl Scan {
     /// Returns the rows of one recording; none, and a warning, if it cannot be read.
-    async fn rows(
-        self: Arc<Self>,
-        run: usize,
-    ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    async fn rows(self: Arc<Self>, run: usize) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let opened = self.set.open(run);
         let opened = opened.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let Some(opened) = opened else {

@@ -106,9 +106,7 @@ pub fn rows(runs: &[(&str, &Summary)]) -> Result<RecordBatch> {
             _ => None,
         }),
         number(&|run| Some(run.totals.as_ref()?.calls as i64)),
-        text(&|(_, run)| {
-            Some(serde_json::to_string(&run.labels).expect("a map of texts is JSON"))
-        }),
+        text(&|(_, run)| Some(serde_json::to_string(&run.labels).expect("a map of texts is JSON"))),
         text(&|(_, run)| Some(state(run).to_owned())),
         text(&|(_, run)| Some(run.dir().to_string_lossy().into_owned())),
     ];

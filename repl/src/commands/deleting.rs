@@ -53,7 +53,9 @@ pub fn delete(folder: &Path) -> Result<(), Error> {
     if let Some(session) = session_with(folder) {
         return Err(Error::usage(
             format!("{} is open in session {session}", folder.display()),
-            Some(format!("close it first: hindsight close --session {session}")),
+            Some(format!(
+                "close it first: hindsight close --session {session}"
+            )),
         ));
     }
     let removed = remove(&recording).map_err(in_store)?;

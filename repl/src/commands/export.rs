@@ -65,7 +65,10 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         return Err(Error::usage(message, None));
     }
     let named = names(&found.folders);
-    for (name, table) in named.iter().flat_map(|name| tables.iter().map(move |t| (name, t))) {
+    for (name, table) in named
+        .iter()
+        .flat_map(|name| tables.iter().map(move |t| (name, t)))
+    {
         let file = partition(&args.to, table, name).join(FILE);
         if file.exists() {
             return Err(Error::usage(

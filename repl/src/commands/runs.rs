@@ -182,7 +182,10 @@ impl Open {
     fn new() -> Result<Open, Error> {
         let folder = folder().ok_or_else(|| {
             let help = "set HOME, or XDG_DATA_HOME to a folder";
-            Error::usage("there is no home to keep the catalog in", Some(help.to_owned()))
+            Error::usage(
+                "there is no home to keep the catalog in",
+                Some(help.to_owned()),
+            )
         })?;
         let catalog = Catalog::open(&folder, PATIENCE).map_err(in_store)?;
         Ok(Open { catalog })
@@ -205,7 +208,8 @@ impl Open {
         };
         let found = rows.into_iter().find(is_it);
         found.ok_or_else(|| {
-            let help = "hindsight runs lists them; hindsight runs scan FOLDER adds those of a folder";
+            let help =
+                "hindsight runs lists them; hindsight runs scan FOLDER adds those of a folder";
             Error::usage(
                 format!("the catalog has no run {}", run.display()),
                 Some(help.to_owned()),

@@ -42,11 +42,14 @@ every event of the recording in one order.";
 /// With several recordings, a folder of them or a pattern, every table has the column run before its own, and functions
 /// of a state take the run first: value(run, seq, 'x').
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    override_usage = "hindsight sql [OPTIONS] <RECORDING>... [QUERY]"
+)]
 pub struct Args {
     /// Recordings, with or without .hindsight, folders of them or patterns; then the question, or a command of the
     /// prompt like \\d; - reads from stdin
-    #[arg(value_names = ["RECORDING", "QUERY"], required = true, num_args = 1..)]
+    #[arg(value_name = "RECORDING", required = true, num_args = 1..)]
     words: Vec<OsString>,
     /// The form of the answer [default: by the name of the output file, else table]
     #[arg(short, long, value_name = "FORMAT")]
@@ -105,6 +108,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         options.memory_bytes = memory;
     }
     let mut asker = opened(&recordings, options, interruptible, terminal)?;
+    warn(&asker, terminal);
     if let Some(note) = asker.extent().as_ref().and_then(note_extent) {
         let word = terminal.stderr_colour.paint(Paint::Warning, "note:");
         eprintln!("hindsight: {word} {}", escaped(&note));

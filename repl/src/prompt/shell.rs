@@ -116,8 +116,8 @@ impl Shell {
         let is_many = self.asker.path().is_none();
         let table = |doc: &query::TableDoc| {
             let columns = doc.columns.iter().map(|(name, _)| *name);
-            let run = (is_many && doc.columns[0] != query::runs::COLUMN)
-                .then_some(query::runs::COLUMN.0);
+            let run =
+                (is_many && doc.columns[0] != query::runs::COLUMN).then_some(query::runs::COLUMN.0);
             TableWords {
                 name: doc.name.to_owned(),
                 columns: run.into_iter().chain(columns).map(str::to_owned).collect(),

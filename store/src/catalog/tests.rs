@@ -41,7 +41,14 @@ impl World {
 }
 
 fn names(entries: &[Entry]) -> Vec<String> {
-    let name = |entry: &Entry| entry.path.file_name().unwrap().to_string_lossy().into_owned();
+    let name = |entry: &Entry| {
+        entry
+            .path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned()
+    };
     let mut names: Vec<_> = entries.iter().map(name).collect();
     names.sort();
     names
@@ -80,7 +87,11 @@ fn a_lost_or_damaged_catalog_is_made_again() {
         }
     }
     fs::remove_file(world.folder().join("paths")).unwrap();
-    assert_eq!(world.names().len(), 2, "the journal is lost, the entries are not");
+    assert_eq!(
+        world.names().len(),
+        2,
+        "the journal is lost, the entries are not"
+    );
 }
 
 #[test]
