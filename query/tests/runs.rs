@@ -166,6 +166,20 @@ fn a_filter_on_run_opens_no_other_recording() {
 }
 
 #[test]
+fn a_condition_through_runs_opens_no_other_recording() {
+    let (_dir, folders) = recordings(20);
+    for sql in [
+        "select run, count(*) from calls where run in (select run from runs where calls = 4) group by run",
+        "select c.run, count(*) from calls c join runs r on r.run = c.run where r.calls = 4 group by c.run",
+        "select c.run, count(*) from runs r join calls c on r.run = c.run where r.calls = 4 group by c.run",
+    ] {
+        let runs = open(&folders);
+        assert_eq!(lines(runs.sql(sql).unwrap()), ["r003|4"], "{sql}");
+        assert_eq!(runs.opened(), 1, "{sql}");
+    }
+}
+
+#[test]
 fn damaged_recordings_are_named_and_the_others_answer() {
     let (_dir, folders) = recordings(4);
     damage(&folders[1]);

@@ -4,6 +4,7 @@
 //! are open at a time, so a thousand need no more memory or files than a dozen. One that cannot be read is named by a
 //! warning, and the others answer.
 
+mod exec;
 mod find;
 mod functions;
 mod names;

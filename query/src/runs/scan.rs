@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringViewArray, new_null_array,
+};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::datasource::provider_as_source;
-use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::physical_plan::{SendableRecordBatchStream, execute_stream};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
@@ -36,39 +37,62 @@ pub struct Scan {
 }
 
 /// The scan of some recordings, one after the other.
-#[derive(Clone)]
 pub struct ScanOfRuns {
     scan: Arc<Scan>,
     runs: Arc<[usize]>,
+    filters: Arc<[Arc<dyn PhysicalExpr>]>,
 }
 
 impl ScanOfRuns {
-    /// Returns the scan of the recordings with these indexes.
-    pub fn new(scan: Arc<Scan>, runs: Arc<[usize]>) -> Self {
-        Self { scan, runs }
-    }
-}
-
-impl std::fmt::Debug for ScanOfRuns {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of {} recordings", self.scan.table, self.runs.len())
-    }
-}
-
-impl PartitionStream for ScanOfRuns {
-    fn schema(&self) -> &SchemaRef {
-        &self.scan.schema
+    /// Returns the scan of the recordings with these indexes. `filters` are conditions on `run`: a recording for which
+    /// one does not hold, when its turn comes, is not opened.
+    pub fn new(scan: Arc<Scan>, runs: Arc<[usize]>, filters: Arc<[Arc<dyn PhysicalExpr>]>) -> Self {
+        Self {
+            scan,
+            runs,
+            filters,
+        }
     }
 
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let (scan, runs) = (Arc::clone(&self.scan), Arc::clone(&self.runs));
-        let rows = stream::iter((0..runs.len()).map(move |at| runs[at]))
-            .then(move |run| Arc::clone(&scan).rows(run))
+    /// Returns the rows.
+    pub fn rows(self) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.scan.schema);
+        let all = Arc::new(self);
+        let rows = stream::iter(0..all.runs.len())
+            .then(move |at| {
+                let all = Arc::clone(&all);
+                async move {
+                    let run = all.runs[at];
+                    match all.is_wanted(run)? {
+                        true => Arc::clone(&all.scan).rows(run).await,
+                        false => Ok(stream::empty().boxed()),
+                    }
+                }
+            })
             .try_flatten();
-        Box::pin(RecordBatchStreamAdapter::new(
-            Arc::clone(&self.scan.schema),
-            rows,
-        ))
+        Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+    }
+
+    /// Tells whether the conditions on `run` hold, as far as they are known by now.
+    fn is_wanted(&self, run: usize) -> Result<bool> {
+        if self.filters.is_empty() {
+            return Ok(true);
+        }
+        let name = &self.scan.set.runs()[run].name;
+        let fields = self.scan.schema.fields().iter();
+        let columns = fields.map(|field| match field.name() == RUN {
+            true => Arc::new(StringViewArray::from_iter_values([name])) as ArrayRef,
+            false => new_null_array(field.data_type(), 1),
+        });
+        let row = RecordBatch::try_new(Arc::clone(&self.scan.schema), columns.collect())?;
+        for filter in self.filters.iter() {
+            let holds = filter.evaluate(&row)?.into_array(1)?;
+            let holds = holds.as_boolean();
+            if holds.is_null(0) || !holds.value(0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 

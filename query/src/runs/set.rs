@@ -19,6 +19,9 @@ use crate::tables::{Provider, providers};
 /// Recordings that stay open after their use. Functions of a state come back to them row by row.
 const KEPT: usize = 8;
 
+/// Rows of a recording that was not closed, for choosing the order of joins.
+const GUESSED_ROWS: usize = 1_000_000;
+
 /// A recording and its name in the column `run`.
 #[derive(Debug)]
 pub struct Run {
@@ -77,6 +80,12 @@ impl Set {
     /// Returns the index of the recording with a name.
     pub fn index(&self, name: &str) -> Option<usize> {
         self.runs.iter().position(|run| run.name == name)
+    }
+
+    /// Estimates the rows of a recording's largest table.
+    pub fn rows(&self, index: usize) -> usize {
+        let totals = self.runs[index].summary.totals.as_ref();
+        totals.map_or(GUESSED_ROWS, |totals| totals.events as usize)
     }
 
     /// Opens a recording. `None` if it cannot be read; a warning says so, once.

@@ -14,10 +14,10 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 
 use super::RUN;
-use super::scan::{Scan, ScanOfRuns};
+use super::exec::RunsExec;
+use super::scan::Scan;
 use super::set::Set;
 use crate::planned::Planned;
 
@@ -61,20 +61,13 @@ impl RunsTable {
         };
         let scan = Arc::new(Scan {
             table: self.name,
-            schema: Arc::clone(&schema),
+            schema,
             filters: others,
             limit,
             set: Arc::clone(&self.set),
             state: state.build(),
         });
-        let of_stream = |stream: usize| {
-            let runs = runs.iter().copied().skip(stream).step_by(streams);
-            let scan = ScanOfRuns::new(Arc::clone(&scan), runs.collect());
-            Arc::new(scan) as Arc<dyn PartitionStream>
-        };
-        let parts = (0..streams).map(of_stream).collect();
-        let plan = StreamingTableExec::try_new(schema, parts, None, [], false, limit)?;
-        Ok(Arc::new(plan))
+        Ok(Arc::new(RunsExec::new(scan, &runs, streams)))
     }
 
     /// Returns the indexes of the recordings for which all of `filters` hold; these depend on `run` alone.
