@@ -1,4 +1,4 @@
-//! Sets DataFusion up for one recording: its tables, our functions and rules, bounded memory and no other data.
+//! Sets DataFusion up for recordings: their tables, our functions and rules, bounded memory and no other data.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::functions::text;
+use crate::functions::{label, text};
 use crate::options::Options;
 use crate::rules::optimizer_rules;
-use crate::tables::{Sources, providers};
+use crate::tables::Provider;
 
 /// Name of the catalog that holds the recording's tables.
 const CATALOG: &str = "recording";
@@ -33,8 +33,8 @@ const MEMORY_PER_ROW_BYTES: usize = 16 << 10;
 /// Rows of a batch.
 const BATCH_ROWS: std::ops::RangeInclusive<usize> = 256..=8192;
 
-/// Returns a context with the recording's tables and nothing else.
-pub fn context(sources: &Sources, options: &Options) -> Result<SessionContext> {
+/// Returns a context with these tables and nothing else.
+pub fn context(tables: Vec<(&'static str, Provider)>, options: &Options) -> Result<SessionContext> {
     let pool = TrackConsumersPool::new(FairSpillPool::new(options.memory_bytes), NAMED_CONSUMERS);
     let spill = DiskManagerMode::Directories(vec![options.temp_dir.clone()]);
     let runtime = RuntimeEnvBuilder::new()
@@ -48,23 +48,23 @@ pub fn context(sources: &Sources, options: &Options) -> Result<SessionContext> {
         .with_optimizer_rules(optimizer_rules())
         .build();
     let context = SessionContext::new_with_state(state);
-    context.register_catalog(CATALOG, catalog(sources)?);
+    context.register_catalog(CATALOG, catalog(tables)?);
+    context.register_udf(label::function());
     for function in text::public_functions() {
         context.register_udf(function);
     }
     Ok(context)
 }
 
-fn catalog(sources: &Sources) -> Result<Arc<dyn CatalogProvider>> {
+fn catalog(tables: Vec<(&'static str, Provider)>) -> Result<Arc<dyn CatalogProvider>> {
     let catalog = MemoryCatalogProvider::new();
-    let tables = providers(sources)?;
     catalog.register_schema(SCHEMA, Arc::new(Tables(tables)))?;
     Ok(Arc::new(catalog))
 }
 
 /// The recording's tables in the order of their documentation; the set is fixed.
 #[derive(Debug)]
-struct Tables(Vec<(&'static str, Arc<dyn TableProvider>)>);
+struct Tables(Vec<(&'static str, Provider)>);
 
 #[async_trait]
 impl SchemaProvider for Tables {

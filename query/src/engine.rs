@@ -1,29 +1,28 @@
 //! The threads that compute answers, and the files they need; both live as long as an answer does.
 
+use std::any::Any;
 use std::future::Future;
 use std::sync::Arc;
 
-use store::Reader;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
 
 /// Threads and temporary files of a session and of its answers.
-#[derive(Debug)]
 pub struct Engine {
     /// Empty only while dropping.
     runtime: Option<Runtime>,
     /// Its files are removed after the threads have received the stop signal.
-    _reader: Arc<Reader>,
+    _files: Arc<dyn Any + Send + Sync>,
 }
 
 impl Engine {
-    /// Starts `threads` threads, and keeps the files of `reader` until they stop.
+    /// Starts `threads` threads, and keeps what owns `files` until they stop.
     ///
     /// # Errors
     /// [`Error::System`].
-    pub fn start(threads: usize, reader: Arc<Reader>) -> Result<Self> {
+    pub fn start(threads: usize, files: Arc<dyn Any + Send + Sync>) -> Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads.max(1))
             .thread_name("query")
@@ -34,7 +33,7 @@ impl Engine {
             })?;
         Ok(Self {
             runtime: Some(runtime),
-            _reader: reader,
+            _files: files,
         })
     }
 
@@ -50,6 +49,12 @@ impl Engine {
 
     fn runtime(&self) -> &Runtime {
         self.runtime.as_ref().expect("taken when dropped only")
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the threads of a session")
     }
 }
 

@@ -34,6 +34,9 @@ pub enum Error {
         /// The number of attempts.
         attempts: u32,
     },
+    /// There is no recording to be asked.
+    #[error("find a recording")]
+    NoRuns,
     /// The query is wrong.
     #[error("{0}")]
     Sql(Box<SqlError>),
@@ -86,6 +89,7 @@ impl Error {
             Self::Sql(error) => return error.hint(),
             Self::Part { .. } => "run \"hindsight check\"",
             Self::Changing { .. } => "try again",
+            Self::NoRuns => "name recordings, a folder of them, or a pattern like 'runs/*'",
             Self::ReadOnly { .. } => "ask with SELECT",
             Self::Execution(error) => return hint_of(error),
             Self::Memory { .. } => "give more with hindsight sql --memory 8GB, or ask for less",

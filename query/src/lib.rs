@@ -5,6 +5,7 @@
 
 mod allocator;
 mod answer;
+mod asking;
 pub mod complete;
 mod context;
 mod definitions;
@@ -20,6 +21,7 @@ mod planned;
 mod question;
 mod rows;
 mod rules;
+pub mod runs;
 mod session;
 pub mod slower;
 mod state;
@@ -32,6 +34,7 @@ pub use error::{Error, Result, SqlError};
 pub use open::Extent;
 pub use options::Options;
 pub use overview::{Overview, overview};
+pub use runs::Runs;
 pub use session::Session;
 pub use tables::{TABLES, TableDoc};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use store::Reader;
 use store::columns::SealedFile;
 use store::recording::RecordingState;
 use store::seal::SealedPart;
+use store::{Reader, Recording};
 
 use crate::definitions::Definitions;
 use crate::error::Result;
@@ -64,4 +64,10 @@ pub fn sources(reader: &Reader, states: &States) -> Result<Sources> {
         recording,
         states,
     ))
+}
+
+/// Returns sources without a row, for what is known of the tables of any recording.
+pub fn no_sources(recording: &Recording) -> Sources {
+    let states = States::of_none();
+    Sources::new(&[], &[], &[], Definitions::default(), recording, &states)
 }

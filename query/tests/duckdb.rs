@@ -2,11 +2,13 @@
 //! Method: another engine, DuckDB, answers the same questions from the same Parquet files. The harness installs it
 //! into a Python environment of its own the first time, and fails when it cannot.
 
+#[path = "common/duckdb.rs"]
+mod python;
 #[path = "../benches/workload.rs"]
 mod workload;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use query::Session;
@@ -99,7 +101,7 @@ fn rows(session: &Session, sql: &str) -> Vec<Value> {
 
 fn duckdb_answers(asked: &Value) -> Vec<Vec<Value>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/duckdb_answers.py");
-    let mut child = Command::new(python_with_duckdb())
+    let mut child = Command::new(python::python_with_duckdb())
         .arg(script)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -119,24 +121,4 @@ fn duckdb_answers(asked: &Value) -> Vec<Vec<Value>> {
                 .collect()
         })
         .collect()
-}
-
-/// Returns a Python that has DuckDB, made the first time.
-fn python_with_duckdb() -> PathBuf {
-    let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("duckdb-venv");
-    let python = venv.join("bin/python");
-    let ready = Command::new(&python).args(["-c", "import duckdb"]).status();
-    if !ready.is_ok_and(|status| status.success()) {
-        run(Command::new("python3").args(["-m", "venv"]).arg(&venv));
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "duckdb==2.0.0"]));
-    }
-    python
-}
-
-fn run(command: &mut Command) {
-    let status = command.status();
-    assert!(
-        status.as_ref().is_ok_and(|s| s.success()),
-        "{command:?}: {status:?}"
-    );
 }

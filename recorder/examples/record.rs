@@ -28,6 +28,7 @@ fn main() {
         surroundings: Surroundings::default(),
         captures: recorder::Captures::default(),
         guardian: None,
+        labels: Default::default(),
         target,
     };
     match recorder::record(options, &Print) {

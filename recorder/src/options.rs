@@ -1,6 +1,8 @@
 //! The options of a recording, and its outcome.
 
-use std::{ffi::OsString, num::NonZeroU64, path::PathBuf, time::Duration};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{ffi::OsString, num::NonZeroU64, time::Duration};
 
 use serde::{Deserialize, Serialize};
 pub use store::manifest::OnFull;
@@ -28,6 +30,8 @@ pub struct RecordOptions {
     /// runs beside the recording, and undoes the patches if this process is killed. `None`: the patches then stay, and
     /// do nothing.
     pub guardian: Option<Vec<OsString>>,
+    /// What to call this run, by key.
+    pub labels: BTreeMap<String, String>,
     /// The process to record.
     pub target: Target,
 }
@@ -118,6 +122,11 @@ pub trait Observer: Sync {
     /// Reports a step of the set-up that happens once per machine.
     fn setup(&self, message: &str) {
         let _ = message;
+    }
+
+    /// Reports that the recording exists: its folder.
+    fn created(&self, recording: &Path) {
+        let _ = recording;
     }
 
     /// Reports that the program has ended (or was detached) and its recording is being sealed.

@@ -309,6 +309,7 @@ impl Session {
         }
         let manifest = manifest((options, first), &target, host.as_deref(), calibration)?;
         let Created { open, log } = create(options, &target, manifest)?;
+        observer.created(open.recording().dir());
         let snapshots = (options.snapshots != SnapshotTimes::Never).then(|| {
             let recording = open.recording();
             let id = recording.manifest().recording_id;

@@ -35,6 +35,7 @@ fn options_of(fixture: &str, scratch: &Scratch, snapshots: SnapshotTimes) -> Rec
         surroundings: Surroundings::default(),
         captures: recorder::Captures::default(),
         guardian: None,
+        labels: Default::default(),
         target: Target::Spawn {
             argv: vec![program.into_os_string()],
         },

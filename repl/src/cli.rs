@@ -10,7 +10,8 @@ use server::verbs::{Does, Form, Needs, find};
 
 use crate::commands::live::Link;
 use crate::commands::{
-    check, daemon, guard, info, live, mcp, overview, pack, record, repl, rerun, setup, sql,
+    check, daemon, export, guard, info, live, ls, mcp, overview, pack, record, repl, rerun, rm,
+    runs, setup, sql,
 };
 use crate::error::Error;
 use crate::exit;
@@ -29,6 +30,7 @@ Examples:
   hindsight sql app \"select * from calls\" -o calls.parquet
   hindsight repl app            go through it: goto, step back, print, backtrace
   hindsight start --break parse ./app   control it live: next, step, where, print
+  hindsight sql 'runs/*' \"select run, count(*) from calls group by run\"   many at once
   hindsight check app           verify every checksum and rule
 ";
 
@@ -56,6 +58,10 @@ enum Command {
     Sql(sql::Args),
     Repl(Box<repl::Args>),
     Info(info::Args),
+    Ls(ls::Args),
+    Rm(rm::Args),
+    Runs(runs::Args),
+    Export(export::Args),
     Check(check::Args),
     Pack(pack::Args),
     Mcp(mcp::Args),
@@ -115,6 +121,10 @@ impl Cli {
             Command::Sql(args) => sql::run(args, terminal),
             Command::Repl(args) => repl::run(*args, terminal),
             Command::Info(args) => info::run(&args, terminal),
+            Command::Ls(args) => ls::run(&args, terminal),
+            Command::Rm(args) => rm::run(&args, terminal),
+            Command::Runs(args) => runs::run(args, terminal),
+            Command::Export(args) => export::run(&args, terminal),
             Command::Check(args) => check::run(&args, terminal),
             Command::Pack(args) => pack::run(&args, terminal),
             Command::Mcp(args) => mcp::run(&args),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Parses `500ms`, `10s`, `2m`, `1h`, or bare seconds; more than 0.
+/// Parses `500ms`, `10s`, `2m`, `1h`, `7d`, or bare seconds; more than 0.
 ///
 /// # Errors
 /// A message for the user if the text is not a duration.
@@ -28,7 +28,8 @@ pub fn seconds(text: &str) -> Result<f64, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        other => return Err(format!("\"{other}\" is not a unit; use ms, s, m or h")),
+        "d" => 86400.0,
+        other => return Err(format!("\"{other}\" is not a unit; use ms, s, m, h or d")),
     };
     let number: f64 = number
         .parse()

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use store::Manifest;
+use store::labels::{self, Labels};
 use store::manifest::OnFull;
 use store::recording::{Recording, RecordingState};
 
@@ -17,6 +18,7 @@ pub struct Facts {
     pub recording: PathBuf,
     pub state: RecordingState,
     pub manifest: Manifest,
+    pub labels: Labels,
     pub duration_ns: u64,
     pub end: End,
     /// Name and number of rows of each table.
@@ -55,9 +57,12 @@ impl Facts {
     /// # Errors
     /// When it cannot be read.
     pub fn gather(asker: &mut Asker) -> Result<Facts, Error> {
-        let recording = Recording::open(asker.path()).map_err(|source| Error::Store { source })?;
+        let (Some(path), Some(extent)) = (asker.path(), asker.extent()) else {
+            return Err(Error::usage("these facts are of one recording", None));
+        };
+        let recording = Recording::open(path).map_err(|source| Error::Store { source })?;
         let mut tables = Vec::new();
-        for table in query::TABLES {
+        for table in query::TABLES.iter().filter(|table| table.name != "runs") {
             let rows = asker.number(&format!("select count(*) from {}", table.name))?;
             tables.push((table.name, rows.unsigned_abs()));
         }
@@ -68,11 +73,11 @@ impl Facts {
         ];
         let mut disk = vec![("total", size_on_disk(folder))];
         disk.extend(parts.map(|(name, path)| (name, size_on_disk(&path))));
-        let extent = asker.extent();
         Ok(Facts {
             recording: folder.to_owned(),
             state: extent.state,
             manifest: recording.manifest().clone(),
+            labels: labels::read(&recording).map_err(|source| Error::Store { source })?,
             duration_ns: u64::try_from(extent.last_ts_ns).unwrap_or(0),
             end: end(asker)?,
             tables,
@@ -141,6 +146,7 @@ impl Facts {
             "state": self.state_word(),
             "id": manifest.recording_id.to_string(),
             "argv": manifest.argv,
+            "labels": self.labels,
             "cwd": manifest.cwd,
             "start": date(manifest.start_unix_ns),
             "start_unix_ns": manifest.start_unix_ns,

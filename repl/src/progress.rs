@@ -1,5 +1,6 @@
 //! Progress of commands on stderr. A bar appears only on a terminal, and only if the work takes some time.
 
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -109,6 +110,12 @@ fn new_bar(verb: &'static str) -> ProgressBar {
 impl recorder::Observer for Progress {
     fn setup(&self, step: &str) {
         Progress::setup(self, step);
+    }
+
+    fn created(&self, recording: &Path) {
+        if let Err(error) = store::catalog::tell(recording) {
+            tracing::debug!(%error, "the catalog of runs does not know the recording");
+        }
     }
 
     fn sealing(&self, done_events: u64, done_bytes: u64, total_bytes: u64) {

@@ -1,4 +1,4 @@
-//! Checks that `docs/sql.md` and `docs/state.md` show what `hindsight` prints. Each example of these pages is run on
+//! Checks that `docs/sql.md`, `docs/state.md` and `docs/runs.md` show what `hindsight` prints. Each example of these pages is run on
 //! frozen recordings or on a synthetic debugging session, and compared. A line that begins with `$` is a command. A
 //! line that begins with `recorded` is typed at the prompt of `hindsight repl`, after a `goto` if the block does not
 //! open the prompt.
@@ -29,6 +29,13 @@ fn every_example_of_states_prints_what_the_page_shows() {
     let (text, examples) = with_answers(&page("state.md"));
     assert!(examples > 30, "the page has {examples} examples");
     expect_file!["../../docs/state.md"].assert_eq(&text);
+}
+
+#[test]
+fn every_example_of_runs_prints_what_the_page_shows() {
+    let (text, examples) = with_answers(&page("runs.md"));
+    assert!(examples >= 7, "the page has {examples} examples");
+    expect_file!["../../docs/runs.md"].assert_eq(&text);
 }
 
 fn page(name: &str) -> String {

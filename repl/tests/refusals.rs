@@ -614,7 +614,7 @@ fn a_process_that_cannot_be_attached_to_is_told_with_the_reason() {
         &["record", "--attach", "1", "--for", "bogus"],
         expect![[r#"
             --- stderr
-            error: invalid value 'bogus' for '--for <SECONDS>': "bogus" is not a unit; use ms, s, m or h
+            error: invalid value 'bogus' for '--for <SECONDS>': "bogus" is not a unit; use ms, s, m, h or d
 
             For more information, try '--help'.
             --- exit code 2

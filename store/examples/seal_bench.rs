@@ -296,6 +296,8 @@ fn manifest() -> Manifest {
         },
         settings: Settings::default(),
         launch: None,
+        labels: Default::default(),
+        run_of: None,
     }
 }
 

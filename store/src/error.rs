@@ -147,6 +147,18 @@ pub enum Error {
         /// The rate found.
         tsc_hz: f64,
     },
+    /// A recording cannot be deleted while it is being made.
+    #[error("{path} is being recorded", path = path.display())]
+    BeingRecorded {
+        /// The recording.
+        path: PathBuf,
+    },
+    /// Another process has the catalog of runs open.
+    #[error("the catalog of runs is in use by another process: {path}", path = path.display())]
+    CatalogInUse {
+        /// The catalog's folder.
+        path: PathBuf,
+    },
     /// Something cannot be added to the recording. Nothing has changed.
     #[error("nothing was added to the recording: {why}")]
     NotAdded {
@@ -212,6 +224,8 @@ impl Error {
             Self::Sync { .. } => {
                 "what was appended since the last sync may be lost, so recording stops"
             }
+            Self::BeingRecorded { .. } => "wait until its program has ended, or stop it",
+            Self::CatalogInUse { .. } => "try again",
             Self::WriterStopped { .. } => "close the recording",
             Self::NoTailFolder(_) => "set TMPDIR to a folder that can be written to",
             Self::NotAdded { hint, .. } => return hint.as_deref(),

@@ -62,6 +62,12 @@ pub const NOTES_FILE: &str = "notes";
 pub const MAX_NOTES: usize = 10_000;
 /// Longest text of a note that is added, in bytes.
 pub const MAX_NOTE_LEN: usize = 4096;
+/// The file with the labels that were given later.
+pub const LABELS_FILE: &str = "labels";
+/// Most labels of a recording.
+pub const MAX_LABELS: usize = 100;
+/// Longest key and longest value of a label, in bytes.
+pub const MAX_LABEL_LEN: usize = 256;
 /// The folder with copies of the modules' files.
 pub const MODULES_DIR: &str = "modules";
 /// The file with the index of the copies, in that folder.
@@ -91,6 +97,8 @@ pub enum FileKind {
     Notes = 6,
     /// The index of modules with copies.
     Modules = 7,
+    /// Labels that were given later.
+    Labels = 8,
 }
 
 impl FileKind {
@@ -104,6 +112,7 @@ impl FileKind {
             Self::Memory,
             Self::Notes,
             Self::Modules,
+            Self::Labels,
         ]
         .into_iter()
         .find(|kind| *kind as u32 == code)

@@ -4,6 +4,7 @@
 //! `docs/format.md` and `docs/wire.md` are the norm for every byte written here.
 #![forbid(unsafe_code)]
 
+pub mod catalog;
 pub mod check;
 pub mod clock;
 pub mod columns;
@@ -16,6 +17,7 @@ pub mod format;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod labels;
 pub mod log;
 pub mod manifest;
 pub mod memory;
@@ -25,6 +27,7 @@ mod reader;
 pub mod recording;
 pub mod seal;
 pub mod storage;
+pub mod summary;
 #[cfg(any(test, feature = "testing"))]
 pub mod synth;
 pub mod wire;
@@ -35,3 +38,4 @@ pub use error::{Error, Result};
 pub use manifest::Manifest;
 pub use reader::{Reader, temp_dir};
 pub use recording::Recording;
+pub use summary::Summary;

@@ -1,5 +1,6 @@
 //! Describes a recording as a whole; written once when it starts and never changed.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,13 @@ pub struct Manifest {
     /// What it takes to start the target once more; none if it ran before, or in recordings of before.
     #[serde(default)]
     pub launch: Option<Launch>,
+    /// What the user called this run, by key.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// The name that this recording would have, without the ending, if an earlier one had not had it: this one has a
+    /// number behind it.
+    #[serde(default)]
+    pub run_of: Option<String>,
 }
 
 /// The machine a recording was made on.

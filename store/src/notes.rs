@@ -60,14 +60,7 @@ pub fn read(recording: &Recording) -> Result<Vec<AddedNote>> {
 pub fn add(recording: &Recording, seq: u64, text: &str) -> Result<AddedNote> {
     check_text(text)?;
     let recording = Recording::open(recording.dir())?;
-    must_be_writable(recording.dir(), &path_of(&recording))?;
-    // A recorder holds the manifest's lock until the end.
-    let lock = match recording.state() {
-        RecordingState::Live => recording.dir().to_path_buf(),
-        _ => recording.dir().join(MANIFEST_FILE),
-    };
-    let lock = File::open(&lock).map_err(Error::io("open", &lock))?;
-    lock.lock().map_err(Error::io("lock", recording.dir()))?;
+    let _lock = lock_to_add(&recording, &path_of(&recording))?;
     let mut notes = read(&recording)?;
     if notes.len() >= MAX_NOTES {
         return Err(Error::not_added(
@@ -97,6 +90,22 @@ fn check_text(text: &str) -> Result<()> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Waits for the right to replace `file`, which is beside what was recorded; it ends when the result is dropped.
+///
+/// # Errors
+/// [`Error::NotAdded`] if the recording or the file is read-only, [`Error::Io`].
+pub(crate) fn lock_to_add(recording: &Recording, file: &Path) -> Result<File> {
+    must_be_writable(recording.dir(), file)?;
+    // A recorder holds the manifest's lock until the end.
+    let lock = match recording.state() {
+        RecordingState::Live => recording.dir().to_path_buf(),
+        _ => recording.dir().join(MANIFEST_FILE),
+    };
+    let lock = File::open(&lock).map_err(Error::io("open", &lock))?;
+    lock.lock().map_err(Error::io("lock", recording.dir()))?;
+    Ok(lock)
 }
 
 /// Refuses read-only files, also for users whom the system would let write.

@@ -4,6 +4,8 @@
 //! recording from one whose recorder died. The log and the columns define the content of the parts.
 
 mod create;
+mod newest;
+mod remove;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use create::{Created, OnTaken, OpenRecording, may_be_created};
+pub use remove::{Removed, remove};
 
 use crate::clock::Clock;
 use crate::document;
@@ -50,7 +53,15 @@ impl Recording {
     /// # Errors
     /// [`Error::NotARecording`], or the fault of the manifest, with file and offset.
     pub fn open(path: &Path) -> Result<Self> {
-        let dir = resolve(path)?;
+        Self::open_exact(&resolve(path)?)
+    }
+
+    /// Opens the recording in the folder `dir`.
+    ///
+    /// # Errors
+    /// The fault of the manifest, with file and offset.
+    pub fn open_exact(dir: &Path) -> Result<Self> {
+        let dir = dir.to_path_buf();
         let file = dir.join(MANIFEST_FILE);
         // Read the state first: a recording that is closed in between shows as live, and its log then as closed.
         let state = state(&dir)?;
@@ -143,16 +154,20 @@ impl Recording {
     }
 }
 
-/// Returns the folder of the recording that `path` names, with or without its ending `.hindsight`.
+/// Returns the folder of the recording that `path` names. Without its ending `.hindsight`, a name stands for the newest
+/// of the recordings that were to be called so: `t.hindsight`, `t-2.hindsight` and so on.
 ///
 /// # Errors
 /// [`Error::NotARecording`], saying what is there instead.
 pub fn resolve(path: &Path) -> Result<PathBuf> {
+    if path.join(MANIFEST_FILE).is_file() {
+        return Ok(path.to_path_buf());
+    }
     let with_ending = with_suffix(path);
-    for dir in [path, &with_ending] {
-        if dir.join(MANIFEST_FILE).is_file() {
-            return Ok(dir.to_path_buf());
-        }
+    if with_ending != path
+        && let Some(dir) = newest::newest(&with_ending)
+    {
+        return Ok(dir);
     }
     let why = match (path.is_dir() || with_ending.is_dir(), path.exists()) {
         (true, _) => "the folder has no file \"manifest\"",

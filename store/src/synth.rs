@@ -366,6 +366,8 @@ pub fn manifest() -> Manifest {
         },
         settings: Settings::default(),
         launch: None,
+        labels: BTreeMap::new(),
+        run_of: None,
     }
 }
 

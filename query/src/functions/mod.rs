@@ -2,6 +2,7 @@
 
 pub mod args;
 mod id_set;
+pub mod label;
 mod lookup;
 pub mod outs;
 pub mod ret;

@@ -15,11 +15,15 @@ use super::names::unique_names;
 use crate::answer::Answer;
 use crate::error::Result;
 
+/// Rows of a row group: what is held in memory, encoded, before it is written.
+const ROW_GROUP_ROWS: usize = 256 << 10;
+
 /// Writes all rows and returns how many there were.
 pub fn write<W: Write + Send>(answer: &mut Answer, out: W) -> Result<u64> {
     let schema = unique_names(&plain_schema(answer.schema()));
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .build();
     let mut writer = ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties))?;
     let rows = each(answer, |batch| {

@@ -4,11 +4,12 @@ use replay::{CallHead, Event, Timeline};
 use serde::Serialize;
 use store::control::FunctionDef;
 
+use crate::asking::execution;
 use crate::error::{Error, Result};
 use crate::functions::args::{self, Asked};
 use crate::functions::ret_text;
 use crate::rows::{Row, ask};
-use crate::session::{Session, execution};
+use crate::session::Session;
 use crate::state::failed;
 
 /// Most calls around a moment that are looked at.

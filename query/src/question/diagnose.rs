@@ -158,6 +158,17 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Findin
             // Most languages write a text in double quotes.
             let quoted = format!("\"{}\"", field.name);
             let hint = || format!("text is written in single quotes: '{}'", field.name);
+            if field.name == crate::runs::COLUMN.0 {
+                return Finding {
+                    message: format!("there is no column {quoted}: one recording is asked"),
+                    place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
+                    suggestions: Vec::new(),
+                    hint: Some(
+                        "name several recordings, a folder of them, or a pattern like 'app*'"
+                            .to_owned(),
+                    ),
+                };
+            }
             Finding {
                 message: format!("there is no column {quoted}"),
                 place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),

@@ -15,7 +15,6 @@ use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
-use datafusion::prelude::SessionContext;
 use futures::stream;
 use replay::Timeline;
 use replay::history::{Change, Changes, Progress, Tracked};
@@ -34,10 +33,10 @@ struct Of {
     states: States,
 }
 
-/// Registers it.
-pub fn register(states: &States, context: &SessionContext) {
+/// Returns it.
+pub fn function(states: &States) -> Arc<dyn TableFunctionImpl> {
     let states = states.clone();
-    context.register_udtf("history", Arc::new(Of { states }));
+    Arc::new(Of { states })
 }
 
 impl TableFunctionImpl for Of {

@@ -12,7 +12,9 @@ mod table;
 
 use std::sync::{Arc, OnceLock};
 
+use datafusion::catalog::TableFunctionImpl;
 use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 use debuginfo::Diagnostic;
 use replay::Timeline;
@@ -27,23 +29,32 @@ pub struct States {
 }
 
 struct Inner {
-    reader: Arc<Reader>,
+    /// `None`: the recording is not opened.
+    reader: Option<Arc<Reader>>,
     timeline: OnceLock<std::result::Result<Timeline, Diagnostic>>,
 }
 
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "the states of {}",
-            self.reader.recording().dir().display()
-        )
+        match &self.reader {
+            Some(reader) => write!(f, "the states of {}", reader.recording().dir().display()),
+            None => f.write_str("no states"),
+        }
     }
 }
 
 impl States {
     /// Takes an opened recording.
     pub fn new(reader: Arc<Reader>) -> Self {
+        Self::of(Some(reader))
+    }
+
+    /// Returns the states of no recording: its functions have names and types, and cannot be called.
+    pub fn of_none() -> Self {
+        Self::of(None)
+    }
+
+    fn of(reader: Option<Arc<Reader>>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 reader,
@@ -54,11 +65,24 @@ impl States {
 
     /// Registers the functions.
     pub fn register(&self, context: &SessionContext) {
-        for function in scalar::functions(self) {
+        for function in self.scalar_functions() {
             context.register_udf(function);
         }
-        table::register(self, context);
-        history::register(self, context);
+        for (name, function) in self.table_functions() {
+            context.register_udtf(name, function);
+        }
+    }
+
+    /// Returns the functions of a row.
+    pub fn scalar_functions(&self) -> Vec<ScalarUDF> {
+        scalar::functions(self)
+    }
+
+    /// Returns the functions that give a table.
+    pub fn table_functions(&self) -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
+        let mut functions = table::functions(self);
+        functions.push(("history", history::function(self)));
+        functions
     }
 
     /// Returns the timeline.
@@ -68,7 +92,10 @@ impl States {
     pub(crate) fn timeline(&self) -> Result<&Timeline> {
         let inner = &self.inner;
         let opened = inner.timeline.get_or_init(|| {
-            Timeline::new(Arc::clone(&inner.reader)).map_err(|error| Diagnostic {
+            let Some(reader) = &inner.reader else {
+                return Err(Diagnostic::new("no recording is opened"));
+            };
+            Timeline::new(Arc::clone(reader)).map_err(|error| Diagnostic {
                 message: error.to_string(),
                 hint: error.hint(),
             })
@@ -88,7 +115,7 @@ impl Eq for States {}
 
 impl std::hash::Hash for States {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.inner.reader.recording().dir().hash(state);
+        Arc::as_ptr(&self.inner).hash(state);
     }
 }
 

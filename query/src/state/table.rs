@@ -8,7 +8,6 @@ use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::datasource::MemTable;
 use datafusion::logical_expr::Expr;
-use datafusion::prelude::SessionContext;
 use debuginfo::location::at_frame;
 use debuginfo::value::Look;
 use debuginfo::{Certainty, variables_at};
@@ -33,12 +32,16 @@ struct Of {
     states: States,
 }
 
-/// Registers them.
-pub fn register(states: &States, context: &SessionContext) {
-    for (name, kind) in [("backtrace", Kind::Backtrace), ("locals", Kind::Locals)] {
+/// Returns them.
+pub fn functions(states: &States) -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
+    let of = |kind| {
         let states = states.clone();
-        context.register_udtf(name, Arc::new(Of { kind, states }));
-    }
+        Arc::new(Of { kind, states }) as Arc<dyn TableFunctionImpl>
+    };
+    vec![
+        ("backtrace", of(Kind::Backtrace)),
+        ("locals", of(Kind::Locals)),
+    ]
 }
 
 impl TableFunctionImpl for Of {

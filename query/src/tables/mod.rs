@@ -1,6 +1,7 @@
 //! Defines the tables of SQL as plans over sealed files and definitions.
 
 mod calls;
+mod computed;
 mod doc;
 mod events;
 mod exceptions;
@@ -13,6 +14,7 @@ mod on_demand;
 mod output;
 mod pauses;
 mod probes;
+pub mod runs;
 mod sources;
 mod threads;
 mod writes;
@@ -44,10 +46,11 @@ pub const TABLES: &[TableDoc] = &[
     writes::DOC,
     exceptions::DOC,
     notes::DOC,
+    runs::DOC,
 ];
 
 /// A table in DataFusion's form.
-type Provider = Arc<dyn TableProvider>;
+pub type Provider = Arc<dyn TableProvider>;
 
 /// Returns the tables by name.
 pub fn providers(sources: &Sources) -> Result<Vec<(&'static str, Provider)>> {
@@ -74,6 +77,7 @@ pub fn providers(sources: &Sources) -> Result<Vec<(&'static str, Provider)>> {
         (writes::DOC.name, view(writes::plan(sources)?)),
         (exceptions::DOC.name, view(exceptions::plan(sources)?)),
         (notes::DOC.name, notes::table(sources)?),
+        (runs::DOC.name, runs::of_one(&sources.recording)?),
     ])
 }
 

@@ -2,22 +2,19 @@
 //!
 //! The file of notes is read on demand, so a damaged one fails no other query.
 
-use std::future::ready;
 use std::sync::Arc;
 
 use arrow::array::{Int64Array, RecordBatch, StringViewArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::{Session, TableProvider};
+use datafusion::catalog::TableProvider;
 use datafusion::common::{DataFusionError, Result};
-use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::datasource::{TableType, ViewTable, provider_as_source};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col, lit};
 use store::{Recording, notes};
 
+use super::computed::Computed;
 use super::doc::TableDoc;
 use super::sources::Sources;
-use crate::planned::Planned;
 
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
@@ -43,10 +40,9 @@ pub fn table(sources: &Sources) -> Result<Arc<dyn TableProvider>> {
             lit(datafusion::common::ScalarValue::Int64(None)).alias("added_unix_ns"),
         ])?
         .build()?;
-    let added = Added {
-        recording: sources.recording.clone(),
-        schema: schema(&recorded),
-    };
+    let schema = schema(&recorded);
+    let (recording, columns) = (sources.recording.clone(), Arc::clone(&schema));
+    let added = Computed::new(schema, move || added(&recording, &columns));
     let added = provider_as_source(Arc::new(added));
     let added = LogicalPlanBuilder::scan("added", added, None)?.build()?;
     let both = LogicalPlanBuilder::from(recorded).union(added)?.build()?;
@@ -60,63 +56,23 @@ fn schema(recorded: &LogicalPlan) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The notes that were added later.
-#[derive(Debug)]
-struct Added {
-    recording: Recording,
-    schema: SchemaRef,
-}
-
-impl Added {
-    fn rows(&self) -> Result<RecordBatch> {
-        let notes = notes::read(&self.recording);
-        let notes = notes.map_err(|error| DataFusionError::External(Box::new(error)))?;
-        let seqs = Int64Array::from_iter_values(notes.iter().map(|note| note.seq as i64));
-        let texts: StringViewArray = notes.iter().map(|note| Some(&*note.text)).collect();
-        let times = notes.iter().map(|note| note.added_unix_ns);
-        let columns: [arrow::array::ArrayRef; 3] = [
-            Arc::new(seqs),
-            Arc::new(texts),
-            Arc::new(Int64Array::from_iter_values(times)),
-        ];
-        let fields = self.schema.fields().iter();
-        let columns = columns.iter().zip(fields).map(|(column, field)| {
-            let wanted: &DataType = field.data_type();
-            arrow::compute::cast(column, wanted)
-        });
-        let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
-    }
-}
-
-impl TableProvider for Added {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Base
-    }
-
-    fn scan<'table, 'session, 'columns, 'filters, 'planned>(
-        &'table self,
-        _state: &'session dyn Session,
-        projection: Option<&'columns Vec<usize>>,
-        _filters: &'filters [Expr],
-        _limit: Option<usize>,
-    ) -> Planned<'planned>
-    where
-        'table: 'planned,
-        'session: 'planned,
-        'columns: 'planned,
-        'filters: 'planned,
-        Self: 'planned,
-    {
-        let planned = self.rows().and_then(|rows| {
-            let parts = [vec![rows]];
-            let plan = MemorySourceConfig::try_new_exec(&parts, self.schema(), projection.cloned());
-            Ok(plan? as Arc<dyn ExecutionPlan>)
-        });
-        Box::pin(ready(planned))
-    }
+/// Returns the notes that were added later.
+fn added(recording: &Recording, schema: &SchemaRef) -> Result<RecordBatch> {
+    let notes = notes::read(recording);
+    let notes = notes.map_err(|error| DataFusionError::External(Box::new(error)))?;
+    let seqs = Int64Array::from_iter_values(notes.iter().map(|note| note.seq as i64));
+    let texts: StringViewArray = notes.iter().map(|note| Some(&*note.text)).collect();
+    let times = notes.iter().map(|note| note.added_unix_ns);
+    let columns: [arrow::array::ArrayRef; 3] = [
+        Arc::new(seqs),
+        Arc::new(texts),
+        Arc::new(Int64Array::from_iter_values(times)),
+    ];
+    let fields = schema.fields().iter();
+    let columns = columns.iter().zip(fields).map(|(column, field)| {
+        let wanted: &DataType = field.data_type();
+        arrow::compute::cast(column, wanted)
+    });
+    let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }

@@ -53,6 +53,7 @@ mod tests {
             surroundings: Surroundings::default(),
             captures: crate::Captures::default(),
             guardian: None,
+            labels: Default::default(),
             target: Target::Spawn {
                 argv: vec![program.into_os_string()],
             },

@@ -85,6 +85,8 @@ pub(super) fn manifest(
             log_writes: first.map_or_else(Vec::new, logged),
         },
         launch: launch(options, first, target),
+        labels: options.labels.clone(),
+        run_of: None,
     })
 }
 
@@ -162,6 +164,9 @@ fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec<String> {
         SnapshotTimes::EveryEvents(count) => {
             add(&["--snapshot", &format!("every={count}events")]);
         }
+    }
+    for (key, value) in &options.labels {
+        add(&["--label", &format!("{key}={value}")]);
     }
     if options.keep_log {
         add(&["--keep-log"]);

@@ -193,6 +193,7 @@ impl Controlled {
                 surroundings: Surroundings::default(),
                 captures,
                 guardian: None,
+                labels: Default::default(),
                 target: Target::Spawn {
                     argv: argv.into_iter().chain(args).collect(),
                 },

@@ -1,23 +1,34 @@
-//! A recording together with the runtime that waits for its answers.
+//! A recording, or several, together with the runtime that waits for their answers.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use query::output::Format;
-use query::{Answer, Extent, Options, Session};
+use query::{Answer, Extent, Options, Runs, Session};
 use store::Reader;
 
 use super::interrupt::Interrupts;
 use crate::error::Error;
 
-/// Runs SQL queries on one recording.
+/// Runs SQL queries.
 pub struct Asker {
-    reader: Arc<Reader>,
-    session: Session,
+    source: Source,
     options: Options,
     interrupts: Interrupts,
+}
+
+/// What is asked.
+enum Source {
+    One {
+        reader: Arc<Reader>,
+        session: Session,
+    },
+    Many {
+        folders: Vec<PathBuf>,
+        runs: Runs,
+    },
 }
 
 impl Asker {
@@ -38,31 +49,53 @@ impl Asker {
         Asker::new(reader, options, interruptible)
     }
 
+    /// Opens several recordings by their folders. If `interruptible`, Ctrl-C stops only the query.
+    ///
+    /// # Errors
+    /// When none of them can be opened.
+    pub fn open_many(
+        folders: Vec<PathBuf>,
+        options: Options,
+        interruptible: bool,
+    ) -> Result<Asker, Error> {
+        let runs = Runs::open(&folders, &options).map_err(|source| Error::Query { source })?;
+        Ok(Asker {
+            source: Source::Many { folders, runs },
+            options,
+            interrupts: interrupts(interruptible)?,
+        })
+    }
+
     /// Makes an asker of an opened recording. If `interruptible`, Ctrl-C stops only the query.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn new(reader: Arc<Reader>, options: Options, interruptible: bool) -> Result<Asker, Error> {
-        let interrupts = match interruptible {
-            true => Interrupts::catch()?,
-            false => Interrupts::ignore()?,
-        };
         let session = Session::new(Arc::clone(&reader), options.clone());
+        let session = session.map_err(|source| Error::Query { source })?;
         Ok(Asker {
-            reader,
-            session: session.map_err(|source| Error::Query { source })?,
+            source: Source::One { reader, session },
             options,
-            interrupts,
+            interrupts: interrupts(interruptible)?,
         })
     }
 
-    /// Reopens the recording, to see what has been recorded since.
+    /// Reopens what is asked, to see what has been recorded since.
     ///
     /// # Errors
     /// When it cannot be opened; the asker then keeps the previous state.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        let reader = opened(self.path(), &self.options)?;
-        self.look_at(reader)
+        match &mut self.source {
+            Source::One { reader, .. } => {
+                let reader = opened(reader.recording().dir(), &self.options)?;
+                self.look_at(reader)
+            }
+            Source::Many { folders, runs } => {
+                let again = Runs::open(folders, &self.options);
+                *runs = again.map_err(|source| Error::Query { source })?;
+                Ok(())
+            }
+        }
     }
 
     /// Switches to another opened recording, if it differs.
@@ -70,28 +103,55 @@ impl Asker {
     /// # Errors
     /// When it cannot be read; the asker then keeps the previous recording.
     pub fn look_at(&mut self, reader: Arc<Reader>) -> Result<(), Error> {
-        if Arc::ptr_eq(&reader, &self.reader) {
+        if let Source::One { reader: known, .. } = &self.source
+            && Arc::ptr_eq(&reader, known)
+        {
             return Ok(());
         }
         let session = Session::new(Arc::clone(&reader), self.options.clone());
-        self.session = session.map_err(|source| Error::Query { source })?;
-        self.reader = reader;
+        let session = session.map_err(|source| Error::Query { source })?;
+        self.source = Source::One { reader, session };
         Ok(())
     }
 
-    /// Returns the recording's folder.
-    pub fn path(&self) -> &Path {
-        self.reader.recording().dir()
+    /// Returns the folder of the one recording that is asked; `None` if there are several.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.source {
+            Source::One { reader, .. } => Some(reader.recording().dir()),
+            Source::Many { .. } => None,
+        }
     }
 
-    /// Returns how much of the recording is visible.
-    pub fn extent(&self) -> Extent {
-        self.session.extent()
+    /// Returns how much of the one recording is visible; `None` if there are several.
+    pub fn extent(&self) -> Option<Extent> {
+        match &self.source {
+            Source::One { session, .. } => Some(session.extent()),
+            Source::Many { .. } => None,
+        }
+    }
+
+    /// Returns the number of recordings that are asked.
+    pub fn recordings(&self) -> usize {
+        match &self.source {
+            Source::One { .. } => 1,
+            Source::Many { runs, .. } => runs.names().count(),
+        }
+    }
+
+    /// Returns what could not be read since the last time, each as a sentence that names the recording.
+    pub fn warnings(&self) -> Vec<String> {
+        match &self.source {
+            Source::One { .. } => Vec::new(),
+            Source::Many { runs, .. } => runs.warnings(),
+        }
     }
 
     /// Returns the names of SQL functions.
     pub fn sql_functions(&self) -> &[String] {
-        self.session.function_names()
+        match &self.source {
+            Source::One { session, .. } => session.function_names(),
+            Source::Many { runs, .. } => runs.function_names(),
+        }
     }
 
     /// Starts a query for at most `max_rows` rows.
@@ -100,7 +160,10 @@ impl Asker {
     /// When the query is wrong, or Ctrl-C is pressed.
     pub fn ask(&mut self, sql: &str, max_rows: Option<usize>) -> Result<Answer, Error> {
         self.interrupts.forget();
-        let answer = self.interrupts.wait(self.session.ask(sql, max_rows))?;
+        let answer = match &self.source {
+            Source::One { session, .. } => self.interrupts.wait(session.ask(sql, max_rows)),
+            Source::Many { runs, .. } => self.interrupts.wait(runs.ask(sql, max_rows)),
+        }?;
         answer.map_err(|source| Error::Query { source })
     }
 
@@ -177,6 +240,13 @@ impl Asker {
             rows.extend(super::cells::rows(&batch)?);
         }
         Ok(rows)
+    }
+}
+
+fn interrupts(interruptible: bool) -> Result<Interrupts, Error> {
+    match interruptible {
+        true => Interrupts::catch(),
+        false => Interrupts::ignore(),
     }
 }
 

@@ -8,4 +8,4 @@ mod show;
 
 pub use asker::Asker;
 pub use interrupt::Interrupts;
-pub use show::{Records, View, note_extent, parquet_needs_a_file, show};
+pub use show::{Records, View, note_extent, parquet_needs_a_file, show, warn};

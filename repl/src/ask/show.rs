@@ -14,7 +14,7 @@ use server::quantity::{count, grouped};
 use crate::error::Error;
 use crate::format::Format;
 use crate::output::{self, to_stdout};
-use crate::render::{Colour, Layout, Paint, Table, Terminal};
+use crate::render::{Colour, Layout, Paint, Table, Terminal, escaped};
 
 /// The number of rows in a group that is written to a pipe. The first group determines the widths of the columns.
 const GROUP: usize = 1_000;
@@ -45,6 +45,20 @@ pub struct View {
 /// # Errors
 /// When the query is wrong or cannot be answered, or Ctrl-C is pressed.
 pub fn show(asker: &mut Asker, sql: &str, view: &View) -> Result<(), Error> {
+    let shown = show_answer(asker, sql, view);
+    warn(asker, &view.terminal);
+    shown
+}
+
+/// Says on stderr which recordings could not be read.
+pub fn warn(asker: &Asker, terminal: &Terminal) {
+    for warning in asker.warnings() {
+        let word = terminal.stderr_colour.paint(Paint::Warning, "warning:");
+        eprintln!("hindsight: {word} {}", escaped(&warning));
+    }
+}
+
+fn show_answer(asker: &mut Asker, sql: &str, view: &View) -> Result<(), Error> {
     let started = Instant::now();
     match view.format {
         Format::Table => show_table(asker, sql, view, started),

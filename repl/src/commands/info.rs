@@ -11,6 +11,7 @@ use crate::ask::Asker;
 use crate::error::Error;
 use crate::exit;
 use crate::facts::{End, Facts};
+use crate::listing;
 use crate::output::{self, to_stdout};
 use crate::recording::locate;
 use crate::render::{Colour, Paint, Terminal, bytes, date, escaped, per};
@@ -76,6 +77,9 @@ impl Page<'_> {
             &format!("{} ({})", facts.recording.display(), state(facts.state)),
         )?;
         self.line("program", &manifest.argv.join(" "))?;
+        if !facts.labels.is_empty() {
+            self.line("labels", &listing::labels(&facts.labels))?;
+        }
         self.line("folder", &manifest.cwd)?;
         self.line("started", &date(manifest.start_unix_ns))?;
         self.line("lasted", &duration(facts.duration_ns))?;

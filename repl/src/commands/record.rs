@@ -64,6 +64,9 @@ pub struct Args {
     /// Have the program and its libraries at the same addresses in each run
     #[arg(long, conflicts_with = "pid")]
     no_aslr: bool,
+    /// Call this run something: key=value; may be repeated. The tables runs, info and ls show it
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = store::labels::parse)]
+    labels: Vec<(String, String)>,
     /// When the program has ended, copy its modules, debug files and sources into the recording, as hindsight pack does
     #[arg(long)]
     portable: bool,
@@ -210,6 +213,7 @@ fn options(args: Args, given: Given) -> RecordOptions {
         guardian: std::env::current_exe()
             .ok()
             .map(|exe| vec![exe.into(), guard::NAME.into()]),
+        labels: args.labels.into_iter().collect(),
         target: match args.pid {
             Some(pid) => Target::Attach {
                 pid,

@@ -1,12 +1,14 @@
 //! `hindsight sql`: runs SQL queries on a recording, once or at a prompt.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
+use query::runs::find;
 use server::quantity::count;
 
-use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file};
+use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, warn};
 use crate::error::Error;
 use crate::format::Format;
 use crate::recording::locate;
@@ -25,25 +27,30 @@ Examples:
   hindsight sql app \"select * from calls\" -o calls.parquet
   hindsight sql app -f jsonl \"select * from gaps\" | jq .lost
   hindsight sql app < questions.sql             statements from stdin
+  hindsight sql 'runs/*' \"select run, count(*) from calls group by run\"
 
 Tables: calls, events, functions, modules, threads, output, gaps, probes,
-pauses, logpoints, writes, exceptions, notes.
+pauses, logpoints, writes, exceptions, notes, runs.
 Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
 every event of the recording in one order.";
 
-/// Ask a recording in SQL
+/// Ask a recording in SQL, or several
 ///
 /// Prints the answer to QUERY, which may be several statements with semicolons between them. Without QUERY it opens a
 /// prompt, or runs the statements on stdin when that is not a terminal. A recording may be asked while it is written.
+///
+/// With several recordings, a folder of them or a pattern, every table has the column run before its own, and functions
+/// of a state take the run first: value(run, seq, 'x').
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    override_usage = "hindsight sql [OPTIONS] <RECORDING>... [QUERY]"
+)]
 pub struct Args {
-    /// The recording, with or without .hindsight
-    #[arg(value_name = "RECORDING")]
-    recording: PathBuf,
-    /// The question, or a command of the prompt like \\d; - reads from stdin
-    #[arg(value_name = "QUERY")]
-    query: Option<String>,
+    /// Recordings, with or without .hindsight, folders of them or patterns; then the question, or a command of the
+    /// prompt like \\d; - reads from stdin
+    #[arg(value_name = "RECORDING", required = true, num_args = 1..)]
+    words: Vec<OsString>,
     /// The form of the answer [default: by the name of the output file, else table]
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -77,7 +84,8 @@ enum QuestionInput {
 /// When there is no such recording, or the query is wrong or cannot be answered.
 pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     let view = view(&args, terminal);
-    let source = match args.query.as_deref() {
+    let (recordings, query) = recordings_and_query(&args.words)?;
+    let source = match query.as_deref() {
         None if terminal.interactive && args.output.is_none() => QuestionInput::Prompt,
         None if args.output.is_some() && std::io::stdin().is_terminal() => {
             return Err(Error::usage(
@@ -94,14 +102,14 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     if view.format == Format::Parquet && args.output.is_none() {
         return Err(parquet_needs_a_file());
     }
-    let path = locate(&args.recording)?;
     let interruptible = terminal.stdout && args.output.is_none();
     let mut options = query::Options::default();
     if let Some(memory) = args.memory {
         options.memory_bytes = memory;
     }
-    let mut asker = Asker::open_with(&path, options, interruptible)?;
-    if let Some(note) = note_extent(&asker.extent()) {
+    let mut asker = opened(&recordings, options, interruptible, terminal)?;
+    warn(&asker, terminal);
+    if let Some(note) = asker.extent().as_ref().and_then(note_extent) {
         let word = terminal.stderr_colour.paint(Paint::Warning, "note:");
         eprintln!("hindsight: {word} {}", escaped(&note));
     }
@@ -117,10 +125,65 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
             std::io::stdin()
                 .read_to_string(&mut text)
                 .map_err(|source| Error::io("read stdin", source))?;
-            write_file(&mut asker, &text, view.format, file)
+            let written = write_file(&mut asker, &text, view.format, file);
+            warn(&asker, terminal);
+            written
         }
-        (QuestionInput::Text(text), Some(file)) => write_file(&mut asker, &text, view.format, file),
+        (QuestionInput::Text(text), Some(file)) => {
+            let written = write_file(&mut asker, &text, view.format, file);
+            warn(&asker, terminal);
+            written
+        }
     }
+}
+
+/// Takes the words apart: the last of several is the question, unless it means recordings too.
+fn recordings_and_query(words: &[OsString]) -> Result<(Vec<PathBuf>, Option<String>), Error> {
+    let paths = |words: &[OsString]| words.iter().map(PathBuf::from).collect::<Vec<_>>();
+    let [first, others @ ..] = words else {
+        return Err(Error::usage("no recording is named", None));
+    };
+    let Some((last, between)) = others.split_last() else {
+        return Ok((paths(words), None));
+    };
+    let text = last.to_string_lossy();
+    let may_be_path = text != "-" && !text.contains(char::is_whitespace);
+    if may_be_path && !find(&paths(std::slice::from_ref(last))).folders.is_empty() {
+        return Ok((paths(words), None));
+    }
+    let mut recordings = vec![PathBuf::from(first)];
+    recordings.extend(paths(between));
+    match last.to_str() {
+        Some(query) => Ok((recordings, Some(query.to_owned()))),
+        None => Err(Error::usage("the question is not UTF-8", None)),
+    }
+}
+
+/// Opens the recordings. One that is named by its name is asked as it is; several, or what a folder or a pattern means,
+/// as runs.
+fn opened(
+    words: &[PathBuf],
+    options: query::Options,
+    interruptible: bool,
+    terminal: &Terminal,
+) -> Result<Asker, Error> {
+    let found = find(words);
+    if let [word] = words
+        && (found.by_name || found.folders.is_empty())
+    {
+        return Asker::open_with(&locate(word)?, options, interruptible);
+    }
+    if found.folders.is_empty() {
+        return Err(Error::Query {
+            source: query::Error::NoRuns,
+        });
+    }
+    for (path, why) in &found.nothing {
+        let word = terminal.stderr_colour.paint(Paint::Warning, "warning:");
+        let text = format!("{} is left out: {why}", path.display());
+        eprintln!("hindsight: {word} {}", escaped(&text));
+    }
+    Asker::open_many(found.folders, options, interruptible)
 }
 
 fn view(args: &Args, terminal: &Terminal) -> View {

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::command::{self, Line};
 use super::complete::{TableWords, Words};
-use server::quantity::grouped;
+use server::quantity::{count, grouped};
 
-use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, show};
+use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, show, warn};
 use crate::error::Error;
 use crate::format::Format;
 use crate::output::{self, to_stdout};
@@ -62,9 +62,12 @@ impl Shell {
             Line::Records(records) => self.records(records)?,
             Line::Refresh => {
                 self.asker.refresh()?;
-                let extent = self.asker.extent();
-                let text =
-                    note_extent(&extent).unwrap_or_else(|| "this recording is closed".to_owned());
+                let text = match self.asker.extent() {
+                    Some(extent) => note_extent(&extent)
+                        .unwrap_or_else(|| "this recording is closed".to_owned()),
+                    None => count(self.asker.recordings() as u64, "recording"),
+                };
+                warn(&self.asker, &self.view.terminal);
                 self.say(&format!("{text}\n"))?;
             }
             Line::Sql(text) => {
@@ -100,19 +103,25 @@ impl Shell {
     /// # Errors
     /// When the names of the functions cannot be read.
     pub fn words(&mut self) -> Result<Words, Error> {
-        let names = self
-            .asker
-            .texts("select distinct name from functions order by name")?;
+        // To know the names of many recordings, all would have to be opened.
+        let names = match self.asker.path() {
+            Some(_) => self
+                .asker
+                .texts("select distinct name from functions order by name")?,
+            None => Vec::new(),
+        };
         let mut recorded: Vec<String> = names.into_iter().flatten().flatten().collect();
         // The search by prefix relies on the order of bytes.
         recorded.sort_unstable();
-        let table = |doc: &query::TableDoc| TableWords {
-            name: doc.name.to_owned(),
-            columns: doc
-                .columns
-                .iter()
-                .map(|(name, _)| (*name).to_owned())
-                .collect(),
+        let is_many = self.asker.path().is_none();
+        let table = |doc: &query::TableDoc| {
+            let columns = doc.columns.iter().map(|(name, _)| *name);
+            let run =
+                (is_many && doc.columns[0] != query::runs::COLUMN).then_some(query::runs::COLUMN.0);
+            TableWords {
+                name: doc.name.to_owned(),
+                columns: run.into_iter().chain(columns).map(str::to_owned).collect(),
+            }
         };
         Ok(Words {
             tables: query::TABLES.iter().map(table).collect(),
@@ -152,9 +161,11 @@ impl Shell {
             let found = types.iter().find(|(name, _)| name == column);
             found.map(|(_, kind)| kind.clone()).unwrap_or_default()
         };
-        let rows = table
-            .columns
-            .iter()
+        let run = (self.asker.path().is_none() && table.columns[0] != query::runs::COLUMN)
+            .then_some(&query::runs::COLUMN);
+        let rows = run
+            .into_iter()
+            .chain(table.columns)
             .map(|(column, doc)| vec![(*column).to_owned(), kind(column), (*doc).to_owned()]);
         self.list(&["column", "type", "meaning"], rows.collect())
     }
@@ -252,14 +263,19 @@ fn folded(rows: Vec<Vec<String>>, columns: usize) -> Vec<Vec<String>> {
 
 /// Returns the greeting of the prompt.
 pub fn greeting(asker: &Asker) -> String {
-    let extent = asker.extent();
-    let mut text = asker.path().display().to_string();
+    let (Some(path), Some(extent)) = (asker.path(), asker.extent()) else {
+        return format!(
+            "{}; \\d lists the tables, \"help\" says more",
+            count(asker.recordings() as u64, "recording")
+        );
+    };
+    let mut text = path.display().to_string();
     let last_ns = u64::try_from(extent.last_ts_ns).unwrap_or(0);
     // Writing to a String cannot fail.
     _ = write!(
         text,
         ": {} in {}; \\d lists the tables, \"help\" says more",
-        server::quantity::count(extent.events, "event"),
+        count(extent.events, "event"),
         server::quantity::duration(last_ns)
     );
     text

@@ -260,6 +260,7 @@ impl Origin {
                 },
                 captures: recording.captures()?,
                 guardian,
+                labels: Default::default(),
                 target,
             },
             stop_on_entry,
@@ -371,6 +372,12 @@ impl Announcer {
 impl recorder::Observer for Announcer {
     fn setup(&self, message: &str) {
         self.tell(NoticeKind::Progress, message);
+    }
+
+    fn created(&self, recording: &Path) {
+        if let Err(error) = store::catalog::tell(recording) {
+            tracing::debug!(%error, "the catalog of runs does not know the recording");
+        }
     }
 
     fn warning(&self, message: &str) {

@@ -1,8 +1,9 @@
-//! Checks what was added to a recording after its end: notes, and copies of modules.
+//! Checks what was added to a recording after its end: notes, labels, and copies of modules.
 
 use super::{Report, Severity};
 use crate::error::Result;
-use crate::format::MODULES_INDEX_FILE;
+use crate::format::{LABELS_FILE, MODULES_INDEX_FILE};
+use crate::labels;
 use crate::notes;
 use crate::packed;
 use crate::recording::Recording;
@@ -13,6 +14,7 @@ pub(super) fn check(
     progress: &mut impl FnMut(u64),
 ) -> Result<()> {
     check_notes(recording, report, progress);
+    check_labels(recording, report, progress);
     let mut wrong = Vec::new();
     let checked = packed::check(recording, |path, len, what| {
         report.file(path, len);
@@ -27,6 +29,18 @@ pub(super) fn check(
         report.damage(&index, &error);
     }
     Ok(())
+}
+
+fn check_labels(recording: &Recording, report: &mut Report, progress: &mut impl FnMut(u64)) {
+    let path = recording.dir().join(LABELS_FILE);
+    let Ok(found) = path.metadata() else {
+        return;
+    };
+    report.file(&path, found.len());
+    progress(found.len());
+    if let Err(error) = labels::read(recording) {
+        report.damage(&path, &error);
+    }
 }
 
 fn check_notes(recording: &Recording, report: &mut Report, progress: &mut impl FnMut(u64)) {

@@ -53,13 +53,18 @@ impl OpenRecording {
     ///
     /// # Panics
     /// When the manifest does not state the version of the format written here.
-    pub fn create(path: &Path, on_taken: OnTaken, manifest: Manifest) -> Result<Created> {
+    pub fn create(path: &Path, on_taken: OnTaken, mut manifest: Manifest) -> Result<Created> {
         assert_eq!(
             manifest.format_version, FORMAT_VERSION,
             "the manifest states the format written"
         );
         let clock = Clock::new(manifest.clock)?;
-        let dir = create_dir(&named(path)?, on_taken)?;
+        let wanted = named(path)?;
+        let dir = create_dir(&wanted, on_taken)?;
+        if dir != wanted {
+            let name = wanted.file_stem().map(|name| name.to_string_lossy());
+            manifest.run_of = name.map(Into::into);
+        }
         let filled = fill(&dir, &manifest);
         if filled.is_err() {
             // The folder is ours alone: on a full disk it would only take space.

@@ -18,6 +18,7 @@ mod describe;
 mod live;
 mod merge;
 mod message;
+mod outline;
 mod pair;
 mod part;
 mod queue;
@@ -32,7 +33,9 @@ mod thread;
 
 pub use counter::Counter;
 pub use definitions::DefinitionsFile;
+pub use outline::{BuildId, End, Outline};
 pub use part::Part;
+pub(crate) use part::is_part_file;
 pub use sealer::Sealer;
 pub use state::SealState;
 pub use tail::seal_tail;

@@ -60,6 +60,11 @@ pub struct Part {
     pub captures_file: Option<FileSum>,
 }
 
+/// Tells whether a file of that name, in the columns folder, is one of a part, whole or begun.
+pub(crate) fn is_part_file(name: &str) -> bool {
+    Part::number_from_name(name).is_some()
+}
+
 impl Part {
     /// Returns the file of calls of part `number` in the columns folder `dir`.
     pub fn calls_path(dir: &Path, number: u32) -> PathBuf {

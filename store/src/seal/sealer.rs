@@ -236,6 +236,9 @@ impl Sealer {
             }
             FrameBody::Control(control) => {
                 self.definitions.push(&control)?;
+                if let Some(outline) = &mut self.state.outline {
+                    outline.add(&control);
+                }
                 self.merge.push_control(*control);
             }
             FrameBody::Watermark { ticks } => self.merge.set_watermark(ticks),

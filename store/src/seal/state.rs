@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::merge::Merge;
+use super::outline::Outline;
 use super::part::Part;
 use crate::document;
 use crate::error::{Error, Result};
@@ -35,6 +36,9 @@ pub struct SealState {
     pub definitions_len: u64,
     /// Whether everything is sealed: the log is no longer needed.
     pub closed: bool,
+    /// How the program ended and what it consisted of, as far as that is sealed; `None` in files of before.
+    #[serde(default)]
+    pub outline: Option<Outline>,
     /// Open calls and waiting records, compressed.
     pending: Pending,
 }
@@ -58,9 +62,10 @@ impl SealState {
                 header.expect(&found, path)?;
                 Ok(state)
             }
-            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                Ok(Self::default())
-            }
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(Self {
+                outline: Some(Outline::default()),
+                ..Self::default()
+            }),
             Err(error) => Err(error),
         }
     }

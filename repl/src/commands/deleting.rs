@@ -1,0 +1,87 @@
+//! Deletes recordings for `rm` and `runs prune`: asks first, and refuses those that are in use.
+
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use server::client::{Client, Wait};
+use server::paths::Paths;
+use server::quantity::count;
+use server::verbs::{Nothing, Status};
+use store::Recording;
+use store::recording::remove;
+
+use crate::error::Error;
+use crate::recording::size_on_disk;
+use crate::render::{Terminal, bytes, escaped};
+
+/// Asks on a terminal whether to delete recordings of that size.
+///
+/// # Errors
+/// When there is no terminal to ask on.
+pub fn is_wanted(folders: &[PathBuf], terminal: &Terminal) -> Result<bool, Error> {
+    let size: u64 = folders.iter().map(|folder| size_on_disk(folder)).sum();
+    let what = format!(
+        "{} ({})",
+        count(folders.len() as u64, "recording"),
+        bytes(size)
+    );
+    if !terminal.interactive {
+        return Err(Error::usage(
+            format!("{what} would be deleted, and nobody can be asked"),
+            Some("add --yes to delete without being asked".to_owned()),
+        ));
+    }
+    for folder in folders {
+        println!("{}", escaped(&folder.to_string_lossy()));
+    }
+    print!("delete {what}? [y/N] ");
+    let mut answer = String::new();
+    let asked = std::io::stdout()
+        .flush()
+        .and_then(|()| std::io::stdin().lock().read_line(&mut answer));
+    asked.map_err(|source| Error::io("ask", source))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Deletes the recording in a folder and says so.
+///
+/// # Errors
+/// When it is being recorded or open in a session, or a file cannot be deleted.
+pub fn delete(folder: &Path) -> Result<(), Error> {
+    let in_store = |source| Error::Store { source };
+    let recording = Recording::open_exact(folder).map_err(in_store)?;
+    if let Some(session) = session_with(folder) {
+        return Err(Error::usage(
+            format!("{} is open in session {session}", folder.display()),
+            Some(format!(
+                "close it first: hindsight close --session {session}"
+            )),
+        ));
+    }
+    let removed = remove(&recording).map_err(in_store)?;
+    let name = folder.to_string_lossy();
+    println!("deleted {} ({})", escaped(&name), bytes(removed.len_bytes));
+    for left in removed.left {
+        let left = left.to_string_lossy();
+        eprintln!(
+            "hindsight: {} is no file of the recording and stays",
+            escaped(&left)
+        );
+    }
+    Ok(())
+}
+
+/// Returns the number of the daemon's session that has the recording open, if there is a daemon and such a session.
+fn session_with(folder: &Path) -> Option<u32> {
+    let real = folder.canonicalize().ok()?;
+    let mut client = Client::connect(&Paths::of_environment()).ok()?;
+    let wait = Wait {
+        patience: None,
+        notify: &mut |_| {},
+    };
+    let status = client.call::<Status>(&Nothing {}, None, wait).ok()?;
+    let is_it = |path: &Path| path.canonicalize().is_ok_and(|path| path == real);
+    let mut sessions = status.sessions.into_iter();
+    let found = sessions.find(|session| is_it(&session.recording))?;
+    Some(found.session)
+}

@@ -1,0 +1,239 @@
+//! Lists of recordings, as `ls` and `runs` show them: when each began, how it ended, how much it has.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use server::quantity::{duration, grouped};
+use store::Summary;
+use store::catalog::Entry;
+use store::labels::Labels;
+use store::recording::RecordingState;
+use store::seal::End;
+use store::summary::{Totals, name_of};
+
+use crate::error::Error;
+use crate::output::{self, to_stdout};
+use crate::recording::size_on_disk;
+use crate::render::{Align, Colour, Column, Layout, Table, Terminal, bytes, date};
+
+/// A recording in a list.
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// When it began, in ns since 1970.
+    pub start_unix_ns: i64,
+    /// The command line of the program.
+    pub argv: Vec<String>,
+    /// Its labels.
+    pub labels: Labels,
+    state: State,
+    totals: Option<Totals>,
+}
+
+/// Where a recording stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Closed,
+    /// It is being recorded.
+    Live,
+    /// Its recorder did not close it.
+    Open,
+    /// It is not where it was.
+    Gone,
+}
+
+impl Row {
+    /// Returns the row of a recording.
+    pub fn of(summary: Summary) -> Row {
+        let manifest = summary.manifest();
+        Row {
+            name: name_of(summary.dir()),
+            path: summary.dir().to_owned(),
+            start_unix_ns: manifest.start_unix_ns,
+            argv: manifest.argv.clone(),
+            state: match summary.recording.state() {
+                RecordingState::Closed => State::Closed,
+                RecordingState::Live => State::Live,
+                RecordingState::Interrupted => State::Open,
+            },
+            labels: summary.labels,
+            totals: summary.totals,
+        }
+    }
+
+    /// Returns the row of an entry of the catalog: the recording's own facts, or if it is gone those that are known.
+    pub fn of_entry(entry: Entry) -> Row {
+        match Summary::read(&entry.path) {
+            Ok(summary) => Row::of(summary),
+            Err(_) => Row {
+                name: name_of(&entry.path),
+                state: match entry.is_there() {
+                    true => State::Open,
+                    false => State::Gone,
+                },
+                path: entry.path,
+                start_unix_ns: entry.start_unix_ns,
+                argv: entry.argv,
+                labels: entry.labels,
+                totals: entry.totals,
+            },
+        }
+    }
+
+    /// Tells whether the recording is not where it was.
+    pub fn is_gone(&self) -> bool {
+        self.state == State::Gone
+    }
+
+    /// Tells whether it is being recorded.
+    pub fn is_live(&self) -> bool {
+        self.state == State::Live
+    }
+
+    /// Tells whether the program is known to have exited with 0.
+    pub fn has_passed(&self) -> bool {
+        self.end() == Some(&End::Code(0))
+    }
+
+    /// Tells whether the program is known to have failed.
+    pub fn has_failed(&self) -> bool {
+        match self.end() {
+            Some(End::Code(code)) => *code != 0,
+            Some(End::Signal(_)) => true,
+            _ => false,
+        }
+    }
+
+    fn end(&self) -> Option<&End> {
+        self.totals.as_ref()?.end.as_ref()
+    }
+
+    fn ended(&self) -> String {
+        match (self.state, self.end()) {
+            (State::Live, _) => "recording".to_owned(),
+            (State::Open, _) => "incomplete".to_owned(),
+            (State::Gone, _) => "gone".to_owned(),
+            (State::Closed, Some(End::Code(code))) => format!("exit {code}"),
+            (State::Closed, Some(End::Signal(signal))) => signal.clone(),
+            (State::Closed, Some(End::Detached)) => "detached".to_owned(),
+            (State::Closed, Some(End::Unseen) | None) => "not seen".to_owned(),
+        }
+    }
+
+    /// Returns the size of its files, in bytes.
+    pub fn size(&self) -> u64 {
+        size_on_disk(&self.path)
+    }
+
+    /// Returns all facts as JSON.
+    pub fn as_json(&self) -> Value {
+        let (code, signal) = match self.end() {
+            Some(End::Code(code)) => (Some(*code), None),
+            Some(End::Signal(name)) => (None, Some(name)),
+            _ => (None, None),
+        };
+        let totals = self.totals.as_ref();
+        json!({
+            "run": self.name,
+            "path": self.path,
+            "start": date(self.start_unix_ns),
+            "start_unix_ns": self.start_unix_ns,
+            "argv": self.argv,
+            "state": match self.state {
+                State::Closed => "closed",
+                State::Live => "live",
+                State::Open => "incomplete",
+                State::Gone => "gone",
+            },
+            "exit_code": code,
+            "exit_signal": signal,
+            "duration_ns": totals.map(|totals| totals.duration_ns),
+            "events": totals.map(|totals| totals.events),
+            "calls": totals.map(|totals| totals.calls),
+            "bytes_on_disk": (!self.is_gone()).then(|| self.size()),
+            "labels": self.labels,
+        })
+    }
+}
+
+/// Returns labels as `ci=42 branch=main`.
+pub fn labels(labels: &Labels) -> String {
+    let label = |(key, value): (&String, &String)| format!("{key}={value}");
+    labels.iter().map(label).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a path as people write it: relative to this folder where it lies in it. The ending stays: without it a name
+/// means the newest of several.
+pub fn short(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let path = path.strip_prefix(&here).unwrap_or(path);
+    path.strip_prefix("./")
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
+/// Prints rows as a table, or as JSON.
+///
+/// # Errors
+/// When stdout cannot be written to.
+pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Error> {
+    let mut text = Vec::new();
+    if as_json {
+        let rows: Vec<Value> = rows.iter().map(Row::as_json).collect();
+        writeln!(text, "{:#}", Value::from(rows)).expect("memory takes what is written to it");
+    } else {
+        let columns = [
+            ("recording", Align::Left),
+            ("started", Align::Left),
+            ("lasted", Align::Right),
+            ("ended", Align::Left),
+            ("calls", Align::Right),
+            ("size", Align::Right),
+            ("command", Align::Left),
+            ("labels", Align::Left),
+        ];
+        let columns = columns.map(|(name, align)| Column {
+            name: name.to_owned(),
+            align,
+        });
+        let mut table = Table::new(columns.into());
+        for row in rows {
+            let totals = row.totals.as_ref();
+            let lasted = totals.and_then(|totals| u64::try_from(totals.duration_ns).ok());
+            table.push(vec![
+                Some(short(&row.path)),
+                Some(date(row.start_unix_ns)),
+                Some(lasted.map_or_else(unknown, duration)),
+                Some(row.ended()),
+                Some(totals.map_or_else(unknown, |totals| grouped(totals.calls))),
+                Some(match row.is_gone() {
+                    true => unknown(),
+                    false => bytes(row.size()),
+                }),
+                Some(row.argv.join(" ")),
+                Some(labels(&row.labels)),
+            ]);
+        }
+        let (layout, colour) = match terminal.stdout {
+            true => (Layout::Fit(Terminal::size().0), terminal.stdout_colour),
+            false => (Layout::Whole, Colour::Off),
+        };
+        table
+            .flush(&mut text, layout, colour)
+            .expect("memory takes what is written to it");
+    }
+    let lines = match terminal.stdout {
+        true => Terminal::size().1,
+        false => usize::MAX,
+    };
+    output::show(&text, lines).map_err(to_stdout)
+}
+
+/// What stands where a fact is not known.
+fn unknown() -> String {
+    "-".to_owned()
+}

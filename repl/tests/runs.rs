@@ -1,0 +1,346 @@
+//! Goal: many recordings are listed, labelled, deleted, asked and exported by the command line, and only what was meant.
+//! Method: `hindsight` on made-up and frozen recordings; DuckDB reads what was exported and answers the same questions.
+
+mod common;
+#[path = "../../query/tests/common/duckdb.rs"]
+mod python;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use common::{Folder, app};
+use expect_test::expect;
+use store::recording::{Created, OnTaken, OpenRecording};
+use store::synth::manifest;
+
+/// A folder with the frozen recordings and one that a signal of a program's end is known of.
+fn folder() -> Folder {
+    let folder = Folder::with_app();
+    folder.add_frozen("shop");
+    folder.add_frozen("orders");
+    folder
+}
+
+fn lines(folder: &Folder, args: &[&str]) -> Vec<String> {
+    let text = folder.transcript(args);
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_pattern_a_folder_and_several_names_are_asked_together() {
+    let folder = folder();
+    let question = "select run, count(*) as calls from calls group by run order by run";
+    let table = expect![[r#"
+         run    | calls
+        --------+-------
+         app    |     8
+         orders |    26
+         shop   |    68
+    "#]];
+    for words in [
+        vec!["sql", "*", question],
+        vec!["sql", ".", question],
+        vec!["sql", "app", "shop", "orders.hindsight", "app", question],
+    ] {
+        let answer = folder.transcript(&words);
+        if words[1] == "*" {
+            table.assert_eq(&answer);
+        }
+        assert_eq!(answer.lines().count(), 5, "{words:?}: {answer}");
+    }
+    let script = folder.transcript_with(
+        &["sql", "app", "shop"],
+        "select count(distinct run) n from calls",
+    );
+    assert!(script.ends_with(" 2\n"), "{script}");
+    let one = folder.transcript(&["sql", "app", "select run from calls"]);
+    assert!(
+        one.contains("no column \"run\": one recording is asked"),
+        "{one}"
+    );
+    let described = folder.transcript(&["sql", "*", "\\d gaps"]);
+    assert!(
+        described.contains(" run    | text  | name of the recording"),
+        "{described}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_the_others_answer() {
+    let folder = folder();
+    fs::write(folder.path("shop.hindsight/manifest"), "damaged").unwrap();
+    fs::create_dir(folder.path("empty.hindsight")).unwrap();
+    fs::write(folder.path("notes.txt"), "").unwrap();
+    let answer = folder.transcript(&["sql", "*", "select distinct run from calls order by run"]);
+    assert!(
+        answer.starts_with(" run\n--------\n app\n orders\n--- stderr\n"),
+        "{answer}"
+    );
+    assert!(
+        answer.contains("warning: ./shop.hindsight is left out: ")
+            || answer.contains("warning: shop.hindsight is left out: "),
+        "{answer}"
+    );
+    assert!(answer.contains("empty.hindsight is left out: "), "{answer}");
+    let none = folder.transcript(&["sql", "nothing*", "select 1"]);
+    assert!(none.contains("there is no recording nothing*"), "{none}");
+    assert!(none.ends_with("--- exit code 2\n"), "{none}");
+}
+
+#[test]
+fn a_name_means_the_newest_and_whole_names_mean_themselves() {
+    let folder = Folder::empty();
+    let record = |name: &str, start_unix_ns: i64, port: &str| {
+        let mut manifest = manifest();
+        manifest.start_unix_ns = start_unix_ns;
+        manifest.argv = vec!["./t".to_owned(), port.to_owned()];
+        let path = folder.path(name);
+        let Created { open, log } =
+            OpenRecording::create(&path, OnTaken::Number, manifest).unwrap();
+        open.close(log.close().unwrap()).unwrap()
+    };
+    record("t", 1_000, "first");
+    record("t", 3_000, "third");
+    record("t", 2_000, "second");
+    // A program that is called t-4 is another one.
+    record("t-4", 9_000, "other");
+    let arguments = |name: &str| {
+        let args = ["sql", name, "-f", "csv", "select arguments from runs"];
+        folder.transcript(&args).lines().last().unwrap().to_owned()
+    };
+    assert_eq!(arguments("t"), "third");
+    assert_eq!(arguments("t.hindsight"), "first");
+    assert_eq!(arguments("t-3"), "second");
+    assert_eq!(arguments("t-4"), "other");
+    fs::remove_dir_all(folder.path("t-2.hindsight")).unwrap();
+    assert_eq!(arguments("t"), "second");
+    fs::remove_dir_all(folder.path("t.hindsight")).unwrap();
+    assert_eq!(arguments("t"), "second");
+    record("t", 4_000, "fourth");
+    assert_eq!(arguments("t"), "fourth");
+}
+
+#[test]
+fn ls_shows_the_end_and_the_calls_of_each() {
+    let folder = folder();
+    app()
+        .record_interrupted(&folder.path("killed.hindsight"))
+        .unwrap();
+    let listed = lines(&folder, &["ls"]);
+    assert_eq!(listed.len(), 6, "{listed:?}");
+    let row = |name: &str| listed.iter().find(|line| line.contains(name)).unwrap();
+    assert!(row(" app.hindsight").contains("| exit 3"), "{listed:?}");
+    assert!(row(" app.hindsight").contains("|     8 |"), "{listed:?}");
+    assert!(
+        row("killed.hindsight").contains("| incomplete |     - |"),
+        "{listed:?}"
+    );
+    let json = folder.transcript(&["ls", "app", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[0]["exit_code"], 3);
+    assert_eq!(json[0]["calls"], 8);
+    assert_eq!(lines(&Folder::empty(), &["ls"]).len(), 2, "a heading alone");
+    let wrong = folder.transcript(&["ls", "nothing"]);
+    assert!(wrong.ends_with("--- exit code 2\n"), "{wrong}");
+}
+
+#[test]
+fn rm_deletes_what_was_meant_and_asks_first() {
+    let folder = folder();
+    let refused = folder.transcript(&["rm", "app"]);
+    assert!(refused.contains("nobody can be asked"), "{refused}");
+    assert!(folder.path("app.hindsight").is_dir());
+    let size = ("app", "delete 1 recording");
+    for (answer, stays) in [("n\n", true), ("\n", true), ("y\n", false)] {
+        let steps = [("[y/N] ", answer)];
+        let shown = folder.on_terminal(80, &["TERM=dumb"], &["rm", size.0], &steps);
+        assert!(shown.contains(size.1), "{shown}");
+        assert_eq!(
+            folder.path("app.hindsight").exists(),
+            stays,
+            "{answer:?}: {shown}"
+        );
+    }
+    fs::write(folder.path("shop.hindsight/mine.txt"), "mine").unwrap();
+    let deleted = folder.transcript(&["rm", "--yes", "s*"]);
+    assert!(
+        deleted.contains("mine.txt is no file of the recording and stays"),
+        "{deleted}"
+    );
+    let left: Vec<_> = fs::read_dir(folder.path("shop.hindsight"))
+        .unwrap()
+        .collect();
+    assert_eq!(left.len(), 1);
+    for word in [".", "nothing", "shop"] {
+        let refused = folder.transcript(&["rm", "--yes", word]);
+        assert!(refused.ends_with("--- exit code 2\n"), "{word}: {refused}");
+    }
+    assert!(folder.path("orders.hindsight").is_dir());
+}
+
+#[test]
+fn a_recording_that_is_made_is_not_deleted() {
+    let folder = Folder::empty();
+    let made = OpenRecording::create(&folder.path("live"), OnTaken::Refuse, manifest());
+    let Created { open, log } = made.unwrap();
+    let refused = folder.transcript(&["rm", "--yes", "live"]);
+    assert!(
+        refused.contains("live.hindsight is being recorded"),
+        "{refused}"
+    );
+    assert!(folder.path("live.hindsight/manifest").is_file());
+    drop((open, log));
+}
+
+#[test]
+fn the_catalog_lists_labels_prunes_and_forgets() {
+    let folder = folder();
+    let runs = |args: &[&str]| {
+        let mut words = vec!["runs"];
+        words.extend(args);
+        folder.transcript(&words)
+    };
+    assert_eq!(runs(&[]).lines().count(), 2, "a heading alone");
+    assert_eq!(runs(&["scan", "."]), "3 recordings in the catalog\n");
+    assert_eq!(runs(&[]).lines().count(), 5);
+    assert_eq!(
+        runs(&["label", "app", "ci=7", "branch=main"]),
+        "branch=main ci=7\n"
+    );
+    assert_eq!(runs(&["label", "app", "--remove", "ci"]), "branch=main\n");
+    let labelled = runs(&["list", "--label", "branch=main"]);
+    assert_eq!(labelled.lines().count(), 3, "{labelled}");
+    assert!(labelled.contains("branch=main"), "{labelled}");
+    let info = folder.transcript(&["info", "app"]);
+    assert!(info.contains("\nlabels     branch=main\n"), "{info}");
+    let failed = runs(&["list", "--failed", "--json"]);
+    let failed: serde_json::Value = serde_json::from_str(&failed).unwrap();
+    assert_eq!(failed.as_array().unwrap().len(), 1);
+    assert_eq!(failed[0]["run"], "app");
+    let lost = folder.path(".local/share/hindsight/runs/entries");
+    fs::remove_dir_all(&lost).unwrap();
+    assert!(
+        runs(&[]).contains("branch=main"),
+        "labels are in the recording"
+    );
+    let dry = runs(&["prune", "--older", "1d", "--dry-run"]);
+    assert!(dry.ends_with("3 recordings would be deleted\n"), "{dry}");
+    // app has failed, and of the frozen ones nobody knows.
+    let kept = runs(&["prune", "--older", "1d", "--keep-failed", "--yes"]);
+    assert_eq!(kept, "forgot 0 runs\n");
+    assert_eq!(runs(&["forget", "orders"]), "forgot 1 run\n");
+    assert!(folder.path("orders.hindsight").is_dir());
+    let pruned = runs(&["prune", "--older", "1d", "--label", "branch=main", "--yes"]);
+    assert!(pruned.contains("deleted FOLDER/app.hindsight"), "{pruned}");
+    assert!(!folder.path("app.hindsight").exists());
+    assert_eq!(runs(&[]).lines().count(), 3);
+    fs::remove_dir_all(folder.path("shop.hindsight")).unwrap();
+    assert_eq!(runs(&[]).lines().count(), 2);
+    assert!(runs(&["list", "--all"]).contains("| gone"));
+    assert!(runs(&["show", "nothing"]).ends_with("--- exit code 2\n"));
+}
+
+#[test]
+fn what_is_exported_is_read_by_duckdb_as_sql_shows_it() {
+    let folder = folder();
+    let told = folder.transcript(&["export", "*", "--to", "lake"]);
+    assert!(told.starts_with("lake: 3 recordings, 42 files, "), "{told}");
+    let mut questions = BTreeMap::new();
+    for table in query::TABLES.iter().map(|table| table.name) {
+        let count = format!("select run, count(*) as n from {table} group by run order by run");
+        questions.insert(table, vec![count]);
+    }
+    for (table, columns) in [
+        (
+            "calls",
+            "start_seq, end_seq, function, file, line, module, args, ret_text, outs, ret, dur_ns",
+        ),
+        ("events", "seq, kind, function, text"),
+        ("functions", "name, short_name, params, returns, calls"),
+        ("output", "seq, stream, text"),
+        (
+            "runs",
+            "program, arguments, calls, exit_code, labels, state",
+        ),
+    ] {
+        let rows = format!("select run, {columns} from {table} order by run, 2");
+        questions.get_mut(table).unwrap().push(rows);
+    }
+    let python = "
+import duckdb, json, sys
+for table, questions in json.load(sys.stdin).items():
+    duckdb.sql(f\"create view {table} as from read_parquet('lake/table={table}/**/*.parquet', hive_partitioning=true)\")
+    for question in questions:
+        answer = duckdb.sql(question)
+        for row in answer.fetchall():
+            print(json.dumps(dict(zip(answer.columns, row)), ensure_ascii=False, separators=(',', ':')))
+";
+    let mut child = Command::new(python::python_with_duckdb())
+        .args(["-c", python])
+        .current_dir(folder.path("."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let asked = serde_json::to_string(&questions).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(asked.as_bytes())
+        .unwrap();
+    let theirs = child.wait_with_output().unwrap();
+    assert!(theirs.status.success());
+    let theirs = String::from_utf8(theirs.stdout).unwrap();
+    let mut ours = String::new();
+    for question in questions.values().flatten() {
+        ours += &folder.transcript(&["sql", "*", "-f", "jsonl", question]);
+    }
+    let values = |text: &str| -> Vec<serde_json::Value> {
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let (theirs, mut ours) = (values(&theirs), values(&ours));
+    // Without a row there is no group, and a view of empty files has no run either.
+    ours.retain(|row| row["n"] != 0);
+    assert!(ours.len() > 200, "{} rows", ours.len());
+    assert_eq!(ours.len(), theirs.len());
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert_eq!(ours, theirs);
+    }
+}
+
+#[test]
+fn exports_are_refused_where_they_would_mislead() {
+    let folder = folder();
+    let export = |args: &[&str]| {
+        let mut words = vec!["export"];
+        words.extend(args);
+        folder.transcript(&words)
+    };
+    let s3 = export(&["app", "--to", "s3://bucket/prefix"]);
+    assert!(s3.contains("not to s3://bucket/prefix"), "{s3}");
+    assert!(s3.ends_with("--- exit code 2\n"), "{s3}");
+    assert!(!folder.path("s3:").exists());
+    assert!(export(&["app", "--to", "lake", "--table", "cals"]).contains("there is no table cals"));
+    let one = export(&["app", "--to", "lake", "--table", "calls"]);
+    assert!(one.starts_with("lake: 1 recording, 1 file, "), "{one}");
+    let again = export(&["app", "--to", "lake"]);
+    assert!(again.contains("part-0.parquet exists already"), "{again}");
+    folder.damage("shop.hindsight/columns/calls-000000.parquet", 8);
+    let damaged = export(&["shop", "orders", "--to", "lake"]);
+    assert!(damaged.contains("warning: shop is left out: "), "{damaged}");
+    assert!(
+        damaged.starts_with("lake: 1 recording, 14 files, "),
+        "{damaged}"
+    );
+    assert!(damaged.ends_with("--- exit code 1\n"), "{damaged}");
+    assert!(
+        !folder.path("lake/table=calls/run=shop").exists(),
+        "nothing of half a recording"
+    );
+    assert!(!folder.path("lake/table=functions/run=shop").exists());
+}

@@ -1,0 +1,275 @@
+//! The catalog of a user's runs: which recordings this machine has, as far as it has been told.
+//!
+//! The recordings are the truth, and the catalog is made again from them when it is lost or damaged. What is told is
+//! appended to a journal of paths, which never waits for anybody; whoever opens the catalog takes over what is new in
+//! it. sled keeps the entries. It admits one process at a time, and may lose the latest entries when a process is
+//! killed: the journal still has their paths.
+
+mod journal;
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::labels::Labels;
+use crate::recording::RecordingState;
+use crate::summary::{Summary, Totals};
+
+/// The folder of sled's files, in the catalog's.
+const DB_DIR: &str = "entries";
+/// How long sled's lock is waited for between two tries.
+const RETRY: Duration = Duration::from_millis(20);
+/// Memory for sled's pages, in bytes.
+const CACHE_BYTES: u64 = 16 << 20;
+
+/// A recording in the catalog.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its folder, an absolute path.
+    pub path: PathBuf,
+    /// The id in its manifest.
+    pub recording_id: [u8; 16],
+    /// The command line of the program.
+    pub argv: Vec<String>,
+    /// When it began, in ns since 1970.
+    pub start_unix_ns: i64,
+    /// Whether its recorder had closed it when it was looked at.
+    pub closed: bool,
+    /// Its labels.
+    pub labels: Labels,
+    /// What is known since it was closed.
+    pub totals: Option<Totals>,
+}
+
+impl Entry {
+    fn of(path: &Path, summary: &Summary) -> Self {
+        let manifest = summary.manifest();
+        Self {
+            path: path.to_path_buf(),
+            recording_id: manifest.recording_id.0,
+            argv: manifest.argv.clone(),
+            start_unix_ns: manifest.start_unix_ns,
+            closed: summary.recording.state() == RecordingState::Closed,
+            labels: summary.labels.clone(),
+            totals: summary.totals.clone(),
+        }
+    }
+
+    /// Tells whether the recording is still where it was.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.path.join(crate::format::MANIFEST_FILE).is_file()
+    }
+}
+
+/// Returns the folder of the user's catalog: `$XDG_DATA_HOME/hindsight/runs`, else `~/.local/share/hindsight/runs`. `None`
+/// without a home.
+#[must_use]
+pub fn folder() -> Option<PathBuf> {
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let data = absolute("XDG_DATA_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))?;
+    Some(data.join("hindsight/runs"))
+}
+
+/// Tells the user's catalog of a recording. It opens no database and waits for nobody.
+///
+/// # Errors
+/// [`Error::Io`] when the journal cannot be written; nothing depends on it.
+pub fn tell(recording: &Path) -> Result<()> {
+    match folder() {
+        Some(folder) => journal::add(&folder, &absolute(recording)),
+        None => Ok(()),
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// The opened catalog.
+#[derive(Debug)]
+pub struct Catalog {
+    folder: PathBuf,
+    db: sled::Db,
+}
+
+impl Catalog {
+    /// Opens the catalog in `folder`, waiting up to `patience` for another process to close it, and takes over what it
+    /// was told. A damaged one is made again.
+    ///
+    /// # Errors
+    /// [`Error::CatalogInUse`], or [`Error::Io`] if the folder cannot be written.
+    pub fn open(folder: &Path, patience: Duration) -> Result<Self> {
+        journal::prepare(folder)?;
+        let path = folder.join(DB_DIR);
+        let until = Instant::now() + patience;
+        let mut again = false;
+        let db = loop {
+            match open_db(&path) {
+                Ok(db) => break db,
+                Err(sled::Error::Io(error)) if is_lock(&error) => {
+                    if Instant::now() >= until {
+                        return Err(Error::CatalogInUse {
+                            path: folder.to_path_buf(),
+                        });
+                    }
+                    std::thread::sleep(RETRY);
+                }
+                Err(sled::Error::Io(error)) if again => {
+                    return Err(Error::io("open", &path)(error));
+                }
+                Err(error) if again => {
+                    return Err(Error::io("open", &path)(std::io::Error::other(error)));
+                }
+                Err(_) => {
+                    again = true;
+                    std::fs::remove_dir_all(&path).map_err(Error::io("remove", &path))?;
+                }
+            }
+        };
+        let catalog = Self {
+            folder: folder.to_path_buf(),
+            db,
+        };
+        catalog.take_over()?;
+        Ok(catalog)
+    }
+
+    /// Returns all entries, the newest first, those whose recordings are gone too.
+    ///
+    /// # Errors
+    /// When sled cannot read them.
+    pub fn entries(&self) -> Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for pair in self.db.iter() {
+            let (_, value) = pair.map_err(|error| self.failed(error))?;
+            // One that an older or newer version wrote is made again.
+            entries.extend(rmp_serde::from_slice::<Entry>(&value));
+        }
+        entries.sort_by(|a: &Entry, b: &Entry| {
+            (b.start_unix_ns, &a.path).cmp(&(a.start_unix_ns, &b.path))
+        });
+        Ok(entries)
+    }
+
+    /// Adds recordings, or looks at them anew.
+    ///
+    /// # Errors
+    /// When sled or the journal cannot be written, or one is no recording.
+    pub fn add(&self, recording: &Path) -> Result<Entry> {
+        let path = absolute(recording);
+        let entry = Entry::of(&path, &Summary::read(&path)?);
+        if self.get(&path)?.is_none() {
+            journal::add(&self.folder, &path)?;
+        }
+        self.put(&entry)?;
+        Ok(entry)
+    }
+
+    /// Takes recordings out of the catalog; they stay where they are.
+    ///
+    /// # Errors
+    /// When sled or the journal cannot be written.
+    pub fn forget(&self, paths: &[PathBuf]) -> Result<()> {
+        for path in paths {
+            journal::take_away(&self.folder, path)?;
+            self.db
+                .remove(key(path))
+                .map_err(|error| self.failed(error))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the journal short again: the paths of all entries.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn compact(&self) -> Result<()> {
+        let paths = self.entries()?.into_iter().map(|entry| entry.path);
+        let paths: BTreeSet<PathBuf> = paths.collect();
+        self.db.flush().map_err(|error| self.failed(error))?;
+        journal::replace(&self.folder, &paths)
+    }
+
+    /// Adds what the journal has and the entries lack, and looks again at recordings that were not closed.
+    fn take_over(&self) -> Result<()> {
+        let mut known: BTreeSet<PathBuf> = BTreeSet::new();
+        for entry in self.entries()? {
+            if !entry.closed && entry.is_there() {
+                self.look(&entry.path)?;
+            }
+            known.insert(entry.path);
+        }
+        let told = journal::read(&self.folder)?;
+        for path in told.difference(&known) {
+            self.look(path)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at a recording; one that cannot be read gives no entry.
+    fn look(&self, path: &Path) -> Result<()> {
+        match Summary::read(path) {
+            Ok(summary) => self.put(&Entry::of(path, &summary)),
+            Err(error) => {
+                tracing::debug!(%error, path = %path.display(), "not in the catalog");
+                Ok(())
+            }
+        }
+    }
+
+    fn get(&self, path: &Path) -> Result<Option<Entry>> {
+        let found = self.db.get(key(path)).map_err(|error| self.failed(error))?;
+        Ok(found.and_then(|value| rmp_serde::from_slice(&value).ok()))
+    }
+
+    fn put(&self, entry: &Entry) -> Result<()> {
+        let what = "an entry of the catalog";
+        let value =
+            rmp_serde::to_vec_named(entry).map_err(|source| Error::Encode { what, source })?;
+        self.db
+            .insert(key(&entry.path), value)
+            .map_err(|error| self.failed(error))?;
+        Ok(())
+    }
+
+    fn failed(&self, error: sled::Error) -> Error {
+        Error::io("use the catalog", &self.folder)(std::io::Error::other(error))
+    }
+}
+
+/// Entries are found by their path.
+fn key(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+/// sled panics on some damage.
+fn open_db(path: &Path) -> sled::Result<sled::Db> {
+    let config = sled::Config::new().path(path).cache_capacity(CACHE_BYTES);
+    let opened = catch_unwind(AssertUnwindSafe(|| {
+        let db = config.open()?;
+        // Damage shows when the entries are read.
+        for pair in db.iter() {
+            pair?;
+        }
+        Ok(db)
+    }));
+    opened.unwrap_or(Err(sled::Error::Corruption { at: None, bt: () }))
+}
+
+/// Another process has the catalog open.
+fn is_lock(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::WouldBlock || error.to_string().contains("acquire lock")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Goal: the catalog has what it was told, and loses nothing that the recordings still have. Method: lose, damage and
+//! lock its files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{Catalog, DB_DIR, Entry, journal};
+use crate::error::Error;
+use crate::recording::Recording;
+use crate::synth::debugged;
+
+struct World {
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.dir.path().join("data/hindsight/runs")
+    }
+
+    fn record(&self, name: &str) -> Recording {
+        let recording = debugged().record(&self.dir.path().join(name)).unwrap();
+        journal::add(&self.folder(), recording.dir()).unwrap();
+        recording
+    }
+
+    fn open(&self) -> Catalog {
+        Catalog::open(&self.folder(), Duration::ZERO).unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        names(&self.open().entries().unwrap())
+    }
+}
+
+fn names(entries: &[Entry]) -> Vec<String> {
+    let name = |entry: &Entry| {
+        entry
+            .path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned()
+    };
+    let mut names: Vec<_> = entries.iter().map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_was_told_is_listed_and_what_is_forgotten_is_not() {
+    let world = World::new();
+    assert_eq!(world.names(), Vec::<String>::new());
+    let a = world.record("a");
+    world.record("b");
+    assert_eq!(world.names(), ["a.hindsight", "b.hindsight"]);
+    let c = debugged().record(&world.dir.path().join("c")).unwrap();
+    world.open().add(c.dir()).unwrap();
+    assert_eq!(world.names().len(), 3);
+    world.open().forget(&[a.dir().to_owned()]).unwrap();
+    assert_eq!(world.names(), ["b.hindsight", "c.hindsight"]);
+    world.open().compact().unwrap();
+    assert_eq!(world.names(), ["b.hindsight", "c.hindsight"]);
+    assert!(a.dir().is_dir(), "the recording stays");
+}
+
+#[test]
+fn a_lost_or_damaged_catalog_is_made_again() {
+    let world = World::new();
+    world.record("a");
+    world.record("b");
+    assert_eq!(world.names().len(), 2);
+    let db = world.folder().join(DB_DIR);
+    fs::remove_dir_all(&db).unwrap();
+    assert_eq!(world.names().len(), 2, "lost");
+    for file in ["db", "conf"] {
+        for damage in [&b""[..], b"damaged", &[0xff; 70_000]] {
+            fs::write(db.join(file), damage).unwrap();
+            assert_eq!(world.names().len(), 2, "{file} of {} bytes", damage.len());
+        }
+    }
+    fs::remove_file(world.folder().join("paths")).unwrap();
+    assert_eq!(
+        world.names().len(),
+        2,
+        "the journal is lost, the entries are not"
+    );
+}
+
+#[test]
+fn a_record_that_was_cut_damages_no_other() {
+    let world = World::new();
+    world.record("a");
+    let journal = world.folder().join("paths");
+    let mut bytes = fs::read(&journal).unwrap();
+    bytes.extend(b"\0+/cut/of");
+    fs::write(&journal, bytes).unwrap();
+    world.record("b");
+    assert_eq!(world.names(), ["a.hindsight", "b.hindsight"]);
+}
+
+#[test]
+fn one_process_has_it_open_and_telling_goes_on() {
+    let world = World::new();
+    let open = world.open();
+    let refused = Catalog::open(&world.folder(), Duration::from_millis(50));
+    assert!(matches!(refused, Err(Error::CatalogInUse { .. })));
+    world.record("a");
+    drop(open);
+    assert_eq!(world.names(), ["a.hindsight"]);
+}
+
+#[test]
+fn a_recording_that_was_not_closed_is_looked_at_again() {
+    let world = World::new();
+    let path = world.dir.path().join("x");
+    let recording = debugged().record_interrupted(&path).unwrap();
+    journal::add(&world.folder(), recording.dir()).unwrap();
+    assert!(!world.open().entries().unwrap()[0].closed);
+    fs::remove_file(recording.dir().join("incomplete")).unwrap();
+    assert!(world.open().entries().unwrap()[0].closed);
+    fs::remove_dir_all(recording.dir()).unwrap();
+    let entries = world.open().entries().unwrap();
+    assert!(!entries[0].is_there());
+    assert!(Path::new(&entries[0].path).is_absolute());
+}

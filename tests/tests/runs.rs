@@ -1,0 +1,193 @@
+//! Goal: runs of a program are kept apart, labelled, noted in the catalog and asked together, and a question opens no
+//! recording that it does not need. Method: programs are recorded as users do it; strace tells which files were opened.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use e2e::{Ended, Hindsight, Program, Scratch, fixture_artifact};
+
+/// `hindsight ARGS` in the test's folder, with a data folder of its own.
+fn hindsight(scratch: &Scratch, args: &[&str]) -> Ended {
+    let ended = command(scratch, args).run();
+    assert_eq!(
+        ended.status.as_shell_code(),
+        0,
+        "{args:?}: {}",
+        ended.errors()
+    );
+    ended
+}
+
+fn command(scratch: &Scratch, args: &[&str]) -> Program {
+    Hindsight::command(scratch, args).env("XDG_DATA_HOME", scratch.join("data"))
+}
+
+/// Records `fib N` under its default name.
+fn record(scratch: &Scratch, n: &str, options: &[&str]) {
+    let program = scratch.join("fib");
+    if !program.exists() {
+        fs::copy(fixture_artifact("fib", "fib"), &program).expect("it is copied");
+    }
+    let mut args = vec!["record"];
+    args.extend(options);
+    args.extend(["--", "./fib", n]);
+    let ended = command(scratch, &args).run();
+    assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+}
+
+fn rows(scratch: &Scratch, words: &[&str]) -> Vec<String> {
+    let mut args = vec!["sql", "-f", "csv"];
+    args.extend(words);
+    let text = hindsight(scratch, &args).text();
+    text.lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_newest_run_has_the_name_and_all_are_in_the_catalog() {
+    let scratch = Scratch::new("runs-newest");
+    record(
+        &scratch,
+        "3",
+        &["--label", "branch=main", "--label", "size=small"],
+    );
+    record(&scratch, "6", &["--label", "branch=topic"]);
+    record(&scratch, "5", &[]);
+    let calls = "select count(*) from calls where function = 'fib'";
+    assert_eq!(
+        rows(&scratch, &["fib", calls]),
+        ["15"],
+        "fib 5 is the newest"
+    );
+    assert_eq!(rows(&scratch, &["fib.hindsight", calls]), ["5"]);
+    assert_eq!(rows(&scratch, &["fib-2", calls]), ["25"]);
+    let question = "select r.run, r.program, r.arguments, r.exit_code, r.state, count(*) \
+                    from runs r join calls c on c.run = r.run where c.function = 'fib' \
+                    group by r.run, r.program, r.arguments, r.exit_code, r.state order by r.run";
+    assert_eq!(
+        rows(&scratch, &["fib*", question]),
+        [
+            "fib,./fib,3,0,closed,5",
+            "fib-2,./fib,6,0,closed,25",
+            "fib-3,./fib,5,0,closed,15"
+        ]
+    );
+    let same = "select count(distinct environment), count(environment), count(build_ids) from runs";
+    assert_eq!(rows(&scratch, &["fib*", same]), ["1,3,3"]);
+    let branches = "select label(r.labels, 'branch') as b, count(*) from runs r \
+                    join calls c on c.run = r.run where c.function = 'fib' group by b order by b";
+    let branches = rows(&scratch, &["fib*", branches]);
+    assert_eq!(branches, ["main,5", "topic,25", ",15"]);
+    let states = "select run, count(value(run, start_seq, 'n')) from calls \
+                  where function = 'fib' group by run order by run";
+    assert_eq!(
+        rows(&scratch, &["fib*", states]),
+        ["fib,5", "fib-2,25", "fib-3,15"]
+    );
+    let runs = hindsight(&scratch, &["runs", "--label", "branch=main"]).text();
+    assert!(
+        runs.contains("fib.hindsight ") && runs.lines().count() == 3,
+        "{runs}"
+    );
+    assert_eq!(hindsight(&scratch, &["runs"]).text().lines().count(), 5);
+    let pruned = hindsight(
+        &scratch,
+        &["runs", "prune", "--older", "1ms", "--keep-failed", "--yes"],
+    );
+    assert!(
+        pruned.text().ends_with("forgot 3 runs\n"),
+        "{}",
+        pruned.text()
+    );
+    assert!(!scratch.join("fib.hindsight").exists());
+}
+
+#[test]
+fn recording_goes_on_without_a_catalog() {
+    let scratch = Scratch::new("runs-no-catalog");
+    fs::write(scratch.join("data"), "no folder").expect("the folder is ours");
+    record(&scratch, "3", &[]);
+    let calls = "select count(*) from calls where function = 'fib'";
+    assert_eq!(rows(&scratch, &["fib", calls]), ["5"]);
+    let refused = command(&scratch, &["runs"]).run();
+    assert_eq!(refused.status.as_shell_code(), 1, "{}", refused.errors());
+}
+
+#[test]
+fn a_filter_on_run_opens_files_of_that_run_alone() {
+    let scratch = Scratch::new("runs-opened");
+    record(&scratch, "3", &["-o", "first"]);
+    for number in 0..100 {
+        copy(
+            &scratch.join("first.hindsight"),
+            &scratch.join(&format!("all/run{number:03}.hindsight")),
+        );
+    }
+    let opened = |question: &str| {
+        let trace = scratch.join("trace");
+        let words = ["-f", "-e", "trace=openat", "-o"]
+            .map(Into::into)
+            .into_iter();
+        let words: Vec<std::ffi::OsString> = words.chain([trace.clone().into()]).collect();
+        let ended = command(&scratch, &["sql", "-f", "csv", "all", question])
+            .wrapped(Path::new("strace"), words)
+            .run();
+        assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+        let trace = fs::read_to_string(trace).expect("strace wrote it");
+        let files = trace.lines().filter(|line| line.contains(".parquet\""));
+        let runs = files.filter_map(|line| Some(line.split("all/").nth(1)?[..6].to_owned()));
+        let mut runs: Vec<String> = runs.collect();
+        runs.sort();
+        runs.dedup();
+        (ended.text(), runs)
+    };
+    let (answer, runs) =
+        opened("select run, count(*) n from calls where run = 'run042' group by run");
+    assert!(answer.starts_with("run,n\nrun042,"), "{answer}");
+    assert_eq!(runs, ["run042"]);
+    let (_, runs) = opened("select count(*), sum(calls) from runs");
+    assert_eq!(runs, Vec::<String>::new());
+    let began = Instant::now();
+    let (answer, runs) = opened("select run, count(*) n from calls group by run");
+    assert_eq!((answer.lines().count(), runs.len()), (101, 100));
+    println!("100 recordings under strace: {:?}", began.elapsed());
+}
+
+#[test]
+fn a_recording_in_a_session_is_not_deleted() {
+    let scratch = Scratch::new("runs-session");
+    record(&scratch, "3", &["-o", "first"]);
+    let runtime = scratch.join("runtime");
+    fs::create_dir(&runtime).expect("the folder is ours");
+    let run = |args: &[&str]| {
+        command(&scratch, args)
+            .env("XDG_RUNTIME_DIR", &runtime)
+            .run()
+    };
+    let opened = run(&["open", "first"]);
+    assert_eq!(opened.status.as_shell_code(), 0, "{}", opened.errors());
+    let refused = run(&["rm", "--yes", "first"]);
+    assert_eq!(refused.status.as_shell_code(), 2);
+    assert!(
+        refused.errors().contains("is open in session 1"),
+        "{}",
+        refused.errors()
+    );
+    let closed = run(&["close"]);
+    assert_eq!(closed.status.as_shell_code(), 0, "{}", closed.errors());
+    let deleted = run(&["rm", "--yes", "first"]);
+    assert_eq!(deleted.status.as_shell_code(), 0, "{}", deleted.errors());
+    assert!(!scratch.join("first.hindsight").exists());
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the folder is ours");
+    for entry in fs::read_dir(from).expect("it is a folder") {
+        let path = entry.expect("it can be read").path();
+        let target = to.join(path.file_name().expect("it has a name"));
+        match path.is_dir() {
+            true => copy(&path, &target),
+            false => drop(fs::copy(&path, &target).expect("it is copied")),
+        }
+    }
+}
