@@ -5,6 +5,7 @@
 
 mod allocator;
 mod answer;
+pub mod compare;
 pub mod complete;
 mod context;
 mod definitions;

@@ -10,7 +10,7 @@ use server::verbs::{Does, Form, Needs, find};
 
 use crate::commands::live::Link;
 use crate::commands::{
-    check, daemon, guard, info, live, mcp, overview, pack, record, repl, rerun, setup, sql,
+    check, compare, daemon, guard, info, live, mcp, overview, pack, record, repl, rerun, setup, sql,
 };
 use crate::error::Error;
 use crate::exit;
@@ -29,6 +29,7 @@ Examples:
   hindsight sql app \"select * from calls\" -o calls.parquet
   hindsight repl app            go through it: goto, step back, print, backtrace
   hindsight start --break parse ./app   control it live: next, step, where, print
+  hindsight compare good bad    what two recordings have different
   hindsight check app           verify every checksum and rule
 ";
 
@@ -53,6 +54,7 @@ enum Command {
     Record(record::Args),
     Rerun(rerun::Args),
     Overview(overview::Args),
+    Compare(compare::Args),
     Sql(sql::Args),
     Repl(Box<repl::Args>),
     Info(info::Args),
@@ -111,6 +113,7 @@ impl Cli {
         match self.command {
             Command::Record(args) => record::run(args, terminal),
             Command::Overview(args) => overview::run(&args),
+            Command::Compare(args) => compare::run(&args),
             Command::Rerun(args) => rerun::run(&args, terminal),
             Command::Sql(args) => sql::run(args, terminal),
             Command::Repl(args) => repl::run(*args, terminal),

@@ -2,6 +2,7 @@
 
 mod captured;
 pub mod check;
+pub mod compare;
 pub mod daemon;
 pub mod guard;
 pub mod info;
