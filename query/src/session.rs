@@ -73,6 +73,7 @@ impl Session {
         let sources = sources(&reader, &states)?;
         let context = context(&sources, &options).map_err(execution)?;
         states.register(&context);
+        crate::compare::register(&context);
         let extent = Extent::of(&reader);
         let engine = Engine::start(options.cores, Arc::clone(&reader))?;
         Ok(Self {

@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn hashes_are_the_same_in_every_release() {
         assert_eq!(of_bytes(b""), 0);
-        assert_eq!(of_bytes(b"parse"), of_bytes(b"parse"));
+        assert_eq!(of_bytes(b"parse"), 0x1a5d_ac45_9c8a_d302);
         assert_ne!(of_bytes(b"parse"), of_bytes(b"parse\0"));
         assert_ne!(of_words(&[1, 2]), of_words(&[2, 1]));
         assert_ne!(of_words(&[0]), of_words(&[0, 0]));

@@ -24,6 +24,7 @@ mod rows;
 mod rules;
 mod side;
 mod suspects;
+mod table;
 mod text;
 mod threads;
 mod walk;
@@ -37,10 +38,11 @@ pub use differences::Kind;
 pub use output::{EventDifference, Line, OutputDifference};
 pub use parted::{How, Parting, Sight, SourceLine, Values};
 pub use report::{
-    CallPair, Comparison, FunctionPair, LoneFunction, LoneThread, Recorded, ThreadPair,
+    CallPair, Comparison, FunctionPair, Lone, LoneFunction, LoneThread, Recorded, ThreadPair,
 };
 pub use rules::{RuleTexts, Rules};
 pub use suspects::Suspect;
+pub(crate) use table::register;
 
 use crate::error::Result;
 use crate::overview::told;
@@ -165,11 +167,10 @@ impl Whole<'_> {
             is_same_build: self.is_same_build,
             suspects: Vec::new(),
             threads: Vec::new(),
-            lone_threads: Vec::new(),
+            lone: Lone::default(),
             output,
             events,
             functions: Vec::new(),
-            lone_functions: Vec::new(),
             calls: Vec::new(),
             differing: 0,
             accepted: known.known,
@@ -229,7 +230,8 @@ impl Whole<'_> {
             to.threads.push(pair);
         }
         for (side, threads) in ['a', 'b'].into_iter().zip(&matched.lone) {
-            to.lone_threads
+            to.lone
+                .threads
                 .extend(threads.iter().map(|thread| LoneThread {
                     side,
                     function: thread.function.clone(),
@@ -343,7 +345,7 @@ impl Whole<'_> {
                 Some(skipped) => format!("it is not recorded there: {}", skipped.reason),
                 None => "the other build has no such function, or only inlined ones".to_owned(),
             };
-            to.lone_functions.push(LoneFunction {
+            to.lone.functions.push(LoneFunction {
                 side,
                 function: function.name.clone(),
                 calls,
@@ -356,7 +358,7 @@ impl Whole<'_> {
     fn judge(&self, to: &mut Comparison) -> Result<()> {
         let is_thread_same = |pair: &ThreadPair| pair.differing == 0 && !pair.is_untold;
         to.is_same = to.threads.iter().all(is_thread_same)
-            && to.lone_threads.is_empty()
+            && to.lone.threads.is_empty()
             && to.output.is_empty()
             && to.events.is_empty();
         if to.is_same {

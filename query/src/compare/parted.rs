@@ -52,7 +52,7 @@ pub enum How {
     Arguments,
     /// It called another function, or returned instead.
     Call,
-    /// The calls inside it are the same, but it made more or fewer of them itself.
+    /// The calls are the same and in the same order, but others made them.
     Nesting,
     /// The threads began differently.
     Start,
@@ -254,7 +254,6 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
         (len @ 1.., 0) | (0, len @ 1..) => len - 1,
         _ => common,
     };
-    let is_result = is_same_call;
     let how = match (own.get(differs), other.get(differs)) {
         _ if is_same_call => match (parted.a, parted.b) {
             (Some(a), Some(b)) if a.result == b.result => How::Nesting,
@@ -264,6 +263,7 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
         (Some(a), Some(b)) if a.number == b.number => How::Arguments,
         _ => How::Call,
     };
+    let is_result = how == How::Result;
     let number = match is_result {
         true => own.last().map(|frame| frame.number),
         false => differs

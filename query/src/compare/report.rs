@@ -23,16 +23,14 @@ pub struct Comparison {
     pub suspects: Vec<Suspect>,
     /// Threads that both have.
     pub threads: Vec<ThreadPair>,
-    /// Threads that only one has.
-    pub lone_threads: Vec<LoneThread>,
+    /// What only one has.
+    pub lone: Lone,
     /// The first line that differs of each stream.
     pub output: Vec<OutputDifference>,
     /// The first of each kind of other events that differs.
     pub events: Vec<EventDifference>,
     /// Functions that both have, those that differ first.
     pub functions: Vec<FunctionPair>,
-    /// Functions that were called and that only one has.
-    pub lone_functions: Vec<LoneFunction>,
     /// Calls that differ, thread by thread; at most as many as asked for.
     pub calls: Vec<CallPair>,
     /// How many calls differ.
@@ -73,6 +71,15 @@ pub struct ThreadPair {
     pub parting: Option<Parting>,
     /// It differs, but how was not looked at: too many others do.
     pub is_untold: bool,
+}
+
+/// What only one recording has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lone {
+    /// Threads.
+    pub threads: Vec<LoneThread>,
+    /// Functions that were called.
+    pub functions: Vec<LoneFunction>,
 }
 
 /// A thread that only one recording has.

@@ -185,7 +185,7 @@ impl Comparison {
                 page.line(&format!("  {} {}: {how}", thread.function, thread.number));
             }
         }
-        for thread in self.lone_threads.iter().take(most) {
+        for thread in self.lone.threads.iter().take(most) {
             let side = thread.side.to_ascii_uppercase();
             page.line(&format!(
                 "Only {side} has the thread {} of {}",
@@ -195,7 +195,7 @@ impl Comparison {
     }
 
     fn lone(&self, page: &mut Page, most: usize) {
-        for lone in self.lone_functions.iter().take(most) {
+        for lone in self.lone.functions.iter().take(most) {
             let side = lone.side.to_ascii_uppercase();
             page.line(&format!(
                 "Only {side} has {} ({}; not compared): {}",
@@ -204,10 +204,10 @@ impl Comparison {
                 lone.why
             ));
         }
-        if self.lone_functions.len() > most {
+        if self.lone.functions.len() > most {
             page.line(&format!(
                 "  and {} more such functions",
-                self.lone_functions.len() - most
+                self.lone.functions.len() - most
             ));
         }
     }

@@ -15,7 +15,7 @@ use crate::recording::locate;
 /// Calls that differ and are described in JSON, unless all are asked for.
 const SOME_CALLS: usize = 1000;
 /// The same with `--full`.
-const MOST_CALLS: usize = 100_000;
+const MOST_CALLS: usize = 10_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +49,7 @@ pub struct Args {
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
-    /// Print all calls that differ, up to 100,000
+    /// Print all calls that differ, up to 10,000
     #[arg(long)]
     full: bool,
     /// Pass over the differences that FILE has; if there is no such file, write today's into it

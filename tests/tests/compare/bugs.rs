@@ -61,6 +61,21 @@ fn recipe(program: &str) -> (Vec<PathBuf>, &'static str, &'static [&'static str]
             "gcc -O0 -g -o program invoices.c",
             &[],
         ),
+        "packets" => (
+            vec![of("hunts", "packets.c")],
+            "gcc -O0 -g -o program packets.c",
+            &[],
+        ),
+        "sensors" => (
+            vec![of("hunts", "sensors.c")],
+            "gcc -O0 -g -o program sensors.c",
+            &[],
+        ),
+        "shapes" => (
+            vec![of("statements", "shapes.cc")],
+            "g++ -std=c++20 -O0 -g -o program shapes.cc",
+            &[],
+        ),
         "orders" => (
             vec![of("statements", "orders.rs")],
             "rustc --edition 2024 -C opt-level=0 -g -o program orders.rs",
@@ -88,7 +103,7 @@ fn copy(sources: &[PathBuf], to: &Path, bug: Option<&Bug>) {
                 .to_str()
                 .expect("a name")
                 .to_owned();
-            if !["c", "h", "rs"]
+            if !["c", "h", "rs", "cc"]
                 .iter()
                 .any(|end| name.ends_with(&format!(".{end}")))
             {
