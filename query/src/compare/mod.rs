@@ -15,6 +15,7 @@ mod digest;
 mod forms;
 mod hash;
 mod identity;
+mod lone;
 mod output;
 mod parted;
 mod places;
@@ -23,6 +24,7 @@ mod report;
 mod rows;
 mod rules;
 mod side;
+mod source;
 mod suspects;
 mod table;
 mod text;
@@ -106,7 +108,7 @@ pub fn compare(a: (&Session, &str), b: (&Session, &str), asked: &Asked) -> Resul
     };
     let mut comparison = whole.begun((a.1, b.1), &pass_a.tallies, &pass_b.tallies)?;
     whole.threads(&matched, &mut comparison)?;
-    whole.functions(&mut comparison, &pass_a.tallies, &pass_b.tallies);
+    whole.functions(&mut comparison, &pass_a.tallies, &pass_b.tallies)?;
     whole.judge(&mut comparison)?;
     Ok(comparison)
 }
@@ -306,7 +308,7 @@ impl Whole<'_> {
     }
 
     /// Completes the functions: what they did, and those that only one recording has.
-    fn functions(&self, to: &mut Comparison, of_a: &[Tally], of_b: &[Tally]) {
+    fn functions(&self, to: &mut Comparison, of_a: &[Tally], of_b: &[Tally]) -> Result<()> {
         for (shared, pair) in self.identities.shared.iter().zip(&mut to.functions) {
             let of =
                 |tallies: &[Tally], id: u32| tallies.get(id as usize).copied().unwrap_or_default();
@@ -325,33 +327,11 @@ impl Whole<'_> {
             )
         };
         to.functions.sort_by_cached_key(differing);
-        self.lone(to, 'a', of_a);
-        self.lone(to, 'b', of_b);
-    }
-
-    fn lone(&self, to: &mut Comparison, side: char, tallies: &[Tally]) {
-        let (own, other, numbers) = match side {
-            'a' => (self.sessions.0, self.sessions.1, &self.identities.of_a),
-            _ => (self.sessions.1, self.sessions.0, &self.identities.of_b),
-        };
-        for function in own.definitions().functions() {
-            let id = function.id as usize;
-            let calls = tallies.get(id).map_or(0, |tally| tally.calls);
-            if calls == 0 || numbers[id].is_some() {
-                continue;
-            }
-            let mut skipped = other.definitions().skipped().iter();
-            let why = match skipped.find(|skipped| skipped.name == function.name) {
-                Some(skipped) => format!("it is not recorded there: {}", skipped.reason),
-                None => "the other build has no such function, or only inlined ones".to_owned(),
-            };
-            to.lone.functions.push(LoneFunction {
-                side,
-                function: function.name.clone(),
-                calls,
-                why,
-            });
-        }
+        let (a, b) = self.sessions;
+        to.lone.functions = lone::functions((a, b), 'a', &self.identities.of_a, of_a)?;
+        let of_b = lone::functions((b, a), 'b', &self.identities.of_b, of_b)?;
+        to.lone.functions.extend(of_b);
+        Ok(())
     }
 
     /// Says whether the recordings are the same, and if not, which function is suspected.

@@ -9,9 +9,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::code::Codes;
-use super::parted::{How, Parting, name_of};
+use super::parted::{How, Parting, SourceLine, name_of};
 use super::read::{CallFiles, Position};
 use super::side::Side;
+use super::source;
 use crate::error::Result;
 use crate::session::Session;
 
@@ -29,6 +30,8 @@ pub struct Suspect {
     pub code_differs: Option<bool>,
     /// Its source file and line, in the first build.
     pub place: Option<(String, u32)>,
+    /// Its first line of source that differs, in both builds, if their files are there.
+    pub source: Option<(SourceLine, SourceLine)>,
     /// Its call in the first recording, if one is meant.
     pub a: Option<u64>,
     /// Its call in the second recording.
@@ -59,7 +62,7 @@ fn last_calls(
                 continue;
             };
             let start = batch.start(at);
-            if start <= until {
+            if start < until {
                 let is_open = batch.end(at).is_none_or(|end| end > until);
                 let own = (start, is_open);
                 let known = last.entry(number).or_insert(own);
@@ -108,6 +111,9 @@ pub fn suspects(
             why,
             code_differs,
             place,
+            source: is_changed
+                .then(|| source::first_change(sides.0, sides.1, number))
+                .flatten(),
             a,
             b,
         };

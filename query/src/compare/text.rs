@@ -4,7 +4,7 @@ use values::one_line::{escaped, fitted};
 use values::quantity::{count, duration, grouped};
 
 use super::output::Line;
-use super::parted::{How, Parting, Sight, kind_text, text_of};
+use super::parted::{How, Parting, Sight, SourceLine, kind_text, text_of};
 use super::report::{CallPair, Comparison, FunctionPair};
 use super::suspects::Suspect;
 
@@ -88,6 +88,10 @@ impl Comparison {
         page.line("Look first at");
         for (number, suspect) in self.suspects.iter().take(most).enumerate() {
             page.line(&suspect_line(number + 1, suspect));
+            if let Some((a, b)) = &suspect.source {
+                page.line(&format!("     A {}", source_line(a)));
+                page.line(&format!("     B {}", source_line(b)));
+            }
         }
     }
 
@@ -248,6 +252,12 @@ fn suspect_line(number: usize, suspect: &Suspect) -> String {
     )
 }
 
+fn source_line(line: &SourceLine) -> String {
+    let file = line.file.rsplit('/').next().unwrap_or(&line.file);
+    let text = line.text.as_deref().unwrap_or_default();
+    format!("{file}:{}  {text}", line.line)
+}
+
 /// Says in a line how two threads parted.
 fn said(parting: &Parting) -> String {
     let function = parting.function.as_deref().unwrap_or("the thread");
@@ -295,9 +305,7 @@ fn side(page: &mut Page, name: char, sight: &Sight) {
     page.line(&format!("  {name} {call}"));
     match &sight.at {
         Some(at) => {
-            let file = at.file.rsplit('/').next().unwrap_or(&at.file);
-            let text = at.text.as_deref().unwrap_or_default();
-            page.line(&format!("      called at {file}:{}  {text}", at.line));
+            page.line(&format!("      called at {}", source_line(at)));
         }
         None => {
             let own = sight
