@@ -19,6 +19,7 @@ mod abi;
 mod address_space;
 mod cache;
 mod code;
+mod code_hash;
 mod demangle;
 mod diagnostic;
 mod dies;

@@ -69,6 +69,22 @@ pub enum Error {
     /// An answer could not be written as Parquet.
     #[error("write the answer: {0}")]
     Parquet(#[from] parquet::errors::ParquetError),
+    /// Two recordings cannot be compared.
+    #[error("{message}")]
+    NotComparable {
+        /// The reason, a sentence.
+        message: String,
+        /// The next step.
+        hint: Option<String>,
+    },
+    /// A rule of what is not compared is wrong.
+    #[error("use the rule for {what}: {why}")]
+    Rule {
+        /// The rule.
+        what: String,
+        /// The reason.
+        why: String,
+    },
     /// The operating system refused a thread, a folder or a file.
     #[error("{action}: {source}")]
     System {
@@ -92,6 +108,7 @@ impl Error {
             Self::NoRuns => "name recordings, a folder of them, or a pattern like 'runs/*'",
             Self::ReadOnly { .. } => "ask with SELECT",
             Self::Execution(error) => return hint_of(error),
+            Self::NotComparable { hint, .. } => return hint.clone(),
             Self::Memory { .. } => "give more with hindsight sql --memory 8GB, or ask for less",
             _ => return None,
         };

@@ -6,6 +6,7 @@
 mod allocator;
 mod answer;
 mod asking;
+pub mod compare;
 pub mod complete;
 mod context;
 mod definitions;

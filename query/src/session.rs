@@ -54,6 +54,7 @@ impl Session {
         let tables = providers(&sources).map_err(execution)?;
         let context = context(tables, &options).map_err(execution)?;
         states.register(&context);
+        crate::compare::register(&context);
         Ok(Self {
             asking: Asking::new(context, &options, Arc::clone(&reader) as _)?,
             extent: Extent::of(&reader),

@@ -10,8 +10,8 @@ use server::verbs::{Does, Form, Needs, find};
 
 use crate::commands::live::Link;
 use crate::commands::{
-    check, daemon, export, guard, info, live, ls, mcp, overview, pack, record, repl, rerun, rm,
-    runs, setup, sql,
+    check, compare, daemon, export, guard, info, live, ls, mcp, overview, pack, record, repl, rerun,
+    rm, runs, setup, sql,
 };
 use crate::error::Error;
 use crate::exit;
@@ -31,6 +31,7 @@ Examples:
   hindsight repl app            go through it: goto, step back, print, backtrace
   hindsight start --break parse ./app   control it live: next, step, where, print
   hindsight sql 'runs/*' \"select run, count(*) from calls group by run\"   many at once
+  hindsight compare good bad    what two recordings have different
   hindsight check app           verify every checksum and rule
 ";
 
@@ -55,6 +56,7 @@ enum Command {
     Record(record::Args),
     Rerun(rerun::Args),
     Overview(overview::Args),
+    Compare(compare::Args),
     Sql(sql::Args),
     Repl(Box<repl::Args>),
     Info(info::Args),
@@ -117,6 +119,7 @@ impl Cli {
         match self.command {
             Command::Record(args) => record::run(args, terminal),
             Command::Overview(args) => overview::run(&args),
+            Command::Compare(args) => compare::run(&args),
             Command::Rerun(args) => rerun::run(&args, terminal),
             Command::Sql(args) => sql::run(args, terminal),
             Command::Repl(args) => repl::run(*args, terminal),

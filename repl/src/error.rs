@@ -111,6 +111,12 @@ impl Error {
             Error::Query {
                 source: query::Error::Sql(_) | query::Error::ReadOnly { .. },
             } => exit::USAGE,
+            Error::Query {
+                source: query::Error::Rule { .. },
+            } => exit::USAGE,
+            Error::Query {
+                source: query::Error::NotComparable { .. },
+            } => exit::INCOMPLETE,
             Error::Interrupted | Error::Left => exit::from_signal(libc::SIGINT),
             Error::ReaderGone => exit::DONE,
             Error::Record {
@@ -208,7 +214,7 @@ fn query_message(error: &query::Error) -> String {
             _ => error.message.clone(),
         },
         query::Error::Store(error) => store_message(error),
-        query::Error::ReadOnly { .. } => with_causes(error),
+        query::Error::ReadOnly { .. } | query::Error::NotComparable { .. } => with_causes(error),
         other => format!("cannot {}", without_speakers(&with_causes(other))),
     }
 }

@@ -2,11 +2,11 @@
 
 /// The command succeeded.
 pub const DONE: u8 = 0;
-/// The answer is "no" (`check` found damage), or the command failed while doing its work.
+/// The answer is "no" (`check` found damage, `compare` a difference), or the command failed while doing its work.
 pub const FAILED: u8 = 1;
 /// The command line, the SQL text or the name of a recording is wrong: nothing was done.
 pub const USAGE: u8 = 2;
-/// The recording is incomplete: it was not closed cleanly (`check`).
+/// The recording is incomplete: it was not closed cleanly (`check`), or two cannot be compared (`compare`).
 pub const INCOMPLETE: u8 = 3;
 /// The program to record could not be started or attached (`record`, `start`, `attach`).
 pub const NOT_STARTED: u8 = 4;
@@ -20,9 +20,10 @@ pub fn from_signal(signal: i32) -> u8 {
 pub const HELP: &str = "\
 Exit codes:
   0  done
-  1  the answer is \"damaged\", or the command failed
+  1  the answer is \"damaged\" or \"different\", or the command failed
   2  wrong usage: command line, SQL or recording name
   3  check: the recording is incomplete (it was not closed cleanly)
+     compare: the recordings cannot be compared
   4  record, start, attach: the program could not be started or attached
 `record` otherwise exits with the recorded program's own status (128 + signal).";
 

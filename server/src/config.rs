@@ -122,14 +122,7 @@ impl Config {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Config> {
-        toml::from_str(text).map_err(|error| {
-            let before = error.span().map_or("", |span| &text[..span.start]);
-            Error::Config {
-                path: path.to_owned(),
-                line: before.matches('\n').count() + 1,
-                message: error.message().trim().replace('\n', ", "),
-            }
-        })
+        toml::from_str(text).map_err(|error| Error::toml(path, text, &error))
     }
 
     /// How long the daemon stays without sessions and clients.

@@ -87,6 +87,16 @@ impl Error {
         }
     }
 
+    /// Makes the error of a wrong configuration file.
+    pub(crate) fn toml(path: &std::path::Path, text: &str, error: &toml::de::Error) -> Error {
+        let before = error.span().map_or("", |span| &text[..span.start]);
+        Error::Config {
+            path: path.to_owned(),
+            line: before.matches('\n').count() + 1,
+            message: error.message().trim().replace('\n', ", "),
+        }
+    }
+
     /// Makes the error of a failed system call.
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let action = action.into();

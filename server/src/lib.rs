@@ -17,6 +17,7 @@ pub mod os_text;
 pub mod output;
 pub mod past;
 pub mod paths;
+mod project;
 pub mod protocol;
 pub mod push;
 pub mod session;
@@ -25,4 +26,5 @@ pub mod transport;
 pub mod verbs;
 
 pub use error::{Error, Result};
+pub use project::{CompareRules, compare_rules};
 pub use values::quantity;

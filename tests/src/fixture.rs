@@ -78,10 +78,7 @@ fn run_line(source: &Path, out: &Path, line: &str) {
         .current_dir(source)
         .env("OUT", out);
     if line.contains("$SQLITE_SOURCE") {
-        command.env(
-            "SQLITE_SOURCE",
-            crate_folder("libsqlite3-sys").join("sqlite3"),
-        );
+        command.env("SQLITE_SOURCE", sqlite_source());
     }
     if line.contains("$LUA_SOURCE") {
         command.env("LUA_SOURCE", lua_source());
@@ -103,6 +100,15 @@ fn run_line(source: &Path, out: &Path, line: &str) {
 #[must_use]
 pub fn lua_source() -> PathBuf {
     crate_folder("lua-src").join("lua-5.4.9")
+}
+
+/// Returns the folder of SQLite's C files, in the crate from which the fixtures build it.
+///
+/// # Panics
+/// If cargo does not have it.
+#[must_use]
+pub fn sqlite_source() -> PathBuf {
+    crate_folder("libsqlite3-sys").join("sqlite3")
 }
 
 /// Cargo's folder of the source of a crate that this one names as a dependency (and never compiles).

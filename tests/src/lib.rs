@@ -17,7 +17,7 @@ mod scratch;
 mod steady;
 
 pub use compare::{Comparison, Nesting};
-pub use fixture::{fixture_artifact, fixture_source, lua_source};
+pub use fixture::{fixture_artifact, fixture_source, lua_source, sqlite_source};
 pub use hindsight::{Hindsight, split_own_lines};
 pub use live::{Live, is_alive, marked_line};
 pub use mcp::{install, mcp_script};

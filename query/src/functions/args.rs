@@ -173,6 +173,20 @@ pub fn of_call(function: Option<&FunctionDef>, call: &ReadCall, asked: &Asked) -
     text
 }
 
+/// Returns the name of one argument of a call and its value as the registers hold it.
+pub fn one_of_call(function: &FunctionDef, index: usize, call: &ReadCall) -> (String, String) {
+    let registers = Registers {
+        int: call.args,
+        sse: call.xmm,
+    };
+    let mut text = String::new();
+    if let Some(param) = function.params.get(index) {
+        write_param(&mut text, index, param, &registers, &mut |_| None);
+    }
+    let (name, value) = text.split_once('=').unwrap_or_default();
+    (name.to_owned(), value.to_owned())
+}
+
 /// Appends the arguments of one call to `text`; `known` supplies what the registers do not hold.
 fn write_args(
     text: &mut String,

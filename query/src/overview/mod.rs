@@ -26,6 +26,7 @@ pub use failures::{FailureKind, Failures, Value};
 pub use program::Program;
 pub use questions::Question;
 pub use source::{By, CallLine};
+pub(crate) use source::{Source, told};
 pub use threads::{Thread, ThreadEnd, Threads};
 pub use time::{FunctionTime, Time};
 pub use unusual::Unusual;
@@ -33,7 +34,6 @@ pub use unusual::Unusual;
 use crate::error::Result;
 use crate::session::Session;
 use longest::Longest;
-use source::Source;
 
 /// What there is to say first of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]

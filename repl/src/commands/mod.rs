@@ -2,6 +2,7 @@
 
 mod captured;
 pub mod check;
+pub mod compare;
 pub mod daemon;
 mod deleting;
 pub mod export;

@@ -1,0 +1,74 @@
+//! Which functions have other code in the other build, as far as the files of both builds are still there.
+
+use debuginfo::Svma;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::identity::Identities;
+use crate::error::Result;
+use crate::overview::Source;
+use crate::session::Session;
+
+/// What is known of the code of both builds.
+#[derive(Debug, Default)]
+pub struct Codes {
+    /// Shared numbers of functions whose code differs.
+    pub changed: FxHashSet<u32>,
+    /// The files of all modules that differ could be read; otherwise less is known.
+    pub is_known: bool,
+}
+
+/// Compares the code of the functions that both recordings have, in modules of which they have different builds.
+///
+/// # Errors
+/// A recording cannot be read.
+pub fn codes(a: &Session, b: &Session, identities: &Identities) -> Result<Codes> {
+    let mut found = Codes {
+        is_known: true,
+        ..Codes::default()
+    };
+    let modules = |session: &Session| -> Result<FxHashMap<u32, std::sync::Arc<debuginfo::Module>>> {
+        let source = Source::new(session)?;
+        let Some(timeline) = source.timeline() else {
+            return Ok(FxHashMap::default());
+        };
+        let space = timeline.modules().space(timeline.last());
+        let all = space.modules().iter();
+        Ok(all
+            .map(|mapped| (mapped.number, std::sync::Arc::clone(&mapped.module)))
+            .collect())
+    };
+    let (of_a, of_b) = (modules(a)?, modules(b)?);
+    let build = |session: &Session, module: u32| {
+        let module = session.definitions().module(module)?;
+        module.build_id.clone()
+    };
+    for (number, shared) in identities.shared.iter().enumerate() {
+        let function =
+            |session: &'_ Session, id: u32| session.definitions().function(id as usize).cloned();
+        let (Some(own), Some(other)) = (function(a, shared.ids[0]), function(b, shared.ids[1]))
+        else {
+            continue;
+        };
+        let builds = (build(a, own.module), build(b, other.module));
+        if builds.0.is_some() && builds.0 == builds.1 {
+            continue;
+        }
+        let (Some(module_a), Some(module_b)) = (of_a.get(&own.module), of_b.get(&other.module))
+        else {
+            found.is_known = false;
+            // Without the files, another size is another code.
+            if own.size != other.size {
+                found.changed.insert(number as u32);
+            }
+            continue;
+        };
+        let hashes = (
+            module_a.code_hash(Svma(own.svma), own.size),
+            module_b.code_hash(Svma(other.svma), other.size),
+        );
+        if hashes.0 != hashes.1 {
+            found.changed.insert(number as u32);
+        }
+    }
+    Ok(found)
+}

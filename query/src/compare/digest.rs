@@ -1,0 +1,109 @@
+//! The first pass over a recording: per thread one hash for every few thousand rows, and what each function did.
+//!
+//! Threads whose hashes are equal are equal. Of the others, the hashes tell where the first difference is, at most a few
+//! thousand rows before it. So two recordings are compared without their rows being in memory.
+
+use super::hash;
+use super::read::{CallFiles, Position};
+use super::rows::{ByThread, Nested, RowMaker};
+use crate::error::Result;
+
+/// Rows of a thread that share a hash.
+const CHUNK_ROWS: u64 = 4096;
+
+/// The rows of one thread.
+#[derive(Clone, Debug, Default)]
+pub struct Digest {
+    /// How many there are.
+    pub rows: u64,
+    /// The hash of each chunk, and the place of its first row. The last one may be short.
+    chunks: Vec<(u64, Position)>,
+    /// The outermost call that began first: its enter event and the id of its function.
+    pub outermost: Option<(u64, u32)>,
+    nested: Nested,
+}
+
+/// What the calls of one function did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many there were.
+    pub calls: u64,
+    /// Their time, in ns. A call inside another one of the same function counts in both.
+    pub total_ns: u64,
+    /// Their time without the recorded calls that they made, in ns.
+    pub self_ns: u64,
+}
+
+/// What the first pass found.
+#[derive(Debug, Default)]
+pub struct Pass {
+    /// The threads, by their numbers, in the order of their first ends.
+    pub threads: Vec<(u32, Digest)>,
+    /// By function id.
+    pub tallies: Vec<Tally>,
+}
+
+/// Reads a recording once.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn pass(files: &CallFiles, maker: &RowMaker<'_>) -> Result<Pass> {
+    let mut threads: ByThread<Digest> = ByThread::default();
+    let mut tallies = vec![Tally::default(); maker.numbers.len()];
+    let mut calls = files.calls(Position::default(), None);
+    while let Some(batch) = calls.next()? {
+        for at in 0..batch.rows() {
+            let id = batch.function(at);
+            if let Some(tally) = tallies.get_mut(id as usize) {
+                let (total_ns, self_ns) = batch.times_ns(at);
+                tally.calls += 1;
+                tally.total_ns = tally.total_ns.saturating_add(total_ns);
+                tally.self_ns = tally.self_ns.saturating_add(self_ns);
+            }
+            let digest = threads.of(batch.tid(at));
+            if batch.depth(at) == 0 {
+                let own = (batch.start(at), id);
+                digest.outermost = Some(digest.outermost.map_or(own, |first| first.min(own)));
+            }
+            if let Some(row) = maker.row(&batch, at, &mut digest.nested) {
+                digest.add(row.hash(), || batch.position(at));
+            }
+        }
+    }
+    Ok(Pass {
+        threads: threads.into_all(),
+        tallies,
+    })
+}
+
+impl Digest {
+    #[inline]
+    fn add(&mut self, row: u64, position: impl FnOnce() -> Position) {
+        if self.rows.is_multiple_of(CHUNK_ROWS) {
+            self.chunks.push((0, position()));
+        }
+        self.rows += 1;
+        if let Some((chunk, _)) = self.chunks.last_mut() {
+            *chunk = hash::fold(*chunk, row);
+        }
+    }
+
+    /// Returns where a thread first differs from another one: the number of rows before that are surely equal, and where
+    /// both go on. `None` if they are equal.
+    pub fn first_difference(&self, other: &Digest) -> Option<(u64, Position, Position)> {
+        let mut pairs = self.chunks.iter().zip(&other.chunks);
+        let equal = pairs.position(|(own, other)| own.0 != other.0);
+        let equal = match equal {
+            Some(equal) => equal,
+            None if self.rows == other.rows => return None,
+            None => self.chunks.len().min(other.chunks.len()).saturating_sub(1),
+        };
+        let position = |digest: &Digest| {
+            digest
+                .chunks
+                .get(equal)
+                .map_or_else(Position::end, |chunk| chunk.1)
+        };
+        Some((equal as u64 * CHUNK_ROWS, position(self), position(other)))
+    }
+}

@@ -1,0 +1,218 @@
+//! What is compared of a call: its arguments and its result, as the debug information describes them, in a form that is
+//! the same in two runs.
+//!
+//! Registers that are no parameters hold what is left of earlier work, so they are not compared. Without debug
+//! information only what rax holds at the end is compared.
+
+use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
+
+use super::hash;
+use super::places::Places;
+
+/// Where the recording has a word of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// An argument: rdi, rsi, rdx, rcx, r8, r9.
+    Int(u8),
+    /// An argument: xmm0 to xmm7.
+    Sse(u8),
+    /// rax at the end.
+    Rax,
+    /// rdx at the end.
+    Rdx,
+    /// xmm0 or xmm1 at the end.
+    RetSse(u8),
+}
+
+/// How a word is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Its low bits.
+    Number { mask: u64 },
+    /// Whether its low byte is zero.
+    Bool,
+    /// What it points into.
+    Pointer,
+    /// It may be a number or a pointer.
+    Either,
+}
+
+/// A word that is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Atom {
+    /// Where it is.
+    pub word: Word,
+    way: Way,
+}
+
+impl Atom {
+    fn new(word: Word, kind: &ValueKind, bytes: u64) -> Option<Atom> {
+        let mask = |bytes: u64| match bytes {
+            0 | 8.. => u64::MAX,
+            bytes => (1 << (8 * bytes)) - 1,
+        };
+        let way = match kind {
+            ValueKind::Void => return None,
+            ValueKind::Bool => Way::Bool,
+            ValueKind::Char => Way::Number { mask: 0xff },
+            ValueKind::Pointer => Way::Pointer,
+            ValueKind::Int { bytes: 8.., .. } | ValueKind::Unknown => Way::Either,
+            ValueKind::Int { bytes, .. } | ValueKind::Enum { bytes, .. } => Way::Number {
+                mask: mask(u64::from(*bytes)),
+            },
+            ValueKind::Float { bytes: 4 } => Way::Number { mask: mask(4) },
+            ValueKind::Float { bytes: 8 } => Way::Number { mask: u64::MAX },
+            ValueKind::Float { .. } => return None,
+            ValueKind::Struct { .. } if bytes >= 8 => Way::Either,
+            ValueKind::Struct { .. } => Way::Number { mask: mask(bytes) },
+        };
+        Some(Atom { word, way })
+    }
+
+    /// Returns the form of a word.
+    #[inline]
+    pub fn form(self, word: u64, places: &Places) -> u64 {
+        match self.way {
+            Way::Number { mask } => places.of_number(word & mask),
+            Way::Bool => u64::from(word as u8 != 0),
+            Way::Pointer => places.of_pointer(word),
+            Way::Either => places.of_word(word),
+        }
+    }
+}
+
+/// What is compared of the calls of a function.
+#[derive(Clone, Debug, Default)]
+pub struct Form {
+    /// Words of the arguments, each with the number of its parameter.
+    pub args: Vec<(usize, Atom)>,
+    /// Words of the result.
+    pub result: Vec<Atom>,
+}
+
+/// Parts of a call that are not compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Its arguments.
+    pub args: bool,
+    /// Its result.
+    pub result: bool,
+}
+
+impl Form {
+    /// Returns what is compared of a function's calls. `is_ignored` says so of a parameter.
+    pub fn of(function: &FunctionDef, left: Left, is_ignored: impl Fn(&Param) -> bool) -> Form {
+        let mut form = Form::default();
+        if function.params_known && !left.args {
+            for (number, param) in function.params.iter().enumerate() {
+                if !is_ignored(param) {
+                    let atoms = words_of(param).into_iter().flatten();
+                    form.args.extend(atoms.map(|atom| (number, atom)));
+                }
+            }
+        }
+        if !left.result {
+            form.result = result_of(function);
+        }
+        form
+    }
+
+    /// Returns the words that any of `forms` compares.
+    pub fn words<'f>(forms: impl Iterator<Item = &'f Form>) -> Vec<Word> {
+        let mut words = Vec::new();
+        for form in forms {
+            let atoms = form.args.iter().map(|(_, atom)| atom).chain(&form.result);
+            for atom in atoms {
+                if !words.contains(&atom.word) {
+                    words.push(atom.word);
+                }
+            }
+        }
+        words
+    }
+
+    /// Hashes the arguments of a call.
+    #[inline]
+    pub fn args_hash(&self, word: impl Fn(Word) -> Option<u64>, places: &Places) -> u64 {
+        self.args.iter().fold(0, |hash, (_, atom)| {
+            let form = word(atom.word).map_or(hash, |word| atom.form(word, places));
+            hash::fold(hash, form)
+        })
+    }
+
+    /// Hashes the result of a call.
+    #[inline]
+    pub fn result_hash(&self, word: impl Fn(Word) -> Option<u64>, places: &Places) -> u64 {
+        self.result.iter().fold(0, |hash, atom| {
+            let form = word(atom.word).map_or(hash, |word| atom.form(word, places));
+            hash::fold(hash, form)
+        })
+    }
+}
+
+/// The words of a parameter, as far as registers hold them.
+fn words_of(param: &Param) -> [Option<Atom>; 2] {
+    if param.is_indirect {
+        // The address of a copy of the caller's: the debug information says no more.
+        return [None, None];
+    }
+    let bytes = match param.kind {
+        ValueKind::Struct { bytes } => bytes,
+        ValueKind::Int { bytes, .. } => u64::from(bytes),
+        _ => 8,
+    };
+    let word = |place: ParameterPlace| match place {
+        ParameterPlace::Int(at @ ..6) => Some(Word::Int(at)),
+        ParameterPlace::Sse(at @ ..8) => Some(Word::Sse(at)),
+        _ => None,
+    };
+    let Some(first) = word(param.place) else {
+        return [None, None];
+    };
+    let first_atom = Atom::new(first, &param.kind, bytes.min(8));
+    let second = match (param.second, &param.kind, first) {
+        (Some(SecondPlace { from, place }), ..) => {
+            word(place).map(|word| (word, bytes.saturating_sub(u64::from(from))))
+        }
+        (None, ValueKind::Int { bytes: 16, .. }, Word::Int(at @ ..5)) => {
+            Some((Word::Int(at + 1), 8))
+        }
+        _ => None,
+    };
+    let rest = |bytes: u64| ValueKind::Struct { bytes };
+    let second = second.and_then(|(word, bytes)| Atom::new(word, &rest(bytes), bytes));
+    [first_atom, second]
+}
+
+fn result_of(function: &FunctionDef) -> Vec<Atom> {
+    let kind = &function.ret;
+    let bytes = match kind {
+        ValueKind::Struct { bytes } => *bytes,
+        ValueKind::Int { bytes, .. } => u64::from(*bytes),
+        _ => 8,
+    };
+    let is_float = matches!(kind, ValueKind::Float { bytes: 4 | 8 });
+    let words: &[Word] = match function.ret_place {
+        _ if !function.params_known => &[Word::Rax],
+        Some(RetPlace::Rax) => &[Word::Rax],
+        Some(RetPlace::Xmm0) => &[Word::RetSse(0)],
+        None if is_float => &[Word::RetSse(0)],
+        None => &[Word::Rax],
+        // Which of the four registers hold it is not recorded, and the others hold anything.
+        Some(RetPlace::Registers) => match kind {
+            ValueKind::Int { bytes: 16, .. } => &[Word::Rax, Word::Rdx],
+            _ => &[],
+        },
+        Some(RetPlace::Nowhere | RetPlace::Memory | RetPlace::X87 | RetPlace::Unknown) => &[],
+    };
+    let unknown = ValueKind::Unknown;
+    let kind = if function.params_known {
+        kind
+    } else {
+        &unknown
+    };
+    words
+        .iter()
+        .filter_map(|word| Atom::new(*word, kind, bytes.min(8)))
+        .collect()
+}

@@ -1,0 +1,63 @@
+//! Functions that were called and that only one recording has, and why, as far as that is known.
+
+use store::control::FunctionDef;
+
+use super::digest::Tally;
+use super::identity::module_key;
+use super::report::LoneFunction;
+use crate::error::Result;
+use crate::overview::Source;
+use crate::session::Session;
+
+/// Returns the functions of a recording that have no shared number. `side` is its name.
+///
+/// # Errors
+/// The other recording cannot be read.
+pub fn functions(
+    (own, other): (&Session, &Session),
+    side: char,
+    numbers: &[Option<u32>],
+    tallies: &[Tally],
+) -> Result<Vec<LoneFunction>> {
+    let mut found = Vec::new();
+    for function in own.definitions().functions() {
+        let id = function.id as usize;
+        let calls = tallies.get(id).map_or(0, |tally| tally.calls);
+        if calls > 0 && numbers[id].is_none() {
+            found.push(LoneFunction {
+                side,
+                function: function.name.clone(),
+                calls,
+                why: why(own, other, function)?,
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn why(own: &Session, other: &Session, function: &FunctionDef) -> Result<String> {
+    let mut skipped = other.definitions().skipped().iter();
+    if let Some(skipped) = skipped.find(|skipped| skipped.name == function.name) {
+        return Ok(format!("it is not recorded there: {}", skipped.reason));
+    }
+    let key = module_key(own.definitions().module(function.module));
+    let mut modules = other.definitions().modules();
+    let Some(module) = modules.find(|module| module_key(Some(module)) == key) else {
+        return Ok("the other one has not loaded its module".to_owned());
+    };
+    let source = Source::new(other)?;
+    let space = source
+        .timeline()
+        .map(|timeline| timeline.modules().space(timeline.last()));
+    let mapped = space.as_ref().and_then(|space| {
+        let mut modules = space.modules().iter();
+        modules.find(|mapped| mapped.number == module.id)
+    });
+    let name = function.name.rsplit("::").next().unwrap_or(&function.name);
+    Ok(match mapped.map(|mapped| mapped.module.mentions(name)) {
+        Some(true) => "the other build has no code of its own for it, but still names it: it is inlined there, most likely",
+        Some(false) => "the other build has no such function",
+        None => "whether the other build has it is not known: its file is not there",
+    }
+    .to_owned())
+}

@@ -1,0 +1,387 @@
+//! Compares two recordings of a program: what it did differently, where that shows first, and which function most likely
+//! made the difference.
+//!
+//! A first pass over each hashes the calls of every thread in chunks (`digest.rs`). Threads with equal hashes are equal;
+//! the others are gone through side by side from the first chunk that differs (`walk.rs`, `align.rs`), so memory does not
+//! grow with the recordings. What legitimately differs between two runs is not part of the hashes (`identity.rs`,
+//! `forms.rs`, `places.rs`), and neither is what the user ignores (`rules.rs`). `parted.rs` and `suspects.rs` explain the
+//! first difference, `text.rs` writes it.
+
+mod align;
+mod code;
+mod comparable;
+mod differences;
+mod digest;
+mod forms;
+mod hash;
+mod identity;
+mod lone;
+mod output;
+mod parted;
+mod places;
+mod read;
+mod report;
+mod rows;
+mod rules;
+mod side;
+mod source;
+mod suspects;
+mod table;
+mod text;
+mod threads;
+mod walk;
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+use store::columns::ReadCall;
+
+pub use differences::Kind;
+pub use output::{EventDifference, Line, OutputDifference};
+pub use parted::{How, Parting, Sight, SourceLine, Values};
+pub use report::{
+    CallPair, Comparison, FunctionPair, Lone, LoneFunction, LoneThread, Recorded, ThreadPair,
+};
+pub use rules::{RuleTexts, Rules};
+pub use suspects::Suspect;
+pub(crate) use table::register;
+
+use crate::error::Result;
+use crate::overview::told;
+use crate::session::Session;
+use code::Codes;
+use differences::{Collected, Counts, Difference};
+use digest::Tally;
+use identity::Identities;
+use output::Known;
+use side::Side;
+use threads::Matched;
+
+/// Most threads that are gone through call by call. Of others only whether they differ is told.
+const MOST_THREADS: usize = 64;
+
+/// What a comparison is asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What is not compared.
+    pub rules: Rules,
+    /// Fingerprints of differences that are accepted.
+    pub accepted: BTreeSet<u64>,
+    /// At most so many calls that differ are described.
+    pub most_calls: usize,
+    /// The code of both builds says which functions were changed.
+    pub with_code: bool,
+}
+
+/// Compares two recordings, each with the name that the user gave it.
+///
+/// # Errors
+/// [`crate::Error::NotComparable`]; a recording cannot be read.
+pub fn compare(a: (&Session, &str), b: (&Session, &str), asked: &Asked) -> Result<Comparison> {
+    let identities = Identities::of(a.0.definitions(), b.0.definitions());
+    comparable::check(a, b, &identities)?;
+    let mut own = Side::new(a.0, b.0, &identities, &asked.rules, true)?;
+    let mut other = Side::new(b.0, a.0, &identities, &asked.rules, false)?;
+    let (pass_a, pass_b) = std::thread::scope(|scope| {
+        let of_b = scope.spawn(|| other.pass());
+        let of_a = own.pass();
+        let of_b = of_b
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok::<_, crate::Error>((of_a?, of_b?))
+    })?;
+    let matched = threads::matched(
+        threads::threads(&own, pass_a.threads)?,
+        threads::threads(&other, pass_b.threads)?,
+    );
+    let codes = match asked.with_code {
+        true => code::codes(a.0, b.0, &identities)?,
+        false => Codes::default(),
+    };
+    let whole = Whole {
+        sessions: (a.0, b.0),
+        sides: (&own, &other),
+        identities: &identities,
+        codes: &codes,
+        is_same_build: is_same_build(a.0, b.0),
+        asked,
+    };
+    let mut comparison = whole.begun((a.1, b.1), &pass_a.tallies, &pass_b.tallies)?;
+    whole.threads(&matched, &mut comparison)?;
+    whole.functions(&mut comparison, &pass_a.tallies, &pass_b.tallies)?;
+    whole.judge(&mut comparison)?;
+    Ok(comparison)
+}
+
+/// Tells whether both recordings are of the same builds.
+fn is_same_build(a: &Session, b: &Session) -> bool {
+    let builds = |session: &Session| {
+        let modules = session
+            .definitions()
+            .modules()
+            .filter(|module| !module.system);
+        modules
+            .map(|module| module.build_id.clone())
+            .collect::<BTreeSet<_>>()
+    };
+    let (own, other) = (builds(a), builds(b));
+    own == other && !own.contains(&None)
+}
+
+/// Everything that the parts of a report are made of.
+struct Whole<'w> {
+    sessions: (&'w Session, &'w Session),
+    sides: (&'w Side<'w>, &'w Side<'w>),
+    identities: &'w Identities,
+    codes: &'w Codes,
+    is_same_build: bool,
+    asked: &'w Asked,
+}
+
+impl Whole<'_> {
+    fn begun(&self, names: (&str, &str), of_a: &[Tally], of_b: &[Tally]) -> Result<Comparison> {
+        let recorded = |session: &Session, name: &str, tallies: &[Tally]| Recorded {
+            name: name.to_owned(),
+            argv: session.reader().recording().manifest().argv.clone(),
+            calls: tallies.iter().map(|tally| tally.calls).sum(),
+            events: session.extent().events,
+        };
+        let readers = (self.sessions.0.reader(), self.sessions.1.reader());
+        let mut known = Known {
+            accepted: &self.asked.accepted,
+            known: 0,
+            found: BTreeSet::new(),
+        };
+        let mut output = Vec::new();
+        for stream in ["stdout", "stderr"] {
+            output.extend(output::output(
+                readers,
+                stream,
+                &self.asked.rules,
+                &mut known,
+            )?);
+        }
+        let events = output::others(readers, &self.asked.rules, &mut known)?;
+        Ok(Comparison {
+            a: recorded(self.sessions.0, names.0, of_a),
+            b: recorded(self.sessions.1, names.1, of_b),
+            is_same: false,
+            is_same_build: self.is_same_build,
+            suspects: Vec::new(),
+            threads: Vec::new(),
+            lone: Lone::default(),
+            output,
+            events,
+            functions: Vec::new(),
+            calls: Vec::new(),
+            differing: 0,
+            accepted: known.known,
+            fingerprints: known.found.into_iter().collect(),
+        })
+    }
+
+    /// Goes through the threads.
+    fn threads(&self, matched: &Matched, to: &mut Comparison) -> Result<()> {
+        let keys: Vec<u64> = self
+            .identities
+            .shared
+            .iter()
+            .map(|shared| shared.key.stable())
+            .collect();
+        let mut counts: FxHashMap<u32, Counts> = FxHashMap::default();
+        let mut fingerprints: BTreeSet<u64> =
+            std::mem::take(&mut to.fingerprints).into_iter().collect();
+        let mut has_all = true;
+        let mut looked_at = 0;
+        for (own, other, number) in &matched.pairs {
+            let mut pair = ThreadPair {
+                function: own.function.clone(),
+                number: *number,
+                tids: (own.tid, other.tid),
+                calls: (own.digest.rows, other.digest.rows),
+                differing: 0,
+                parting: None,
+                is_untold: false,
+            };
+            if let Some((_, from_a, from_b)) = own.digest.first_difference(&other.digest) {
+                pair.is_untold = looked_at >= MOST_THREADS;
+                if !pair.is_untold {
+                    looked_at += 1;
+                    let most = self.asked.most_calls.saturating_sub(to.calls.len());
+                    let mut found = Collected::new(&keys, &self.asked.accepted, most);
+                    let mut rows_a = self.sides.0.rows(own.tid, from_a);
+                    let mut rows_b = self.sides.1.rows(other.tid, from_b);
+                    walk::walk(&mut rows_a, &mut rows_b, &mut found)?;
+                    pair.differing = found.total;
+                    if let Some(parted) = &found.parted {
+                        let (a, b) = ((self.sides.0, own.tid), (self.sides.1, other.tid));
+                        pair.parting = Some(parted::parting(a, b, parted)?);
+                    }
+                    to.differing += found.total;
+                    to.accepted += found.known;
+                    for difference in &found.kept {
+                        to.calls.push(self.call(difference)?);
+                    }
+                    has_all &= !found.has_more;
+                    fingerprints.extend(found.fingerprints);
+                    for (function, own) in found.functions {
+                        add(counts.entry(function).or_default(), &own);
+                    }
+                }
+            }
+            to.threads.push(pair);
+        }
+        for (side, threads) in ['a', 'b'].into_iter().zip(&matched.lone) {
+            to.lone
+                .threads
+                .extend(threads.iter().map(|thread| LoneThread {
+                    side,
+                    function: thread.function.clone(),
+                    tid: thread.tid,
+                }));
+        }
+        if has_all {
+            to.fingerprints = fingerprints.into_iter().collect();
+        }
+        to.functions = self.pairs(&counts);
+        Ok(())
+    }
+
+    /// Describes a call that differs.
+    fn call(&self, difference: &Difference) -> Result<CallPair> {
+        let line = |side: &Side<'_>, row: Option<rows::Row>| match row {
+            Some(row) => parted::described(side, row.start),
+            None => Ok(None),
+        };
+        let call = |side: &Side<'_>, row: Option<rows::Row>| -> Result<Option<ReadCall>> {
+            let (Some(timeline), Some(row)) = (side.source.timeline(), row) else {
+                return Ok(None);
+            };
+            let head = told(timeline.entered_at(row.start))?;
+            head.map(|head| told(timeline.call(&head))).transpose()
+        };
+        let calls = (
+            call(self.sides.0, difference.a)?,
+            call(self.sides.1, difference.b)?,
+        );
+        let values = match &calls {
+            (Some(a), Some(b)) => parted::values((self.sides.0, a), (self.sides.1, b)),
+            _ => Vec::new(),
+        };
+        Ok(CallPair {
+            kind: difference.kind,
+            function: parted::name_of(self.sides.0, difference.function()).unwrap_or_default(),
+            a: line(self.sides.0, difference.a)?,
+            b: line(self.sides.1, difference.b)?,
+            values,
+            fingerprint: difference.fingerprint,
+        })
+    }
+
+    fn pairs(&self, counts: &FxHashMap<u32, Counts>) -> Vec<FunctionPair> {
+        let pair = |(number, shared): (usize, &identity::Shared)| {
+            let own = counts.get(&(number as u32)).copied().unwrap_or_default();
+            let of = |kind: Kind| own.by_kind[kind as usize];
+            let is_changed = self.codes.changed.contains(&(number as u32));
+            FunctionPair {
+                function: shared.key.name.clone(),
+                calls: (0, 0),
+                total_ns: (0, 0),
+                self_ns: (0, 0),
+                arguments: of(Kind::Arguments),
+                results: of(Kind::Result),
+                inside: of(Kind::Inside),
+                only: (of(Kind::OnlyA), of(Kind::OnlyB)),
+                first: own.first,
+                code_differs: match self.is_same_build {
+                    true => None,
+                    false => (is_changed || self.codes.is_known).then_some(is_changed),
+                },
+            }
+        };
+        self.identities
+            .shared
+            .iter()
+            .enumerate()
+            .map(pair)
+            .collect()
+    }
+
+    /// Completes the functions: what they did, and those that only one recording has.
+    fn functions(&self, to: &mut Comparison, of_a: &[Tally], of_b: &[Tally]) -> Result<()> {
+        for (shared, pair) in self.identities.shared.iter().zip(&mut to.functions) {
+            let of =
+                |tallies: &[Tally], id: u32| tallies.get(id as usize).copied().unwrap_or_default();
+            let (own, other) = (of(of_a, shared.ids[0]), of(of_b, shared.ids[1]));
+            pair.calls = (own.calls, other.calls);
+            pair.total_ns = (own.total_ns, other.total_ns);
+            pair.self_ns = (own.self_ns, other.self_ns);
+        }
+        to.functions.retain(|pair| pair.calls != (0, 0));
+        let differing = |pair: &FunctionPair| {
+            let all = pair.arguments + pair.results + pair.inside + pair.only.0 + pair.only.1;
+            (
+                all == 0,
+                pair.first.0.or(pair.first.1),
+                pair.function.clone(),
+            )
+        };
+        to.functions.sort_by_cached_key(differing);
+        let (a, b) = self.sessions;
+        to.lone.functions = lone::functions((a, b), 'a', &self.identities.of_a, of_a)?;
+        let of_b = lone::functions((b, a), 'b', &self.identities.of_b, of_b)?;
+        to.lone.functions.extend(of_b);
+        Ok(())
+    }
+
+    /// Says whether the recordings are the same, and if not, which function is suspected.
+    fn judge(&self, to: &mut Comparison) -> Result<()> {
+        let is_thread_same = |pair: &ThreadPair| pair.differing == 0 && !pair.is_untold;
+        to.is_same = to.threads.iter().all(is_thread_same)
+            && to.lone.threads.is_empty()
+            && to.output.is_empty()
+            && to.events.is_empty();
+        if to.is_same {
+            return Ok(());
+        }
+        let partings = to
+            .threads
+            .iter()
+            .filter_map(|thread| thread.parting.as_ref());
+        let first = partings.min_by_key(|parting| parting.a.seq).cloned();
+        let of_output = to.output.iter().map(|difference| {
+            let seq = |line: &Option<Line>| line.as_ref().map_or(u64::MAX, |line| line.seq);
+            (seq(&difference.a), seq(&difference.b))
+        });
+        let of_events = to.events.iter().map(|difference| {
+            let seq =
+                |event: &Option<(String, u64)>| event.as_ref().map_or(u64::MAX, |event| event.1);
+            (seq(&difference.a), seq(&difference.b))
+        });
+        let seqs = match &first {
+            Some(parting) => (parting.a.seq, parting.b.seq),
+            None => of_output
+                .chain(of_events)
+                .min()
+                .unwrap_or((u64::MAX, u64::MAX)),
+        };
+        to.suspects = suspects::suspects(
+            self.sessions,
+            self.sides,
+            first.as_ref(),
+            seqs,
+            self.codes,
+            self.is_same_build,
+        )?;
+        Ok(())
+    }
+}
+
+fn add(to: &mut Counts, own: &Counts) {
+    for (sum, count) in to.by_kind.iter_mut().zip(own.by_kind) {
+        *sum += count;
+    }
+    if to.first == (None, None) {
+        to.first = own.first;
+    }
+}

@@ -1,0 +1,335 @@
+//! Events that are no calls: what the programs printed, line by line, how they ended, and what else they did.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde::Serialize;
+use store::Reader;
+use store::columns::{EventsFile, ReadEvent};
+
+use super::differences::MOST_FINGERPRINTS;
+use super::hash;
+use super::rules::Rules;
+use crate::error::Result;
+
+/// Bytes of a line that are compared together; longer lines count as several.
+const LINE_BYTES: usize = 64 << 10;
+/// Columns of a line that are told.
+const TOLD_CHARS: usize = 400;
+
+/// A line of output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// Its number, from 1.
+    pub line: u64,
+    /// The event that wrote its first byte.
+    pub seq: u64,
+    /// The thread that did.
+    pub tid: Option<u32>,
+    /// The line, without its end; long ones are cut.
+    pub text: String,
+}
+
+/// The first line that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OutputDifference {
+    /// `stdout` or `stderr`.
+    pub stream: &'static str,
+    /// The line of the first program; `None` if it had written all.
+    pub a: Option<Line>,
+    /// The line of the second program.
+    pub b: Option<Line>,
+}
+
+/// Something else that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EventDifference {
+    /// The kind of the events.
+    pub kind: String,
+    /// What the first program did there: a text and its event.
+    pub a: Option<(String, u64)>,
+    /// What the second program did.
+    pub b: Option<(String, u64)>,
+}
+
+/// The other events of a recording, page by page.
+struct Events {
+    files: Vec<EventsFile>,
+    at: (usize, usize),
+    read: VecDeque<ReadEvent>,
+}
+
+impl Events {
+    fn open(reader: &Reader) -> Result<Self> {
+        let filled = reader.parts().iter().filter(|part| part.part.events > 0);
+        let files = filled.map(|part| EventsFile::open(&part.events));
+        Ok(Self {
+            files: files.collect::<store::Result<_>>()?,
+            at: (0, 0),
+            read: VecDeque::new(),
+        })
+    }
+
+    fn next(&mut self) -> Result<Option<ReadEvent>> {
+        while self.read.is_empty() {
+            let (file, page) = self.at;
+            let Some(events) = self.files.get(file) else {
+                return Ok(None);
+            };
+            if page >= events.pages().len() {
+                self.at = (file + 1, 0);
+                continue;
+            }
+            let mut seqs = Vec::new();
+            events.heads(page, |head| seqs.push(head.seq))?;
+            self.read.extend(events.events(page, &seqs)?);
+            self.at.1 += 1;
+        }
+        Ok(self.read.pop_front())
+    }
+}
+
+/// The lines that a program wrote to one stream.
+struct Lines<'r> {
+    events: Events,
+    stream: &'static str,
+    rules: &'r Rules,
+    ready: VecDeque<Line>,
+    open: Vec<u8>,
+    begun: Option<(u64, Option<u32>)>,
+    count: u64,
+}
+
+impl<'r> Lines<'r> {
+    fn new(reader: &Reader, stream: &'static str, rules: &'r Rules) -> Result<Self> {
+        Ok(Self {
+            events: Events::open(reader)?,
+            stream,
+            rules,
+            ready: VecDeque::new(),
+            open: Vec::new(),
+            begun: None,
+            count: 0,
+        })
+    }
+
+    fn end_line(&mut self) {
+        let Some((seq, tid)) = self.begun.take() else {
+            return;
+        };
+        self.count += 1;
+        let text = String::from_utf8_lossy(&self.open).into_owned();
+        self.open.clear();
+        if !self.rules.ignores_line(&text) {
+            self.ready.push_back(Line {
+                line: self.count,
+                seq,
+                tid,
+                text,
+            });
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Line>> {
+        while self.ready.is_empty() {
+            let Some(event) = self.events.next()? else {
+                self.end_line();
+                break;
+            };
+            if event.kind != self.stream {
+                continue;
+            }
+            for piece in event
+                .bytes
+                .unwrap_or_default()
+                .split_inclusive(|byte| *byte == b'\n')
+            {
+                self.begun.get_or_insert((event.seq, event.tid));
+                self.open
+                    .extend_from_slice(piece.strip_suffix(b"\n").unwrap_or(piece));
+                if piece.ends_with(b"\n") || self.open.len() >= LINE_BYTES {
+                    self.end_line();
+                }
+            }
+        }
+        Ok(self.ready.pop_front())
+    }
+}
+
+/// Returns a line without what differs in each run: addresses, and names of temporary files.
+fn normal(line: &str) -> String {
+    let mut normal = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find("0x").into_iter().chain(rest.find("/tmp/")).min() {
+        normal.push_str(&rest[..at]);
+        let found = &rest[at..];
+        let (len, is_told) = match found.strip_prefix("0x") {
+            Some(digits) => {
+                let len = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
+                (2 + len, !(9..=16).contains(&len))
+            }
+            None => {
+                let is_end = |c: char| c.is_whitespace() || "\"':;,()<>".contains(c);
+                (found.find(is_end).unwrap_or(found.len()), false)
+            }
+        };
+        normal.push_str(match (is_told, found.starts_with("0x")) {
+            (true, _) => &found[..len],
+            (false, true) => "0x?",
+            (false, false) => "/tmp/?",
+        });
+        rest = &found[len..];
+    }
+    normal.push_str(rest);
+    normal
+}
+
+fn cut(line: Line) -> Line {
+    let text = line.text.chars().take(TOLD_CHARS).collect();
+    Line { text, ..line }
+}
+
+/// Differences of output and events that were found, and those that are accepted.
+#[derive(Debug)]
+pub struct Known<'k> {
+    /// Fingerprints that are accepted.
+    pub accepted: &'k BTreeSet<u64>,
+    /// How many of the differences are.
+    pub known: u64,
+    /// Fingerprints of the others.
+    pub found: BTreeSet<u64>,
+}
+
+impl Known<'_> {
+    /// Takes a difference; false if it is accepted.
+    fn is_new(&mut self, what: &str, a: Option<&str>, b: Option<&str>) -> bool {
+        let text =
+            |text: Option<&str>| text.map_or(0, |text| hash::of_bytes(normal(text).as_bytes()));
+        let fingerprint = hash::of_words(&[hash::of_bytes(what.as_bytes()), text(a), text(b)]);
+        match self.accepted.contains(&fingerprint) {
+            true => self.known += 1,
+            false if self.found.len() < MOST_FINGERPRINTS => drop(self.found.insert(fingerprint)),
+            false => {}
+        }
+        !self.accepted.contains(&fingerprint)
+    }
+}
+
+/// Compares line by line what two programs wrote to a stream. Returns the first line that differs; `None` if none does.
+///
+/// # Errors
+/// A recording cannot be read.
+pub fn output(
+    (a, b): (&Reader, &Reader),
+    stream: &'static str,
+    rules: &Rules,
+    known: &mut Known<'_>,
+) -> Result<Option<OutputDifference>> {
+    if rules.ignores_output() {
+        return Ok(None);
+    }
+    let (mut own, mut other) = (Lines::new(a, stream, rules)?, Lines::new(b, stream, rules)?);
+    let mut first = None;
+    loop {
+        let (a, b) = (own.next()?, other.next()?);
+        let is_same = match (&a, &b) {
+            (None, None) => return Ok(first),
+            (Some(a), Some(b)) => a.text == b.text || normal(&a.text) == normal(&b.text),
+            _ => false,
+        };
+        let text = |line: &Option<Line>| line.as_ref().map(|line| line.text.clone());
+        if !is_same
+            && known.is_new(stream, text(&a).as_deref(), text(&b).as_deref())
+            && first.is_none()
+        {
+            let (a, b) = (a.map(cut), b.map(cut));
+            first = Some(OutputDifference { stream, a, b });
+        }
+    }
+}
+
+/// An event as it is compared: its kind and a text, without what differs in each run.
+fn compared(event: &ReadEvent, rules: &Rules) -> Option<(&'static str, String)> {
+    let text = event.text.clone().unwrap_or_default();
+    Some(match event.kind.as_str() {
+        "process_exit" if !rules.ignores_exit() => {
+            let code = event.value.map(|code| format!("exit code {code}"));
+            let signal = event.aux.clone();
+            (
+                "process_exit",
+                signal
+                    .or(code)
+                    .unwrap_or_else(|| "an end that is not known".to_owned()),
+            )
+        }
+        "exception" if !rules.ignores_exceptions() => {
+            let phase = event.detail.as_deref().unwrap_or_default();
+            let kind = event.aux.as_deref().unwrap_or_default();
+            (
+                "exception",
+                [kind, phase, &normal(&text)].join(" ").trim().to_owned(),
+            )
+        }
+        "exec" if !rules.ignores_others() => ("exec", normal(&text)),
+        "fork" if !rules.ignores_others() => ("fork", "a child".to_owned()),
+        "logpoint" if !rules.ignores_others() => ("logpoint", normal(&text)),
+        _ => return None,
+    })
+}
+
+/// Compares the other events of two programs, kind by kind in the order in which they happened. Returns the first
+/// difference of each kind.
+///
+/// # Errors
+/// A recording cannot be read.
+pub fn others(
+    (a, b): (&Reader, &Reader),
+    rules: &Rules,
+    known: &mut Known<'_>,
+) -> Result<Vec<EventDifference>> {
+    let mut found: Vec<EventDifference> = Vec::new();
+    for kind in ["exception", "exec", "fork", "logpoint", "process_exit"] {
+        let (mut own, mut other) = (Events::open(a)?, Events::open(b)?);
+        let next = |events: &mut Events| -> Result<Option<(String, u64)>> {
+            while let Some(event) = events.next()? {
+                if let Some((_, text)) = compared(&event, rules).filter(|(own, _)| *own == kind) {
+                    return Ok(Some((text, event.seq)));
+                }
+            }
+            Ok(None)
+        };
+        loop {
+            let (a, b) = (next(&mut own)?, next(&mut other)?);
+            if a.is_none() && b.is_none() {
+                break;
+            }
+            fn text(event: &Option<(String, u64)>) -> Option<&str> {
+                event.as_ref().map(|event| event.0.as_str())
+            }
+            let is_told = found.last().is_some_and(|last| last.kind == kind);
+            if text(&a) != text(&b) && known.is_new(kind, text(&a), text(&b)) && !is_told {
+                let kind = kind.to_owned();
+                found.push(EventDifference { kind, a, b });
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_temporary_names_are_no_difference() {
+        for (line, expected) in [
+            ("", ""),
+            ("at 0x55d0c0de1000, 16 bytes", "at 0x?, 16 bytes"),
+            ("mask 0xff", "mask 0xff"),
+            ("0x", "0x"),
+            ("wrote /tmp/tmp.Ab12Cd: done", "wrote /tmp/?: done"),
+            ("/tmp/a /tmp/b", "/tmp/? /tmp/?"),
+        ] {
+            assert_eq!(normal(line), expected);
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Where two threads parted, in words: the calls around it on both sides, and the function that did it.
+//!
+//! Everything that ended before is equal. So of the calls that are open on both sides, the first one from outside whose
+//! function or arguments differ is the first difference in time, and the call around it made that difference: it is the
+//! same on both sides, and so is all that it called before. If all are the same, the call itself ended differently.
+
+use std::path::Path;
+
+use replay::CallHead;
+use serde::Serialize;
+use store::columns::ReadCall;
+
+use super::differences::{AROUND, Kind, Parted};
+use super::rows::Row;
+use super::side::Side;
+use crate::error::Result;
+use crate::functions::args;
+use crate::overview::{CallLine, told};
+
+/// Most calls around a difference that are looked at.
+const MOST_OPEN: usize = 4096;
+/// Those that are told.
+const TOLD_OPEN: usize = 8;
+
+/// Where two threads parted.
+#[derive(Clone, Debug, Serialize)]
+pub struct Parting {
+    /// The function that did it; `None` if the threads began differently.
+    pub function: Option<String>,
+    /// Its number in both recordings.
+    #[serde(skip)]
+    pub number: Option<u32>,
+    /// In which way.
+    pub how: How,
+    /// What can be told of the first recording.
+    pub a: Sight,
+    /// What can be told of the second recording.
+    pub b: Sight,
+    /// The last calls that ended before, the last one last. They are equal on both sides.
+    pub before: Vec<CallLine>,
+    /// Arguments or results that differ: their names, and both values.
+    pub values: Vec<Values>,
+}
+
+/// What a function did differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// It returned something else, or ended in another way, with the same arguments and the same calls inside.
+    Result,
+    /// It called a function with other arguments.
+    Arguments,
+    /// It called another function, or returned instead.
+    Call,
+    /// The calls are the same and in the same order, but others made them.
+    Nesting,
+    /// The threads began differently.
+    Start,
+}
+
+/// A parting as one side shows it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Sight {
+    /// The call of the function that did it.
+    pub function: Option<CallLine>,
+    /// The call that differs: it is the same, or one that it made; `None` if it made none.
+    pub call: Option<CallLine>,
+    /// The calls around it, the innermost first.
+    pub around: Vec<CallLine>,
+    /// The statement that made the call.
+    pub at: Option<SourceLine>,
+    /// The event at which the difference shows.
+    pub seq: u64,
+    /// Its thread.
+    pub tid: u32,
+}
+
+/// A line of source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SourceLine {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// Its text, if the file is there.
+    pub text: Option<String>,
+}
+
+/// Two values that differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Values {
+    /// The argument's name, or `result`.
+    pub name: String,
+    /// In the first recording.
+    pub a: String,
+    /// In the second recording.
+    pub b: String,
+}
+
+/// An open call.
+struct Frame {
+    head: CallHead,
+    number: u32,
+    call: ReadCall,
+    args: u64,
+}
+
+/// Returns the calls around a call and itself, the outermost first, as far as they are compared.
+fn frames(side: &Side<'_>, start: u64) -> Result<Vec<Frame>> {
+    let mut found = Vec::new();
+    let Some(timeline) = side.source.timeline() else {
+        return Ok(found);
+    };
+    let mut next = told(timeline.entered_at(start))?;
+    for _ in 0..MOST_OPEN {
+        let Some(head) = next else { break };
+        if let Some((number, _)) = side.compared(head.function) {
+            let call = told(timeline.call(&head))?;
+            let args = side.args_hash(&call);
+            found.push(Frame {
+                head,
+                number,
+                call,
+                args,
+            });
+        }
+        next = told(timeline.parent(&head))?;
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// Returns the line of the statement that made a call.
+fn call_site(side: &Side<'_>, call: &ReadCall) -> Option<SourceLine> {
+    let timeline = side.source.timeline()?;
+    let space = timeline.modules().space(call.start_seq);
+    let line = space.line_at(call.ret_addr.checked_sub(1)?)?;
+    let (file, line) = (line.file.to_string(), line.line);
+    Some(SourceLine {
+        text: text_of(&file, line),
+        file,
+        line,
+    })
+}
+
+/// Returns the text of a line, if its file can be read.
+pub fn text_of(file: &str, line: u32) -> Option<String> {
+    let text = std::fs::read_to_string(Path::new(file)).ok()?;
+    let text = text.lines().nth(line.checked_sub(1)? as usize)?;
+    Some(text.trim().to_owned())
+}
+
+/// Returns the arguments and the result of two calls of a function where they differ.
+pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
+    let (Some((_, form_a)), Some((_, form_b))) =
+        (a.0.compared(a.1.function_id), b.0.compared(b.1.function_id))
+    else {
+        return Vec::new();
+    };
+    let of = |side: &Side<'_>, call: &ReadCall| side.source.function(call.function_id).cloned();
+    let (own, other) = (of(a.0, a.1), of(b.0, b.1));
+    let mut found: Vec<Values> = Vec::new();
+    for ((number, atom_a), (_, atom_b)) in form_a.args.iter().zip(&form_b.args) {
+        let form = |side: &Side<'_>, call, atom: &super::forms::Atom| {
+            super::side::word_of(call, atom.word).map(|word| atom.form(word, side.places()))
+        };
+        if form(a.0, a.1, atom_a) == form(b.0, b.1, atom_b) {
+            continue;
+        }
+        let text = |function: &Option<store::control::FunctionDef>, call| {
+            let function = function.as_ref()?;
+            Some(args::one_of_call(function, *number, call))
+        };
+        let (Some((name, a)), Some((_, b))) = (text(&own, a.1), text(&other, b.1)) else {
+            continue;
+        };
+        if found.last().is_none_or(|last| last.name != name) {
+            found.push(Values { name, a, b });
+        }
+    }
+    found
+}
+
+fn ended(line: &CallLine) -> String {
+    match (&line.result, line.end_seq) {
+        (_, None) => "had not ended".to_owned(),
+        _ if line.unwound => "left without a return".to_owned(),
+        (Some(result), _) => result.clone(),
+        (None, _) => "returned".to_owned(),
+    }
+}
+
+/// Returns a call in words.
+pub fn described(side: &Side<'_>, start: u64) -> Result<Option<CallLine>> {
+    let Some(timeline) = side.source.timeline() else {
+        return Ok(None);
+    };
+    match told(timeline.entered_at(start))? {
+        Some(head) => side.source.described(&head).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn sight(
+    side: &Side<'_>,
+    tid: u32,
+    frames: &[Frame],
+    differs: usize,
+    is_result: bool,
+) -> Result<Sight> {
+    let line = |frame: &Frame| side.source.described(&frame.head);
+    let shown = frames.get(differs);
+    let around = frames[..differs.min(frames.len())]
+        .iter()
+        .rev()
+        .take(TOLD_OPEN);
+    let function = match is_result {
+        true => shown,
+        false => differs.checked_sub(1).and_then(|at| frames.get(at)),
+    };
+    let ended = |frame: &Frame| frame.head.end.unwrap_or(frame.head.start);
+    let seq = match (shown, is_result) {
+        (Some(frame), true) => ended(frame),
+        (Some(frame), false) => frame.head.start,
+        (None, _) => frames.last().map_or(0, ended),
+    };
+    Ok(Sight {
+        function: function.map(line).transpose()?,
+        call: shown.map(line).transpose()?,
+        around: around.map(line).collect::<Result<_>>()?,
+        at: shown.and_then(|frame| call_site(side, &frame.call)),
+        seq,
+        tid,
+    })
+}
+
+/// Says where two threads parted.
+///
+/// # Errors
+/// A recording cannot be read.
+pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Result<Parting> {
+    let open = |side: &Side<'_>, row: Option<Row>| {
+        row.map_or(Ok(Vec::new()), |row| frames(side, row.start))
+    };
+    let (own, other) = (open(a.0, parted.a)?, open(b.0, parted.b)?);
+    let pairs = own.iter().zip(&other);
+    let common = pairs
+        .take_while(|(a, b)| a.number == b.number && a.args == b.args)
+        .count();
+    let is_same_call = common > 0 && common == own.len() && common == other.len();
+    let differs = match (own.len(), other.len()) {
+        _ if is_same_call => common - 1,
+        // One side has come to its end.
+        (len @ 1.., 0) | (0, len @ 1..) => len - 1,
+        _ => common,
+    };
+    let how = match (own.get(differs), other.get(differs)) {
+        _ if is_same_call => match (parted.a, parted.b) {
+            (Some(a), Some(b)) if a.result == b.result => How::Nesting,
+            _ => How::Result,
+        },
+        _ if differs == 0 => How::Start,
+        (Some(a), Some(b)) if a.number == b.number => How::Arguments,
+        _ => How::Call,
+    };
+    let is_result = how == How::Result;
+    let number = match is_result {
+        true => own.last().map(|frame| frame.number),
+        false => differs
+            .checked_sub(1)
+            .map(|at| own.get(at).or(other.get(at)).map(|frame| frame.number))
+            .flatten(),
+    };
+    let sight_a = sight(a.0, a.1, &own, differs, is_result)?;
+    let sight_b = sight(b.0, b.1, &other, differs, is_result)?;
+    let mut differing = match (own.get(differs), other.get(differs)) {
+        (Some(x), Some(y)) if how == How::Arguments || how == How::Start => {
+            values((a.0, &x.call), (b.0, &y.call))
+        }
+        _ => Vec::new(),
+    };
+    if let (How::Result, Some(x), Some(y)) = (how, &sight_a.call, &sight_b.call) {
+        differing.push(Values {
+            name: "result".to_owned(),
+            a: ended(x),
+            b: ended(y),
+        });
+    }
+    let before = parted.before.iter().rev().take(AROUND).rev();
+    let before = before.filter_map(|(row, _)| described(a.0, row.start).transpose());
+    Ok(Parting {
+        function: number.and_then(|number| name_of(a.0, number)),
+        number,
+        how,
+        a: sight_a,
+        b: sight_b,
+        before: before.collect::<Result<_>>()?,
+        values: differing,
+    })
+}
+
+/// Returns the name of a function by its shared number.
+pub fn name_of(side: &Side<'_>, number: u32) -> Option<String> {
+    let id = side.numbers.iter().position(|own| *own == Some(number))?;
+    side.source
+        .function(id as u32)
+        .map(|function| function.name.clone())
+}
+
+/// Says in which way calls of a kind differ, for people.
+pub fn kind_text(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Arguments => "other arguments",
+        Kind::Result => "another result",
+        Kind::Inside => "more or fewer calls inside",
+        Kind::OnlyA => "only in A",
+        Kind::OnlyB => "only in B",
+    }
+}

@@ -1,0 +1,153 @@
+//! What addresses point into, so that two runs can be compared although nothing is at the same address.
+//!
+//! An address in a module is the function or the text there. Otherwise it is its offset if both recordings have the same
+//! build of the module. All other memory is one class: which allocation an address belongs to is not known.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use debuginfo::{AddressSpace, Svma};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::hash;
+use super::identity::module_key;
+use crate::definitions::Definitions;
+
+/// Below this, and above its negative, a word is a number even where an address is expected: null, sentinels, errors.
+const FIRST_ADDRESS: u64 = 4096;
+/// The kernel maps programs without a fixed address, their heaps, libraries and stacks between these addresses.
+const RANDOMISED: std::ops::Range<u64> = 0x5500_0000_0000..0x8000_0000_0000;
+/// Addresses whose places are remembered.
+const REMEMBERED: usize = 1 << 18;
+/// Bytes of a text that are compared.
+const TEXT_BYTES: u64 = 128;
+
+const MEMORY: u64 = 0x6d65_6d6f_7279;
+const OWN_PROCESS: u64 = 0x70_6964;
+
+/// A module of one recording.
+struct Range {
+    start: u64,
+    end: u64,
+    key: u64,
+    /// The other recording has another build of it.
+    is_other_build: bool,
+}
+
+/// The address space of one recording.
+pub struct Places {
+    modules: Vec<Range>,
+    space: Arc<AddressSpace>,
+    /// The process and its threads; their numbers differ in each run.
+    numbers: FxHashSet<u64>,
+    known: RefCell<FxHashMap<u64, u64>>,
+}
+
+impl Places {
+    /// Takes a recording's modules, those of the other one, and the numbers of its process and threads.
+    pub fn new(
+        own: &Definitions,
+        other: &Definitions,
+        space: Arc<AddressSpace>,
+        numbers: FxHashSet<u64>,
+    ) -> Self {
+        let builds: FxHashMap<String, Option<&str>> = other
+            .modules()
+            .map(|module| (module_key(Some(module)), module.build_id.as_deref()))
+            .collect();
+        let range = |module: &crate::definitions::Module| {
+            let key = module_key(Some(module));
+            let build = builds.get(&key).copied().flatten();
+            Range {
+                start: module.addr,
+                end: module.addr.saturating_add(module.size),
+                key: hash::of_bytes(key.as_bytes()),
+                is_other_build: build.is_none() || build != module.build_id.as_deref(),
+            }
+        };
+        let mut modules: Vec<Range> = own.modules().map(range).collect();
+        modules.sort_by_key(|module| module.start);
+        Self {
+            modules,
+            space,
+            numbers,
+            known: RefCell::default(),
+        }
+    }
+
+    fn module(&self, address: u64) -> Option<&Range> {
+        let after = self
+            .modules
+            .partition_point(|module| module.start <= address);
+        let module = self.modules[..after].last()?;
+        (address < module.end).then_some(module)
+    }
+
+    /// Returns what a pointer points into.
+    #[inline]
+    pub fn of_pointer(&self, address: u64) -> u64 {
+        match address.wrapping_add(FIRST_ADDRESS) < 2 * FIRST_ADDRESS {
+            true => address,
+            false => self.of_address(address),
+        }
+    }
+
+    /// Returns what a word of 64 bits stands for: it may be a number or a pointer.
+    #[inline]
+    pub fn of_word(&self, word: u64) -> u64 {
+        match RANDOMISED.contains(&word) || word >= FIRST_ADDRESS && self.module(word).is_some() {
+            true => self.of_address(word),
+            false => self.of_number(word),
+        }
+    }
+
+    /// Returns what a number stands for.
+    #[inline]
+    pub fn of_number(&self, number: u64) -> u64 {
+        match number >= 300 && self.numbers.contains(&number) {
+            true => OWN_PROCESS,
+            false => number,
+        }
+    }
+
+    fn of_address(&self, address: u64) -> u64 {
+        let Some(module) = self.module(address) else {
+            return MEMORY;
+        };
+        if let Some(known) = self.known.borrow().get(&address) {
+            return *known;
+        }
+        let offset = (!module.is_other_build).then_some(address - module.start);
+        let place = self.content(address).or(offset).unwrap_or(MEMORY);
+        let place = hash::fold(module.key, place);
+        let mut known = self.known.borrow_mut();
+        if known.len() < REMEMBERED {
+            known.insert(address, place);
+        }
+        place
+    }
+
+    /// What is at an address in a module: a function or a text, which have no other address in another build.
+    fn content(&self, address: u64) -> Option<u64> {
+        let mapped = self.space.at(address)?;
+        let svma = mapped.svma(address);
+        if let Some((name, start)) = mapped.module.symbol_at(svma) {
+            // Inside a function, offsets differ wherever its code does.
+            let place = if svma == start { 1 } else { 2 };
+            return Some(hash::fold(hash::of_bytes(name.as_bytes()), place));
+        }
+        let mut segments = mapped.module.load_segments().iter();
+        let inside = |svma: u64| {
+            move |s: &&debuginfo::Segment| s.vaddr.0 <= svma && svma < s.vaddr.0 + s.filesz
+        };
+        let segment = segments.find(inside(svma.0))?;
+        if segment.flags.write {
+            return None;
+        }
+        let len = TEXT_BYTES.min(segment.vaddr.0 + segment.filesz - svma.0);
+        let bytes = mapped.module.code(Svma(svma.0), len)?;
+        let text = bytes.split(|byte| *byte == 0).next()?;
+        let is_text = text.iter().all(|byte| matches!(byte, 9..=13 | 32..=126));
+        is_text.then(|| hash::of_bytes(text))
+    }
+}

@@ -1,0 +1,323 @@
+//! Reads the calls of a recording in the order in which they ended, a few thousand at a time, from any place on.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
+use arrow::datatypes::{Int32Type, Int64Type};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::statistics::Statistics;
+use store::Reader;
+use store::columns::CheckedFile;
+
+use super::forms::Word;
+use crate::error::{Error, Result};
+
+/// Rows that are decoded at a time.
+const BATCH_ROWS: usize = 8192;
+
+const PLACES: [&str; 8] = [
+    "end_seq",
+    "start_seq",
+    "dur_ns",
+    "child_ns",
+    "function_id",
+    "tid",
+    "depth",
+    "unwound",
+];
+
+/// The place of a row in a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    part: usize,
+    row: u64,
+}
+
+impl Position {
+    /// The place behind all rows.
+    pub fn end() -> Position {
+        Position {
+            part: usize::MAX,
+            row: 0,
+        }
+    }
+}
+
+/// The files of calls of a recording.
+pub struct CallFiles {
+    parts: Vec<(CheckedFile, ArrowReaderMetadata)>,
+    words: Vec<Word>,
+}
+
+/// The column of a word.
+fn column_of(word: Word) -> String {
+    match word {
+        Word::Int(at) => format!("a{at}"),
+        Word::Sse(at) => format!("x{at}"),
+        Word::Rax => "rax".to_owned(),
+        Word::Rdx => "rdx".to_owned(),
+        Word::RetSse(at) => format!("xr{at}"),
+    }
+}
+
+impl CallFiles {
+    /// Opens the files, to read `words` of each call.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn open(reader: &Reader, words: Vec<Word>) -> Result<Self> {
+        let filled = reader.parts().iter().filter(|part| part.part.calls > 0);
+        let parts = filled.map(|part| {
+            let file = CheckedFile::open(&part.calls)?;
+            let options = ArrowReaderOptions::new()
+                .with_page_index_policy(PageIndexPolicy::Optional)
+                .with_skip_arrow_metadata(true);
+            let metadata = ArrowReaderMetadata::load(&file, options);
+            let metadata = metadata.map_err(|source| Error::Part {
+                path: part.calls.path.clone(),
+                source,
+            })?;
+            Ok((file, metadata))
+        });
+        Ok(Self {
+            parts: parts.collect::<Result<_>>()?,
+            words,
+        })
+    }
+
+    /// Reads the calls from `from` on. With `tid`, some of those that are not of this thread are left out.
+    pub fn calls(&self, from: Position, tid: Option<u32>) -> Calls<'_> {
+        Calls {
+            files: self,
+            at: from,
+            tid,
+            reader: None,
+        }
+    }
+}
+
+/// Calls as they are read.
+pub struct Calls<'f> {
+    files: &'f CallFiles,
+    at: Position,
+    tid: Option<u32>,
+    reader: Option<(ParquetRecordBatchReader, Range<u64>)>,
+}
+
+/// Calls that were decoded together.
+pub struct Batch {
+    /// The place of the first one.
+    pub first: Position,
+    end_seq: Int64Array,
+    start_seq: Int64Array,
+    dur_ns: Int64Array,
+    child_ns: Int64Array,
+    function_id: Int32Array,
+    tid: Int32Array,
+    depth: Int32Array,
+    unwound: BooleanArray,
+    int: [Option<Int64Array>; 6],
+    sse: [Option<Int64Array>; 8],
+    ends: [Option<Int64Array>; 4],
+}
+
+impl Calls<'_> {
+    /// Returns the next calls; `None` after the last one.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn next(&mut self) -> Result<Option<Batch>> {
+        loop {
+            if self.at.part >= self.files.parts.len() {
+                return Ok(None);
+            }
+            let (file, _) = &self.files.parts[self.at.part];
+            let Some((reader, rows)) = &mut self.reader else {
+                self.open()?;
+                continue;
+            };
+            if let Some(batch) = reader.next() {
+                let batch = Batch::of(self.at, &batch.map_err(Error::Arrow)?, &self.files.words);
+                self.at.row += batch.rows() as u64;
+                return Ok(Some(batch));
+            }
+            if self.at.row < rows.end {
+                let what = "there are fewer rows than it says".to_owned();
+                return Err(Error::Part {
+                    path: file.path().to_path_buf(),
+                    source: parquet::errors::ParquetError::General(what),
+                });
+            }
+            self.reader = None;
+        }
+    }
+
+    /// Opens the next row group that may have a wanted row, or goes on to the next file.
+    fn open(&mut self) -> Result<()> {
+        let (file, metadata) = &self.files.parts[self.at.part];
+        let mut first = 0;
+        for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
+            let rows = first..first + group.num_rows() as u64;
+            first = rows.end;
+            if rows.end <= self.at.row {
+                continue;
+            }
+            let tids = group
+                .columns()
+                .iter()
+                .find(|column| column.column_descr().name() == "tid");
+            let is_wanted = |tid: u32| match tids.and_then(|column| column.statistics()) {
+                Some(Statistics::Int32(found)) => match (found.min_opt(), found.max_opt()) {
+                    (Some(min), Some(max)) => (*min..=*max).contains(&(tid as i32)),
+                    _ => true,
+                },
+                _ => true,
+            };
+            if self.tid.is_some_and(|tid| !is_wanted(tid)) {
+                self.at.row = rows.end;
+                continue;
+            }
+            let names: Vec<String> = self
+                .files
+                .words
+                .iter()
+                .map(|word| column_of(*word))
+                .collect();
+            let names = PLACES.into_iter().chain(names.iter().map(String::as_str));
+            let mask = ProjectionMask::columns(metadata.parquet_schema(), names);
+            let skipped = self.at.row.saturating_sub(rows.start);
+            self.at.row = self.at.row.max(rows.start);
+            let reader =
+                ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), metadata.clone())
+                    .with_row_groups(vec![index])
+                    .with_projection(mask)
+                    .with_batch_size(BATCH_ROWS)
+                    .with_offset(skipped as usize)
+                    .build();
+            let reader = reader.map_err(|source| Error::Part {
+                path: file.path().to_path_buf(),
+                source,
+            })?;
+            self.reader = Some((reader, rows));
+            return Ok(());
+        }
+        self.at = Position {
+            part: self.at.part + 1,
+            row: 0,
+        };
+        Ok(())
+    }
+}
+
+fn long(batch: &RecordBatch, name: &str) -> Option<Int64Array> {
+    let column = batch.column_by_name(name)?;
+    column.as_primitive_opt::<Int64Type>().cloned()
+}
+
+fn int(batch: &RecordBatch, name: &str) -> Option<Int32Array> {
+    let column = batch.column_by_name(name)?;
+    column.as_primitive_opt::<Int32Type>().cloned()
+}
+
+impl Batch {
+    fn of(first: Position, batch: &RecordBatch, words: &[Word]) -> Batch {
+        let there = "the sealed file has the columns of calls";
+        let word = |word: Word| match words.contains(&word) {
+            true => long(batch, &column_of(word)),
+            false => None,
+        };
+        let unwound = batch.column_by_name("unwound").map(Arc::clone);
+        Batch {
+            first,
+            end_seq: long(batch, "end_seq").expect(there),
+            start_seq: long(batch, "start_seq").expect(there),
+            dur_ns: long(batch, "dur_ns").expect(there),
+            child_ns: long(batch, "child_ns").expect(there),
+            function_id: int(batch, "function_id").expect(there),
+            tid: int(batch, "tid").expect(there),
+            depth: int(batch, "depth").expect(there),
+            unwound: unwound.expect(there).as_boolean().clone(),
+            int: std::array::from_fn(|at| word(Word::Int(at as u8))),
+            sse: std::array::from_fn(|at| word(Word::Sse(at as u8))),
+            ends: [Word::Rax, Word::Rdx, Word::RetSse(0), Word::RetSse(1)].map(word),
+        }
+    }
+
+    /// Returns the number of calls.
+    pub fn rows(&self) -> usize {
+        self.start_seq.len()
+    }
+
+    /// Returns the place of a call.
+    pub fn position(&self, row: usize) -> Position {
+        Position {
+            row: self.first.row + row as u64,
+            ..self.first
+        }
+    }
+
+    /// Returns the leave event of a call; `None` if it had not ended.
+    pub fn end(&self, row: usize) -> Option<u64> {
+        self.end_seq
+            .is_valid(row)
+            .then(|| self.end_seq.value(row) as u64)
+    }
+
+    /// Returns the enter event of a call.
+    pub fn start(&self, row: usize) -> u64 {
+        self.start_seq.value(row) as u64
+    }
+
+    /// Returns how long a call took, and its own part of that, in ns; zero if it had not ended.
+    pub fn times_ns(&self, row: usize) -> (u64, u64) {
+        let whole = self.dur_ns.value(row);
+        let own = whole.saturating_sub(self.child_ns.value(row));
+        (
+            u64::try_from(whole).unwrap_or(0),
+            u64::try_from(own).unwrap_or(0),
+        )
+    }
+
+    /// Returns the id of a call's function.
+    pub fn function(&self, row: usize) -> u32 {
+        self.function_id.value(row) as u32
+    }
+
+    /// Returns the thread of a call; 0 if it is not known.
+    pub fn tid(&self, row: usize) -> u32 {
+        match self.tid.is_valid(row) {
+            true => self.tid.value(row) as u32,
+            false => 0,
+        }
+    }
+
+    /// Returns the number of recorded calls around a call.
+    pub fn depth(&self, row: usize) -> usize {
+        self.depth.value(row) as u32 as usize
+    }
+
+    /// Tells whether a call ended without a return.
+    pub fn unwound(&self, row: usize) -> bool {
+        self.unwound.value(row)
+    }
+
+    /// Returns a word of a call, if it was recorded.
+    #[inline]
+    pub fn word(&self, row: usize, word: Word) -> Option<u64> {
+        let column = match word {
+            Word::Int(at) => &self.int[usize::from(at)],
+            Word::Sse(at) => &self.sse[usize::from(at)],
+            Word::Rax => &self.ends[0],
+            Word::Rdx => &self.ends[1],
+            Word::RetSse(at) => &self.ends[2 + usize::from(at)],
+        };
+        let column = column.as_ref()?;
+        column.is_valid(row).then(|| column.value(row) as u64)
+    }
+}

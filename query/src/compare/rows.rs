@@ -1,0 +1,136 @@
+//! Calls as rows that can be compared: which function, a hash of its arguments, and one of how it ended.
+//!
+//! A thread's rows are in the order in which its calls ended, so a call comes after those inside it. The number of direct
+//! calls inside is part of the row: together with the order it tells the whole tree.
+
+use rustc_hash::FxHashMap;
+
+use super::forms::Form;
+use super::hash;
+use super::places::Places;
+use super::read::Batch;
+
+/// A call, as it is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The number that both recordings have for its function.
+    pub function: u32,
+    /// How many calls it made directly, of functions that both recordings have.
+    pub inside: u32,
+    /// A hash of its arguments.
+    pub args: u64,
+    /// A hash of its result, or of the way in which it ended without one.
+    pub result: u64,
+    /// Its enter event.
+    pub start: u64,
+    /// Its leave event; `u64::MAX` if it had not ended.
+    pub end: u64,
+}
+
+impl Row {
+    /// Hashes everything that is compared.
+    #[inline]
+    pub fn hash(&self) -> u64 {
+        let of_function = hash::fold(
+            self.args,
+            u64::from(self.function) << 32 | u64::from(self.inside),
+        );
+        hash::fold(of_function, self.result)
+    }
+}
+
+const UNWOUND: u64 = 0x75_6e77_6f75_6e64;
+const UNFINISHED: u64 = 0x6f70_656e;
+
+/// What makes rows of one recording's calls.
+pub struct RowMaker<'r> {
+    /// By function id: the shared number.
+    pub numbers: &'r [Option<u32>],
+    /// By function id: what is compared.
+    pub forms: &'r [Form],
+    /// What addresses point into.
+    pub places: &'r Places,
+}
+
+/// The calls of one thread that were seen at each depth, since the last one around them ended.
+#[derive(Clone, Debug, Default)]
+pub struct Nested(Vec<u32>);
+
+impl Nested {
+    /// Takes a call that ended at `depth`, and returns how many calls it made directly. What is not compared passes its
+    /// own on to the call around it.
+    #[inline]
+    fn ended(&mut self, depth: usize, is_compared: bool) -> u32 {
+        if self.0.len() < depth + 2 {
+            self.0.resize(depth + 2, 0);
+        }
+        let inside = std::mem::take(&mut self.0[depth + 1]);
+        self.0[depth] = self.0[depth].wrapping_add(if is_compared { 1 } else { inside });
+        inside
+    }
+}
+
+impl RowMaker<'_> {
+    /// Returns a call as a row; `None` if its function is not compared.
+    #[inline]
+    pub fn row(&self, batch: &Batch, at: usize, nested: &mut Nested) -> Option<Row> {
+        let id = batch.function(at) as usize;
+        let number = self.numbers.get(id).copied().flatten();
+        let inside = nested.ended(batch.depth(at), number.is_some());
+        let function = number?;
+        let form = &self.forms[id];
+        let word = |word| batch.word(at, word);
+        let end = batch.end(at);
+        let result = match end {
+            None => UNFINISHED,
+            Some(_) if batch.unwound(at) => UNWOUND,
+            Some(_) => form.result_hash(word, self.places),
+        };
+        Some(Row {
+            function,
+            inside,
+            args: form.args_hash(word, self.places),
+            result,
+            start: batch.start(at),
+            end: end.unwrap_or(u64::MAX),
+        })
+    }
+}
+
+/// A state for each thread; the thread of the last call is found at once.
+#[derive(Debug)]
+pub struct ByThread<T> {
+    all: Vec<(u32, T)>,
+    index: FxHashMap<u32, usize>,
+    last: usize,
+}
+
+impl<T> Default for ByThread<T> {
+    fn default() -> Self {
+        ByThread {
+            all: Vec::new(),
+            index: FxHashMap::default(),
+            last: 0,
+        }
+    }
+}
+
+impl<T: Default> ByThread<T> {
+    /// Returns the state of a thread.
+    #[inline]
+    pub fn of(&mut self, tid: u32) -> &mut T {
+        if self.all.get(self.last).is_none_or(|(last, _)| *last != tid) {
+            let all = &mut self.all;
+            self.last = *self.index.entry(tid).or_insert_with(|| {
+                all.push((tid, T::default()));
+                all.len() - 1
+            });
+        }
+        &mut self.all[self.last].1
+    }
+
+    /// Returns all states.
+    pub fn into_all(self) -> Vec<(u32, T)> {
+        self.all
+    }
+}

@@ -1,0 +1,62 @@
+//! The first line of a function's source that differs in two builds, as far as the source files of both are still there.
+
+use debuginfo::Svma;
+
+use super::parted::SourceLine;
+use super::side::Side;
+
+/// Bytes of a function whose lines are looked up.
+const MOST_BYTES: u64 = 16 << 10;
+
+/// The source file of a function, and its lines from the first to the last one that has code.
+struct Lines {
+    file: String,
+    first: u32,
+    texts: Vec<String>,
+}
+
+fn lines(side: &Side<'_>, number: u32) -> Option<Lines> {
+    let id = side.numbers.iter().position(|own| *own == Some(number))?;
+    let function = side.source.function(id as u32)?;
+    let timeline = side.source.timeline()?;
+    let space = timeline.modules().space(timeline.last());
+    let mapped = space
+        .modules()
+        .iter()
+        .find(|mapped| mapped.number == function.module)?;
+    let start = mapped.address(Svma(function.svma));
+    let own = space.line_at(start)?;
+    let addresses = start..start.saturating_add(function.size.min(MOST_BYTES));
+    let all = addresses.filter_map(|address| space.line_at(address));
+    let last = all
+        .filter(|line| line.file == own.file)
+        .map(|line| line.line)
+        .max()?;
+    let first = function.line.map_or(own.line, |line| line.min(own.line));
+    let text = std::fs::read_to_string(&*own.file).ok()?;
+    let skipped = first.checked_sub(1)? as usize;
+    let count = last.checked_sub(first)? as usize + 1;
+    Some(Lines {
+        file: own.file.to_string(),
+        first,
+        texts: text
+            .lines()
+            .skip(skipped)
+            .take(count)
+            .map(|line| line.trim().to_owned())
+            .collect(),
+    })
+}
+
+/// Returns the first line that differs, of both builds.
+pub fn first_change(a: &Side<'_>, b: &Side<'_>, number: u32) -> Option<(SourceLine, SourceLine)> {
+    let (own, other) = (lines(a, number)?, lines(b, number)?);
+    let mut pairs = own.texts.iter().zip(&other.texts);
+    let at = pairs.position(|(own, other)| own != other)?;
+    let line = |of: &Lines| SourceLine {
+        file: of.file.clone(),
+        line: of.first + at as u32,
+        text: Some(of.texts[at].clone()),
+    };
+    Some((line(&own), line(&other)))
+}

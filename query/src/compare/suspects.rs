@@ -1,0 +1,188 @@
+//! Which functions most likely made the difference, the likeliest first.
+//!
+//! The function that parted comes first: with the same arguments and the same calls inside, it did something else. But
+//! what it reads from memory is not seen. If the recordings are of two builds, code that is the same does the same on the
+//! same memory; so a function whose code differs must have run before. Of these, the one that ran last comes first, calls
+//! that were still open before those that had ended.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use super::code::Codes;
+use super::parted::{How, Parting, SourceLine, name_of};
+use super::read::{CallFiles, Position};
+use super::side::Side;
+use super::source;
+use crate::error::Result;
+use crate::session::Session;
+
+/// Most functions that are told.
+const MOST: usize = 10;
+
+/// A function that may have made the difference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Suspect {
+    /// Its name.
+    pub function: String,
+    /// Why it is one.
+    pub why: String,
+    /// Whether its code differs in the two builds; null if the builds are the same or their files are not there.
+    pub code_differs: Option<bool>,
+    /// Its source file and line, in the first build.
+    pub place: Option<(String, u32)>,
+    /// Its first line of source that differs, in both builds, if their files are there.
+    pub source: Option<(SourceLine, SourceLine)>,
+    /// Its call in the first recording, if one is meant.
+    pub a: Option<u64>,
+    /// Its call in the second recording.
+    pub b: Option<u64>,
+}
+
+/// When a function of a set last ran before an event: its enter event, and whether it had ended.
+type Last = FxHashMap<u32, (u64, bool)>;
+
+/// Finds the last calls before event `until` of functions with some shared numbers, in any thread.
+fn last_calls(
+    session: &Session,
+    side: &Side<'_>,
+    wanted: &FxHashSet<u32>,
+    until: u64,
+) -> Result<Last> {
+    let mut last = Last::default();
+    let files = CallFiles::open(session.reader(), Vec::new())?;
+    let mut calls = files.calls(Position::default(), None);
+    while let Some(batch) = calls.next()? {
+        for at in 0..batch.rows() {
+            let number = side
+                .numbers
+                .get(batch.function(at) as usize)
+                .copied()
+                .flatten();
+            let Some(number) = number.filter(|number| wanted.contains(number)) else {
+                continue;
+            };
+            let start = batch.start(at);
+            if start < until {
+                let is_open = batch.end(at).is_none_or(|end| end > until);
+                let own = (start, is_open);
+                let known = last.entry(number).or_insert(own);
+                // Of open calls the innermost counts, and any of them more than an ended one.
+                if (own.1, own.0) > (known.1, known.0) {
+                    *known = own;
+                }
+            }
+        }
+    }
+    Ok(last)
+}
+
+/// Ranks. `parting` is the first one in time; `seqs` are events at which a difference shows, on both sides.
+///
+/// # Errors
+/// A recording cannot be read.
+pub fn suspects(
+    sessions: (&Session, &Session),
+    sides: (&Side<'_>, &Side<'_>),
+    parting: Option<&Parting>,
+    seqs: (u64, u64),
+    codes: &Codes,
+    is_same_build: bool,
+) -> Result<Vec<Suspect>> {
+    let mut found: Vec<(u32, Suspect)> = Vec::new();
+    let mut add = |number: u32, why: String, a: Option<u64>, b: Option<u64>| {
+        if found.iter().any(|(known, _)| *known == number) || found.len() >= MOST {
+            return;
+        }
+        let Some(function) = name_of(sides.0, number) else {
+            return;
+        };
+        let id = sides.0.numbers.iter().position(|own| *own == Some(number));
+        let place = id.and_then(|id| {
+            let function = sides.0.source.function(id as u32)?;
+            Some((function.file.clone()?, function.line?))
+        });
+        let is_changed = codes.changed.contains(&number);
+        let code_differs = match is_same_build {
+            true => None,
+            false => (is_changed || codes.is_known).then_some(is_changed),
+        };
+        let suspect = Suspect {
+            function,
+            why,
+            code_differs,
+            place,
+            source: is_changed
+                .then(|| source::first_change(sides.0, sides.1, number))
+                .flatten(),
+            a,
+            b,
+        };
+        found.push((number, suspect));
+    };
+    let own = parting.and_then(|parting| Some((parting, parting.number?)));
+    let add_own = |add: &mut dyn FnMut(u32, String, Option<u64>, Option<u64>)| {
+        if let Some((parting, number)) = own {
+            let start = |sight: &super::parted::Sight| sight.function.as_ref().map(|call| call.seq);
+            add(number, why(parting), start(&parting.a), start(&parting.b));
+        }
+    };
+    if own.is_some_and(|(_, number)| codes.changed.contains(&number)) || codes.changed.is_empty() {
+        add_own(&mut add);
+    }
+    if !codes.changed.is_empty() {
+        let in_a = last_calls(sessions.0, sides.0, &codes.changed, seqs.0)?;
+        let in_b = last_calls(sessions.1, sides.1, &codes.changed, seqs.1)?;
+        let of = |last: &Last, number| last.get(&number).copied();
+        let mut ran: Vec<(bool, u64, u32)> = codes
+            .changed
+            .iter()
+            .filter_map(|number| {
+                let (seq, is_open) = of(&in_a, *number).or(of(&in_b, *number))?;
+                Some((is_open, seq, *number))
+            })
+            .collect();
+        ran.sort_unstable_by(|a, b| b.cmp(a));
+        for (is_open, _, number) in ran {
+            let why = match is_open {
+                true => "its code differs, and it was running when the difference showed",
+                false => "its code differs, and it ran before the difference showed",
+            };
+            let start = |last: &Last| of(last, number).map(|(seq, _)| seq);
+            add(number, why.to_owned(), start(&in_a), start(&in_b));
+        }
+    }
+    add_own(&mut add);
+    if let Some((parting, _)) = own {
+        for (call_a, call_b) in parting.a.around.iter().zip(&parting.b.around).take(3) {
+            let numbers = &sides.0.numbers;
+            let id =
+                (0..numbers.len()).find(|id| sides.0.source.name(*id as u32) == call_a.function);
+            if let Some(number) = id.and_then(|id| numbers[id]) {
+                let why = "it was running when the difference showed".to_owned();
+                add(number, why, Some(call_a.seq), Some(call_b.seq));
+            }
+        }
+    }
+    Ok(found.into_iter().map(|(_, suspect)| suspect).collect())
+}
+
+/// Says why the function that parted is suspected.
+fn why(parting: &Parting) -> String {
+    let callee = |sight: &super::parted::Sight| match &sight.call {
+        Some(call) => format!("called {}", call.function),
+        None => "made no more calls".to_owned(),
+    };
+    match parting.how {
+        How::Result => {
+            "with the same arguments and the same calls inside, it ended differently".to_owned()
+        }
+        How::Arguments => format!("it {} with other arguments", callee(&parting.a)),
+        How::Call => format!(
+            "in A it {}, in B it {}",
+            callee(&parting.a),
+            callee(&parting.b)
+        ),
+        How::Nesting => "the calls inside it are the same, but others made them".to_owned(),
+        How::Start => "it began differently".to_owned(),
+    }
+}

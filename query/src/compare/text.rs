@@ -1,0 +1,356 @@
+//! A comparison as text, for people: what differs first, who did it, and how much else differs.
+
+use values::one_line::{escaped, fitted};
+use values::quantity::{count, duration, grouped};
+
+use super::output::Line;
+use super::parted::{How, Parting, Sight, SourceLine, kind_text, text_of};
+use super::report::{CallPair, Comparison, FunctionPair};
+use super::suspects::Suspect;
+
+use crate::overview::CallLine;
+
+/// Columns of a line.
+const COLUMNS: usize = 120;
+/// Functions, threads and suspects that are told in a summary.
+const FEW: usize = 5;
+
+/// Text that is written line by line.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.0.push_str(&fitted(&escaped(text), COLUMNS));
+        self.0.push('\n');
+    }
+}
+
+impl Comparison {
+    /// Writes it: a summary within a screen, and with `is_full` all calls that it has.
+    #[must_use]
+    pub fn text(&self, is_full: bool) -> String {
+        let mut page = Page::default();
+        self.head(&mut page);
+        if !self.is_same {
+            self.suspects(&mut page, if is_full { usize::MAX } else { 3 });
+            self.first_parting(&mut page);
+            self.outputs(&mut page);
+            self.differing_functions(&mut page, if is_full { usize::MAX } else { FEW });
+        }
+        self.differing_threads(&mut page, if is_full { usize::MAX } else { FEW });
+        self.lone(&mut page, if is_full { usize::MAX } else { FEW });
+        if is_full {
+            self.all_calls(&mut page);
+        }
+        page.0
+    }
+
+    fn head(&self, page: &mut Page) {
+        let compared: u64 = self
+            .threads
+            .iter()
+            .map(|thread| thread.calls.0.min(thread.calls.1))
+            .sum();
+        let verdict = match (self.is_same, self.accepted) {
+            (true, 0) => "the same".to_owned(),
+            (true, known) => format!(
+                "the same, but for {} that were accepted",
+                count(known, "difference")
+            ),
+            (false, 0) => "different".to_owned(),
+            (false, known) => format!("different; {} were accepted", count(known, "difference")),
+        };
+        let build = match self.is_same_build {
+            true => "the same build",
+            false => "different builds",
+        };
+        page.line(&format!(
+            "A {} and B {}: {verdict}",
+            self.a.name, self.b.name
+        ));
+        page.line(&format!(
+            "  {}; {} compared in {}",
+            build,
+            count(compared, "call"),
+            count(self.threads.len() as u64, "thread")
+        ));
+        if self.a.argv.get(1..) != self.b.argv.get(1..) {
+            page.line(&format!("  A ran {}", self.a.argv.join(" ")));
+            page.line(&format!("  B ran {}", self.b.argv.join(" ")));
+        }
+    }
+
+    fn suspects(&self, page: &mut Page, most: usize) {
+        if self.suspects.is_empty() {
+            return;
+        }
+        page.line("Look first at");
+        for (number, suspect) in self.suspects.iter().take(most).enumerate() {
+            page.line(&suspect_line(number + 1, suspect));
+            if let Some((a, b)) = &suspect.source {
+                page.line(&format!("     A {}", source_line(a)));
+                page.line(&format!("     B {}", source_line(b)));
+            }
+        }
+    }
+
+    fn first_parting(&self, page: &mut Page) {
+        let partings = self
+            .threads
+            .iter()
+            .filter_map(|thread| Some((thread, thread.parting.as_ref()?)));
+        let Some((thread, parting)) = partings.min_by_key(|(_, parting)| parting.a.seq) else {
+            return;
+        };
+        let whose = match self.threads.len() {
+            1 => String::new(),
+            _ => format!(
+                " in thread {} (A {}, B {})",
+                thread.function, thread.tids.0, thread.tids.1
+            ),
+        };
+        page.line(&format!("The first difference{whose}: {}", said(parting)));
+        for call in &parting.before {
+            page.line(&format!("    {}", call_text(call)));
+        }
+        side(page, 'A', &parting.a);
+        side(page, 'B', &parting.b);
+        for values in &parting.values {
+            page.line(&format!(
+                "    {}: A {}, B {}",
+                values.name, values.a, values.b
+            ));
+        }
+        if let Some(call) = parting.a.around.first() {
+            page.line(&format!("    inside {}", call_text(call)));
+        }
+    }
+
+    fn outputs(&self, page: &mut Page) {
+        for difference in &self.output {
+            page.line(&format!("{} differs", difference.stream));
+            let line = |line: &Option<Line>| match line {
+                Some(line) => format!("line {} (seq {}): {}", line.line, line.seq, line.text),
+                None => "no more lines".to_owned(),
+            };
+            page.line(&format!("  A {}", line(&difference.a)));
+            page.line(&format!("  B {}", line(&difference.b)));
+        }
+        for difference in &self.events {
+            let event = |event: &Option<(String, u64)>| match event {
+                Some((text, seq)) => format!("{text} (seq {seq})"),
+                None => "no more of them".to_owned(),
+            };
+            let (a, b) = (event(&difference.a), event(&difference.b));
+            page.line(&format!("{} differs: A {a}, B {b}", difference.kind));
+        }
+    }
+
+    fn differing_functions(&self, page: &mut Page, most: usize) {
+        let differing: Vec<&FunctionPair> = self
+            .functions
+            .iter()
+            .filter(|pair| is_differing(pair))
+            .collect();
+        if differing.is_empty() {
+            return;
+        }
+        page.line(&format!(
+            "{} of {} differ",
+            count(self.differing, "call"),
+            count(differing.len() as u64, "function")
+        ));
+        for pair in differing.iter().take(most) {
+            page.line(&function_line(pair));
+        }
+        if differing.len() > most {
+            page.line(&format!("  and {} more", differing.len() - most));
+        }
+    }
+
+    fn differing_threads(&self, page: &mut Page, most: usize) {
+        let differing = || {
+            self.threads
+                .iter()
+                .filter(|thread| thread.differing > 0 || thread.is_untold)
+        };
+        if self.threads.len() > 1 && differing().count() > 0 {
+            page.line(&format!(
+                "{} of {} differ",
+                differing().count(),
+                count(self.threads.len() as u64, "thread")
+            ));
+            for thread in differing().take(most) {
+                let how = match &thread.parting {
+                    Some(parting) => said(parting),
+                    None => "where was not looked for: too many threads differ".to_owned(),
+                };
+                page.line(&format!("  {} {}: {how}", thread.function, thread.number));
+            }
+        }
+        for thread in self.lone.threads.iter().take(most) {
+            let side = thread.side.to_ascii_uppercase();
+            page.line(&format!(
+                "Only {side} has the thread {} of {}",
+                thread.tid, thread.function
+            ));
+        }
+    }
+
+    fn lone(&self, page: &mut Page, most: usize) {
+        for lone in self.lone.functions.iter().take(most) {
+            let side = lone.side.to_ascii_uppercase();
+            page.line(&format!(
+                "Only {side} has {} ({}; not compared): {}",
+                lone.function,
+                count(lone.calls, "call"),
+                lone.why
+            ));
+        }
+        if self.lone.functions.len() > most {
+            page.line(&format!(
+                "  and {} more such functions",
+                self.lone.functions.len() - most
+            ));
+        }
+    }
+
+    fn all_calls(&self, page: &mut Page) {
+        if self.calls.is_empty() {
+            return;
+        }
+        page.line("All calls that differ");
+        for pair in &self.calls {
+            pair_lines(page, pair);
+        }
+        let missing = self.differing.saturating_sub(self.calls.len() as u64);
+        if missing > 0 {
+            page.line(&format!("  and {} more", grouped(missing)));
+        }
+    }
+}
+
+fn is_differing(pair: &FunctionPair) -> bool {
+    pair.arguments + pair.results + pair.inside + pair.only.0 + pair.only.1 > 0
+}
+
+fn suspect_line(number: usize, suspect: &Suspect) -> String {
+    let place = suspect.place.as_ref().map(|(file, line)| {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        format!(" at {name}:{line}")
+    });
+    let code = match suspect.code_differs {
+        Some(true) if !suspect.why.contains("code") => "; its code differs",
+        Some(false) => "; its code is the same",
+        _ => "",
+    };
+    let place = place.unwrap_or_default();
+    format!(
+        "  {number}. {}{place}: {}{code}",
+        suspect.function, suspect.why
+    )
+}
+
+fn source_line(line: &SourceLine) -> String {
+    let file = line.file.rsplit('/').next().unwrap_or(&line.file);
+    let text = line.text.as_deref().unwrap_or_default();
+    format!("{file}:{}  {text}", line.line)
+}
+
+/// Says in a line how two threads parted.
+fn said(parting: &Parting) -> String {
+    let function = parting.function.as_deref().unwrap_or("the thread");
+    let callee = |sight: &Sight| {
+        sight
+            .call
+            .as_ref()
+            .map_or("nothing more", |call| &call.function)
+            .to_owned()
+    };
+    match parting.how {
+        How::Result => format!(
+            "{function} ended differently, with the same arguments and the same calls inside"
+        ),
+        How::Arguments => format!(
+            "{function} called {} with other arguments",
+            callee(&parting.a)
+        ),
+        How::Call => format!(
+            "{function} called {} in A, {} in B",
+            callee(&parting.a),
+            callee(&parting.b)
+        ),
+        How::Nesting => format!("{function} made other calls itself"),
+        How::Start => format!("{} in A, {} in B", callee(&parting.a), callee(&parting.b)),
+    }
+}
+
+fn call_text(call: &CallLine) -> String {
+    let result = match (&call.result, call.end_seq) {
+        (_, None) => " had not ended".to_owned(),
+        _ if call.unwound => " was left without a return".to_owned(),
+        (Some(result), _) => format!(" returned {}", fitted(&escaped(result), 40)),
+        (None, _) => " returned".to_owned(),
+    };
+    let args = fitted(&escaped(&call.args), 50).into_owned();
+    format!("{}({args}){result}, seq {}", call.function, call.seq)
+}
+
+fn side(page: &mut Page, name: char, sight: &Sight) {
+    let call = match &sight.call {
+        Some(call) => call_text(call),
+        None => "made no more calls".to_owned(),
+    };
+    page.line(&format!("  {name} {call}"));
+    match &sight.at {
+        Some(at) => {
+            page.line(&format!("      called at {}", source_line(at)));
+        }
+        None => {
+            let own = sight
+                .function
+                .as_ref()
+                .and_then(|call| Some((call.file.as_ref()?, call.line?)));
+            if let Some((file, line)) = own {
+                let name = file.rsplit('/').next().unwrap_or(file);
+                let text = text_of(file, line).unwrap_or_default();
+                page.line(&format!("      {name}:{line}  {text}"));
+            }
+        }
+    }
+}
+
+fn function_line(pair: &FunctionPair) -> String {
+    let mut parts = Vec::new();
+    let mut part = |number: u64, what: &str| {
+        if number > 0 {
+            parts.push(format!("{} {what}", grouped(number)));
+        }
+    };
+    part(pair.arguments, "with other arguments");
+    part(pair.results, "with another result");
+    part(pair.inside, "with other calls inside");
+    part(pair.only.0, "only in A");
+    part(pair.only.1, "only in B");
+    let time = match pair.total_ns {
+        (0, 0) => String::new(),
+        (a, b) => format!(", {} and {}", duration(a), duration(b)),
+    };
+    format!(
+        "  {}: {}; {} calls in A, {} in B{time}",
+        pair.function,
+        parts.join(", "),
+        grouped(pair.calls.0),
+        grouped(pair.calls.1)
+    )
+}
+
+fn pair_lines(page: &mut Page, pair: &CallPair) {
+    page.line(&format!("  {}: {}", pair.function, kind_text(pair.kind)));
+    for (name, call) in [('A', &pair.a), ('B', &pair.b)] {
+        if let Some(call) = call {
+            page.line(&format!("    {name} {}", call_text(call)));
+        }
+    }
+}

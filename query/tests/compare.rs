@@ -1,0 +1,327 @@
+//! Goal: a comparison tells exactly what differs, whatever the numbers of functions and threads are. Method: made-up recordings of
+//! small call trees, written as text.
+
+use std::collections::BTreeSet;
+
+use query::Session;
+use query::compare::{Asked, Comparison, How, Kind, RuleTexts, Rules, compare};
+use store::manifest::RecordingId;
+use store::recording::{Created, OnTaken, OpenRecording};
+use store::synth::{Synth, manifest};
+use store::wire::{EnterFields, EnterForm};
+use tempfile::TempDir;
+
+const SLOT: u64 = 0x7f00_0000_8000;
+
+/// A recording of calls: `f1(g2=3)=4` is a call of `f` with the argument 1 that calls `g(2)`, which returns 3; it returns 4. Each text
+/// is a thread of its own. Functions get numbers in the order of `names`.
+fn recorded(id: u8, names: &str, threads: &[&str]) -> (TempDir, Session) {
+    let mut synth = Synth::new();
+    let ids: Vec<(char, u32)> = names
+        .chars()
+        .map(|name| (name, synth.function(&name.to_string())))
+        .collect();
+    let id_of = |name: char| {
+        ids.iter()
+            .find(|(own, _)| *own == name)
+            .expect("it has a number")
+            .1
+    };
+    for (number, text) in threads.iter().enumerate() {
+        synth.thread(100 * u32::from(id) + number as u32);
+        let mut depth = 0u64;
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            let slot = |depth: u64| SLOT + ((number as u64) << 20) - 64 * depth;
+            let mut digit = || chars.next().and_then(|c| c.to_digit(10)).expect("a digit");
+            match c {
+                '(' | ')' | ' ' => {}
+                '=' => {
+                    depth -= 1;
+                    let value = digit();
+                    synth.leave_value(slot(depth), value.into());
+                }
+                name => {
+                    let arg = digit();
+                    synth.enter_full(&EnterFields {
+                        form: EnterForm::Hooked,
+                        function_id: id_of(name),
+                        slot: slot(depth),
+                        return_addr: 0x5555_0000_1000,
+                        args: [arg.into(), 0, 0, 0, 0, 0],
+                        xmm: &[],
+                    });
+                    depth += 1;
+                }
+            }
+        }
+    }
+    synth.watermark();
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = store::Manifest {
+        recording_id: RecordingId([id; 16]),
+        ..manifest()
+    };
+    let Created { open, mut log } =
+        OpenRecording::create(&dir.path().join("test"), OnTaken::Refuse, manifest).unwrap();
+    synth.append_to(&mut log).unwrap();
+    let recording = open.close(log.close().unwrap()).unwrap();
+    let session = Session::open(recording.dir()).unwrap();
+    (dir, session)
+}
+
+fn asked() -> Asked {
+    Asked {
+        rules: Rules::default(),
+        accepted: BTreeSet::new(),
+        most_calls: 100,
+        with_code: true,
+    }
+}
+
+fn compared_as(a: &[&str], b: &[&str], asked: &Asked) -> Comparison {
+    let (_own, a) = recorded(1, "mfgh", a);
+    let (_other, b) = recorded(2, "hgfm", b);
+    compare((&a, "a"), (&b, "b"), asked).unwrap()
+}
+
+fn compared(a: &str, b: &str) -> Comparison {
+    compared_as(&[a], &[b], &asked())
+}
+
+/// What differs, in a line: how the threads parted and who did it, and all calls that differ.
+fn told(a: &str, b: &str) -> String {
+    let found = compared(a, b);
+    let Some(parting) = &found.threads[0].parting else {
+        assert!(found.is_same);
+        return "same".to_owned();
+    };
+    assert!(!found.is_same);
+    let how = match parting.how {
+        How::Result => "result",
+        How::Arguments => "arguments",
+        How::Call => "call",
+        How::Nesting => "nesting",
+        How::Start => "start",
+    };
+    let kind = |kind: Kind| match kind {
+        Kind::Arguments => "args",
+        Kind::Result => "result",
+        Kind::Inside => "inside",
+        Kind::OnlyA => "-",
+        Kind::OnlyB => "+",
+    };
+    let calls = found
+        .calls
+        .iter()
+        .map(|call| format!(" {} {}", kind(call.kind), call.function));
+    let function = parting.function.as_deref().unwrap_or("nobody");
+    format!("{function} {how}:{}", calls.collect::<String>())
+}
+
+#[test]
+fn the_function_that_did_it_is_told() {
+    for (a, b, expected) in [
+        ("m0(f1=2)=0", "m0(f1=2)=0", "same"),
+        ("m0(f1=2)=0", "m0(f1=3)=0", "f result: result f"),
+        ("m0(f1=2)=0", "m0(f2=2)=0", "m arguments: args f"),
+        ("m0(f1=2)=0", "m0(f1=2)=1", "m result: result m"),
+        ("m0(f1=2)=0", "m0(f1=2 g1=1)=0", "m call: + g inside m"),
+        ("m0(f1=2 g1=1)=0", "m0(f1=2)=0", "m call: - g inside m"),
+        ("m0(f1=2)=0", "m0(g1=2)=0", "m call: - f + g"),
+        // The result of the inner one is the first difference, although the outer one differs too.
+        (
+            "m0(f1(g1=1)=2)=0",
+            "m0(f1(g1=2)=3)=0",
+            "g result: result g result f",
+        ),
+        // The outer one was called first, with another argument: who called it did it.
+        (
+            "m0(f1(g1=1)=2)=0",
+            "m0(f2(g2=1)=2)=0",
+            "m arguments: args g args f",
+        ),
+        (
+            "m0(f1(g1=1)=2)=0",
+            "m0(f1(g2=1)=2)=0",
+            "f arguments: args g",
+        ),
+        // The same calls in the same order, made by others.
+        (
+            "m0(f1=2 g1=1)=0",
+            "m0(g1(f1=2)=1)=0",
+            "m nesting: inside g inside m",
+        ),
+        ("m1=0", "m2=0", "nobody start: args m"),
+        (
+            "m0(f1=1 f2=2 f3=3 f4=4)=0",
+            "m0(f1=1 f3=3 f4=4)=0",
+            "m arguments: - f inside m",
+        ),
+    ] {
+        assert_eq!(told(a, b), expected, "{a} {b}");
+    }
+}
+
+#[test]
+fn functions_of_one_recording_are_told_apart() {
+    let (_own, a) = recorded(1, "mf", &["m0(f1=2)=0"]);
+    let (_other, b) = recorded(2, "mfg", &["m0(g1(f1=2)=0)=0"]);
+    let found = compare((&a, "a"), (&b, "b"), &asked()).unwrap();
+    assert!(
+        found.is_same,
+        "a call through a function that the other build has inlined is the same"
+    );
+    let lone: Vec<_> = found
+        .lone
+        .functions
+        .iter()
+        .map(|lone| (lone.side, &*lone.function, lone.calls))
+        .collect();
+    assert_eq!(lone, [('b', "g", 1)]);
+}
+
+#[test]
+fn threads_are_compared_each_with_its_own() {
+    let a = ["m0=0", "f1=1", "g1=1", "f2=2"];
+    let found = compared_as(&a, &["m0=0", "g1=1", "f1=1", "f2=2"], &asked());
+    assert!(found.is_same, "{found:?}");
+    let found = compared_as(&a, &["m0=0", "f1=1", "g1=1", "f2=3"], &asked());
+    let differing: Vec<_> = found
+        .threads
+        .iter()
+        .filter(|thread| thread.differing > 0)
+        .collect();
+    assert_eq!(differing.len(), 1);
+    assert_eq!((&*differing[0].function, differing[0].number), ("f", 1));
+    let found = compared_as(&a, &a[..3], &asked());
+    assert!(!found.is_same);
+    assert_eq!(found.lone.threads.len(), 1);
+}
+
+#[test]
+fn rules_and_accepted_differences_are_passed_over() {
+    let (a, b) = (["m0(f1=2)=0"], ["m0(f1=3)=0"]);
+    let with = |texts: RuleTexts| Asked {
+        rules: Rules::read(&texts).unwrap(),
+        ..asked()
+    };
+    let one = |text: &str| vec![text.to_owned()];
+    for (rules, is_same) in [
+        (RuleTexts::default(), false),
+        (
+            RuleTexts {
+                functions: one("f"),
+                ..RuleTexts::default()
+            },
+            true,
+        ),
+        (
+            RuleTexts {
+                results: one("?"),
+                ..RuleTexts::default()
+            },
+            true,
+        ),
+        (
+            RuleTexts {
+                args: one("f:n"),
+                ..RuleTexts::default()
+            },
+            false,
+        ),
+    ] {
+        assert_eq!(
+            compared_as(&a, &b, &with(rules.clone())).is_same,
+            is_same,
+            "{rules:?}"
+        );
+    }
+    let known = compared_as(&a, &b, &asked()).fingerprints;
+    assert_eq!(known.len(), 1);
+    let accepting = Asked {
+        accepted: known.into_iter().collect(),
+        ..asked()
+    };
+    let found = compared_as(&a, &b, &accepting);
+    assert_eq!((found.is_same, found.accepted), (true, 1));
+    assert!(!compared_as(&a, &["m0(f1=4)=0"], &accepting).is_same);
+}
+
+#[test]
+fn long_threads_meet_again_after_a_difference() {
+    let calls = |skipped: u32, other: u32| {
+        let call = |i: u32| match i {
+            i if i == skipped => String::new(),
+            i => format!(
+                "f{}(g{}={})={} ",
+                i % 10,
+                i / 10 % 10,
+                i / 100 % 10,
+                if i == other { 1 } else { i / 1000 }
+            ),
+        };
+        format!("m0({})=0", (0..10_000).map(call).collect::<String>())
+    };
+    let found = compared(&calls(u32::MAX, u32::MAX), &calls(5000, 7777));
+    let kinds: Vec<_> = found
+        .calls
+        .iter()
+        .map(|call| (call.kind, &*call.function))
+        .collect();
+    let expected = [
+        (Kind::OnlyA, "f"),
+        (Kind::OnlyA, "g"),
+        (Kind::Result, "f"),
+        (Kind::Inside, "m"),
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(
+        found.threads[0]
+            .parting
+            .as_ref()
+            .unwrap()
+            .function
+            .as_deref(),
+        Some("m")
+    );
+}
+
+#[test]
+fn tables_have_the_same() {
+    let (own, _a) = recorded(1, "mfgh", &["m0(f1=2)=0"]);
+    let (other, b) = recorded(2, "hgfm", &["m0(f1=3 g1=1)=0"]);
+    let [a, b_path] = [&own, &other].map(|dir| dir.path().join("test").display().to_string());
+    let rows = |sql: String| -> usize {
+        b.sql(&sql)
+            .unwrap()
+            .map(|batch| batch.unwrap().num_rows())
+            .sum()
+    };
+    assert_eq!(
+        rows(format!(
+            "select * from diff_functions('{a}', '{b_path}') where other_results = 1 and function = 'f'"
+        )),
+        1
+    );
+    assert_eq!(
+        rows(format!("select * from diff_calls('{a}', '{b_path}')")),
+        3
+    );
+    let error = b
+        .sql("select * from diff_calls('nowhere')")
+        .map(drop)
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("takes two recordings"),
+        "{error}"
+    );
+    let error = b
+        .sql(&format!("select * from diff_calls('{a}', '{a}')"))
+        .map(drop)
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("are the same recording"),
+        "{error}"
+    );
+}

@@ -1,0 +1,187 @@
+//! `hindsight compare`: what two recordings of a program have different, and which function made the difference.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use query::compare::{Asked, Comparison, RuleTexts, Rules};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::exit;
+use crate::output::{self, to_stdout};
+use crate::recording::locate;
+
+/// Calls that differ and are described in JSON, unless all are asked for.
+const SOME_CALLS: usize = 1000;
+/// The same with `--full`.
+const MOST_CALLS: usize = 10_000;
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight record -o good ./app in.txt; hindsight record -o bad ./app in.txt
+  hindsight compare good bad
+  hindsight compare good bad --json | jq .suspects
+  hindsight compare good bad --accept known.json   the differences of today are no news tomorrow
+
+Exit codes: 0 the same, 1 different, 2 wrong usage, 3 not comparable: the message says why.
+What is not compared stands in hindsight.toml, in the working directory:
+  [compare.ignore]
+  functions = [\"log_*\"]
+  results = [\"now\"]
+  args = [\"open_session:id\"]
+  output = [\"^took .* ms\"]
+  kinds = [\"exit\"]";
+
+/// Say what two recordings of a program have different
+///
+/// Two runs of one build, or of two builds. Addresses, process and thread ids, times and names of temporary files are no
+/// difference, and neither are lines that have moved. The functions that most likely made the difference come first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The first recording, A
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// The second recording, B
+    #[arg(value_name = "B")]
+    b: PathBuf,
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print all calls that differ, up to 10,000
+    #[arg(long)]
+    full: bool,
+    /// Pass over the differences that FILE has; if there is no such file, write today's into it
+    #[arg(long, value_name = "FILE")]
+    accept: Option<PathBuf>,
+    /// Judge by what the functions did alone, not by whose code differs
+    #[arg(long)]
+    no_code: bool,
+}
+
+/// A file of accepted differences.
+#[derive(Debug, Serialize, Deserialize)]
+struct Accepted {
+    /// For those who read the file.
+    about: String,
+    /// The differences.
+    fingerprints: BTreeSet<String>,
+}
+
+/// Runs the command and returns the exit code.
+///
+/// # Errors
+/// When a recording cannot be read, or both cannot be compared.
+pub fn run(args: &Args) -> Result<u8, Error> {
+    let paths = (locate(&args.a)?, locate(&args.b)?);
+    let texts = server::compare_rules(Path::new(".")).map_err(|source| Error::Live { source })?;
+    let rules = Rules::read(&texts_of(texts)).map_err(|source| Error::Query { source })?;
+    let accepted = match &args.accept {
+        Some(file) => accepted(file)?,
+        None => None,
+    };
+    let asked = Asked {
+        rules,
+        accepted: accepted.clone().unwrap_or_default(),
+        most_calls: match (args.full, args.json) {
+            (true, _) => MOST_CALLS,
+            (false, true) => SOME_CALLS,
+            (false, false) => 0,
+        },
+        with_code: !args.no_code,
+    };
+    let (a, b) = (
+        query::open(&paths.0).map_err(failed)?,
+        query::open(&paths.1).map_err(failed)?,
+    );
+    let names = (args.a.to_string_lossy(), args.b.to_string_lossy());
+    let found = query::compare::compare((&a, &names.0), (&b, &names.1), &asked).map_err(failed)?;
+    let mut out = output::stdout();
+    let written = if args.json {
+        let json = serde_json::to_value(&found).expect("it is JSON");
+        writeln!(out, "{json:#}")
+    } else {
+        write!(out, "{}", found.text(args.full))
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    if let (Some(file), None) = (&args.accept, &accepted) {
+        accept(file, &found)?;
+        return Ok(exit::DONE);
+    }
+    Ok(if found.is_same {
+        exit::DONE
+    } else {
+        exit::FAILED
+    })
+}
+
+fn texts_of(rules: server::CompareRules) -> RuleTexts {
+    RuleTexts {
+        functions: rules.functions,
+        results: rules.results,
+        args: rules.args,
+        output: rules.output,
+        kinds: rules.kinds,
+    }
+}
+
+/// A recording that cannot be read is not different: exit code 1 would say so.
+fn failed(source: query::Error) -> Error {
+    let source = match source {
+        query::Error::NotComparable { .. } => source,
+        other => query::Error::NotComparable {
+            hint: other.hint(),
+            message: other.to_string(),
+        },
+    };
+    Error::Query { source }
+}
+
+/// Reads a file of accepted differences; `None` if there is none yet.
+fn accepted(file: &Path) -> Result<Option<BTreeSet<u64>>, Error> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(format!("read {}", file.display()), error)),
+    };
+    let wrong = |why: String| {
+        let help = "it is a file that --accept wrote, and has not been changed";
+        Error::usage(
+            format!("{} has no accepted differences: {why}", file.display()),
+            Some(help.to_owned()),
+        )
+    };
+    let read: Accepted = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let number = |text: &String| {
+        u64::from_str_radix(text, 16).map_err(|_| wrong(format!("{text:?} is no fingerprint")))
+    };
+    read.fingerprints
+        .iter()
+        .map(number)
+        .collect::<Result<_, _>>()
+        .map(Some)
+}
+
+/// Writes the differences of a comparison into a new file.
+fn accept(file: &Path, found: &Comparison) -> Result<(), Error> {
+    if found.fingerprints.is_empty() && !found.is_same {
+        let message = "there are too many differences to accept them one by one";
+        let help = "leave functions out in hindsight.toml";
+        return Err(Error::usage(message, Some(help.to_owned())));
+    }
+    let accepted = Accepted {
+        about: format!(
+            "differences between {} and {} that are accepted",
+            found.a.name, found.b.name
+        ),
+        fingerprints: found
+            .fingerprints
+            .iter()
+            .map(|number| format!("{number:016x}"))
+            .collect(),
+    };
+    let json = serde_json::to_string_pretty(&accepted).expect("it is JSON");
+    std::fs::write(file, json + "\n")
+        .map_err(|error| Error::io(format!("write {}", file.display()), error))
+}

@@ -1,0 +1,105 @@
+//! Two runs that do the same are the same.
+
+use std::fs;
+
+use e2e::{Program, Scratch, fixture_artifact, fixture_source};
+
+use crate::{build, compare, ends_with, record};
+
+/// Records a program twice and compares.
+fn is_same_twice(name: &str, program: impl Fn(&Scratch) -> Program) {
+    let scratch = Scratch::new(&format!("same-{name}"));
+    let program = program(&scratch);
+    record(&scratch, "one", &[], &program);
+    record(&scratch, "two", &[], &program);
+    let ended = compare(&scratch, &["one", "two", "--full"]);
+    assert!(
+        ended.text().contains("the same"),
+        "{name}: {}",
+        ended.text()
+    );
+    ends_with(&ended, 0);
+}
+
+fn fixture_is_same(fixture: &str, artifact: &str, args: &[&str]) {
+    is_same_twice(artifact, |scratch| {
+        Program::new(fixture_artifact(fixture, artifact), scratch.path()).args(args)
+    });
+}
+
+#[test]
+fn sqlite_twice_is_the_same() {
+    fixture_is_same("sqlite", "sqlite", &["300"]);
+}
+
+#[test]
+fn lua_twice_is_the_same() {
+    fixture_is_same("lua", "lua", &[]);
+}
+
+#[test]
+fn small_programs_twice_are_the_same() {
+    fixture_is_same("typed_args", "typed_args", &[]);
+    fixture_is_same("tail_calls", "tail_calls", &[]);
+    fixture_is_same("longjmp", "longjmp", &[]);
+    fixture_is_same("failing", "failing", &[]);
+    fixture_is_same("statements", "orders_O0", &[]);
+    fixture_is_same("statements", "shapes_O0", &[]);
+}
+
+#[test]
+fn programs_of_the_system_twice_are_the_same() {
+    let text: String = (0..20_000u32)
+        .map(|i| format!("{:08x} quick brown fox\n", i.wrapping_mul(2_654_435_761)))
+        .collect();
+    is_same_twice("gzip", |scratch| {
+        Program::new("/usr/bin/gzip", scratch.path())
+            .args(["-6", "-n"])
+            .stdin(text.clone())
+    });
+    is_same_twice("sort", |scratch| {
+        Program::new("/usr/bin/sort", scratch.path())
+            .args(["--parallel=1"])
+            .stdin(text.clone())
+    });
+}
+
+#[test]
+fn python_with_a_fixed_hash_seed_twice_is_the_same() {
+    let script =
+        "d = {str(i): i for i in range(2000)}\nprint(sum(len(k) for k in d), sorted(d)[:3])\n";
+    is_same_twice("python", |scratch| {
+        fs::write(scratch.join("script.py"), script).expect("the test's folder is writable");
+        Program::new("/usr/bin/python3", scratch.path())
+            .args(["-S", "script.py"])
+            .env("PYTHONHASHSEED", "0")
+    });
+}
+
+#[test]
+fn moved_lines_are_no_difference() {
+    let scratch = Scratch::new("moved");
+    let source = fs::read_to_string(fixture_source("hunts").join("invoices.c")).expect("a source");
+    for (name, text) in [
+        ("old", source.clone()),
+        ("new", format!("// One more line.\n\n\n{source}")),
+    ] {
+        let folder = scratch.join(name);
+        fs::create_dir(&folder).expect("the test's folder is writable");
+        fs::write(folder.join("invoices.c"), text).expect("the test's folder is writable");
+        build(&folder, "gcc -O0 -g -o invoices invoices.c");
+        record(
+            &scratch,
+            name,
+            &[],
+            &Program::new(folder.join("invoices"), &folder),
+        );
+    }
+    let ended = compare(&scratch, &["old", "new"]);
+    assert!(
+        ended.text().contains("different builds"),
+        "{}",
+        ended.text()
+    );
+    ends_with(&ended, 0);
+}
