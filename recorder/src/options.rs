@@ -1,9 +1,12 @@
 //! The options of a recording, and its outcome.
 
-use std::{ffi::OsString, num::NonZeroU64, path::PathBuf, time::Duration};
+use std::{ffi::OsString, num::NonZeroU64, path::PathBuf, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use store::manifest::Lineage;
 pub use store::manifest::OnFull;
+
+use crate::process::Parked;
 
 /// What to record and how.
 #[derive(Clone, Debug)]
@@ -111,6 +114,24 @@ pub enum Target {
         /// Time limit; `None`: until Ctrl-C or its end.
         duration: Option<Duration>,
     },
+    /// One of a set that another recorder has parked at its entry point.
+    Parked(Arc<Member>),
+}
+
+/// A process of a set, for its recorder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// The process.
+    pub parked: Parked,
+    /// Where it comes from.
+    pub lineage: Lineage,
+    /// The set's folder. Told apart from the rest, as a path need not be text.
+    #[serde(skip)]
+    pub set: PathBuf,
+    /// The command that records the processes it starts, and what it executes next: it is told a member by its standard
+    /// input, and answers on its standard output.
+    #[serde(skip)]
+    pub recorder: Vec<OsString>,
 }
 
 /// Receives progress reports. Calls may come from any thread.

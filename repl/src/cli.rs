@@ -10,7 +10,7 @@ use server::verbs::{Does, Form, Needs, find};
 
 use crate::commands::live::Link;
 use crate::commands::{
-    check, daemon, guard, info, live, mcp, overview, pack, record, repl, rerun, setup, sql,
+    check, daemon, guard, info, live, mcp, overview, pack, processes, record, repl, rerun, setup, sql,
 };
 use crate::error::Error;
 use crate::exit;
@@ -58,6 +58,7 @@ enum Command {
     Info(info::Args),
     Check(check::Args),
     Pack(pack::Args),
+    Processes(processes::Args),
     Mcp(mcp::Args),
     Setup(setup::Args),
     #[command(hide = true)]
@@ -116,6 +117,7 @@ impl Cli {
             Command::Repl(args) => repl::run(*args, terminal),
             Command::Info(args) => info::run(&args, terminal),
             Command::Check(args) => check::run(&args, terminal),
+            Command::Processes(args) => processes::run(&args, terminal),
             Command::Pack(args) => pack::run(&args, terminal),
             Command::Mcp(args) => mcp::run(&args),
             Command::Setup(args) => setup::run(&args, terminal),

@@ -296,6 +296,7 @@ fn manifest() -> Manifest {
         },
         settings: Settings::default(),
         launch: None,
+        lineage: None,
     }
 }
 

@@ -24,6 +24,7 @@ pub mod packed;
 mod reader;
 pub mod recording;
 pub mod seal;
+pub mod set;
 pub mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod synth;

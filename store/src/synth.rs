@@ -366,6 +366,7 @@ pub fn manifest() -> Manifest {
         },
         settings: Settings::default(),
         launch: None,
+        lineage: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod captured;
 pub mod check;
+mod children;
 pub mod daemon;
 pub mod guard;
 pub mod info;
@@ -11,6 +12,7 @@ pub mod mcp;
 pub mod overview;
 pub mod pack;
 mod probing;
+pub mod processes;
 pub mod record;
 pub mod repl;
 pub mod rerun;

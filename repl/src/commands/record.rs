@@ -15,6 +15,7 @@ use store::recording::may_be_created;
 
 use crate::ask::Asker;
 use crate::commands::captured::Captured;
+use crate::commands::children;
 use crate::commands::keeping::Keeping;
 use crate::commands::probing::Probing;
 use crate::commands::{guard, pack, target};
@@ -30,6 +31,7 @@ Examples:
   hindsight record -o run1 -f 'parse*' ./app    only functions that match
   hindsight record -x 'std::*' -x '*alloc*' ./app
   hindsight record --log-writes total ./app     and every write to a variable, with its line
+  hindsight record --children -- make -j2       and every process that it starts
   hindsight record --attach 4711 --for 10       look at a running program
   hindsight sql app \"select * from calls\"       then ask
 
@@ -73,6 +75,12 @@ pub struct Args {
     /// With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
     #[arg(long = "for", value_name = "SECONDS", value_parser = parse_duration)]
     duration: Option<Duration>,
+    /// Record all processes that the program starts too, into a folder NAME.children with a recording of each program
+    #[arg(long, conflicts_with_all = ["pid", "portable"])]
+    children: bool,
+    /// Record the process that standard input tells of
+    #[arg(long, hide = true, conflicts_with_all = ["pid", "children", "command"])]
+    parked: bool,
     /// Print the summary as JSON (on stderr: stdout is the program's)
     #[arg(long)]
     json: bool,
@@ -80,7 +88,7 @@ pub struct Args {
     #[arg(
         value_name = "PROGRAM",
         trailing_var_arg = true,
-        required_unless_present = "pid"
+        required_unless_present_any = ["pid", "parked"]
     )]
     command: Vec<OsString>,
 }
@@ -111,6 +119,14 @@ pub struct Ran {
     pub recording: PathBuf,
 }
 
+impl Ran {
+    /// Nobody asks for what one process of a set has left.
+    fn of_nothing(code: u8) -> Ran {
+        let recording = PathBuf::new();
+        Ran { code, recording }
+    }
+}
+
 /// Runs the command with a program that is given what another run had.
 ///
 /// # Errors
@@ -119,6 +135,13 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     let progress = Progress::new(terminal);
     let (json, portable) = (args.json, args.portable);
     refuse(&args)?;
+    if args.parked {
+        return children::record_one(options(args, given)).map(Ran::of_nothing);
+    }
+    if args.children {
+        let (code, recording) = children::record(&options(args, given), json)?;
+        return Ok(Ran { code, recording });
+    }
     let first = args.probing.probes(args.pending).parsed();
     let first = first.map_err(server::Error::from)?;
     let has_probes = args.probing.is_given();
@@ -158,13 +181,8 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
             eprintln!("hindsight: {death}");
         }
     }
-    let code = match outcome.exit {
-        Exit::Code(code) => (code & 0xff) as u8,
-        Exit::Signal(signal) => exit::from_signal(signal),
-        Exit::Detached => exit::DONE,
-    };
     Ok(Ran {
-        code,
+        code: exit::of_program(outcome.exit),
         recording: outcome.recording,
     })
 }
@@ -175,7 +193,16 @@ fn refuse(args: &Args) -> Result<(), Error> {
         let help = "name a running process: hindsight record --attach PID --for 10";
         return Err(Error::usage("--for needs --attach", Some(help.to_owned())));
     }
-    if let Some(path) = &args.output {
+    if args.parked {
+        return Ok(());
+    }
+    if args.children && args.probing.is_given() {
+        return Err(Error::usage(
+            "--children takes no --logpoint and no --log-writes",
+            Some("set them in a recording of one program".to_owned()),
+        ));
+    }
+    if let Some(path) = args.output.as_ref().filter(|_| !args.children) {
         may_be_created(path).map_err(|source| Error::Record {
             source: source.into(),
         })?;
