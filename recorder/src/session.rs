@@ -38,6 +38,7 @@ use store::{
     seal::{Ending, SealOptions, Sealed, Sealer},
 };
 
+pub use self::children::{SetOutcome, record_children};
 use self::{
     bring_in::BringIn,
     manifest::{default_name, manifest},
@@ -45,7 +46,6 @@ use self::{
     runtime_code::RuntimeCode,
     sealing::{Wanted, closed_early, seal_in_background},
 };
-pub use self::children::{SetOutcome, record_children};
 pub(crate) use self::{
     live_side::{Controlled, LiveSide, publish, space_of},
     program::{check_mapped, way_into},

@@ -10,7 +10,8 @@ use server::verbs::{Does, Form, Needs, find};
 
 use crate::commands::live::Link;
 use crate::commands::{
-    check, daemon, guard, info, live, mcp, overview, pack, processes, record, repl, rerun, setup, sql,
+    check, daemon, guard, info, live, mcp, overview, pack, processes, record, repl, rerun, setup,
+    sql,
 };
 use crate::error::Error;
 use crate::exit;

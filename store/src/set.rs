@@ -180,8 +180,8 @@ impl ProcessLog {
     /// [`Error::Io`].
     pub fn add(&self, fact: &Fact) -> Result<()> {
         let path = self.dir.join(PROCESSES_FILE);
-        let line = serde_json::to_string(fact)
-            .map_err(|error| Error::io("write", &path)(error.into()))?;
+        let line =
+            serde_json::to_string(fact).map_err(|error| Error::io("write", &path)(error.into()))?;
         (&self.file)
             .write_all(format!("{line}\n").as_bytes())
             .map_err(Error::io("write", &path))

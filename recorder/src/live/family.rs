@@ -8,7 +8,7 @@
 mod hand_over;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     fs, io,
     os::unix::fs::FileExt,
@@ -63,6 +63,8 @@ pub(crate) struct Family {
     /// This recorder's recording.
     run: RecordingId,
     tasks: BTreeMap<Tid, Task>,
+    /// Threads that have stopped before their creator reported them.
+    early: BTreeSet<Tid>,
     /// Parked processes that no recorder has taken yet.
     pending: usize,
     /// The program has ended or executed another one.
@@ -90,6 +92,7 @@ impl Family {
             recorder,
             run,
             tasks: BTreeMap::new(),
+            early: BTreeSet::new(),
             pending: 0,
             has_left: false,
             became: Arc::default(),
@@ -119,11 +122,14 @@ impl Family {
         self.tell(&Fact::Unrecorded { pid, why });
     }
 
-    /// Begins to follow a new thread or process, as soon as it or its creator reports it.
+    /// Handles a report of a thread or process that another one has created. It may have been seen already, and be gone.
     pub fn created(&mut self, tid: Tid) {
-        if self.tasks.contains_key(&tid) {
-            return;
+        if !self.early.remove(&tid) && !self.tasks.contains_key(&tid) {
+            self.follow(tid);
         }
+    }
+
+    fn follow(&mut self, tid: Tid) {
         let pid = procfs::thread_group(tid).unwrap_or(tid);
         if pid == tid {
             self.tell(&Fact::Begin {
@@ -139,7 +145,10 @@ impl Family {
 
     /// Handles a stop. A failed request means that the thread was killed: its end will be reported.
     pub fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
-        self.created(tid);
+        if !self.tasks.contains_key(&tid) {
+            self.early.insert(tid);
+            self.follow(tid);
+        }
         match event {
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 if let Ok(new) = ptrace::event_message(tid) {
@@ -230,7 +239,9 @@ impl Family {
         let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| error.to_string())?;
         way_into(&exe).map_err(|error| why_refused(&error))?;
         if Seccomp::of(pid) > self.usual {
-            return Err("it runs in a sandbox (seccomp), which forbids what a recording takes".into());
+            return Err(
+                "it runs in a sandbox (seccomp), which forbids what a recording takes".into(),
+            );
         }
         let entry = told_by_kernel(pid, AT_ENTRY);
         let entry = entry.ok().flatten().ok_or("its entry point is not known")?;

@@ -41,13 +41,13 @@ use store::control::Control;
 
 pub use condition::{Condition, Message};
 pub use error::{LiveError, LiveResult};
+pub use family::{RECORDED, REFUSED, why_refused};
 pub use model::*;
 pub use probes::{
     failures::Failed,
     limit::{GivenUp, Limit},
 };
 pub use script::{MEMORY_LIMIT, TIME_LIMIT};
-pub use family::{RECORDED, REFUSED, why_refused};
 pub use start::{record_parked, record_with_probes};
 pub use tracee::machine::LiveMachine;
 

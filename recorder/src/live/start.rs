@@ -138,19 +138,19 @@ pub fn record_parked(
     let log = Arc::new(ProcessLog::open(&member.set)?);
     let (over, is_over) = bounded(1);
     let family = NewFamily {
-        log: Arc::clone(&log),
+        log,
         recorder: member.recorder.clone(),
         over,
     };
     let signals = ChildSignals::unwatched();
-    let (session, live) = begin(&options, Attended::ByNobody, &signals, Some(family), observer)?;
-    let dir = session.recording_dir();
-    let name = dir.file_name().unwrap_or_default().to_string_lossy();
-    log.add(&Fact::Recorded {
-        pid: member.parked.pid,
-        recording: name.into_owned(),
-    })?;
-    recorded(&dir);
+    let (session, live) = begin(
+        &options,
+        Attended::ByNobody,
+        &signals,
+        Some(family),
+        observer,
+    )?;
+    recorded(&session.recording_dir());
     let mut outcome = session.run(observer);
     let _ = match &outcome {
         Ok(_) => ask(&live.inner.commands, Tracer::finish),
@@ -173,8 +173,14 @@ struct NewFamily {
 
 impl NewFamily {
     /// Has the tracer follow the processes that the program will start. Returns what is set once the program executes
-    /// another one.
+    /// another one. The set learns of the recording before the program runs.
     fn begin(self, session: &Session, commands: &Commands) -> Result<Arc<AtomicBool>> {
+        let dir = session.recording_dir();
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
+        self.log.add(&Fact::Recorded {
+            pid: session.target.pid,
+            recording: name.into_owned(),
+        })?;
         let run = session.recording_id();
         let family = Family::new(self.log, self.recorder, run, commands.clone(), self.over);
         let became = Arc::clone(&family.became);

@@ -74,7 +74,7 @@ impl Running {
         let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
         Ok(Self {
             pid,
-            way: way_into(&exe)?,
+            way: way_into(&exe)?.without_frida(),
             exe,
             argv: argv(pid),
             cwd: cwd.to_string_lossy().into_owned(),

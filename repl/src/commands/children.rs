@@ -106,7 +106,11 @@ impl Observer for Warnings {
 
 /// One line: `make.children: 37 processes, 35 recordings, 2.4 s, 12 MB; 2 programs not recorded; ...`.
 fn summary(outcome: &SetOutcome) -> String {
-    let name = outcome.set.file_name().map(Path::new).unwrap_or(&outcome.set);
+    let name = outcome
+        .set
+        .file_name()
+        .map(Path::new)
+        .unwrap_or(&outcome.set);
     let name = escaped(&name.to_string_lossy()).into_owned();
     let counts = Counts::of(outcome);
     let mut line = format!(

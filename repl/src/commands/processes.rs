@@ -162,7 +162,12 @@ fn as_tree(processes: &[Process]) -> Vec<(usize, &Process)> {
     let mut open: Vec<(usize, usize)> = tops.into_iter().rev().map(|top| (0, top)).collect();
     while let Some((depth, index)) = open.pop() {
         rows.push((depth, &processes[index]));
-        open.extend(children[index].iter().rev().map(|child| (depth + 1, *child)));
+        open.extend(
+            children[index]
+                .iter()
+                .rev()
+                .map(|child| (depth + 1, *child)),
+        );
     }
     rows
 }

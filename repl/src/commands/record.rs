@@ -164,7 +164,7 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     if let Some(reason) = &outcome.incomplete {
         progress.warning(&format!("the recording is incomplete: {reason}"));
     }
-    let became = became(&outcome);
+    let (became, children) = aftermath(&outcome);
     if let Some(program) = &became {
         progress.warning(&format!(
             "the program became another one, {program}, which is not recorded; record that one"
@@ -174,11 +174,14 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         pack::pack_or_warn(&outcome.recording, &progress);
     }
     if json {
-        eprintln!("{}", summary_json(&outcome, became));
+        eprintln!("{}", summary_json(&outcome, became, children));
     } else {
         eprintln!("hindsight: {}", summary(&outcome));
         if let Some(death) = death_line(&outcome) {
             eprintln!("hindsight: {death}");
+        }
+        if children > 0 {
+            eprintln!("hindsight: {}", children_line(children));
         }
     }
     Ok(Ran {
@@ -314,13 +317,28 @@ fn place(death: &Death) -> String {
     text
 }
 
+/// Returns the program that replaced the recorded one, if any, and how many processes it has started.
+fn aftermath(outcome: &Outcome) -> (Option<String>, u64) {
+    let Ok(mut asker) = Asker::open(&outcome.recording) else {
+        return (None, 0);
+    };
+    let started = "select count(*) from events where kind = 'fork' and value > 0";
+    let children = asker.number(started).ok();
+    let became = match outcome.exit {
+        Exit::Detached => None,
+        Exit::Code(_) | Exit::Signal(_) => became(&mut asker),
+    };
+    (
+        became,
+        children
+            .and_then(|count| count.try_into().ok())
+            .unwrap_or(0),
+    )
+}
+
 /// Returns the program that replaced the recorded one, if the recording ended that way. Launchers and wrapper scripts
 /// do so, and a user who recorded one should know.
-fn became(outcome: &Outcome) -> Option<String> {
-    if outcome.exit == Exit::Detached {
-        return None;
-    }
-    let mut asker = Asker::open(&outcome.recording).ok()?;
+fn became(asker: &mut Asker) -> Option<String> {
     let last = "select seq, text from events where kind = 'exec' order by seq desc limit 1";
     let mut row = asker.texts(last).ok()?.pop()?;
     let (program, seq) = (row.pop()??, row.pop()??);
@@ -332,7 +350,16 @@ fn became(outcome: &Outcome) -> Option<String> {
     (asker.number(&later).ok()? == 0).then_some(program)
 }
 
-fn summary_json(outcome: &Outcome, became: Option<String>) -> serde_json::Value {
+/// One line: `it started 2 processes, which are not recorded; hindsight record --children records them too`.
+fn children_line(children: u64) -> String {
+    let what = match children {
+        1 => "1 process, which is".to_owned(),
+        children => format!("{} processes, which are", grouped(children)),
+    };
+    format!("it started {what} not recorded; hindsight record --children records them too")
+}
+
+fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) -> serde_json::Value {
     let (code, signal) = match outcome.exit {
         Exit::Code(code) => (Some(code), None),
         Exit::Signal(signal) => (None, Some(signal)),
@@ -361,6 +388,7 @@ fn summary_json(outcome: &Outcome, became: Option<String>) -> serde_json::Value 
         "detached": matches!(outcome.exit, Exit::Detached),
         "incomplete": outcome.incomplete,
         "became": became,
+        "children_not_recorded": children,
     })
 }
 
