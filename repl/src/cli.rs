@@ -11,7 +11,7 @@ use server::verbs::{Does, Form, Needs, find};
 use crate::commands::live::Link;
 use crate::commands::{
     check, daemon, guard, info, live, mcp, overview, pack, processes, record, repl, rerun, setup,
-    sql,
+    sql, test,
 };
 use crate::error::Error;
 use crate::exit;
@@ -60,6 +60,7 @@ enum Command {
     Check(check::Args),
     Pack(pack::Args),
     Processes(processes::Args),
+    Test(test::Args),
     Mcp(mcp::Args),
     Setup(setup::Args),
     #[command(hide = true)]
@@ -118,6 +119,7 @@ impl Cli {
             Command::Repl(args) => repl::run(*args, terminal),
             Command::Info(args) => info::run(&args, terminal),
             Command::Check(args) => check::run(&args, terminal),
+            Command::Test(args) => test::run(args),
             Command::Processes(args) => processes::run(&args, terminal),
             Command::Pack(args) => pack::run(&args, terminal),
             Command::Mcp(args) => mcp::run(&args),

@@ -73,6 +73,13 @@ pub enum Fact {
         /// The signal that ended it.
         signal: Option<i32>,
     },
+    /// Its recording was removed later.
+    Pruned {
+        /// Its id.
+        pid: i32,
+        /// The recording's folder in the set.
+        recording: String,
+    },
     /// Something that the user should know of its recording.
     Warning {
         /// Its id.
@@ -90,6 +97,7 @@ impl Fact {
             | Self::Recorded { pid, .. }
             | Self::Unrecorded { pid, .. }
             | Self::End { pid, .. }
+            | Self::Pruned { pid, .. }
             | Self::Warning { pid, .. } => *pid,
         }
     }
@@ -118,6 +126,8 @@ pub struct Process {
     pub exit_signal: Option<i32>,
     /// Its recording's folder in the set.
     pub recording: Option<String>,
+    /// Whether its recording was removed later.
+    pub is_pruned: bool,
     /// Why it has none, or what is to be known of it.
     pub notes: Vec<String>,
 }
@@ -172,6 +182,22 @@ impl ProcessLog {
     /// Returns the set's folder.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Removes the recording of a process.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn prune(&self, process: &Process) -> Result<()> {
+        let Some(name) = &process.recording else {
+            return Ok(());
+        };
+        let path = self.dir.join(name);
+        fs::remove_dir_all(&path).map_err(Error::io("remove", &path))?;
+        self.add(&Fact::Pruned {
+            pid: process.pid,
+            recording: name.clone(),
+        })
     }
 
     /// Adds a fact.
@@ -235,6 +261,14 @@ impl Table {
             }),
             Fact::Image { unix_ns, argv, .. } => self.image(pid, unix_ns, argv),
             Fact::Recorded { recording, .. } => self.of(pid).recording = Some(recording),
+            Fact::Pruned { recording, .. } => {
+                let mut rows = self.rows.iter_mut();
+                let is_it = |row: &&mut Process| row.recording.as_ref() == Some(&recording);
+                if let Some(row) = rows.find(is_it) {
+                    row.recording = None;
+                    row.is_pruned = true;
+                }
+            }
             Fact::Unrecorded { why: note, .. } | Fact::Warning { text: note, .. } => {
                 self.of(pid).notes.push(note);
             }
@@ -348,8 +382,15 @@ mod tests {
             },
             // The number is used again.
             begin(8, 7, 50),
+            Fact::Recorded {
+                pid: 9,
+                recording: "cc.hindsight".into(),
+            },
         ];
         facts.iter().for_each(|fact| log.add(fact).unwrap());
+        fs::create_dir(log.dir().join("cc.hindsight")).unwrap();
+        log.prune(&processes(log.dir()).unwrap()[3]).unwrap();
+        assert!(!log.dir().join("cc.hindsight").exists());
         fs::OpenOptions::new()
             .append(true)
             .open(log.dir().join(PROCESSES_FILE))
@@ -375,6 +416,7 @@ mod tests {
         assert_eq!(found[2].recording.as_deref(), Some("as.hindsight"));
         assert_eq!(found[2].exit_code, Some(1));
         assert_eq!(found[3].image_unix_ns, None);
+        assert_eq!((&found[3].recording, found[3].is_pruned), (&None, true));
     }
 
     #[test]

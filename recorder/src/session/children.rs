@@ -12,7 +12,7 @@ use std::{
 use debuginfo::Diagnostic;
 use store::{
     manifest::Lineage,
-    recording::{Recording, RecordingState},
+    recording::{OnTaken, Recording, RecordingState},
     set::{self, Fact, Process, ProcessLog},
 };
 
@@ -51,7 +51,8 @@ pub struct SetOutcome {
 
 /// Records the program of `options` and the processes that it starts, each program into a recording of its own.
 /// `recorder` is the command that records one of them: it calls [`record_parked`](crate::live::record_parked) with what
-/// it is told; the options of `record` and the set's folder are appended. Returns once the program has ended and all
+/// it is told; the options of `record` and the set's folder are appended. `on_taken`: what to do if there is a set of the
+/// name asked for. Returns once the program has ended and all
 /// recordings of processes that have ended are whole. What still runs is recorded on.
 ///
 /// # Errors
@@ -59,19 +60,23 @@ pub struct SetOutcome {
 ///
 /// # Panics
 /// If the target is not a program to start.
-pub fn record_children(options: &RecordOptions, recorder: &[OsString]) -> Result<SetOutcome> {
+pub fn record_children(
+    options: &RecordOptions,
+    on_taken: OnTaken,
+    recorder: &[OsString],
+) -> Result<SetOutcome> {
     let Target::Spawn { argv } = &options.target else {
         panic!("a program that is to be started was promised");
     };
     let signals = ChildSignals::watch();
-    let recorded = record_set(options, argv, recorder, &signals);
+    let recorded = record_set(options, (argv, on_taken), recorder, &signals);
     signals.restore();
     recorded
 }
 
 fn record_set(
     options: &RecordOptions,
-    argv: &[OsString],
+    (argv, on_taken): (&[OsString], OnTaken),
     recorder: &[OsString],
     signals: &ChildSignals,
 ) -> Result<SetOutcome> {
@@ -80,7 +85,7 @@ fn record_set(
         reason,
     })?;
     let name = options.output.clone();
-    let is_numbered = name.is_none();
+    let is_numbered = name.is_none() || on_taken == OnTaken::Number;
     let name = name.unwrap_or_else(|| default_name(Path::new(&argv[0])));
     let log = Arc::new(ProcessLog::create(&name, is_numbered)?);
     let mut command = recorder.to_vec();

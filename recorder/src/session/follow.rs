@@ -223,9 +223,6 @@ impl Session {
                 code: None,
                 signal: Some(signal),
             },
-            Exit::Detached if self.live.as_ref().is_some_and(LiveSide::has_become) => {
-                Control::Detached { ticks }
-            }
             // The process is not our child, so its status is unknown, but it may have waited for us at its end.
             Exit::Detached if self.target.watch.poll().is_some() => Control::ProcessExit {
                 ticks,
@@ -234,11 +231,13 @@ impl Session {
             },
             Exit::Detached => Control::Detached { ticks },
         };
+        // What the process executes next is another recording's: this one ends with its event `exec`.
+        let end = (!self.live.as_ref().is_some_and(LiveSide::has_become)).then_some(end);
         if incomplete.is_none() {
             let written = self
                 .note_death(exit)
                 .and_then(|()| self.account_for_copies(0))
-                .and_then(|()| self.writing.log.append_control(&end))
+                .and_then(|()| end.map_or(Ok(()), |end| self.writing.log.append_control(&end)))
                 .and_then(|()| self.writing.log.append_watermark(clock::ticks()));
             *incomplete = written.err().map(|error| error.one_line());
         }

@@ -11,6 +11,7 @@ use recorder::{Exit, Member, Observer, RecordOptions, SetOutcome, Target};
 use serde_json::json;
 use server::inspect::signal_name;
 use server::quantity::{count, duration, grouped};
+use store::recording::OnTaken;
 use store::set::{Fact, ProcessLog};
 
 use crate::commands::processes;
@@ -24,18 +25,28 @@ use crate::render::{bytes, escaped};
 /// # Errors
 /// When the program could not be recorded.
 pub fn record(options: &RecordOptions, as_json: bool) -> Result<(u8, PathBuf), Error> {
-    let recorder = own_command(["record".into(), "--parked".into()])?;
-    let outcome = recorder::record_children(options, &recorder);
-    let outcome = outcome.map_err(|source| Error::Record { source })?;
+    let outcome = record_set(options, OnTaken::Refuse)?;
     if as_json {
         eprintln!("{}", summary_json(&outcome));
     } else {
-        eprintln!("hindsight: {}", summary(&outcome));
+        let named = options.output.as_ref().and_then(|output| output.parent());
+        let beside = named.unwrap_or(Path::new(""));
+        eprintln!("hindsight: {}", summary(&outcome, beside));
         if let Exit::Signal(signal) = outcome.exit {
             eprintln!("hindsight: {} ended the program", signal_name(signal));
         }
     }
     Ok((exit::of_program(outcome.exit), outcome.set))
+}
+
+/// Records a program and the processes that it starts.
+///
+/// # Errors
+/// When the program could not be recorded.
+pub fn record_set(options: &RecordOptions, on_taken: OnTaken) -> Result<SetOutcome, Error> {
+    let recorder = own_command(["record".into(), "--parked".into()])?;
+    let outcome = recorder::record_children(options, on_taken, &recorder);
+    outcome.map_err(|source| Error::Record { source })
 }
 
 /// This program, with these arguments.
@@ -104,13 +115,9 @@ impl Observer for Warnings {
     }
 }
 
-/// One line: `make.children: 37 processes, 35 recordings, 2.4 s, 12 MB; 2 programs not recorded; ...`.
-fn summary(outcome: &SetOutcome) -> String {
-    let name = outcome
-        .set
-        .file_name()
-        .map(Path::new)
-        .unwrap_or(&outcome.set);
+/// One line, with the set's folder named beside others in `beside`: `make.children: 37 processes, 35 recordings, 2.4 s, 12 MB; 2 programs not recorded; ...`.
+pub fn summary(outcome: &SetOutcome, beside: &Path) -> String {
+    let name = beside.join(outcome.set.file_name().unwrap_or_default());
     let name = escaped(&name.to_string_lossy()).into_owned();
     let counts = Counts::of(outcome);
     let mut line = format!(

@@ -19,3 +19,4 @@ pub mod rerun;
 pub mod setup;
 pub mod sql;
 mod target;
+pub mod test;

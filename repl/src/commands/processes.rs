@@ -75,6 +75,7 @@ pub fn as_json(processes: &[Process]) -> Value {
             "exit_code": process.exit_code,
             "exit_signal": process.exit_signal.map(signal_name),
             "recording": process.recording,
+            "pruned": process.is_pruned,
             "notes": process.notes,
         })
     });
@@ -117,11 +118,13 @@ fn table(processes: &[Process]) -> Table {
     table
 }
 
-fn program(row: &Process) -> String {
+/// Returns the command line of a process.
+pub fn program(row: &Process) -> String {
     row.argv.join(" ")
 }
 
-fn exit_of(row: &Process) -> String {
+/// Returns how a process ended, as the tables show it.
+pub fn exit_of(row: &Process) -> String {
     match (row.exit_code, row.exit_signal) {
         (Some(code), _) => code.to_string(),
         (None, Some(signal)) => signal_name(signal),
@@ -134,12 +137,17 @@ fn exit_of(row: &Process) -> String {
 fn notes(row: &Process) -> String {
     let copy = row.image_unix_ns.is_none();
     let copy = copy.then(|| "not recorded: a copy of its parent, made by fork".to_owned());
-    let missing = row.recording.is_none() && row.image_unix_ns.is_some();
+    let missing = row.recording.is_none() && row.image_unix_ns.is_some() && !row.is_pruned;
     let notes = row.notes.iter().enumerate().map(|(at, note)| match at {
         0 if missing => format!("not recorded: {note}"),
         _ => note.clone(),
     });
-    copy.into_iter().chain(notes).collect::<Vec<_>>().join("; ")
+    let pruned = row.is_pruned.then(|| "recording removed".to_owned());
+    copy.into_iter()
+        .chain(pruned)
+        .chain(notes)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Orders the processes so that each stands below its parent, and tells how deep.

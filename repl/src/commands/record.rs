@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use recorder::live::{self, LiveOptions, Stdio};
-use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Surroundings, Target};
+use recorder::{Death, Exit, Outcome, RecordOptions, Surroundings, Target};
 use serde_json::json;
 use server::inspect::signal_name;
 use server::quantity::duration;
@@ -230,16 +230,8 @@ fn options(args: Args, given: Given) -> RecordOptions {
             env: given.env,
             stdin: given.stdin,
         },
-        captures: Captures {
-            registers: args.captured.regs,
-            stack_len: args.captured.stack.unwrap_or(0),
-            texts: args.captured.strings,
-            pointees: args.captured.pointees,
-            watches: args.captured.watch,
-        },
-        guardian: std::env::current_exe()
-            .ok()
-            .map(|exe| vec![exe.into(), guard::NAME.into()]),
+        captures: args.captured.into(),
+        guardian: guard::command(),
         target: match args.pid {
             Some(pid) => Target::Attach {
                 pid,

@@ -21,8 +21,10 @@ use crate::{
     live::{
         commands::{Commands, ask},
         event_loop::Tracer,
+        family::now,
     },
     process::Parked,
+    stop::procfs,
 };
 
 /// What a recorder answers when it records, before the recording's name.
@@ -48,15 +50,12 @@ impl Recorder {
         let parked = self.parked.clone();
         let thread = thread::Builder::new().name("hand over".to_owned());
         let (failed_log, failed_tracer) = (Arc::clone(&log), tracer.clone());
-        let started = thread.spawn(move || {
-            let pid = self.parked.pid;
-            match self.start() {
-                Ok(mut recorder) => {
-                    settled(&tracer);
-                    let _ = recorder.wait();
-                }
-                Err(why) => give_back(&log, &tracer, &self.parked, pid, why),
+        let started = thread.spawn(move || match self.start() {
+            Ok(mut recorder) => {
+                settled(&tracer);
+                let _ = recorder.wait();
             }
+            Err(why) => give_back(&log, &tracer, &self.parked, why),
         });
         if let Err(error) = started {
             // The tracer cannot wait for itself.
@@ -119,7 +118,21 @@ fn settled(tracer: &Commands) {
     });
 }
 
-fn give_back(log: &ProcessLog, tracer: &Commands, parked: &Parked, pid: i32, why: String) {
+fn give_back(log: &ProcessLog, tracer: &Commands, parked: &Parked, why: String) {
+    let pid = parked.pid;
+    if procfs::is_dead(procfs::state(pid, pid)) {
+        // Nobody has traced it when it was killed.
+        let why = "it was killed before its recording began".to_owned();
+        let (unix_ns, code, signal) = (now(), None, None);
+        let _ = log.add(&Fact::Unrecorded { pid, why });
+        let _ = log.add(&Fact::End {
+            pid,
+            unix_ns,
+            code,
+            signal,
+        });
+        return settled(tracer);
+    }
     let _ = log.add(&Fact::Unrecorded { pid, why });
     let deadline = Instant::now() + PATIENCE;
     loop {
