@@ -18,6 +18,8 @@ ORIGINAL (ssize_t, write, int, const void *, size_t);
 ORIGINAL (ssize_t, writev, int, const struct iovec *, int);
 ORIGINAL (pid_t, fork, void);
 ORIGINAL (pid_t, vfork, void);
+ORIGINAL (int, posix_spawn, pid_t *, const char *, const void *, const void *, char * const *, char * const *);
+ORIGINAL (int, posix_spawnp, pid_t *, const char *, const void *, const void *, char * const *, char * const *);
 ORIGINAL (int, execve, const char *, char * const *, char * const *);
 ORIGINAL (int, execveat, int, const char *, char * const *, char * const *, int);
 ORIGINAL (int, fexecve, int, char * const *, char * const *);
@@ -166,6 +168,35 @@ hs_fork (void)
   return child;
 }
 
+/* `system` and `popen` call it too. */
+static int
+hs_posix_spawn (pid_t * child, const char * path, const void * actions, const void * attributes,
+                char * const * argv, char * const * environment)
+{
+  pid_t started = 0;
+  int result = hs_original_posix_spawn (&started, path, actions, attributes, argv, environment);
+  if (result != 0)
+    return result;
+  if (child != NULL)
+    *child = started;
+  hs_record_fork (started);
+  return 0;
+}
+
+static int
+hs_posix_spawnp (pid_t * child, const char * file, const void * actions, const void * attributes,
+                 char * const * argv, char * const * environment)
+{
+  pid_t started = 0;
+  int result = hs_original_posix_spawnp (&started, file, actions, attributes, argv, environment);
+  if (result != 0)
+    return result;
+  if (child != NULL)
+    *child = started;
+  hs_record_fork (started);
+  return 0;
+}
+
 /* Recorded before, because success does not return. */
 int
 hs_execve (const char * path, char * const * argv, char * const * environment)
@@ -255,6 +286,8 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (writev, hs_writev),
   REPLACED (fork, hs_fork),
   REPLACED (vfork, hs_vfork),
+  REPLACED (posix_spawn, hs_posix_spawn),
+  REPLACED (posix_spawnp, hs_posix_spawnp),
   REPLACED (execve, hs_execve),
   REPLACED (execveat, hs_execveat),
   REPLACED (fexecve, hs_fexecve),

@@ -26,8 +26,8 @@ pub use error::{Error, Result};
 pub use guardian::guard;
 pub use live::Live;
 pub use options::{
-    Captures, Death, Exit, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes, Surroundings,
-    Target,
+    Captures, Death, Exit, Member, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes,
+    Surroundings, Target,
 };
-pub use session::record;
+pub use session::{SetOutcome, record, record_children};
 pub use signals::InterruptAction;

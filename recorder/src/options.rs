@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::{ffi::OsString, num::NonZeroU64, time::Duration};
+use std::{ffi::OsString, num::NonZeroU64, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use store::manifest::Lineage;
 pub use store::manifest::OnFull;
+
+use crate::process::Parked;
 
 /// What to record and how.
 #[derive(Clone, Debug)]
@@ -115,6 +118,24 @@ pub enum Target {
         /// Time limit; `None`: until Ctrl-C or its end.
         duration: Option<Duration>,
     },
+    /// One of a set that another recorder has parked at its entry point.
+    Parked(Arc<Member>),
+}
+
+/// A process of a set, for its recorder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// The process.
+    pub parked: Parked,
+    /// Where it comes from.
+    pub lineage: Lineage,
+    /// The set's folder. Told apart from the rest, as a path need not be text.
+    #[serde(skip)]
+    pub set: PathBuf,
+    /// The command that records the processes it starts, and what it executes next: it is told a member by its standard
+    /// input, and answers on its standard output.
+    #[serde(skip)]
+    pub recorder: Vec<OsString>,
 }
 
 /// Receives progress reports. Calls may come from any thread.

@@ -2,6 +2,7 @@
 
 mod announce;
 mod bring_in;
+mod children;
 mod copies;
 mod entering;
 mod first_probes;
@@ -32,19 +33,22 @@ use agent::{
 use store::{
     control::{Control, Snapshot, SnapshotReason},
     log::LogWriter,
+    manifest::RecordingId,
     recording::{Created, OnTaken, OpenRecording},
     seal::{Ending, SealOptions, Sealed, Sealer},
 };
 
+pub use self::children::{SetOutcome, record_children};
 use self::{
     bring_in::BringIn,
     manifest::{default_name, manifest},
-    program::{Running, check_mapped, may_need_frida, owner, read_maps, runtime_for, way_into},
+    program::{Running, may_need_frida, owner, read_maps, runtime_for},
     runtime_code::RuntimeCode,
     sealing::{Wanted, closed_early, seal_in_background},
 };
 pub(crate) use self::{
     live_side::{Controlled, LiveSide, publish, space_of},
+    program::{check_mapped, way_into},
     stopper::Stopper,
 };
 use crate::{
@@ -116,6 +120,10 @@ pub(crate) fn prepare(
             reason,
         },
         Target::Attach { pid, .. } => Error::Attach { pid: *pid, reason },
+        Target::Parked(member) => Error::Unsupported {
+            path: member.parked.exe.clone(),
+            reason,
+        },
     })?;
     let once = || prepare_once(options, filter, signals, live, observer);
     match once() {
@@ -158,6 +166,7 @@ fn prepare_once(
             (Running::spawned(started, argv)?, pipes)
         }
         Target::Attach { pid, .. } => (Running::attached(*pid)?, None),
+        Target::Parked(member) => (Running::parked(member.parked.clone())?, None),
     };
     host = match (target.way, host) {
         (Way::Frida, None) => Some(start_frida()?),
@@ -258,9 +267,13 @@ struct SoFar {
 
 /// Creates the recording's folder, with the requested name or a free one.
 fn create(options: &RecordOptions, target: &Running, manifest: store::Manifest) -> Result<Created> {
-    let (path, on_taken) = match &options.output {
-        Some(path) => (path.clone(), OnTaken::Refuse),
-        None => (default_name(target.named_after()), OnTaken::Number),
+    let (path, on_taken) = match (&options.output, &options.target) {
+        (_, Target::Parked(member)) => {
+            let name = default_name(target.named_after());
+            (member.set.join(name), OnTaken::Number)
+        }
+        (Some(path), _) => (path.clone(), OnTaken::Refuse),
+        (None, _) => (default_name(target.named_after()), OnTaken::Number),
     };
     Ok(OpenRecording::create(&path, on_taken, manifest)?)
 }
@@ -431,6 +444,10 @@ impl Session {
         Ok(self.writing.log.append_control(&control)?)
     }
 
+    pub(crate) fn recording_id(&self) -> RecordingId {
+        self.writing.open.recording().manifest().recording_id
+    }
+
     pub(crate) fn recording_dir(&self) -> PathBuf {
         self.writing.open.recording().dir().to_path_buf()
     }
@@ -485,7 +502,9 @@ impl Session {
         if ended.unhooked
             && let Some(guardian) = self.guardian.take()
         {
+            let has_become = self.live.as_ref().is_some_and(LiveSide::has_become);
             match ended.exit {
+                _ if has_become => guardian.farewell(),
                 Exit::Detached => guardian.leave_pipes(),
                 Exit::Code(_) | Exit::Signal(_) => guardian.farewell(),
             }

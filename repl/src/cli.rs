@@ -10,8 +10,8 @@ use server::verbs::{Does, Form, Needs, find};
 
 use crate::commands::live::Link;
 use crate::commands::{
-    check, compare, daemon, export, guard, info, live, ls, mcp, overview, pack, record, repl, rerun,
-    rm, runs, setup, sql,
+    check, compare, daemon, export, guard, info, live, ls, mcp, overview, pack, processes, record,
+    repl, rerun, rm, runs, setup, sql, test,
 };
 use crate::error::Error;
 use crate::exit;
@@ -66,6 +66,8 @@ enum Command {
     Export(export::Args),
     Check(check::Args),
     Pack(pack::Args),
+    Processes(processes::Args),
+    Test(test::Args),
     Mcp(mcp::Args),
     Setup(setup::Args),
     #[command(hide = true)]
@@ -129,6 +131,8 @@ impl Cli {
             Command::Runs(args) => runs::run(args, terminal),
             Command::Export(args) => export::run(&args, terminal),
             Command::Check(args) => check::run(&args, terminal),
+            Command::Test(args) => test::run(args),
+            Command::Processes(args) => processes::run(&args, terminal),
             Command::Pack(args) => pack::run(&args, terminal),
             Command::Mcp(args) => mcp::run(&args),
             Command::Setup(args) => setup::run(&args, terminal),

@@ -1,5 +1,7 @@
 //! The exit codes of `hindsight`. Scripts rely on them, so a number never changes its meaning.
 
+use recorder::Exit;
+
 /// The command succeeded.
 pub const DONE: u8 = 0;
 /// The answer is "no" (`check` found damage, `compare` a difference), or the command failed while doing its work.
@@ -14,6 +16,15 @@ pub const NOT_STARTED: u8 = 4;
 /// Returns the status a shell shows for a program ended by `signal`: 128 + its number.
 pub fn from_signal(signal: i32) -> u8 {
     128u8.saturating_add(u8::try_from(signal).unwrap_or(127))
+}
+
+/// Returns the exit code that stands for how a program ended: its own.
+pub fn of_program(ended: Exit) -> u8 {
+    match ended {
+        Exit::Code(code) => (code & 0xff) as u8,
+        Exit::Signal(signal) => from_signal(signal),
+        Exit::Detached => DONE,
+    }
 }
 
 /// The text that `--help` shows below the options.

@@ -298,6 +298,7 @@ fn manifest() -> Manifest {
         launch: None,
         labels: Default::default(),
         run_of: None,
+        lineage: None,
     }
 }
 

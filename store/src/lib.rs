@@ -26,6 +26,7 @@ pub mod packed;
 mod reader;
 pub mod recording;
 pub mod seal;
+pub mod set;
 pub mod storage;
 pub mod summary;
 #[cfg(any(test, feature = "testing"))]

@@ -57,6 +57,20 @@ pub struct Manifest {
     /// number behind it.
     #[serde(default)]
     pub run_of: Option<String>,
+    /// Which process of a set it is; none if it was recorded alone, or in recordings of before.
+    #[serde(default)]
+    pub lineage: Option<Lineage>,
+}
+
+/// The place of a process among those that were recorded with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    /// Its id.
+    pub pid: i32,
+    /// Its parent's id when it executed the program.
+    pub parent_pid: i32,
+    /// The recording of the program that started it, or that it executed before; none for the first one.
+    pub parent_run: Option<RecordingId>,
 }
 
 /// The machine a recording was made on.

@@ -368,6 +368,7 @@ pub fn manifest() -> Manifest {
         launch: None,
         labels: BTreeMap::new(),
         run_of: None,
+        lineage: None,
     }
 }
 

@@ -22,6 +22,7 @@ use super::{
     },
     commands::Command,
     error::{LiveError, LiveResult},
+    family::Family,
     guard,
     journal::Journal,
     model::Tid,
@@ -67,6 +68,8 @@ pub(crate) struct Tracer {
     /// Nobody waits for stops: what ends the program ends it as if we were not there.
     pub is_unattended: bool,
     pub done: bool,
+    /// The processes that it starts, if they are to be recorded too.
+    pub family: Option<Family>,
     commands: Receiver<Command>,
     waiter: Waiter,
 }
@@ -94,6 +97,7 @@ impl Tracer {
             stopped_all: 0,
             is_unattended: false,
             done: false,
+            family: None,
             commands,
             waiter,
         };
@@ -119,7 +123,7 @@ impl Tracer {
     pub fn run(mut self) {
         let mut quiet_since = Instant::now();
         let mut mistakes = 0;
-        while !self.done {
+        while !self.done || !self.is_alone() {
             if let Err(error) = guard::guarded(|| self.run_once(&mut quiet_since)) {
                 self.log_panic(&error);
                 mistakes += 1;
@@ -214,6 +218,12 @@ impl Tracer {
             any = true;
             match change {
                 ptrace::Change::Ended { status, by_signal } => {
+                    if let Some(family) = &mut self.family
+                        && family.has(tid)
+                    {
+                        family.ended(tid, status, by_signal);
+                        continue;
+                    }
                     if self.tracee.children.remove(&tid).is_some() {
                         // Its parent, the program, collects it. The kernel reports its end to us once more after that.
                         ptrace::reap(tid);
@@ -226,6 +236,9 @@ impl Tracer {
                             false => Exit::Code(status),
                         });
                         self.done = true;
+                        if let Some(family) = &mut self.family {
+                            family.program_ended(tid, status, by_signal);
+                        }
                         return true;
                     }
                     ptrace::reap(tid);
@@ -251,6 +264,12 @@ impl Tracer {
 
     fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
         let is_new = !self.tracee.threads.contains_key(&tid);
+        if let Some(family) = &mut self.family
+            && (family.has(tid) || is_new && !self.tracee.is_own(tid))
+        {
+            family.stopped(tid, signal, event);
+            return;
+        }
         if is_new && (self.tracee.children.contains_key(&tid) || !self.tracee.is_own(tid)) {
             self.child_stopped(tid, signal, event);
             return;
@@ -265,11 +284,15 @@ impl Tracer {
             self.probes.watchpoints.set_in(tid);
         }
         match event {
-            libc::PTRACE_EVENT_CLONE => self.went_on_unless_held(tid),
+            libc::PTRACE_EVENT_CLONE => {
+                self.may_have_process(tid);
+                self.went_on_unless_held(tid);
+            }
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
                 self.has_child(tid, event);
                 self.went_on_unless_held(tid);
             }
+            libc::PTRACE_EVENT_EXEC if self.family.is_some() => self.program_executes(tid),
             libc::PTRACE_EVENT_EXEC => self.became_another_program(tid),
             libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => {
                 // Stopped by job control: stays stopped until SIGCONT, unless we need the thread.

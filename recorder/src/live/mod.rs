@@ -12,6 +12,7 @@ pub(crate) mod commands;
 mod condition;
 mod error;
 pub(crate) mod event_loop;
+pub(crate) mod family;
 mod guard;
 pub(crate) mod journal;
 pub mod model;
@@ -40,13 +41,14 @@ use store::control::Control;
 
 pub use condition::{Condition, Message};
 pub use error::{LiveError, LiveResult};
+pub use family::{RECORDED, REFUSED, why_refused};
 pub use model::*;
 pub use probes::{
     failures::Failed,
     limit::{GivenUp, Limit},
 };
 pub use script::{MEMORY_LIMIT, TIME_LIMIT};
-pub use start::record_with_probes;
+pub use start::{record_parked, record_with_probes};
 pub use tracee::machine::LiveMachine;
 
 use self::{

@@ -1,22 +1,26 @@
 //! Starts a session: one thread that records, one that traces, and a handle for both.
 
 use std::{
+    ffi::OsString,
+    path::Path,
     sync::{Arc, Condvar, Mutex, PoisonError, RwLock, atomic::AtomicBool},
     thread,
 };
 
-use crossbeam::channel::{bounded, unbounded};
+use crossbeam::channel::{Sender, bounded, unbounded};
 use debuginfo::{AddressSpace, Mapped, Module};
+use store::set::{Fact, ProcessLog};
 
 use crate::{
-    Error, Exit, Observer, Outcome, Result, Target,
+    Error, Exit, Member, Observer, Outcome, RecordOptions, Result, Target,
     arm::{Filter, patch::Plan},
     live::{
-        Inner, Live,
+        Inner, Live, Stdio,
         breakpoints::{compiled::Runtime, orphan_traps::TrapHandler},
         commands::{Command, Commands, ask},
         error::LiveResult,
         event_loop::Tracer,
+        family::Family,
         journal::Journal,
         model::{FirstProbes, LiveOptions, ProbeState, Reason},
         probes::capture::LogpointCapture,
@@ -46,12 +50,8 @@ impl Live {
         thread::Builder::new()
             .name("session".to_owned())
             .spawn(move || {
-                let begun = begin(
-                    &options,
-                    Attended::ByAPerson,
-                    &ChildSignals::unwatched(),
-                    &*observer,
-                );
+                let signals = ChildSignals::unwatched();
+                let begun = begin(&options, Attended::ByAPerson, &signals, None, &*observer);
                 match begun {
                     Err(error) => {
                         let _ = ready.send(Err(error));
@@ -102,7 +102,7 @@ enum Attended {
 /// As there; a probe that cannot be set.
 pub fn record_with_probes(options: LiveOptions, observer: &dyn Observer) -> Result<Outcome> {
     let signals = ChildSignals::watch();
-    let begun = begin(&options, Attended::ByNobody, &signals, observer);
+    let begun = begin(&options, Attended::ByNobody, &signals, None, observer);
     let outcome = begun.and_then(|(session, live)| {
         let mut outcome = session.run(observer);
         // The tracer has ended, or does so now.
@@ -115,6 +115,78 @@ pub fn record_with_probes(options: LiveOptions, observer: &dyn Observer) -> Resu
     });
     signals.restore();
     outcome
+}
+
+/// Records a program of a set that is parked at its entry point, until it ends or executes another one, and has the
+/// processes that it starts recorded. Returns when nothing that it traces is left. `recorded` is told the recording's
+/// folder once the program runs.
+///
+/// # Errors
+/// If it cannot be recorded; while it is parked it stays so.
+pub fn record_parked(
+    record: RecordOptions,
+    member: &Member,
+    observer: &dyn Observer,
+    recorded: impl FnOnce(&Path),
+) -> Result<Outcome> {
+    let options = LiveOptions {
+        record,
+        stop_on_entry: false,
+        stdio: Stdio::Inherit,
+        first: FirstProbes::default(),
+    };
+    let log = Arc::new(ProcessLog::open(&member.set)?);
+    let (over, is_over) = bounded(1);
+    let family = NewFamily {
+        log,
+        recorder: member.recorder.clone(),
+        over,
+    };
+    let signals = ChildSignals::unwatched();
+    let (session, live) = begin(
+        &options,
+        Attended::ByNobody,
+        &signals,
+        Some(family),
+        observer,
+    )?;
+    recorded(&session.recording_dir());
+    let mut outcome = session.run(observer);
+    let _ = match &outcome {
+        Ok(_) => ask(&live.inner.commands, Tracer::finish),
+        Err(_) => ask(&live.inner.commands, Tracer::detach),
+    };
+    if let (Ok(outcome), Some(exit)) = (&mut outcome, live.inner.stops.ended()) {
+        outcome.exit = exit;
+    }
+    // Nothing is ever sent: the tracer ends.
+    let _: std::result::Result<(), _> = is_over.recv();
+    outcome
+}
+
+/// What a family needs.
+struct NewFamily {
+    log: Arc<ProcessLog>,
+    recorder: Vec<OsString>,
+    over: Sender<()>,
+}
+
+impl NewFamily {
+    /// Has the tracer follow the processes that the program will start. Returns what is set once the program executes
+    /// another one. The set learns of the recording before the program runs.
+    fn begin(self, session: &Session, commands: &Commands) -> Result<Arc<AtomicBool>> {
+        let dir = session.recording_dir();
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
+        self.log.add(&Fact::Recorded {
+            pid: session.target.pid,
+            recording: name.into_owned(),
+        })?;
+        let run = session.recording_id();
+        let family = Family::new(self.log, self.recorder, run, commands.clone(), self.over);
+        let became = Arc::clone(&family.became);
+        ask(commands, move |tracer| tracer.family = Some(family))?;
+        Ok(became)
+    }
 }
 
 impl Live {
@@ -135,6 +207,7 @@ fn begin(
     options: &LiveOptions,
     attended: Attended,
     signals: &ChildSignals,
+    family: Option<NewFamily>,
     observer: &dyn Observer,
 ) -> Result<(Session, Live)> {
     let filter = Filter::new(&options.record.include, &options.record.exclude)?;
@@ -181,6 +254,10 @@ fn begin(
         Commands::new().map_err(Error::system("prepare to trace the program"))?;
     let capture = LogpointCapture::of(&options.record.captures);
     trace(&session, capture, &memory, &space, &stops, &journal, inbox)?;
+    let became = match family {
+        Some(found) => found.begin(&session, &commands)?,
+        None => Arc::default(),
+    };
     let end = Arc::new(AtomicBool::new(false));
     let (settling, settle_requests) = unbounded();
     let side = LiveSide {
@@ -189,6 +266,7 @@ fn begin(
         counts: journal.counts(),
         settling: settle_requests,
         end: Arc::clone(&end),
+        became,
         space: Arc::clone(&space),
         stops: Arc::clone(&stops),
         fatal: None,

@@ -131,6 +131,11 @@ impl StopLog {
         self.lock().seen.get_or_insert(exit);
     }
 
+    /// Returns how the program ended, as seen by the tracer.
+    pub fn seen(&self) -> Option<Exit> {
+        self.lock().seen
+    }
+
     /// Announces that the program has ended, or was detached.
     pub fn end(&self, exit: Exit) {
         let mut written = self.lock();

@@ -20,6 +20,7 @@ use std::{
 };
 
 use debuginfo::Module;
+use serde::{Deserialize, Serialize};
 
 use super::{Maps, limits};
 use crate::{Error, Result, Surroundings, live::Stdio, signals::ChildSignals, stop::Registers};
@@ -44,16 +45,39 @@ const PARK: [u8; 64] = [
     0x40, 0x42, 0x0f, 0, 0, 0, 0, 0, // 56 nanoseconds: 1,000,000
 ];
 const PARK_PARENT: usize = 8;
-const INT3: u8 = 0xcc;
+/// As [`PARK`], for a process that is not our child: it lets any process trace it, as our children do, and sleeps for
+/// at most a minute.
+#[rustfmt::skip]
+pub(crate) const PARK_FOR_ANOTHER: [u8; 64] = [
+    0xb8, 157, 0, 0, 0,             //  0 mov eax, SYS_prctl
+    0xbf, 0x61, 0x6d, 0x61, 0x59,   //  5 mov edi, PR_SET_PTRACER
+    0x6a, 0xff, 0x5e,               // 10 push -1; pop rsi: PR_SET_PTRACER_ANY
+    0x0f, 0x05,                     // 13 syscall
+    0xbb, 0x60, 0xea, 0, 0,         // 15 mov ebx, 60000
+    0x48, 0x8d, 0x3d, 21, 0, 0, 0,  // 20 loop: lea rdi, [rip + (48 - 27)]: one millisecond
+    0x31, 0xf6,                     // 27 xor esi, esi
+    0x6a, 35, 0x58,                 // 29 push SYS_nanosleep; pop rax
+    0x0f, 0x05,                     // 32 syscall
+    0xff, 0xcb,                     // 34 dec ebx
+    0x75, 0xee,                     // 36 jnz loop
+    0x6a, 60, 0x58,                 // 38 push SYS_exit; pop rax
+    0x6a, 127, 0x5f,                // 41 push 127; pop rdi
+    0x0f, 0x05,                     // 44 syscall
+    0x0f, 0x0b,                     // 46 ud2
+    0, 0, 0, 0, 0, 0, 0, 0,         // 48 seconds
+    0x40, 0x42, 0x0f, 0, 0, 0, 0, 0, // 56 nanoseconds: 1,000,000
+];
+pub(crate) const INT3: u8 = 0xcc;
 const AT_BASE: u64 = 7;
-const AT_ENTRY: u64 = 9;
+pub(crate) const AT_ENTRY: u64 = 9;
 /// A function that dynamic linkers call for debuggers: before and after they load the libraries that a program is
 /// linked with, or only after.
 const LINKER_NOTICE: &str = "_dl_debug_state";
 const NOTICES: usize = 2;
 
-/// A child parked at its entry point.
-#[derive(Debug)]
+/// A process parked at its entry point.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "Saved", try_from = "Saved")]
 pub struct Parked {
     /// Process id, and the id of its only thread.
     pub pid: i32,
@@ -65,6 +89,48 @@ pub struct Parked {
     pub registers: Registers,
     /// Path of its executable.
     pub exe: PathBuf,
+}
+
+/// A parked process as one recorder tells another.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    pid: i32,
+    entry: u64,
+    original: Vec<u8>,
+    registers: Vec<u64>,
+}
+
+const REGISTERS: usize = size_of::<Registers>() / size_of::<u64>();
+
+impl From<Parked> for Saved {
+    fn from(parked: Parked) -> Self {
+        // SAFETY: the structure consists of that many words.
+        let words: [u64; REGISTERS] = unsafe { std::mem::transmute(parked.registers) };
+        Self {
+            pid: parked.pid,
+            entry: parked.entry,
+            original: parked.original.to_vec(),
+            registers: words.to_vec(),
+        }
+    }
+}
+
+impl TryFrom<Saved> for Parked {
+    type Error = String;
+
+    fn try_from(saved: Saved) -> std::result::Result<Self, String> {
+        let cut = |_| "a parked process is told with too few bytes".to_owned();
+        let words: [u64; REGISTERS] = saved.registers.as_slice().try_into().map_err(cut)?;
+        let exe = fs::read_link(format!("/proc/{}/exe", saved.pid));
+        Ok(Self {
+            pid: saved.pid,
+            entry: saved.entry,
+            original: saved.original.as_slice().try_into().map_err(cut)?,
+            // SAFETY: the structure consists of that many words, and any are valid.
+            registers: unsafe { std::mem::transmute::<[u64; REGISTERS], Registers>(words) },
+            exe: exe.map_err(|error| format!("process {}: {error}", saved.pid))?,
+        })
+    }
 }
 
 /// Our ends of a program's standard output and error.
@@ -437,7 +503,7 @@ fn linker_notice(pid: i32, exe: &Path) -> Result<Option<u64>> {
 }
 
 /// Reads a word of the auxiliary vector (getauxval(3)).
-fn told_by_kernel(pid: i32, key: u64) -> Result<Option<u64>> {
+pub(crate) fn told_by_kernel(pid: i32, key: u64) -> Result<Option<u64>> {
     let auxv = fs::read(format!("/proc/{pid}/auxv"))
         .map_err(Error::system("read where the program begins"))?;
     let words: Vec<u64> = auxv

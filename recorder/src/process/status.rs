@@ -57,6 +57,16 @@ impl ExitWatch {
         })
     }
 
+    /// Returns the process's id.
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Waits until the process has ended, a signal arrives, or `longest` has passed.
+    pub(crate) fn wait_at_most(&self, longest: Duration) {
+        wait_for(&[self.fd.as_fd()], Some(longest));
+    }
+
     /// Returns another watch of the same process, which never collects its status.
     ///
     /// # Errors

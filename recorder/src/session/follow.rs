@@ -10,7 +10,7 @@ use crossbeam::channel::Sender;
 use store::control::Control;
 
 use super::{
-    RESERVE_PATIENCE, STOP_PATIENCE, Session, lay_out, lock, reserve,
+    LiveSide, RESERVE_PATIENCE, STOP_PATIENCE, Session, lay_out, lock, reserve,
     rest::{Bounds, Found, Rest},
     sealing::Wanted,
     space_of,
@@ -65,8 +65,11 @@ impl Session {
             if !settling.is_empty() {
                 self.settle(&mut drain, settling);
             }
+            if self.live.as_ref().is_some_and(LiveSide::has_become) {
+                break (Exit::Detached, true);
+            }
             if let Some(exit) = exit {
-                break (exit, true);
+                break (self.as_traced(exit), true);
             }
             if self.is_to_end() {
                 break self.detach(&shared, &mut drain, &mut incomplete, observer);
@@ -87,7 +90,7 @@ impl Session {
             }
             rest.after_look(found, self.bounds());
         };
-        if let Some(live) = &self.live {
+        if let Some(live) = self.live.as_ref().filter(|live| !live.has_become()) {
             live.end_control(exit);
         }
         self.pass(&mut drain, &mut incomplete, observer);
@@ -153,7 +156,7 @@ impl Session {
         };
         let end = match self.options.target {
             Target::Attach { duration, .. } => duration,
-            Target::Spawn { .. } => None,
+            Target::Spawn { .. } | Target::Parked(_) => None,
         };
         let end = end.map(|duration| duration.saturating_sub(self.so_far.began.elapsed()));
         let live = self.live.as_ref();
@@ -228,13 +231,26 @@ impl Session {
             },
             Exit::Detached => Control::Detached { ticks },
         };
+        // What the process executes next is another recording's: this one ends with its event `exec`.
+        let end = (!self.live.as_ref().is_some_and(LiveSide::has_become)).then_some(end);
         if incomplete.is_none() {
             let written = self
                 .note_death(exit)
                 .and_then(|()| self.account_for_copies(0))
-                .and_then(|()| self.writing.log.append_control(&end))
+                .and_then(|()| end.map_or(Ok(()), |end| self.writing.log.append_control(&end)))
                 .and_then(|()| self.writing.log.append_watermark(clock::ticks()));
             *incomplete = written.err().map(|error| error.one_line());
+        }
+    }
+
+    /// Returns how a process of a set has ended: its tracer knows.
+    fn as_traced(&self, exit: Exit) -> Exit {
+        match (&self.options.target, &self.live) {
+            (Target::Parked(_), Some(live)) => {
+                live.end_control(Exit::Code(0));
+                live.stops.seen().unwrap_or(exit)
+            }
+            _ => exit,
         }
     }
 
@@ -250,7 +266,7 @@ impl Session {
                 self.target.watch.signal(signal);
                 false
             }
-            (Target::Spawn { .. }, _) => false,
+            (Target::Spawn { .. } | Target::Parked(_), _) => false,
             (Target::Attach { .. }, Some(_)) => true,
             (Target::Attach { duration, .. }, None) => {
                 duration.is_some_and(|duration| self.so_far.began.elapsed() >= duration)

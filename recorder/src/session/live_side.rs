@@ -32,6 +32,8 @@ pub(crate) struct LiveSide {
     /// Waits of clients until readers can see everything so far.
     pub settling: Receiver<Sender<()>>,
     pub end: Arc<AtomicBool>,
+    /// Set once the program has executed another one, which has a recorder of its own.
+    pub became: Arc<AtomicBool>,
     pub space: Arc<RwLock<Arc<AddressSpace>>>,
     pub stops: Arc<StopLog>,
     /// The last signal that the tracer reported as ending the program.
@@ -55,6 +57,11 @@ impl LiveSide {
     /// Returns whether the user wants the recording to end and the program to continue.
     pub fn is_to_end(&self) -> bool {
         self.end.load(Acquire)
+    }
+
+    /// Returns whether the program has executed another one, which has a recorder of its own.
+    pub fn has_become(&self) -> bool {
+        self.became.load(Acquire)
     }
 
     /// Ends control: the program has ended, or is to be left alone from now on.

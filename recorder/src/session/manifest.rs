@@ -24,8 +24,13 @@ use crate::{
 };
 
 pub(super) fn default_name(exe: &Path) -> PathBuf {
-    exe.file_name()
-        .map_or_else(|| "recording".into(), PathBuf::from)
+    // The name of a login shell begins with a dash.
+    let name = exe.file_name().unwrap_or_default().to_string_lossy();
+    match name.trim_start_matches('-') {
+        "" => "recording".into(),
+        _ if !name.starts_with('-') => exe.file_name().unwrap_or_default().into(),
+        name => name.into(),
+    }
 }
 
 pub(super) fn manifest(
@@ -87,6 +92,10 @@ pub(super) fn manifest(
         launch: launch(options, first, target),
         labels: options.labels.clone(),
         run_of: None,
+        lineage: match &options.target {
+            Target::Parked(member) => Some(member.lineage),
+            Target::Spawn { .. } | Target::Attach { .. } => None,
+        },
     })
 }
 
@@ -103,17 +112,23 @@ fn launch(
     first: Option<&FirstProbes>,
     target: &Running,
 ) -> Option<Launch> {
-    let Target::Spawn { argv } = &options.target else {
-        return None;
-    };
     let of_process = |name: &str| format!("/proc/{}/{name}", target.pid);
     let bytes = |text: OsString| ByteBuf::from(text.into_vec());
+    let argv = match &options.target {
+        Target::Spawn { argv } => argv.iter().cloned().map(bytes).collect(),
+        Target::Parked(_) => {
+            let text = fs::read(of_process("cmdline")).ok()?;
+            let words = text.strip_suffix(&[0])?.split(|byte| *byte == 0);
+            words.map(|word| ByteBuf::from(word.to_vec())).collect()
+        }
+        Target::Attach { .. } => return None,
+    };
     let cwd = fs::read_link(of_process("cwd")).ok()?;
     // Before the program runs it is what it was started with.
     let env = fs::read(of_process("environ")).ok()?;
     let env = env.split(|byte| *byte == 0).filter(|pair| !pair.is_empty());
     Some(Launch {
-        argv: argv.iter().cloned().map(bytes).collect(),
+        argv,
         cwd: bytes(cwd.into_os_string()),
         env: env.map(|pair| ByteBuf::from(pair.to_vec())).collect(),
         stdin: stdin(target.pid),
@@ -142,8 +157,8 @@ fn stdin(pid: i32) -> Stdin {
     }
 }
 
-/// The options of `record` that ask for the same recording.
-fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec<String> {
+/// Returns the options of `record` that ask for the same recording.
+pub(crate) fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |all: &[&str]| words.extend(all.iter().map(|word| (*word).to_owned()));
     for pattern in &options.include {

@@ -13,6 +13,7 @@ use debuginfo::{Diagnostic, Module};
 use super::sanitizers;
 use crate::{
     Error, Result,
+    live::family::argv,
     process::{ExitWatch, Maps, Way, spawn},
     signals,
     stop::procfs,
@@ -63,6 +64,25 @@ impl Running {
             ended_early: parked.is_none(),
             parked,
             spawned: true,
+        })
+    }
+
+    /// A process of a set that waits at its entry point. Its parent is another process.
+    pub fn parked(parked: spawn::Parked) -> Result<Self> {
+        let pid = parked.pid;
+        let exe = parked.exe.clone();
+        let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+        Ok(Self {
+            pid,
+            way: way_into(&exe)?.without_frida(),
+            exe,
+            argv: argv(pid),
+            cwd: cwd.to_string_lossy().into_owned(),
+            watch: ExitWatch::new(pid, false).map_err(Error::system("watch the program"))?,
+            parked: Some(parked),
+            spawned: true,
+            ended_early: false,
+            kill_on_drop: false,
         })
     }
 
@@ -185,7 +205,7 @@ impl Running {
 }
 
 /// Refuses a program that cannot be recorded before any of it runs. Returns how the runtime gets into it otherwise.
-pub(super) fn way_into(exe: &Path) -> Result<Way> {
+pub(crate) fn way_into(exe: &Path) -> Result<Way> {
     let refuse = |reason: Diagnostic| Error::Unsupported {
         path: exe.to_owned(),
         reason,
@@ -203,7 +223,7 @@ pub(super) fn way_into(exe: &Path) -> Result<Way> {
 }
 
 /// Refuses a program because of a library mapped with it.
-pub(super) fn check_mapped(exe: &Path, maps: &Maps) -> Result<()> {
+pub(crate) fn check_mapped(exe: &Path, maps: &Maps) -> Result<()> {
     sanitizers::mapped(maps).map_or(Ok(()), |sanitizer| Err(has_sanitizer(exe, sanitizer)))
 }
 

@@ -50,6 +50,12 @@ pub(crate) fn thread_group(tid: i32) -> Option<i32> {
     field(&status, "Tgid:")?.parse().ok()
 }
 
+/// Returns the parent of process `pid`.
+pub(crate) fn parent(pid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    field(&status, "PPid:")?.parse().ok()
+}
+
 /// Returns the effective user of a process.
 pub(crate) fn user(pid: i32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;

@@ -1,5 +1,7 @@
 //! Options for additional captures, shared by `record` and sessions.
 
+use recorder::Captures;
+
 /// What is kept besides with calls.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Captured {
@@ -19,6 +21,18 @@ pub struct Captured {
     /// function's (`push::q->len`, `main::total`) where it is entered and until it is left; may be repeated
     #[arg(long, value_name = "EXPRESSION")]
     pub watch: Vec<String>,
+}
+
+impl From<Captured> for Captures {
+    fn from(captured: Captured) -> Self {
+        Self {
+            registers: captured.regs,
+            stack_len: captured.stack.unwrap_or(0),
+            texts: captured.strings,
+            pointees: captured.pointees,
+            watches: captured.watch,
+        }
+    }
 }
 
 impl Captured {

@@ -20,9 +20,6 @@ pub struct Args {}
 /// When it cannot serve.
 pub fn run(_: &Args) -> Result<u8, Error> {
     let config = Config::load()?;
-    let guardian = std::env::current_exe()
-        .ok()
-        .map(|exe| vec![exe.into(), guard::NAME.into()]);
-    server::daemon::serve(&Paths::of_environment(), config, guardian)?;
+    server::daemon::serve(&Paths::of_environment(), config, guard::command())?;
     Ok(exit::DONE)
 }

@@ -1,10 +1,18 @@
 //! `hindsight guard`: removes the patches if the recorder is killed. `record` runs it, not the user.
 
+use std::ffi::OsString;
+
 use crate::error::Error;
 use crate::exit;
 
 /// Its name on the command line.
-pub const NAME: &str = "guard";
+const NAME: &str = "guard";
+
+/// Returns the command that a recorder starts for it.
+pub fn command() -> Option<Vec<OsString>> {
+    let exe = std::env::current_exe().ok()?;
+    Some(vec![exe.into(), NAME.into()])
+}
 
 /// Take the hooks out of a program whose recorder was killed (run by `record` itself)
 #[derive(Debug, clap::Args)]

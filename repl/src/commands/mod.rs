@@ -2,6 +2,7 @@
 
 mod captured;
 pub mod check;
+mod children;
 pub mod compare;
 pub mod daemon;
 mod deleting;
@@ -15,6 +16,7 @@ pub mod mcp;
 pub mod overview;
 pub mod pack;
 mod probing;
+pub mod processes;
 pub mod record;
 pub mod repl;
 pub mod rerun;
@@ -23,3 +25,4 @@ pub mod runs;
 pub mod setup;
 pub mod sql;
 mod target;
+pub mod test;

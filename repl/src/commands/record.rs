@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use recorder::live::{self, LiveOptions, Stdio};
-use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Surroundings, Target};
+use recorder::{Death, Exit, Outcome, RecordOptions, Surroundings, Target};
 use serde_json::json;
 use server::inspect::signal_name;
 use server::quantity::duration;
@@ -15,6 +15,7 @@ use store::recording::may_be_created;
 
 use crate::ask::Asker;
 use crate::commands::captured::Captured;
+use crate::commands::children;
 use crate::commands::keeping::Keeping;
 use crate::commands::probing::Probing;
 use crate::commands::{guard, pack, target};
@@ -30,6 +31,7 @@ Examples:
   hindsight record -o run1 -f 'parse*' ./app    only functions that match
   hindsight record -x 'std::*' -x '*alloc*' ./app
   hindsight record --log-writes total ./app     and every write to a variable, with its line
+  hindsight record --children -- make -j2       and every process that it starts
   hindsight record --attach 4711 --for 10       look at a running program
   hindsight sql app \"select * from calls\"       then ask
 
@@ -76,6 +78,12 @@ pub struct Args {
     /// With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
     #[arg(long = "for", value_name = "SECONDS", value_parser = parse_duration)]
     duration: Option<Duration>,
+    /// Record all processes that the program starts too, into a folder NAME.children with a recording of each program
+    #[arg(long, conflicts_with_all = ["pid", "portable"])]
+    children: bool,
+    /// Record the process that standard input tells of
+    #[arg(long, hide = true, conflicts_with_all = ["pid", "children", "command"])]
+    parked: bool,
     /// Print the summary as JSON (on stderr: stdout is the program's)
     #[arg(long)]
     json: bool,
@@ -83,7 +91,7 @@ pub struct Args {
     #[arg(
         value_name = "PROGRAM",
         trailing_var_arg = true,
-        required_unless_present = "pid"
+        required_unless_present_any = ["pid", "parked"]
     )]
     command: Vec<OsString>,
 }
@@ -114,6 +122,14 @@ pub struct Ran {
     pub recording: PathBuf,
 }
 
+impl Ran {
+    /// Nobody asks for what one process of a set has left.
+    fn of_nothing(code: u8) -> Ran {
+        let recording = PathBuf::new();
+        Ran { code, recording }
+    }
+}
+
 /// Runs the command with a program that is given what another run had.
 ///
 /// # Errors
@@ -122,6 +138,13 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     let progress = Progress::new(terminal);
     let (json, portable) = (args.json, args.portable);
     refuse(&args)?;
+    if args.parked {
+        return children::record_one(options(args, given)).map(Ran::of_nothing);
+    }
+    if args.children {
+        let (code, recording) = children::record(&options(args, given), json)?;
+        return Ok(Ran { code, recording });
+    }
     let first = args.probing.probes(args.pending).parsed();
     let first = first.map_err(server::Error::from)?;
     let has_probes = args.probing.is_given();
@@ -144,7 +167,7 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     if let Some(reason) = &outcome.incomplete {
         progress.warning(&format!("the recording is incomplete: {reason}"));
     }
-    let became = became(&outcome);
+    let (became, children) = aftermath(&outcome);
     if let Some(program) = &became {
         progress.warning(&format!(
             "the program became another one, {program}, which is not recorded; record that one"
@@ -154,20 +177,18 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         pack::pack_or_warn(&outcome.recording, &progress);
     }
     if json {
-        eprintln!("{}", summary_json(&outcome, became));
+        eprintln!("{}", summary_json(&outcome, became, children));
     } else {
         eprintln!("hindsight: {}", summary(&outcome));
         if let Some(death) = death_line(&outcome) {
             eprintln!("hindsight: {death}");
         }
+        if children > 0 {
+            eprintln!("hindsight: {}", children_line(children));
+        }
     }
-    let code = match outcome.exit {
-        Exit::Code(code) => (code & 0xff) as u8,
-        Exit::Signal(signal) => exit::from_signal(signal),
-        Exit::Detached => exit::DONE,
-    };
     Ok(Ran {
-        code,
+        code: exit::of_program(outcome.exit),
         recording: outcome.recording,
     })
 }
@@ -178,7 +199,16 @@ fn refuse(args: &Args) -> Result<(), Error> {
         let help = "name a running process: hindsight record --attach PID --for 10";
         return Err(Error::usage("--for needs --attach", Some(help.to_owned())));
     }
-    if let Some(path) = &args.output {
+    if args.parked {
+        return Ok(());
+    }
+    if args.children && args.probing.is_given() {
+        return Err(Error::usage(
+            "--children takes no --logpoint and no --log-writes",
+            Some("set them in a recording of one program".to_owned()),
+        ));
+    }
+    if let Some(path) = args.output.as_ref().filter(|_| !args.children) {
         may_be_created(path).map_err(|source| Error::Record {
             source: source.into(),
         })?;
@@ -203,16 +233,8 @@ fn options(args: Args, given: Given) -> RecordOptions {
             env: given.env,
             stdin: given.stdin,
         },
-        captures: Captures {
-            registers: args.captured.regs,
-            stack_len: args.captured.stack.unwrap_or(0),
-            texts: args.captured.strings,
-            pointees: args.captured.pointees,
-            watches: args.captured.watch,
-        },
-        guardian: std::env::current_exe()
-            .ok()
-            .map(|exe| vec![exe.into(), guard::NAME.into()]),
+        captures: args.captured.into(),
+        guardian: guard::command(),
         labels: args.labels.into_iter().collect(),
         target: match args.pid {
             Some(pid) => Target::Attach {
@@ -291,13 +313,28 @@ fn place(death: &Death) -> String {
     text
 }
 
+/// Returns the program that replaced the recorded one, if any, and how many processes it has started.
+fn aftermath(outcome: &Outcome) -> (Option<String>, u64) {
+    let Ok(mut asker) = Asker::open(&outcome.recording) else {
+        return (None, 0);
+    };
+    let started = "select count(*) from events where kind = 'fork' and value > 0";
+    let children = asker.number(started).ok();
+    let became = match outcome.exit {
+        Exit::Detached => None,
+        Exit::Code(_) | Exit::Signal(_) => became(&mut asker),
+    };
+    (
+        became,
+        children
+            .and_then(|count| count.try_into().ok())
+            .unwrap_or(0),
+    )
+}
+
 /// Returns the program that replaced the recorded one, if the recording ended that way. Launchers and wrapper scripts
 /// do so, and a user who recorded one should know.
-fn became(outcome: &Outcome) -> Option<String> {
-    if outcome.exit == Exit::Detached {
-        return None;
-    }
-    let mut asker = Asker::open(&outcome.recording).ok()?;
+fn became(asker: &mut Asker) -> Option<String> {
     let last = "select seq, text from events where kind = 'exec' order by seq desc limit 1";
     let mut row = asker.texts(last).ok()?.pop()?;
     let (program, seq) = (row.pop()??, row.pop()??);
@@ -309,7 +346,16 @@ fn became(outcome: &Outcome) -> Option<String> {
     (asker.number(&later).ok()? == 0).then_some(program)
 }
 
-fn summary_json(outcome: &Outcome, became: Option<String>) -> serde_json::Value {
+/// One line: `it started 2 processes, which are not recorded; hindsight record --children records them too`.
+fn children_line(children: u64) -> String {
+    let what = match children {
+        1 => "1 process, which is".to_owned(),
+        children => format!("{} processes, which are", grouped(children)),
+    };
+    format!("it started {what} not recorded; hindsight record --children records them too")
+}
+
+fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) -> serde_json::Value {
     let (code, signal) = match outcome.exit {
         Exit::Code(code) => (Some(code), None),
         Exit::Signal(signal) => (None, Some(signal)),
@@ -338,6 +384,7 @@ fn summary_json(outcome: &Outcome, became: Option<String>) -> serde_json::Value 
         "detached": matches!(outcome.exit, Exit::Detached),
         "incomplete": outcome.incomplete,
         "became": became,
+        "children_not_recorded": children,
     })
 }
 

@@ -29,6 +29,10 @@ impl Tracer {
             return;
         };
         let child = child as Tid;
+        if let Some(family) = &mut self.family {
+            family.created(child);
+            return;
+        }
         let kind = match event {
             libc::PTRACE_EVENT_FORK => Child::Forked,
             _ => Child::Borrowing,

@@ -1,0 +1,409 @@
+//! The processes that a program starts, where they are to be recorded too.
+//!
+//! The tracer of a program traces them from their creation until they execute a program of their own. That is parked at
+//! its entry point and handed to a recorder of its own, so that each recorder records one program. A copy of the
+//! program that executes nothing, and a program that cannot be recorded, stay with the tracer, which passes everything
+//! on to them and tells when and how they end.
+
+mod hand_over;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    fs, io,
+    os::unix::fs::FileExt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Release},
+    },
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use crossbeam::channel::Sender;
+use store::{
+    manifest::{Lineage, RecordingId},
+    set::{Fact, ProcessLog},
+};
+
+pub(crate) use self::hand_over::Recorder;
+pub use self::hand_over::{RECORDED, REFUSED, why_refused};
+use super::{commands::Commands, event_loop::Tracer, model::Tid};
+use crate::{
+    process::{
+        Maps, Parked,
+        spawn::{AT_ENTRY, INT3, PARK_FOR_ANOTHER, told_by_kernel},
+        status::Seccomp,
+    },
+    session::{check_mapped, way_into},
+    stop::{procfs, ptrace},
+};
+
+/// A thread that is traced for its process.
+#[derive(Debug)]
+struct Task {
+    pid: Tid,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It runs, and is not recorded.
+    Plain,
+    /// Its dynamic linker runs: there is a trap at the entry point, over this byte.
+    Loading { entry: u64, original: u8 },
+    /// It is parked, and no recorder takes it. It is to run by itself once it stops.
+    Returned(Box<Parked>),
+}
+
+/// The processes of a tracer that are not its program.
+pub(crate) struct Family {
+    log: Arc<ProcessLog>,
+    /// Starts the next recorders.
+    recorder: Vec<OsString>,
+    /// This recorder's recording.
+    run: RecordingId,
+    tasks: BTreeMap<Tid, Task>,
+    /// Threads that have stopped before their creator reported them.
+    early: BTreeSet<Tid>,
+    /// Parked processes that no recorder has taken yet.
+    pending: usize,
+    /// The program has ended or executed another one.
+    has_left: bool,
+    /// It has executed another one.
+    pub became: Arc<AtomicBool>,
+    /// The restrictions that every process here begins with.
+    usual: Seccomp,
+    commands: Commands,
+    /// Dropped when the tracer ends.
+    _over: Sender<()>,
+}
+
+impl Family {
+    /// Begins with no process. `commands` is the tracer's inbox.
+    pub fn new(
+        log: Arc<ProcessLog>,
+        recorder: Vec<OsString>,
+        run: RecordingId,
+        commands: Commands,
+        over: Sender<()>,
+    ) -> Self {
+        Self {
+            log,
+            recorder,
+            run,
+            tasks: BTreeMap::new(),
+            early: BTreeSet::new(),
+            pending: 0,
+            has_left: false,
+            became: Arc::default(),
+            usual: Seccomp::of(std::process::id() as i32),
+            commands,
+            _over: over,
+        }
+    }
+
+    /// Returns whether nothing is left to do for it.
+    pub fn is_done(&self) -> bool {
+        self.tasks.is_empty() && self.pending == 0
+    }
+
+    /// Returns whether events of this thread are the family's.
+    pub fn has(&self, tid: Tid) -> bool {
+        self.has_left || self.tasks.contains_key(&tid)
+    }
+
+    fn tell(&self, fact: &Fact) {
+        // The processes run on, whatever happens to the disk.
+        let _ = self.log.add(fact);
+    }
+
+    fn refuse(&self, pid: Tid, why: impl Into<String>) {
+        let why = why.into();
+        self.tell(&Fact::Unrecorded { pid, why });
+    }
+
+    /// Handles a report of a thread or process that another one has created. It may have been seen already, and be gone.
+    pub fn created(&mut self, tid: Tid) {
+        if !self.early.remove(&tid) && !self.tasks.contains_key(&tid) {
+            self.follow(tid);
+        }
+    }
+
+    fn follow(&mut self, tid: Tid) {
+        let pid = procfs::thread_group(tid).unwrap_or(tid);
+        if pid == tid {
+            self.tell(&Fact::Begin {
+                pid,
+                parent: procfs::parent(pid).unwrap_or(0),
+                unix_ns: now(),
+                argv: argv(pid),
+            });
+        }
+        let state = State::Plain;
+        self.tasks.insert(tid, Task { pid, state });
+    }
+
+    /// Handles a stop. A failed request means that the thread was killed: its end will be reported.
+    pub fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
+        if !self.tasks.contains_key(&tid) {
+            self.early.insert(tid);
+            self.follow(tid);
+        }
+        match event {
+            libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
+                if let Ok(new) = ptrace::event_message(tid) {
+                    self.created(new as Tid);
+                }
+                let _ = ptrace::cont(tid, 0);
+            }
+            libc::PTRACE_EVENT_EXEC => self.executes(tid),
+            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => {
+                let _ = ptrace::listen(tid);
+            }
+            libc::PTRACE_EVENT_STOP => {
+                self.run_by_itself(tid);
+                let _ = ptrace::cont(tid, 0);
+            }
+            0 if signal == libc::SIGTRAP && self.is_at_entry(tid) => self.reached_entry(tid),
+            0 => {
+                let _ = ptrace::cont(tid, signal);
+            }
+            _ => {
+                let _ = ptrace::cont(tid, 0);
+            }
+        }
+    }
+
+    /// Handles an end.
+    pub fn ended(&mut self, tid: Tid, status: i32, by_signal: bool) {
+        if let Some(task) = self.tasks.remove(&tid)
+            && task.pid == tid
+        {
+            self.tasks.retain(|_, other| other.pid != tid);
+            if let State::Loading { .. } = task.state {
+                self.refuse(tid, "it ended before its first instruction");
+            }
+            self.tell_end(tid, status, by_signal);
+        }
+        // Its parent collects it: the kernel tells it after that.
+        ptrace::reap(tid);
+    }
+
+    /// The program itself has ended.
+    pub fn program_ended(&mut self, pid: Tid, status: i32, by_signal: bool) {
+        self.has_left = true;
+        self.tell_end(pid, status, by_signal);
+        ptrace::reap(pid);
+    }
+
+    fn tell_end(&self, pid: Tid, status: i32, by_signal: bool) {
+        self.tell(&Fact::End {
+            pid,
+            unix_ns: now(),
+            code: (!by_signal).then_some(status),
+            signal: by_signal.then_some(status & 0x7f),
+        });
+    }
+
+    /// The program itself executes another one.
+    pub fn program_executes(&mut self, pid: Tid) {
+        self.has_left = true;
+        self.became.store(true, Release);
+        let state = State::Plain;
+        self.tasks.insert(pid, Task { pid, state });
+        self.executes(pid);
+    }
+
+    /// A process has executed a program, of which nothing has run yet.
+    fn executes(&mut self, pid: Tid) {
+        self.tasks
+            .retain(|tid, task| task.pid != pid || *tid == pid);
+        self.tell(&Fact::Image {
+            pid,
+            unix_ns: now(),
+            argv: argv(pid),
+        });
+        let state = match self.set_trap(pid) {
+            Ok(state) => state,
+            Err(why) => {
+                self.refuse(pid, why);
+                State::Plain
+            }
+        };
+        self.tasks.insert(pid, Task { pid, state });
+        let _ = ptrace::cont(pid, 0);
+    }
+
+    /// Has the program stop at its entry point. Fails with the reason why it cannot be recorded.
+    fn set_trap(&self, pid: Tid) -> Result<State, String> {
+        let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| error.to_string())?;
+        way_into(&exe).map_err(|error| why_refused(&error))?;
+        if Seccomp::of(pid) > self.usual {
+            return Err(
+                "it runs in a sandbox (seccomp), which forbids what a recording takes".into(),
+            );
+        }
+        let entry = told_by_kernel(pid, AT_ENTRY);
+        let entry = entry.ok().flatten().ok_or("its entry point is not known")?;
+        let set = || -> io::Result<u8> {
+            let memory = memory(pid)?;
+            let mut original = [0];
+            memory.read_exact_at(&mut original, entry)?;
+            memory.write_all_at(&[INT3], entry)?;
+            Ok(original[0])
+        };
+        let original = set().map_err(|error| format!("its memory cannot be written: {error}"))?;
+        Ok(State::Loading { entry, original })
+    }
+
+    fn is_at_entry(&self, tid: Tid) -> bool {
+        let Some(State::Loading { entry, .. }) = self.tasks.get(&tid).map(|task| &task.state)
+        else {
+            return false;
+        };
+        ptrace::registers(tid).is_ok_and(|registers| registers.rip == entry + 1)
+    }
+
+    /// Parks a process whose libraries are loaded, and hands it to a recorder of its own.
+    fn reached_entry(&mut self, pid: Tid) {
+        let lineage = Lineage {
+            pid,
+            parent_pid: procfs::parent(pid).unwrap_or(0),
+            parent_run: Some(self.run),
+        };
+        match self.park(pid) {
+            Ok(parked) => {
+                self.tasks.remove(&pid);
+                self.pending += 1;
+                self.recorder_for(parked, lineage)
+                    .hand_over(self.commands.clone());
+            }
+            Err(why) => {
+                self.refuse(pid, why);
+                if let Some(task) = self.tasks.get_mut(&pid) {
+                    task.state = State::Plain;
+                }
+                let _ = ptrace::cont(pid, 0);
+            }
+        }
+    }
+
+    fn recorder_for(&self, parked: Parked, lineage: Lineage) -> Recorder {
+        Recorder {
+            log: Arc::clone(&self.log),
+            command: self.recorder.clone(),
+            parked,
+            lineage,
+        }
+    }
+
+    /// Parks a process that is at the trap. On failure it is at its entry point, or about to be killed.
+    fn park(&self, pid: Tid) -> Result<Parked, String> {
+        let Some(State::Loading { entry, original }) = self.tasks.get(&pid).map(|task| &task.state)
+        else {
+            return Err("it is not at its entry point".into());
+        };
+        let (entry, first) = (*entry, *original);
+        let text = |error: io::Error| error.to_string();
+        let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(text)?;
+        let memory = memory(pid).map_err(text)?;
+        memory.write_all_at(&[first], entry).map_err(text)?;
+        ptrace::set_rip(pid, entry).map_err(text)?;
+        let maps = Maps::read(pid).map_err(text)?;
+        check_mapped(&exe, &maps).map_err(|error| why_refused(&error))?;
+        let registers = ptrace::registers(pid).map_err(text)?;
+        let mut original = [0; PARK_FOR_ANOTHER.len()];
+        memory.read_exact_at(&mut original, entry).map_err(text)?;
+        memory
+            .write_all_at(&PARK_FOR_ANOTHER, entry)
+            .map_err(text)?;
+        let parked = Parked {
+            pid,
+            entry,
+            original,
+            registers,
+            exe,
+        };
+        ptrace::detach(pid, 0).map_err(text)?;
+        Ok(parked)
+    }
+
+    /// Takes a parked process back that no recorder has taken: it runs by itself as soon as it stops.
+    ///
+    /// # Errors
+    /// It is gone, or somebody traces it.
+    fn take_back(&mut self, parked: &Parked) -> io::Result<()> {
+        ptrace::seize_with_its_clones(parked.pid)?;
+        let state = State::Returned(Box::new(parked.clone()));
+        let pid = parked.pid;
+        self.tasks.insert(pid, Task { pid, state });
+        ptrace::interrupt(pid)
+    }
+
+    fn run_by_itself(&mut self, tid: Tid) {
+        let Some(task) = self.tasks.get_mut(&tid) else {
+            return;
+        };
+        if let State::Returned(parked) = &task.state {
+            let _ = memory(tid).and_then(|memory| {
+                memory.write_all_at(&parked.original, parked.entry)?;
+                ptrace::set_registers(tid, &parked.registers)
+            });
+            task.state = State::Plain;
+        }
+    }
+}
+
+impl Tracer {
+    /// Returns whether there is no family, or it has ended.
+    pub fn is_alone(&self) -> bool {
+        self.family.as_ref().is_none_or(Family::is_done)
+    }
+
+    /// A thread has called clone(2): what it has created may be a process.
+    pub fn may_have_process(&mut self, tid: Tid) {
+        let Some(family) = &mut self.family else {
+            return;
+        };
+        if let Ok(new) = ptrace::event_message(tid)
+            && !self.tracee.is_own(new as Tid)
+        {
+            family.created(new as Tid);
+        }
+    }
+
+    /// The program executes another one, which gets a recording of its own.
+    pub fn program_executes(&mut self, tid: Tid) {
+        self.tracee.threads.clear();
+        if let Some(family) = &mut self.family {
+            family.program_executes(tid);
+        }
+        self.journal.wake_recorder();
+    }
+}
+
+fn memory(pid: Tid) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .open(format!("/proc/{pid}/mem"))
+}
+
+/// Returns the command line of a process, with replacement characters for invalid UTF-8.
+pub(crate) fn argv(pid: Tid) -> Vec<String> {
+    let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let Some(text) = text.strip_suffix(&[0]) else {
+        return Vec::new();
+    };
+    let words = text.split(|byte| *byte == 0);
+    words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+/// Returns the time, in nanoseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as i64)
+}

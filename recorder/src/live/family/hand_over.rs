@@ -1,0 +1,163 @@
+//! Hands a parked process to a recorder of its own, which is a new process, and takes it back if that cannot record it.
+
+use std::{
+    ffi::OsString,
+    io::{self, BufRead, BufReader, Write},
+    os::unix::process::CommandExt,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use store::{
+    manifest::Lineage,
+    set::{Fact, ProcessLog},
+};
+
+use crate::{
+    Error, Member,
+    live::{
+        commands::{Commands, ask},
+        event_loop::Tracer,
+        family::now,
+    },
+    process::Parked,
+    stop::procfs,
+};
+
+/// What a recorder answers when it records, before the recording's name.
+pub const RECORDED: &str = "recorded ";
+/// What it answers when it does not, before the reason.
+pub const REFUSED: &str = "refused ";
+/// How long to try to get a process back, which a recorder that has failed may still trace.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A recorder to start, and its process.
+pub(crate) struct Recorder {
+    pub log: Arc<ProcessLog>,
+    pub command: Vec<OsString>,
+    pub parked: Parked,
+    pub lineage: Lineage,
+}
+
+impl Recorder {
+    /// Starts it in a thread of its own, which tells the tracer what came of it.
+    pub fn hand_over(self, tracer: Commands) {
+        let log = Arc::clone(&self.log);
+        let parked = self.parked.clone();
+        let thread = thread::Builder::new().name("hand over".to_owned());
+        let (failed_log, failed_tracer) = (Arc::clone(&log), tracer.clone());
+        let started = thread.spawn(move || match self.start() {
+            Ok(mut recorder) => {
+                settled(&tracer);
+                let _ = recorder.wait();
+            }
+            Err(why) => give_back(&log, &tracer, &self.parked, why),
+        });
+        if let Err(error) = started {
+            // The tracer cannot wait for itself.
+            let pid = parked.pid;
+            let _ = failed_log.add(&Fact::Unrecorded {
+                pid,
+                why: error.to_string(),
+            });
+            let _ = failed_tracer.send(Box::new(move |tracer: &mut Tracer| {
+                if let Some(family) = &mut tracer.family {
+                    let _ = family.take_back(&parked);
+                    family.pending -= 1;
+                }
+            }));
+        }
+    }
+
+    /// Starts it and waits until it records.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn start(&self) -> Result<Child, String> {
+        let text = |error: io::Error| format!("its recorder cannot be started: {error}");
+        let member = Member {
+            parked: self.parked.clone(),
+            lineage: self.lineage,
+            set: PathBuf::new(),
+            recorder: Vec::new(),
+        };
+        let member = serde_json::to_vec(&member).map_err(|error| text(error.into()))?;
+        let mut child = Command::new(&self.command[0])
+            .args(&self.command[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            // Ctrl-C is for the programs.
+            .process_group(0)
+            .spawn()
+            .map_err(text)?;
+        let told = child.stdin.take().map(|mut pipe| pipe.write_all(&member));
+        let mut answer = String::new();
+        if let (Some(Ok(())), Some(pipe)) = (told, child.stdout.take()) {
+            let _ = BufReader::new(pipe).read_line(&mut answer);
+        }
+        if answer.starts_with(RECORDED) {
+            return Ok(child);
+        }
+        let _ = child.wait();
+        let why = answer.trim_end().strip_prefix(REFUSED);
+        Err(why.unwrap_or("its recorder has failed").to_owned())
+    }
+}
+
+fn settled(tracer: &Commands) {
+    // If the tracer has ended, nobody waits for this.
+    let _ = ask(tracer, |tracer| {
+        if let Some(family) = &mut tracer.family {
+            family.pending -= 1;
+        }
+    });
+}
+
+fn give_back(log: &ProcessLog, tracer: &Commands, parked: &Parked, why: String) {
+    let pid = parked.pid;
+    if procfs::is_dead(procfs::state(pid, pid)) {
+        // Nobody has traced it when it was killed.
+        let why = "it was killed before its recording began".to_owned();
+        let (unix_ns, code, signal) = (now(), None, None);
+        let _ = log.add(&Fact::Unrecorded { pid, why });
+        let _ = log.add(&Fact::End {
+            pid,
+            unix_ns,
+            code,
+            signal,
+        });
+        return settled(tracer);
+    }
+    let _ = log.add(&Fact::Unrecorded { pid, why });
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let parked = parked.clone();
+        let taken = ask(tracer, move |tracer| {
+            let family = tracer.family.as_mut();
+            family.map_or(Ok(()), |family| family.take_back(&parked))
+        });
+        match taken {
+            Ok(Err(error))
+                if error.raw_os_error() != Some(libc::ESRCH) && Instant::now() < deadline =>
+            {
+                thread::sleep(PAUSE);
+            }
+            _ => break,
+        }
+    }
+    settled(tracer);
+}
+
+/// Returns why a program is not recorded, without its path, which is known.
+#[must_use]
+pub fn why_refused(error: &Error) -> String {
+    match error {
+        Error::Unsupported { reason, .. } => reason.one_line(),
+        other => other.one_line(),
+    }
+}

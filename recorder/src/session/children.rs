@@ -1,0 +1,221 @@
+//! Records a program and all processes that it starts. This process starts the program and collects its status; each
+//! program that is executed has a recorder of its own.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Child,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use debuginfo::Diagnostic;
+use store::{
+    manifest::Lineage,
+    recording::{OnTaken, Recording, RecordingState},
+    set::{self, Fact, Process, ProcessLog},
+};
+
+use super::manifest::{default_name, words};
+use crate::{
+    Error, Exit, RecordOptions, Result, Target,
+    live::{
+        Stdio,
+        family::{Recorder, now},
+    },
+    process::{
+        ExitWatch, Parked, limits,
+        spawn::{self, Started},
+    },
+    session::{check_mapped, way_into},
+    signals::{self, ChildSignals},
+};
+
+/// How often to look for signals to pass on.
+const SLICE: Duration = Duration::from_millis(50);
+/// How often to look whether the recorders are done.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A program that was recorded with the processes that it started.
+#[derive(Clone, Debug)]
+pub struct SetOutcome {
+    /// The set's folder.
+    pub set: PathBuf,
+    /// How the program ended.
+    pub exit: Exit,
+    /// Its processes, and the programs that they executed.
+    pub processes: Vec<Process>,
+    /// How long the program ran, in nanoseconds.
+    pub duration_ns: u64,
+}
+
+/// Records the program of `options` and the processes that it starts, each program into a recording of its own.
+/// `recorder` is the command that records one of them: it calls [`record_parked`](crate::live::record_parked) with what
+/// it is told; the options of `record` and the set's folder are appended. `on_taken`: what to do if there is a set of the
+/// name asked for. Returns once the program has ended and all
+/// recordings of processes that have ended are whole. What still runs is recorded on.
+///
+/// # Errors
+/// If the program cannot be started or recorded. It is then killed.
+///
+/// # Panics
+/// If the target is not a program to start.
+pub fn record_children(
+    options: &RecordOptions,
+    on_taken: OnTaken,
+    recorder: &[OsString],
+) -> Result<SetOutcome> {
+    let Target::Spawn { argv } = &options.target else {
+        panic!("a program that is to be started was promised");
+    };
+    let signals = ChildSignals::watch();
+    let recorded = record_set(options, (argv, on_taken), recorder, &signals);
+    signals.restore();
+    recorded
+}
+
+fn record_set(
+    options: &RecordOptions,
+    (argv, on_taken): (&[OsString], OnTaken),
+    recorder: &[OsString],
+    signals: &ChildSignals,
+) -> Result<SetOutcome> {
+    limits::lift_own().map_err(|reason| Error::Unsupported {
+        path: PathBuf::from(&argv[0]),
+        reason,
+    })?;
+    let name = options.output.clone();
+    let is_numbered = name.is_none() || on_taken == OnTaken::Number;
+    let name = name.unwrap_or_else(|| default_name(Path::new(&argv[0])));
+    let log = Arc::new(ProcessLog::create(&name, is_numbered)?);
+    let mut command = recorder.to_vec();
+    command.extend(words(options, None).into_iter().map(OsString::from));
+    command.extend(["-o".into(), log.dir().as_os_str().to_owned()]);
+    let begun = Instant::now();
+    let started = start(options, argv, signals, &log, command);
+    if started.is_err() {
+        // It has no recording, and its name is free again.
+        let _ = std::fs::remove_dir_all(log.dir());
+    }
+    let (watch, recorder) = started?;
+    let exit = wait(&watch);
+    let duration_ns = begun.elapsed().as_nanos() as u64;
+    if recorder.is_none() {
+        tell_end(&log, watch.pid(), exit);
+    }
+    Ok(SetOutcome {
+        set: log.dir().to_path_buf(),
+        exit,
+        processes: when_settled(log.dir())?,
+        duration_ns,
+    })
+}
+
+/// Starts the program and its recorder; without one it has ended before its first instruction.
+fn start(
+    options: &RecordOptions,
+    argv: &[OsString],
+    signals: &ChildSignals,
+    log: &Arc<ProcessLog>,
+    command: Vec<OsString>,
+) -> Result<(ExitWatch, Option<Child>)> {
+    let check = |exe: &Path| way_into(exe).map(drop);
+    let surroundings = (&Stdio::Inherit, &options.surroundings);
+    let (started, _) = spawn::start(argv, signals, surroundings, check, check_mapped)?;
+    let watch = |pid| ExitWatch::new(pid, true).map_err(Error::system("watch the program"));
+    let parked = match started {
+        Started::Ended(pid) => {
+            tell_begin(log, pid, argv)?;
+            return Ok((watch(pid)?, None));
+        }
+        Started::Parked(parked) => parked,
+    };
+    let pid = parked.pid;
+    let handed = tell_begin(log, pid, argv).and_then(|()| hand_over(log, parked, command));
+    match handed {
+        Ok(child) => Ok((watch(pid)?, Some(child))),
+        Err(error) => {
+            spawn::kill(pid);
+            Err(error)
+        }
+    }
+}
+
+fn hand_over(log: &Arc<ProcessLog>, parked: Parked, command: Vec<OsString>) -> Result<Child> {
+    let path = parked.exe.clone();
+    let lineage = Lineage {
+        pid: parked.pid,
+        parent_pid: std::process::id() as i32,
+        parent_run: None,
+    };
+    let recorder = Recorder {
+        log: Arc::clone(log),
+        command,
+        parked,
+        lineage,
+    };
+    recorder.start().map_err(|why| Error::Unsupported {
+        path,
+        reason: Diagnostic::new(why),
+    })
+}
+
+fn tell_begin(log: &ProcessLog, pid: i32, argv: &[OsString]) -> Result<()> {
+    let words = argv.iter().map(|word| word.to_string_lossy().into_owned());
+    let argv: Vec<String> = words.collect();
+    log.add(&Fact::Begin {
+        pid,
+        parent: std::process::id() as i32,
+        unix_ns: now(),
+        argv: argv.clone(),
+    })?;
+    let unix_ns = now();
+    Ok(log.add(&Fact::Image { pid, unix_ns, argv })?)
+}
+
+fn tell_end(log: &ProcessLog, pid: i32, exit: Exit) {
+    let (code, signal) = match exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        Exit::Detached => (None, None),
+    };
+    // The program has ended as it would have, whatever happens to the disk.
+    let _ = log.add(&Fact::End {
+        pid,
+        unix_ns: now(),
+        code,
+        signal,
+    });
+}
+
+/// Waits for the program's end, and passes on signals that end it.
+fn wait(watch: &ExitWatch) -> Exit {
+    loop {
+        if let Some(exit) = watch.poll() {
+            return exit;
+        }
+        if let Some(signal @ (libc::SIGTERM | libc::SIGHUP)) = signals::take() {
+            watch.signal(signal);
+        }
+        watch.wait_at_most(SLICE);
+    }
+}
+
+/// Returns the processes, once no recorder of one that has ended still writes.
+fn when_settled(set: &Path) -> Result<Vec<Process>> {
+    loop {
+        let processes = set::processes(set)?;
+        if !processes.iter().any(|process| is_unsettled(set, process)) {
+            return Ok(processes);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn is_unsettled(set: &Path, process: &Process) -> bool {
+    let is_live = |name: &String| {
+        let recording = Recording::open(&set.join(name));
+        recording.is_ok_and(|recording| recording.state() == RecordingState::Live)
+    };
+    process.end_unix_ns.is_some() && process.recording.as_ref().is_some_and(is_live)
+}

@@ -1,0 +1,192 @@
+//! `record --children`: a program and all processes that it starts, each program in a recording of its own; and the
+//! recorder of one of them.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use recorder::live;
+use recorder::{Exit, Member, Observer, RecordOptions, SetOutcome, Target};
+use serde_json::json;
+use server::inspect::signal_name;
+use server::quantity::{count, duration, grouped};
+use store::recording::OnTaken;
+use store::set::{Fact, ProcessLog};
+
+use crate::commands::processes;
+use crate::error::Error;
+use crate::exit;
+use crate::recording::size_on_disk;
+use crate::render::{bytes, escaped};
+
+/// Records a program and the processes that it starts. Returns the program's own exit code, and the set's folder.
+///
+/// # Errors
+/// When the program could not be recorded.
+pub fn record(options: &RecordOptions, as_json: bool) -> Result<(u8, PathBuf), Error> {
+    let outcome = record_set(options, OnTaken::Refuse)?;
+    if as_json {
+        eprintln!("{}", summary_json(&outcome));
+    } else {
+        let named = options.output.as_ref().and_then(|output| output.parent());
+        let beside = named.unwrap_or(Path::new(""));
+        eprintln!("hindsight: {}", summary(&outcome, beside));
+        if let Exit::Signal(signal) = outcome.exit {
+            eprintln!("hindsight: {} ended the program", signal_name(signal));
+        }
+    }
+    Ok((exit::of_program(outcome.exit), outcome.set))
+}
+
+/// Records a program and the processes that it starts.
+///
+/// # Errors
+/// When the program could not be recorded.
+pub fn record_set(options: &RecordOptions, on_taken: OnTaken) -> Result<SetOutcome, Error> {
+    let recorder = own_command(["record".into(), "--parked".into()])?;
+    let outcome = recorder::record_children(options, on_taken, &recorder);
+    outcome.map_err(|source| Error::Record { source })
+}
+
+/// This program, with these arguments.
+fn own_command(args: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, Error> {
+    let exe = std::env::current_exe().map_err(|source| Error::Io {
+        action: "find hindsight's own file".to_owned(),
+        source,
+    })?;
+    Ok(std::iter::once(exe.into()).chain(args).collect())
+}
+
+/// Records the one process of a set that standard input tells of. Another recorder starts this, not the user, and reads
+/// the answer.
+///
+/// # Errors
+/// When nothing was told. What the recorder reports goes to the one that started it.
+pub fn record_one(mut options: RecordOptions) -> Result<u8, Error> {
+    let mut told = String::new();
+    let read = io::stdin().read_to_string(&mut told);
+    let member = read.and_then(|_| Ok(serde_json::from_str::<Member>(&told)?));
+    let member = member.map_err(|source| Error::Io {
+        action: "read which process is to be recorded".to_owned(),
+        source,
+    })?;
+    let member = Arc::new(Member {
+        set: options.output.take().unwrap_or_default(),
+        recorder: own_command(std::env::args_os().skip(1))?,
+        ..member
+    });
+    let warnings = Warnings {
+        pid: member.parked.pid,
+        log: ProcessLog::open(&member.set).map_err(|source| Error::Store { source })?,
+    };
+    options.target = Target::Parked(Arc::clone(&member));
+    let recorded = live::record_parked(options, &member, &warnings, |recording| {
+        answer(live::RECORDED, &recording.to_string_lossy());
+    });
+    match recorded {
+        Ok(_) => Ok(exit::DONE),
+        Err(error) => {
+            // It is no answer if the program was recorded already.
+            answer(live::REFUSED, &live::why_refused(&error));
+            Ok(exit::FAILED)
+        }
+    }
+}
+
+fn answer(word: &str, text: &str) {
+    let line = format!("{word}{}\n", text.replace('\n', " "));
+    // Whoever asked may be gone.
+    let _ = io::stdout()
+        .write_all(line.as_bytes())
+        .and_then(|()| io::stdout().flush());
+}
+
+/// Leaves warnings in the set, as nobody reads what this process prints.
+struct Warnings {
+    pid: i32,
+    log: ProcessLog,
+}
+
+impl Observer for Warnings {
+    fn warning(&self, message: &str) {
+        let (pid, text) = (self.pid, message.to_owned());
+        let _ = self.log.add(&Fact::Warning { pid, text });
+    }
+}
+
+/// One line, with the set's folder named beside others in `beside`: `make.children: 37 processes, 35 recordings, 2.4 s, 12 MB; 2 programs not recorded; ...`.
+pub fn summary(outcome: &SetOutcome, beside: &Path) -> String {
+    let name = beside.join(outcome.set.file_name().unwrap_or_default());
+    let name = escaped(&name.to_string_lossy()).into_owned();
+    let counts = Counts::of(outcome);
+    let mut line = format!(
+        "{name}: {}, {}, {}, {}",
+        processes(counts.processes),
+        count(counts.recordings, "recording"),
+        duration(outcome.duration_ns),
+        bytes(size_on_disk(&outcome.set)),
+    );
+    if counts.unrecorded > 0 {
+        line += &format!("; {} not recorded", count(counts.unrecorded, "program"));
+    }
+    if counts.copies > 0 {
+        let copies = match counts.copies {
+            1 => "1 copy of its parent, made by fork, is not recorded".to_owned(),
+            copies => format!("{copies} copies of their parents, made by fork, are not recorded"),
+        };
+        line += &format!("; {copies}");
+    }
+    if counts.running > 0 {
+        line += &format!("; {} still running", counts.running);
+    }
+    line + &format!("; list them: hindsight processes {name}")
+}
+
+fn processes(number: u64) -> String {
+    match number {
+        1 => "1 process".to_owned(),
+        number => format!("{} processes", grouped(number)),
+    }
+}
+
+struct Counts {
+    processes: u64,
+    recordings: u64,
+    /// Programs that are not recorded.
+    unrecorded: u64,
+    /// Processes that executed no program.
+    copies: u64,
+    running: u64,
+}
+
+impl Counts {
+    fn of(outcome: &SetOutcome) -> Counts {
+        let count = |what: &dyn Fn(&store::set::Process) -> bool| {
+            outcome.processes.iter().filter(|row| what(row)).count() as u64
+        };
+        Counts {
+            processes: count(&|row| !row.became_another),
+            recordings: count(&|row| row.recording.is_some()),
+            unrecorded: count(&|row| row.recording.is_none() && row.image_unix_ns.is_some()),
+            copies: count(&|row| row.image_unix_ns.is_none()),
+            running: count(&|row| row.end_unix_ns.is_none()),
+        }
+    }
+}
+
+fn summary_json(outcome: &SetOutcome) -> serde_json::Value {
+    let (code, signal) = match outcome.exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        Exit::Detached => (None, None),
+    };
+    json!({
+        "set": outcome.set,
+        "duration_ns": outcome.duration_ns,
+        "bytes_on_disk": size_on_disk(&outcome.set),
+        "exit_code": code,
+        "exit_signal": signal,
+        "processes": processes::as_json(&outcome.processes),
+    })
+}

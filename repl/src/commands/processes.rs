@@ -1,0 +1,237 @@
+//! `hindsight processes`: the processes of a set that `record --children` has made.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use server::inspect::signal_name;
+use server::quantity::duration;
+use store::set::{self, Process};
+
+use crate::error::Error;
+use crate::exit;
+use crate::output::{self, to_stdout};
+use crate::render::{Align, Column, Layout, Table, Terminal};
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight record --children -- make -j2
+  hindsight processes make
+  hindsight processes make --json | jq '.[] | select(.exit_code != 0)'
+  hindsight overview make.children/cc1        one of the recordings in it";
+
+/// List the processes that record --children has followed
+///
+/// One row for each program that a process executed, below its parent. A process that executed none is a copy of its
+/// parent, made by fork.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The folder that record --children made, with or without .children
+    #[arg(value_name = "SET")]
+    set: PathBuf,
+    /// Print the processes as JSON, in the order in which they began
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command and returns the exit code.
+///
+/// # Errors
+/// When there is no such set or it cannot be read.
+pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
+    let Some(dir) = set::resolve(&args.set) else {
+        let message = format!("there is no set of recordings {}", args.set.display());
+        let help = "hindsight record --children -- PROGRAM makes one";
+        return Err(Error::usage(message, Some(help.to_owned())));
+    };
+    let processes = set::processes(&dir).map_err(|source| Error::Store { source })?;
+    let mut out = output::stdout();
+    let written = if args.json {
+        writeln!(out, "{:#}", as_json(&processes))
+    } else {
+        let layout = match terminal.stdout {
+            true => Layout::Fit(Terminal::size().0),
+            false => Layout::Whole,
+        };
+        table(&processes).flush(&mut out, layout, terminal.stdout_colour)
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    Ok(exit::DONE)
+}
+
+/// Returns the processes as an array of objects.
+pub fn as_json(processes: &[Process]) -> Value {
+    let rows = processes.iter().map(|process| {
+        json!({
+            "pid": process.pid,
+            "parent": process.parent,
+            "argv": process.argv,
+            "start_unix_ns": process.start_unix_ns,
+            "image_unix_ns": process.image_unix_ns,
+            "end_unix_ns": process.end_unix_ns,
+            "became_another": process.became_another,
+            "exit_code": process.exit_code,
+            "exit_signal": process.exit_signal.map(signal_name),
+            "recording": process.recording,
+            "pruned": process.is_pruned,
+            "notes": process.notes,
+        })
+    });
+    Value::Array(rows.collect())
+}
+
+fn table(processes: &[Process]) -> Table {
+    let columns = [
+        ("pid", Align::Right),
+        ("parent", Align::Right),
+        ("program", Align::Left),
+        ("start", Align::Right),
+        ("lasted", Align::Right),
+        ("exit", Align::Left),
+        ("recording", Align::Left),
+        ("notes", Align::Left),
+    ];
+    let mut table = Table::new(
+        columns
+            .map(|(name, align)| Column {
+                name: name.to_owned(),
+                align,
+            })
+            .into(),
+    );
+    let first = processes.iter().map(|row| row.start_unix_ns).min();
+    for (depth, row) in as_tree(processes) {
+        let since = |end: i64, start: i64| duration(u64::try_from(end - start).unwrap_or(0));
+        table.push(vec![
+            Some(row.pid.to_string()),
+            row.parent.map(|parent| parent.to_string()),
+            Some(format!("{}{}", "  ".repeat(depth), program(row))),
+            first.map(|first| since(row.start_unix_ns, first)),
+            row.end_unix_ns.map(|end| since(end, row.start_unix_ns)),
+            Some(exit_of(row)),
+            row.recording.clone(),
+            Some(notes(row)),
+        ]);
+    }
+    table
+}
+
+/// Returns the command line of a process.
+pub fn program(row: &Process) -> String {
+    row.argv.join(" ")
+}
+
+/// Returns how a process ended, as the tables show it.
+pub fn exit_of(row: &Process) -> String {
+    match (row.exit_code, row.exit_signal) {
+        (Some(code), _) => code.to_string(),
+        (None, Some(signal)) => signal_name(signal),
+        (None, None) if row.became_another => "exec".to_owned(),
+        (None, None) if row.end_unix_ns.is_none() => "running".to_owned(),
+        (None, None) => "unknown".to_owned(),
+    }
+}
+
+fn notes(row: &Process) -> String {
+    let copy = row.image_unix_ns.is_none();
+    let copy = copy.then(|| "not recorded: a copy of its parent, made by fork".to_owned());
+    let missing = row.recording.is_none() && row.image_unix_ns.is_some() && !row.is_pruned;
+    let notes = row.notes.iter().enumerate().map(|(at, note)| match at {
+        0 if missing => format!("not recorded: {note}"),
+        _ => note.clone(),
+    });
+    let pruned = row.is_pruned.then(|| "recording removed".to_owned());
+    copy.into_iter()
+        .chain(pruned)
+        .chain(notes)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// Orders the processes so that each stands below its parent, and tells how deep.
+fn as_tree(processes: &[Process]) -> Vec<(usize, &Process)> {
+    // The parent of a row is the last row of that number that began before it.
+    let mut newest: BTreeMap<i32, usize> = BTreeMap::new();
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); processes.len()];
+    let mut tops = Vec::new();
+    for (index, row) in processes.iter().enumerate() {
+        let before = newest.get(&row.pid).copied();
+        let follows = before.filter(|before| processes[*before].became_another);
+        let parent = row.parent.and_then(|parent| newest.get(&parent).copied());
+        match follows.or(parent) {
+            Some(parent) => children[parent].push(index),
+            None => tops.push(index),
+        }
+        newest.insert(row.pid, index);
+    }
+    let mut rows = Vec::new();
+    let mut open: Vec<(usize, usize)> = tops.into_iter().rev().map(|top| (0, top)).collect();
+    while let Some((depth, index)) = open.pop() {
+        rows.push((depth, &processes[index]));
+        open.extend(
+            children[index]
+                .iter()
+                .rev()
+                .map(|child| (depth + 1, *child)),
+        );
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn process(pid: i32, parent: i32, argv: &str) -> Process {
+        Process {
+            pid,
+            parent: Some(parent),
+            argv: argv.split(' ').map(str::to_owned).collect(),
+            start_unix_ns: i64::from(pid) * 1_000_000,
+            image_unix_ns: Some(i64::from(pid) * 1_000_000),
+            end_unix_ns: Some(90_000_000),
+            exit_code: Some(0),
+            recording: Some(format!("{pid}.hindsight")),
+            ..Process::default()
+        }
+    }
+
+    #[test]
+    fn processes_stand_below_their_parents() {
+        let shell = Process {
+            became_another: true,
+            exit_code: None,
+            ..process(10, 1, "sh cc a.c")
+        };
+        let copy = Process {
+            image_unix_ns: None,
+            recording: None,
+            exit_code: None,
+            exit_signal: Some(9),
+            ..process(12, 10, "cc a.c")
+        };
+        let old = Process {
+            recording: None,
+            end_unix_ns: None,
+            exit_code: None,
+            notes: vec!["it is odd".to_owned()],
+            ..process(13, 11, "old")
+        };
+        let rows = [
+            shell,
+            process(10, 1, "cc a.c"),
+            process(11, 10, "cc1 a.c"),
+            copy,
+            old,
+        ];
+        let mut text = Vec::new();
+        table(&rows)
+            .flush(&mut text, Layout::Whole, crate::render::Colour::Off)
+            .unwrap();
+        expect![""].assert_eq(&String::from_utf8(text).unwrap());
+    }
+}

@@ -1,0 +1,172 @@
+//! `hindsight test`: runs a test command with all processes that it starts recorded, and keeps the recordings of those
+//! that failed.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use recorder::{Captures, RecordOptions, SetOutcome, Surroundings, Target};
+use store::recording::OnTaken;
+use store::set::{Process, ProcessLog};
+
+use crate::commands::captured::Captured;
+use crate::commands::keeping::Keeping;
+use crate::commands::{children, guard, processes, target};
+use crate::error::Error;
+use crate::exit;
+use crate::render::escaped;
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight test --record-to runs -- cargo test
+  hindsight test --record-to runs -x 'std::*' -- ctest -j2
+  hindsight test --record-to runs --keep all -- make check
+  hindsight processes runs/make               which process ended how
+
+Exits with the command's own status.";
+
+/// How many failed processes are named.
+const MOST_NAMED: usize = 20;
+
+/// Run a test command and keep recordings of what failed
+///
+/// Records every process that the command starts, as record --children does, into a folder of DIR that is named after
+/// the command. Then removes the recordings of processes that ended with 0.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The folder for the recordings, made if it is not there
+    #[arg(long, value_name = "DIR")]
+    record_to: PathBuf,
+    /// Which recordings stay: those of processes that failed, or did not end; all; or none
+    #[arg(long, value_name = "WHICH", default_value = "failed")]
+    keep: Keep,
+    /// Record only functions that match: a name (* and ?), file:GLOB or module:GLOB; may be repeated
+    #[arg(short = 'f', long = "function", value_name = "PATTERN")]
+    include: Vec<String>,
+    /// Do not record functions that match; may be repeated, wins over --function
+    #[arg(short = 'x', long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+    #[command(flatten)]
+    keeping: Keeping,
+    #[command(flatten)]
+    captured: Captured,
+    /// The test command and its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Which recordings stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Keep {
+    /// All
+    All,
+    /// Those of processes that did not end with 0
+    Failed,
+    /// None: only the list of processes
+    None,
+}
+
+impl Keep {
+    fn keeps(self, process: &Process) -> bool {
+        match self {
+            Self::All => true,
+            Self::Failed => !has_passed(process),
+            // What still runs is still written.
+            Self::None => process.end_unix_ns.is_none(),
+        }
+    }
+}
+
+/// Runs the command and returns the exit code: the command's own.
+///
+/// # Errors
+/// When nothing could be recorded, or a recording cannot be removed.
+pub fn run(args: Args) -> Result<u8, Error> {
+    let program = args.command[0].clone();
+    target::check_program(&program)?;
+    let dir = args.record_to.clone();
+    std::fs::create_dir_all(&dir).map_err(|source| Error::Io {
+        action: format!("make the folder {}", dir.display()),
+        source,
+    })?;
+    let name = Path::new(&program).file_name().unwrap_or(&program);
+    let output = dir.join(name);
+    let keep = args.keep;
+    let outcome = children::record_set(&options(args, output), OnTaken::Number)?;
+    let pruned = prune(&outcome, keep)?;
+    eprintln!("hindsight: {}", children::summary(&outcome, &dir));
+    if pruned > 0 {
+        let of = match keep {
+            Keep::None => "",
+            Keep::All | Keep::Failed => " of what passed",
+        };
+        eprintln!(
+            "hindsight: removed {}{of}",
+            server::quantity::count(pruned, "recording")
+        );
+    }
+    for line in failures(&outcome, keep) {
+        eprintln!("hindsight: {line}");
+    }
+    Ok(exit::of_program(outcome.exit))
+}
+
+fn options(args: Args, output: PathBuf) -> RecordOptions {
+    RecordOptions {
+        output: Some(output),
+        include: args.include,
+        exclude: args.exclude,
+        on_full: args.keeping.on_full.into(),
+        snapshots: args.keeping.snapshot,
+        keep_log: args.keeping.keep_log,
+        surroundings: Surroundings::default(),
+        captures: Captures::from(args.captured),
+        guardian: guard::command(),
+        target: Target::Spawn { argv: args.command },
+    }
+}
+
+/// Whether a process ended with 0. One that executed another program is judged by that.
+fn has_passed(process: &Process) -> bool {
+    process.became_another || process.exit_code == Some(0)
+}
+
+/// Removes recordings. Returns how many.
+fn prune(outcome: &SetOutcome, keep: Keep) -> Result<u64, Error> {
+    let failed = |source| Error::Store { source };
+    let log = ProcessLog::open(&outcome.set).map_err(failed)?;
+    let mut removed = 0;
+    for process in &outcome.processes {
+        if process.recording.is_some() && !keep.keeps(process) {
+            log.prune(process).map_err(failed)?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// A line for each process that failed: `./parse_test a ended with 1: runs/make.children/parse_test.hindsight`.
+fn failures(outcome: &SetOutcome, keep: Keep) -> Vec<String> {
+    let failed = outcome.processes.iter().filter(|process| {
+        process.end_unix_ns.is_some() && process.image_unix_ns.is_some() && !has_passed(process)
+    });
+    let failed: Vec<&Process> = failed.collect();
+    let named = failed.iter().take(MOST_NAMED).map(|process| {
+        let recording = process.recording.as_ref().filter(|_| keep != Keep::None);
+        let place = recording.map_or_else(String::new, |name| {
+            format!(": {}", outcome.set.join(name).display())
+        });
+        let line = processes::program(process);
+        format!(
+            "{} ended with {}{}",
+            escaped(&line),
+            processes::exit_of(process),
+            escaped(&place)
+        )
+    });
+    let mut lines: Vec<String> = named.collect();
+    if failed.len() > MOST_NAMED {
+        lines.push(format!("and {} more", failed.len() - MOST_NAMED));
+    }
+    lines
+}

@@ -1,0 +1,437 @@
+//! The processes of a program that was recorded with all that it started: one file of lines in the folder that holds
+//! their recordings.
+//!
+//! Several recorders append to it, each line with one write. A line is one fact, in the order of what happened to a
+//! process. Readers skip a line that was cut.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{Error, Result},
+    storage::{self, FILE_MODE},
+};
+
+/// The file with the processes.
+pub const PROCESSES_FILE: &str = "processes.jsonl";
+/// Ending of the name of a set's folder.
+pub const SET_SUFFIX: &str = ".children";
+
+/// What happened to a process. Times are nanoseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "lowercase")]
+pub enum Fact {
+    /// It was created, as a copy of its parent.
+    Begin {
+        /// Its id.
+        pid: i32,
+        /// Its parent's id.
+        parent: i32,
+        /// When.
+        unix_ns: i64,
+        /// Its command line, which is its parent's.
+        argv: Vec<String>,
+    },
+    /// It executes a program.
+    Image {
+        /// Its id.
+        pid: i32,
+        /// When.
+        unix_ns: i64,
+        /// Its command line.
+        argv: Vec<String>,
+    },
+    /// The program that it executes is recorded.
+    Recorded {
+        /// Its id.
+        pid: i32,
+        /// The recording's folder in the set.
+        recording: String,
+    },
+    /// The program that it executes is not recorded.
+    Unrecorded {
+        /// Its id.
+        pid: i32,
+        /// Why not.
+        why: String,
+    },
+    /// It ended.
+    End {
+        /// Its id.
+        pid: i32,
+        /// When.
+        unix_ns: i64,
+        /// Its exit code.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+    },
+    /// Its recording was removed later.
+    Pruned {
+        /// Its id.
+        pid: i32,
+        /// The recording's folder in the set.
+        recording: String,
+    },
+    /// Something that the user should know of its recording.
+    Warning {
+        /// Its id.
+        pid: i32,
+        /// The text.
+        text: String,
+    },
+}
+
+impl Fact {
+    fn pid(&self) -> i32 {
+        match self {
+            Self::Begin { pid, .. }
+            | Self::Image { pid, .. }
+            | Self::Recorded { pid, .. }
+            | Self::Unrecorded { pid, .. }
+            | Self::End { pid, .. }
+            | Self::Pruned { pid, .. }
+            | Self::Warning { pid, .. } => *pid,
+        }
+    }
+}
+
+/// A program that a process executed; or a process that executed none, as a copy of its parent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: i32,
+    /// Its parent's id; `None` if that is not known.
+    pub parent: Option<i32>,
+    /// Its command line.
+    pub argv: Vec<String>,
+    /// When the process began or, if it executed a program before, when it executed this one.
+    pub start_unix_ns: i64,
+    /// When it executed this program; `None`: it is a copy of its parent.
+    pub image_unix_ns: Option<i64>,
+    /// When it ended, or executed the next program; `None` while it runs, or if nobody saw its end.
+    pub end_unix_ns: Option<i64>,
+    /// Whether it executed another program, which is the next one with its id.
+    pub became_another: bool,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub exit_signal: Option<i32>,
+    /// Its recording's folder in the set.
+    pub recording: Option<String>,
+    /// Whether its recording was removed later.
+    pub is_pruned: bool,
+    /// Why it has none, or what is to be known of it.
+    pub notes: Vec<String>,
+}
+
+/// A set that recorders write to.
+#[derive(Debug)]
+pub struct ProcessLog {
+    dir: PathBuf,
+    file: File,
+}
+
+impl ProcessLog {
+    /// Creates a set's folder: `NAME.children`, or if that is taken and `is_numbered`, `NAME-2.children` and so on.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::NotCreated`] or [`Error::Io`].
+    pub fn create(name: &Path, is_numbered: bool) -> Result<Self> {
+        let mut number = 1;
+        let dir = loop {
+            let dir = folder(name, number);
+            match storage::create_dir(&dir) {
+                Ok(()) => break dir,
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    if !is_numbered {
+                        return Err(Error::Exists { path: dir });
+                    }
+                    number += 1;
+                }
+                Err(source) => return Err(Error::NotCreated { path: dir, source }),
+            }
+        };
+        Self::open(&dir)
+    }
+
+    /// Opens the set in `dir` to add to it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn open(dir: &Path) -> Result<Self> {
+        let dir = dir.canonicalize().map_err(Error::io("find", dir))?;
+        let path = dir.join(PROCESSES_FILE);
+        let mut options = OpenOptions::new();
+        let file = options
+            .append(true)
+            .create(true)
+            .mode(FILE_MODE)
+            .open(&path)
+            .map_err(Error::io("open", &path))?;
+        Ok(Self { dir, file })
+    }
+
+    /// Returns the set's folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Removes the recording of a process.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn prune(&self, process: &Process) -> Result<()> {
+        let Some(name) = &process.recording else {
+            return Ok(());
+        };
+        let path = self.dir.join(name);
+        fs::remove_dir_all(&path).map_err(Error::io("remove", &path))?;
+        self.add(&Fact::Pruned {
+            pid: process.pid,
+            recording: name.clone(),
+        })
+    }
+
+    /// Adds a fact.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn add(&self, fact: &Fact) -> Result<()> {
+        let path = self.dir.join(PROCESSES_FILE);
+        let line =
+            serde_json::to_string(fact).map_err(|error| Error::io("write", &path)(error.into()))?;
+        (&self.file)
+            .write_all(format!("{line}\n").as_bytes())
+            .map_err(Error::io("write", &path))
+    }
+}
+
+/// Returns the folder of the set that `path` names, with or without its ending; `None` if there is none.
+pub fn resolve(path: &Path) -> Option<PathBuf> {
+    let dirs = [path.to_path_buf(), folder(path, 1)];
+    dirs.into_iter()
+        .find(|dir| dir.join(PROCESSES_FILE).is_file())
+}
+
+/// Reads the processes of the set in `dir`, in the order in which they began.
+///
+/// # Errors
+/// [`Error::Io`] if the file cannot be read.
+pub fn processes(dir: &Path) -> Result<Vec<Process>> {
+    let path = dir.join(PROCESSES_FILE);
+    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let facts = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let mut table = Table::default();
+    facts.for_each(|fact| table.add(fact));
+    Ok(table.rows)
+}
+
+#[derive(Default)]
+struct Table {
+    rows: Vec<Process>,
+    /// Of each id, its last row.
+    last: BTreeMap<i32, usize>,
+}
+
+impl Table {
+    fn add(&mut self, fact: Fact) {
+        let pid = fact.pid();
+        match fact {
+            Fact::Begin {
+                parent,
+                unix_ns,
+                argv,
+                ..
+            } => self.begin(Process {
+                pid,
+                parent: Some(parent),
+                argv,
+                start_unix_ns: unix_ns,
+                ..Process::default()
+            }),
+            Fact::Image { unix_ns, argv, .. } => self.image(pid, unix_ns, argv),
+            Fact::Recorded { recording, .. } => self.of(pid).recording = Some(recording),
+            Fact::Pruned { recording, .. } => {
+                let mut rows = self.rows.iter_mut();
+                let is_it = |row: &&mut Process| row.recording.as_ref() == Some(&recording);
+                if let Some(row) = rows.find(is_it) {
+                    row.recording = None;
+                    row.is_pruned = true;
+                }
+            }
+            Fact::Unrecorded { why: note, .. } | Fact::Warning { text: note, .. } => {
+                self.of(pid).notes.push(note);
+            }
+            Fact::End {
+                unix_ns,
+                code,
+                signal,
+                ..
+            } => {
+                let row = self.of(pid);
+                row.end_unix_ns = Some(unix_ns);
+                (row.exit_code, row.exit_signal) = (code, signal);
+            }
+        }
+    }
+
+    fn begin(&mut self, row: Process) {
+        self.last.insert(row.pid, self.rows.len());
+        self.rows.push(row);
+    }
+
+    /// A copy of its parent that executes a program is one row; each further program of a process is another.
+    fn image(&mut self, pid: i32, unix_ns: i64, argv: Vec<String>) {
+        let row = self.of(pid);
+        if row.image_unix_ns.is_some() {
+            row.end_unix_ns = Some(unix_ns);
+            row.became_another = true;
+            let parent = row.parent;
+            self.begin(Process {
+                pid,
+                parent,
+                start_unix_ns: unix_ns,
+                ..Process::default()
+            });
+        }
+        let row = self.of(pid);
+        row.image_unix_ns = Some(unix_ns);
+        row.argv = argv;
+    }
+
+    /// Returns the last row of a process; a new one if nobody saw its beginning.
+    fn of(&mut self, pid: i32) -> &mut Process {
+        let index = self.last.get(&pid).copied().unwrap_or_else(|| {
+            self.begin(Process {
+                pid,
+                ..Process::default()
+            });
+            self.rows.len() - 1
+        });
+        &mut self.rows[index]
+    }
+}
+
+/// Returns `NAME.children` for 1, `NAME-2.children` for 2 and so on.
+fn folder(name: &Path, number: u32) -> PathBuf {
+    let mut text = name.components().as_path().as_os_str().to_os_string();
+    if number == 1 && text.as_encoded_bytes().ends_with(SET_SUFFIX.as_bytes()) {
+        return text.into();
+    }
+    if number > 1 {
+        text.push(format!("-{number}"));
+    }
+    text.push(SET_SUFFIX);
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn facts_become_processes() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = ProcessLog::create(&dir.path().join("cc"), true).unwrap();
+        assert!(log.dir().ends_with("cc.children"));
+        let begin = |pid, parent, unix_ns| Fact::Begin {
+            pid,
+            parent,
+            unix_ns,
+            argv: words("cc a.c"),
+        };
+        let image = |pid, unix_ns, text| Fact::Image {
+            pid,
+            unix_ns,
+            argv: words(text),
+        };
+        let facts = [
+            begin(7, 1, 10),
+            image(7, 11, "sh cc a.c"),
+            image(7, 20, "cc a.c"),
+            begin(8, 7, 30),
+            begin(9, 7, 31),
+            image(8, 32, "as a.s"),
+            Fact::Recorded {
+                pid: 8,
+                recording: "as.hindsight".into(),
+            },
+            Fact::End {
+                pid: 8,
+                unix_ns: 40,
+                code: Some(1),
+                signal: None,
+            },
+            Fact::Unrecorded {
+                pid: 7,
+                why: "it is odd".into(),
+            },
+            // The number is used again.
+            begin(8, 7, 50),
+            Fact::Recorded {
+                pid: 9,
+                recording: "cc.hindsight".into(),
+            },
+        ];
+        facts.iter().for_each(|fact| log.add(fact).unwrap());
+        fs::create_dir(log.dir().join("cc.hindsight")).unwrap();
+        log.prune(&processes(log.dir()).unwrap()[3]).unwrap();
+        assert!(!log.dir().join("cc.hindsight").exists());
+        fs::OpenOptions::new()
+            .append(true)
+            .open(log.dir().join(PROCESSES_FILE))
+            .and_then(|mut file| file.write_all(b"{\"what\":\"end\",\"pi"))
+            .unwrap();
+        let found = processes(log.dir()).unwrap();
+        let of = |row: &Process| (row.pid, row.parent, row.argv.join(" "), row.end_unix_ns);
+        assert_eq!(
+            found.iter().map(of).collect::<Vec<_>>(),
+            [
+                (7, Some(1), "sh cc a.c".to_owned(), Some(20)),
+                (7, Some(1), "cc a.c".to_owned(), None),
+                (8, Some(7), "as a.s".to_owned(), Some(40)),
+                (9, Some(7), "cc a.c".to_owned(), None),
+                (8, Some(7), "cc a.c".to_owned(), None),
+            ]
+        );
+        assert_eq!(
+            (found[0].became_another, found[1].became_another),
+            (true, false)
+        );
+        assert_eq!(found[1].notes, ["it is odd"]);
+        assert_eq!(found[2].recording.as_deref(), Some("as.hindsight"));
+        assert_eq!(found[2].exit_code, Some(1));
+        assert_eq!(found[3].image_unix_ns, None);
+        assert_eq!((&found[3].recording, found[3].is_pruned), (&None, true));
+    }
+
+    #[test]
+    fn names_of_sets_are_numbered() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = dir.path().join("a");
+        let first = ProcessLog::create(&name, true).unwrap();
+        let second = ProcessLog::create(&name, true).unwrap();
+        assert!(first.dir().ends_with("a.children"));
+        assert!(second.dir().ends_with("a-2.children"));
+        assert!(matches!(
+            ProcessLog::create(&name, false),
+            Err(Error::Exists { .. })
+        ));
+        assert_eq!(resolve(&name), Some(name.with_extension("children")));
+        assert_eq!(resolve(dir.path()), None);
+    }
+}

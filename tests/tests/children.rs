@@ -1,0 +1,348 @@
+//! Goal: `record --children` follows every process that a program starts, records each program that they execute, and
+//! changes nothing for any of them. Method: what the programs print, leave and return is compared with a native run; who
+//! was started with which end is told by the programs themselves.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use e2e::{Ended, Hindsight, Program, Recording, Row, Scratch, Status};
+
+/// A program that was recorded with its children.
+struct Set {
+    ended: Ended,
+    dir: PathBuf,
+    rows: Vec<Row>,
+}
+
+impl Set {
+    fn of(scratch: &Scratch, program: &Program) -> Set {
+        let ended = Hindsight::record_command(scratch, "set", &["--children"], program).run();
+        let dir = scratch.join("set.children");
+        assert!(dir.is_dir(), "no set was made: {ended:?}");
+        let rows = Set::rows(&dir);
+        Set { ended, dir, rows }
+    }
+
+    fn rows(dir: &Path) -> Vec<Row> {
+        let listed = Program::new(Hindsight::path(), dir.parent().expect("a folder"))
+            .args(["processes", "--json"])
+            .args([dir])
+            .run();
+        assert_eq!(listed.status, Status::Code(0), "{}", listed.errors());
+        serde_json::from_str(&listed.text()).expect("an array of objects")
+    }
+
+    fn of_shell(scratch: &Scratch, script: &str) -> (Ended, Set) {
+        let program = Program::new("/bin/sh", scratch.path()).args(["-c", script]);
+        let native = program.run();
+        (native, Set::of(scratch, &program))
+    }
+
+    /// The rows of a program, by the last part of its name.
+    fn named(&self, name: &str) -> Vec<&Row> {
+        let is_it = |row: &&Row| program_of(row) == name;
+        self.rows.iter().filter(is_it).collect()
+    }
+
+    fn one(&self, name: &str) -> &Row {
+        let rows = self.named(name);
+        assert_eq!(rows.len(), 1, "{name}: {:#?}", self.rows);
+        rows[0]
+    }
+
+    fn recording(&self, row: &Row) -> Recording {
+        let name = row["recording"].as_str().expect("it is recorded");
+        Recording::new(self.dir.join(name))
+    }
+
+    /// Every recording is whole, and knows its process.
+    fn assert_whole(&self) {
+        for row in &self.rows {
+            if row["recording"].is_null() {
+                continue;
+            }
+            let recording = self.recording(row);
+            let checked = recording.command("check", &[]);
+            assert_eq!(
+                checked.status,
+                Status::Code(0),
+                "{row:?}: {}",
+                checked.text()
+            );
+            let start = "SELECT value FROM events WHERE kind = 'process_start'";
+            assert_eq!(Some(recording.number(start)), row["pid"].as_i64());
+        }
+    }
+}
+
+fn program_of(row: &Row) -> String {
+    let first = row["argv"][0].as_str().unwrap_or_default();
+    first.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+fn assert_same(native: &Ended, set: &Set) {
+    assert_eq!(native.text(), set.ended.text(), "{}", set.ended.errors());
+    let theirs = e2e::split_own_lines(&set.ended.stderr).0;
+    assert_eq!(native.errors(), String::from_utf8_lossy(&theirs));
+    assert_eq!(
+        native.status.as_shell_code(),
+        set.ended.status.as_shell_code()
+    );
+}
+
+#[test]
+fn a_pipeline_is_its_programs() {
+    let scratch = Scratch::new("children_pipeline");
+    let (native, set) = Set::of_shell(&scratch, "printf 'a\\nb\\nc\\n' | cat | wc -l; exit 7");
+    assert_same(&native, &set);
+    assert_eq!(set.ended.status, Status::Code(7));
+    set.assert_whole();
+    let shell = set.one("sh");
+    for name in ["cat", "wc"] {
+        let row = set.one(name);
+        assert_eq!(row["parent"], shell["pid"], "{name}");
+        assert_eq!(row["exit_code"], 0, "{name}");
+        let calls = set.recording(row).number("SELECT count(*) FROM events");
+        assert!(calls > 0, "{name}");
+    }
+    // The one that prints is a copy of the shell.
+    let copies: Vec<&Row> = set
+        .rows
+        .iter()
+        .filter(|row| row["image_unix_ns"].is_null())
+        .collect();
+    assert_eq!(copies.len(), 1, "{:#?}", set.rows);
+    assert_eq!(
+        (&copies[0]["parent"], &copies[0]["recording"].is_null()),
+        (&shell["pid"], &true)
+    );
+    assert!(
+        set.ended.errors().contains("4 processes, 3 recordings"),
+        "{}",
+        set.ended.errors()
+    );
+}
+
+/// The shell tells every child's number and how it ended.
+#[test]
+fn every_end_is_known() {
+    let scratch = Scratch::new("children_ends");
+    let script = r#"
+        for code in 0 1 42 255; do sh -c "exit $code" & wait $!; echo "$! $?"; done
+        sh -c 'kill -9 $$' & wait $!; echo "$! $?"
+        sh -c 'kill -TERM $$' & wait $!; echo "$! $?"
+        (exit 3) & wait $!; echo "$! $?"
+        /does/not/exist 2> /dev/null; echo "none $?"
+        true"#;
+    let program = Program::new("/bin/sh", scratch.path()).args(["-c", script]);
+    let set = Set::of(&scratch, &program);
+    set.assert_whole();
+    let text = set.ended.text();
+    let told: Vec<(i64, i64)> = text
+        .lines()
+        .filter_map(|line| {
+            let (pid, code) = line.split_once(' ')?;
+            Some((pid.parse().ok()?, code.parse().ok()?))
+        })
+        .collect();
+    assert_eq!(told.len(), 7, "{text}");
+    let codes: Vec<i64> = told.iter().map(|(_, code)| *code).collect();
+    assert_eq!(codes, [0, 1, 42, 255, 137, 143, 3]);
+    assert!(text.contains("none 127"));
+    for (pid, code) in told {
+        let rows: Vec<&Row> = set.rows.iter().filter(|row| row["pid"] == pid).collect();
+        let last = rows
+            .last()
+            .unwrap_or_else(|| panic!("{pid}: {:#?}", set.rows));
+        let ended = match last["exit_signal"].as_str() {
+            Some("SIGKILL") => 137,
+            Some("SIGTERM") => 143,
+            _ => last["exit_code"].as_i64().unwrap_or(-1),
+        };
+        assert_eq!(ended, code, "{last:?}");
+    }
+}
+
+#[test]
+fn a_program_that_becomes_another_one_is_two_recordings() {
+    let scratch = Scratch::new("children_exec");
+    let (native, set) = Set::of_shell(&scratch, "echo before; exec cat /proc/self/comm");
+    assert_same(&native, &set);
+    set.assert_whole();
+    let (shell, cat) = (set.one("sh"), set.one("cat"));
+    assert_eq!(shell["pid"], cat["pid"]);
+    assert_eq!(
+        (&shell["became_another"], &cat["became_another"]),
+        (&true.into(), &false.into())
+    );
+    assert_eq!(shell["end_unix_ns"], cat["start_unix_ns"]);
+    let output =
+        |row: &Row| String::from_utf8_lossy(&set.recording(row).output("stdout")).into_owned();
+    assert_eq!(
+        (output(shell), output(cat)),
+        ("before\n".to_owned(), "cat\n".to_owned())
+    );
+}
+
+/// `gcc -v` prints the command lines that it starts.
+#[test]
+fn a_compiler_shows_its_parts() {
+    let scratch = Scratch::new("children_gcc");
+    std::fs::write(scratch.join("hello.c"), "int main(void) { return 42; }\n").expect("writable");
+    let program = Program::new("/usr/bin/gcc", scratch.path()).args(["hello.c", "-o", "hello"]);
+    let native = program.run();
+    let built = std::fs::read(scratch.join("hello")).expect("it was built");
+    std::fs::remove_file(scratch.join("hello")).expect("it is there");
+    let set = Set::of(&scratch, &program);
+    assert_same(&native, &set);
+    assert_eq!(
+        std::fs::read(scratch.join("hello")).expect("it was built"),
+        built
+    );
+    set.assert_whole();
+    let names: BTreeSet<String> = set.rows.iter().map(program_of).collect();
+    for name in ["gcc", "cc1", "as", "collect2", "ld"] {
+        assert!(names.contains(name), "{name}: {names:?}");
+        let row = set.one(name);
+        assert_eq!(row["exit_code"], 0, "{row:?}");
+        assert!(row["recording"].is_string(), "{row:?}");
+    }
+    assert_eq!(set.one("ld")["parent"], set.one("collect2")["pid"]);
+}
+
+/// What cannot be recorded runs, and what it starts is recorded.
+#[test]
+fn a_program_that_cannot_be_recorded_runs_by_itself() {
+    let scratch = Scratch::new("children_refused");
+    let source = "_start: mov $1, %eax\nmov $5, %ebx\nint $0x80\n.globl _start\n";
+    std::fs::write(scratch.join("old.s"), source).expect("writable");
+    let script = "as --32 old.s -o old.o && ld -m elf_i386 old.o -o old && ./old; echo $?";
+    let (native, set) = Set::of_shell(&scratch, script);
+    assert_same(&native, &set);
+    assert_eq!(set.ended.text(), "5\n");
+    let old = set.one("old");
+    assert_eq!(
+        (old["exit_code"].as_i64(), old["recording"].is_null()),
+        (Some(5), true)
+    );
+    let notes = old["notes"].to_string();
+    assert!(notes.contains("32"), "{notes}");
+    assert!(
+        set.ended.errors().contains("1 program not recorded"),
+        "{}",
+        set.ended.errors()
+    );
+}
+
+/// Job control, signals, a session of its own and a pipe that a child holds open.
+#[test]
+fn copies_of_a_program_are_left_alone() {
+    let scratch = Scratch::new("children_copies");
+    let script = r#"
+import os, signal, sys
+def child(work):
+    pid = os.fork()
+    if pid == 0:
+        work()
+        os._exit(9)
+    return pid
+def status(pid, options=0):
+    return os.waitpid(pid, options)[1]
+pid = child(lambda: os.kill(os.getpid(), signal.SIGSTOP))
+print('stopped', os.WIFSTOPPED(status(pid, os.WUNTRACED)))
+os.kill(pid, signal.SIGCONT)
+print('went on', os.WIFCONTINUED(status(pid, os.WCONTINUED)), os.waitstatus_to_exitcode(status(pid)))
+def handle():
+    signal.signal(signal.SIGUSR1, lambda *_: os._exit(4))
+    os.write(ready, b'x')
+    while True: signal.pause()
+to, ready = os.pipe()
+pid = child(handle)
+os.read(to, 1)
+os.kill(pid, signal.SIGUSR1)
+print('handled', os.waitstatus_to_exitcode(status(pid)))
+print('session', os.waitstatus_to_exitcode(status(child(lambda: os._exit(os.setsid() == os.getpid())))))
+print('deep', os.waitstatus_to_exitcode(status(child(lambda: os._exit(os.waitstatus_to_exitcode(status(child(lambda: os.execv('/bin/sh', ['sh', '-c', 'exit 6'])))))))))
+import threading
+def threaded():
+    thread = threading.Thread(target=lambda: os.write(ready, b'y'))
+    thread.start(); thread.join()
+print('thread', os.waitstatus_to_exitcode(status(child(threaded))), os.read(to, 1))
+"#;
+    let program = Program::new("/usr/bin/python3", scratch.path()).args(["-c", script]);
+    let native = program.run();
+    assert_eq!(native.status, Status::Code(0), "{}", native.errors());
+    let set = Set::of(&scratch, &program);
+    assert_same(&native, &set);
+    assert_eq!(set.one("sh")["exit_code"], 6);
+    set.assert_whole();
+}
+
+/// The recorder ends with the program; what still runs is recorded on.
+#[test]
+fn a_process_that_outlives_the_program_is_recorded_to_its_end() {
+    let scratch = Scratch::new("children_outlive");
+    let script = "sh -c 'while test ! -e go; do sleep 0.05; done; exit 8' > /dev/null 2>&1 < /dev/null & echo started";
+    let program = Program::new("/bin/sh", scratch.path()).args(["-c", script]);
+    let set = Set::of(&scratch, &program);
+    assert_eq!(set.ended.text(), "started\n");
+    assert!(
+        set.ended.errors().contains("still running"),
+        "{}",
+        set.ended.errors()
+    );
+    std::fs::write(scratch.join("go"), "").expect("writable");
+    let row = e2e::wait_until("the shell has ended", || {
+        let rows = Set::rows(&set.dir);
+        rows.into_iter().find(|row| row["exit_code"] == 8)
+    });
+    let recording = set.recording(&row);
+    e2e::wait_until("its recording is closed", || {
+        let checked = recording.command("check", &[]);
+        (checked.status == Status::Code(0)).then_some(())
+    });
+}
+
+#[test]
+fn make_builds_the_same() {
+    let scratch = Scratch::new("children_make");
+    let makefile =
+        "all: a.o b.o c.o d.o\n\tcat a.o b.o c.o d.o > all\n%.o: %.c\n\tgcc -c $< -o $@\n";
+    std::fs::write(scratch.join("Makefile"), makefile).expect("writable");
+    for name in ["a", "b", "c", "d"] {
+        let source = format!("int {name}(int x) {{ return x + 1; }}\n");
+        std::fs::write(scratch.join(&format!("{name}.c")), source).expect("writable");
+    }
+    let program = Program::new("/usr/bin/make", scratch.path()).args(["-j2", "-s"]);
+    let native = program.run();
+    let built = std::fs::read(scratch.join("all")).expect("it was built");
+    let clean = Program::new("/bin/sh", scratch.path()).args(["-c", "rm all *.o"]);
+    assert_eq!(clean.run().status, Status::Code(0));
+    let set = Set::of(&scratch, &program);
+    assert_same(&native, &set);
+    assert_eq!(
+        std::fs::read(scratch.join("all")).expect("it was built"),
+        built
+    );
+    for (name, count) in [("cc1", 4), ("as", 4), ("gcc", 4), ("cat", 1), ("make", 1)] {
+        let rows = set.named(name);
+        assert_eq!(rows.len(), count, "{name}: {:#?}", set.rows);
+        assert!(
+            rows.iter()
+                .all(|row| row["exit_code"] == 0 && row["recording"].is_string())
+        );
+    }
+}
+
+#[test]
+fn without_children_the_summary_says_how_many_there_were() {
+    let scratch = Scratch::new("children_told");
+    let program = Program::new("/bin/sh", scratch.path())
+        .args(["-c", "true; cat < /dev/null; (exit 3); exit 0"]);
+    let (ended, _) = Hindsight::record(&scratch, &[], &program);
+    let told = "it started 2 processes, which are not recorded; hindsight record --children records them too";
+    assert!(ended.errors().contains(told), "{}", ended.errors());
+    let program = Program::new("/bin/true", scratch.path());
+    let ended = Hindsight::record_command(&scratch, "alone", &[], &program).run();
+    assert!(!ended.errors().contains("it started"), "{}", ended.errors());
+}
