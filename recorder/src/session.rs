@@ -6,6 +6,7 @@ mod copies;
 mod entering;
 mod first_probes;
 mod follow;
+mod idle_core;
 mod last;
 mod live_side;
 mod manifest;
@@ -474,6 +475,7 @@ impl Session {
             scope.spawn(|| end.wait(&over, || shared.wake()));
             let ended = self.follow(&wanted, observer);
             wanted.stop();
+            sealing.thread().unpark();
             over.signal();
             (
                 ended,

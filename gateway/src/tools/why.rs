@@ -53,10 +53,17 @@ impl Tool for Why {
 
 /// An option of the command line that would tell more of a value, as a call of a tool: a model may have no shell.
 fn as_call(option: &str, expression: &str) -> Option<String> {
-    let parameters = [("--log-writes", "logWrites"), ("--watch", "watch")];
-    let mut parameters = parameters.into_iter();
-    let (_, name) = parameters.find(|(word, _)| option.contains(word))?;
-    let asked = json!({ name: [expression] });
+    let place = option.split_once("--log-writes ").map(|(_, place)| place);
+    let asked = match place.filter(|place| place.starts_with("0x")) {
+        Some(address) => json!({ "noAslr": true, "logWrites": [address] }),
+        None if option.contains("--no-aslr") => {
+            let asked = json!({ "noAslr": true });
+            return Some(format!("debug_launch with {asked}, then ask this again there"));
+        }
+        None if place.is_some() => json!({ "logWrites": [expression] }),
+        None if option.contains("--watch") => json!({ "watch": [expression] }),
+        None => return None,
+    };
     Some(format!("debug_launch with {asked}"))
 }
 
@@ -74,6 +81,14 @@ mod tests {
             (
                 "record with --watch 'a'",
                 Some(r#"debug_launch with {"watch":["a"]}"#),
+            ),
+            (
+                "hindsight rerun app --log-writes 0x55f0:4",
+                Some(r#"debug_launch with {"logWrites":["0x55f0:4"],"noAslr":true}"#),
+            ),
+            (
+                "record with --no-aslr, and ask again there: --log-writes takes the address",
+                Some(r#"debug_launch with {"noAslr":true}, then ask this again there"#),
             ),
             ("record again", None),
         ] {
