@@ -10,6 +10,7 @@ mod idle_core;
 mod last;
 mod live_side;
 mod manifest;
+mod more;
 mod program;
 mod rest;
 mod runtime_code;
@@ -221,6 +222,8 @@ pub(crate) struct Session {
     death: Option<Death>,
     so_far: SoFar,
 }
+
+pub(crate) use more::More;
 
 pub(crate) struct Arming {
     armer: Arc<Mutex<Armer>>,

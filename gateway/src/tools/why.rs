@@ -58,7 +58,9 @@ fn as_call(option: &str, expression: &str) -> Option<String> {
         Some(address) => json!({ "noAslr": true, "logWrites": [address] }),
         None if option.contains("--no-aslr") => {
             let asked = json!({ "noAslr": true });
-            return Some(format!("debug_launch with {asked}, then ask this again there"));
+            return Some(format!(
+                "debug_launch with {asked}, then ask this again there"
+            ));
         }
         None if place.is_some() => json!({ "logWrites": [expression] }),
         None if option.contains("--watch") => json!({ "watch": [expression] }),

@@ -201,7 +201,9 @@ fn innermost<'t>(source: &Source<'_>, tallies: &'t [Tally]) -> Result<Vec<Candid
         .iter()
         .filter(|tally| {
             let others = tally.returned - tally.zero.0;
-            let kind = source.function(tally.function).map(|function| &function.ret);
+            let kind = source
+                .function(tally.function)
+                .map(|function| &function.ret);
             let is_number = matches!(kind, Some(ValueKind::Int { .. } | ValueKind::Enum { .. }));
             let is_late = tally.first_other.is_some_and(|first| first >= late);
             let is_rare = tally.zero.0 >= USUAL && others.saturating_mul(USUAL) <= tally.returned;

@@ -458,7 +458,9 @@ fn failure(failure: &Failures) -> String {
         ..
     } = failure;
     let value = |value: &super::Value| match value.errno {
-        Some(name) if failure.kind == FailureKind::Negative => format!("{} (as errno: {name})", value.value),
+        Some(name) if failure.kind == FailureKind::Negative => {
+            format!("{} (as errno: {name})", value.value)
+        }
         _ => value.value.to_string(),
     };
     let values: Vec<String> = failure.values.iter().map(value).collect();

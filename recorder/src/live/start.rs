@@ -183,11 +183,13 @@ fn begin(
     trace(&session, capture, &memory, &space, &stops, &journal, inbox)?;
     let end = Arc::new(AtomicBool::new(false));
     let (settling, settle_requests) = unbounded();
+    let (more, wishes) = unbounded();
     let side = LiveSide {
         commands: commands.clone(),
         journal: journal_end,
         counts: journal.counts(),
         settling: settle_requests,
+        more: wishes,
         end: Arc::clone(&end),
         space: Arc::clone(&space),
         stops: Arc::clone(&stops),
@@ -220,6 +222,7 @@ fn begin(
             memory,
             journal,
             settling,
+            more,
             end,
             closed: Mutex::new(None),
             closing: Condvar::new(),

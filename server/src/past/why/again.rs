@@ -33,12 +33,15 @@ impl Past {
         if is_on_stack || place.len == 0 || place.len > MAX_LOGGED_LEN {
             return None;
         }
-        Some(match self.timeline.recording().manifest().settings.no_aslr {
-            true => format!("{again} {:#x}:{}", place.address, place.len),
-            false => {
-                "record with --no-aslr, and ask again there: --log-writes takes the address".to_owned()
-            }
-        })
+        Some(
+            match self.timeline.recording().manifest().settings.no_aslr {
+                true => format!("{again} {:#x}:{}", place.address, place.len),
+                false => {
+                    "record with --no-aslr, and ask again there: --log-writes takes the address"
+                        .to_owned()
+                }
+            },
+        )
     }
 
     /// Whether an expression over global variables names memory of a module.
