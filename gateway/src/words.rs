@@ -151,12 +151,23 @@ pub fn failure(mut failure: Failure) -> Failure {
     failure
 }
 
-/// Returns the call of a tool for a command that would tell more of a value in a second run.
+/// Returns the call of a tool for a command that would tell more of a value in a second run: a model may have no shell.
 pub fn second_run(command: &str, expression: &str) -> Option<String> {
-    let parameters = [("--log-writes", "logWrites"), ("--watch", "watch")];
-    let mut parameters = parameters.into_iter();
-    let (_, name) = parameters.find(|(word, _)| command.contains(word))?;
-    let asked = json!({ name: [expression] });
+    let place = command
+        .split_once("--log-writes ")
+        .map(|(_, place)| place);
+    let asked = match place.filter(|place| place.starts_with("0x")) {
+        Some(address) => json!({ "noAslr": true, "logWrites": [address] }),
+        None if command.contains("--no-aslr") => {
+            let asked = json!({ "noAslr": true });
+            return Some(format!(
+                "debug_launch with {asked}, then ask this again there"
+            ));
+        }
+        None if place.is_some() => json!({ "logWrites": [expression] }),
+        None if command.contains("--watch") => json!({ "watch": [expression] }),
+        None => return None,
+    };
     Some(format!("debug_launch with {asked}"))
 }
 
@@ -210,6 +221,14 @@ mod tests {
             (
                 "record with --watch 'a'",
                 Some(r#"debug_launch with {"watch":["a"]}"#),
+            ),
+            (
+                "hindsight rerun app --log-writes 0x55f0:4",
+                Some(r#"debug_launch with {"logWrites":["0x55f0:4"],"noAslr":true}"#),
+            ),
+            (
+                "record with --no-aslr, and ask again there: --log-writes takes the address",
+                Some(r#"debug_launch with {"noAslr":true}, then ask this again there"#),
             ),
             ("record again", None),
         ] {

@@ -7,9 +7,11 @@ mod copies;
 mod entering;
 mod first_probes;
 mod follow;
+mod idle_core;
 mod last;
 mod live_side;
 mod manifest;
+mod more;
 mod program;
 mod rest;
 mod runtime_code;
@@ -229,6 +231,8 @@ pub(crate) struct Session {
     death: Option<Death>,
     so_far: SoFar,
 }
+
+pub(crate) use more::More;
 
 pub(crate) struct Arming {
     armer: Arc<Mutex<Armer>>,
@@ -492,6 +496,7 @@ impl Session {
             scope.spawn(|| end.wait(&over, || shared.wake()));
             let ended = self.follow(&wanted, observer);
             wanted.stop();
+            sealing.thread().unpark();
             over.signal();
             (
                 ended,

@@ -28,8 +28,8 @@ pub struct LoggedWrite {
     pub target: String,
     /// Its first byte.
     pub address: u64,
-    /// Its bytes before.
-    pub old: Vec<u8>,
+    /// Its bytes before; `None`: they are not known, because there was no memory when it began to be logged.
+    pub old: Option<Vec<u8>>,
     /// Its bytes since then.
     pub new: Vec<u8>,
     /// The instruction that wrote, where it could be told.
@@ -64,7 +64,7 @@ impl LoggedWrite {
             tid: event.tid,
             target: event.text.unwrap_or_default(),
             address: event.addr?,
-            old: event.old.unwrap_or_default(),
+            old: event.old,
             new: event.bytes.unwrap_or_default(),
             pc: event.value.map(|pc| pc as u64),
             function: event.aux,

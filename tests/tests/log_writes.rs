@@ -3,9 +3,10 @@
 //! watchpoints as the truth.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use e2e::{
-    Comparison, Ended, Hindsight, Live, Nesting, Program, Recording, Row, Scratch,
+    Comparison, Ended, Hindsight, Live, Nesting, Program, Recording, Row, Running, Scratch,
     fixture_artifact, marked_line,
 };
 use serde_json::Value;
@@ -501,6 +502,72 @@ fn addresses_are_the_same_in_each_run_without_aslr() {
         told.contains(&format!("writes to {place} logged")),
         "{told}"
     );
+}
+
+#[test]
+fn an_address_may_be_one_that_the_program_gets_later() {
+    let scratches = ["mapped", "mapped-again"].map(Scratch::new);
+    let run = |scratch: &Scratch, options: &[&str]| {
+        Hindsight::record(scratch, options, &program("logged_mapped", scratch))
+    };
+    let (first, _) = run(&scratches[0], &["--no-aslr"]);
+    let printed = first.text();
+    let place = format!("{}:8", printed.trim());
+    let (second, recording) = run(&scratches[1], &["--no-aslr", "--log-writes", &place]);
+    assert_eq!(second.text(), printed);
+    let rows = writes(&recording, &place);
+    let told: Vec<(u64, Option<&str>, &str)> = rows
+        .iter()
+        .map(|row| {
+            (
+                row["line"].as_u64().unwrap_or_default(),
+                row["old"].as_str(),
+                text(row, "new"),
+            )
+        })
+        .collect();
+    let at = |mark| line("mapped.c", mark);
+    // What was there before the memory was, nobody knows.
+    assert_eq!(
+        told,
+        [
+            (at("made"), None, "0700000000000000"),
+            (at("raised"), Some("0700000000000000"), "0800000000000000"),
+        ]
+    );
+}
+
+#[test]
+fn a_recording_of_a_second_ends_in_time_though_all_cores_are_busy() {
+    let scratch = Scratch::new("busy");
+    let endless = Program::new(fixture_artifact("logged", "logged_many"), scratch.path())
+        .args(["1000000000000"]);
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let _others: Vec<Running> = (0..cores).map(|_| endless.start()).collect();
+    let target = endless.start();
+    let pid = target.pid().to_string();
+    for _ in 0..3 {
+        let output = scratch.join("rec");
+        let output = output.to_str().expect("paths of tests are text");
+        let words = [
+            "record", "--json", "-o", output, "--attach", &pid, "--for", "1",
+        ];
+        let begun = Instant::now();
+        let ended = Hindsight::command(&scratch, &words)
+            .args(["--log-writes", "counter"])
+            .run();
+        let took = begun.elapsed();
+        assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+        let recording = Recording::new(scratch.join("rec.hindsight"));
+        let written = "SELECT count(*) FROM writes WHERE line IS NOT NULL";
+        assert!(recording.number(written) > 100, "{}", ended.errors());
+        assert!(
+            took < Duration::from_secs(8),
+            "{took:?}: {}",
+            ended.errors()
+        );
+        std::fs::remove_dir_all(recording.path()).expect("the recording can be removed");
+    }
 }
 
 #[test]

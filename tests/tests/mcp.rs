@@ -92,6 +92,13 @@ fn a_wait_ends_at_its_limit_and_restarts_nothing() {
 }
 
 #[test]
+fn more_functions_are_recorded_while_a_program_stands() {
+    let live = Live::new("mcp-traced");
+    let program = fixture_artifact("fib", "fib");
+    scenario(&live, "traced", &[program.to_str().unwrap()]);
+}
+
+#[test]
 fn resources_and_prompts_are_offered() {
     let live = Live::new("mcp-offered");
     scenario(&live, "offered", &[&recorded(&live)]);

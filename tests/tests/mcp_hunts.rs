@@ -1,5 +1,6 @@
 //! Goal: a model that knows only a symptom reaches the faulty line by the tools of `hindsight mcp`, in few calls and tokens.
-//! Method: ten planted bugs (`fixtures/hunts`), each with an investigation in `mcp/hunts.py`, which counts what a model would read.
+//! Method: planted bugs (`fixtures/hunts`), two of them in SQLite and Lua, each with an investigation in `mcp/hunts.py`, which
+//! counts what a model would read.
 
 use e2e::{Live, fixture_artifact, fixture_source, mcp_script};
 
@@ -64,4 +65,14 @@ fn a_deadlock() {
 #[test]
 fn wrong_error_handling() {
     hunt("settings");
+}
+
+#[test]
+fn a_spoilt_page_in_sqlite() {
+    hunt("orders");
+}
+
+#[test]
+fn a_count_that_errors_leave_too_high_in_lua() {
+    hunt("rules");
 }

@@ -172,6 +172,7 @@ impl Question {
         };
         match is_calls {
             true => calls(args),
+            false if is_about_writes(args) => Ok(writes(args)),
             false => events(args),
         }
     }
@@ -203,10 +204,10 @@ fn calls(args: &Args) -> Result<Question, Failure> {
     let columns = match args.verbosity {
         Verbosity::Summary => r#"start_seq as seq, function, ret_text as "returnValue""#,
         Verbosity::Standard => {
-            r#"start_seq as seq, tid as "threadId", function, args, ret_text as "returnValue", dur_ns as "durationNs", parent"#
+            r#"start_seq as seq, tid as "threadId", function, args, ret_text as "returnValue", nullif(dur_ns, -1) as "durationNs", parent"#
         }
         Verbosity::Full => {
-            r#"start_seq as seq, end_seq as "endSeq", tid as "threadId", function, file, line, module, args, outs, ret_text as "returnValue", ret, unwound, dur_ns as "durationNs", self_ns as "selfNs", ts_ns as "timeNs", depth, parent"#
+            r#"start_seq as seq, end_seq as "endSeq", tid as "threadId", function, file, line, module, args, outs, ret_text as "returnValue", ret, unwound, nullif(dur_ns, -1) as "durationNs", nullif(self_ns, -1) as "selfNs", ts_ns as "timeNs", depth, parent"#
         }
     };
     Ok(Question {
@@ -219,6 +220,50 @@ fn calls(args: &Args) -> Result<Question, Failure> {
             Order::Duration => "dur_ns desc, start_seq",
         },
     })
+}
+
+/// Whether only writes are asked for, by what the table of writes has.
+fn is_about_writes(args: &Args) -> bool {
+    let is_write = |kind: &String| kind == "write" || kind == "logged_write";
+    let has_others = args.args.is_some()
+        || args.return_value.is_some()
+        || args.parent.is_some()
+        || args.min_duration_ns.is_some()
+        || args.order == Order::Duration;
+    !args.event_type.is_empty() && args.event_type.iter().all(is_write) && !has_others
+}
+
+/// Writes, with what they wrote and where.
+fn writes(args: &Args) -> Question {
+    let mut conditions = common(args, "seq");
+    let has = |kind: &str| args.event_type.iter().any(|known| known == kind);
+    if !has("write") {
+        conditions.push("by = 'program'".to_owned());
+    }
+    if !has("logged_write") {
+        conditions.push("by <> 'program'".to_owned());
+    }
+    if let Some(text) = &args.text {
+        text.add("target", &mut conditions);
+    }
+    let columns = match args.verbosity {
+        Verbosity::Summary => "seq, target, old, new",
+        Verbosity::Standard => {
+            r#"seq, tid as "threadId", target, old, new, function, line, nullif(by, 'program') as by"#
+        }
+        Verbosity::Full => {
+            r#"seq, tid as "threadId", ts_ns as "timeNs", target, hex(addr) as address, register, old, new, by, hex(pc) as pc, function, file, line, via, shared"#
+        }
+    };
+    Question {
+        columns: columns.to_owned(),
+        table: "writes",
+        conditions: all(conditions),
+        order: match args.order {
+            Order::Desc => "seq desc",
+            Order::Asc | Order::Duration => "seq",
+        },
+    }
 }
 
 fn events(args: &Args) -> Result<Question, Failure> {
@@ -361,6 +406,16 @@ mod tests {
             "select start_seq as seq, function, ret_text as \"returnValue\" from calls \
              where function = 'it''s' and strpos(function, '50%') > 0 \
              order by start_seq limit 50 offset 0"
+        );
+    }
+
+    #[test]
+    fn writes_are_told_with_their_bytes_and_lines() {
+        let asked = sql(serde_json::json!({"eventType": ["logged_write"], "threadId": 7}));
+        assert_eq!(
+            asked.unwrap(),
+            "select seq, tid as \"threadId\", target, old, new, function, line, nullif(by, 'program') as by from writes \
+             where tid = 7 and by = 'program' order by seq limit 50 offset 0"
         );
     }
 

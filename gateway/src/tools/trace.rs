@@ -3,12 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use server::location::{FunctionTarget, Target};
 use server::protocol::Failure;
-use server::verbs::{self, LogpointAdd, ProbeArgs};
+use server::verbs::{self, TraceArgs};
 
-use super::breakpoint::reports;
-use crate::answer::{Answer, List, object};
+use crate::answer::{Answer, object};
 use crate::context::{Context, SessionId, lock};
 use crate::tool::Tool;
 
@@ -31,7 +29,7 @@ pub struct Args {
 
 impl Tool for Trace {
     const NAME: &'static str = "debug_trace";
-    const DOC: &'static str = "Choose the functions whose calls are recorded, for the next debug_launch; by default these are all of the program's own. In a live session that was started without them, add logs each call of matching functions from now on (as logpoint events).";
+    const DOC: &'static str = "Choose the functions whose calls are recorded, for the next debug_launch; by default these are all of the program's own. With sessionId, add records the calls of more functions of that live session, from now on.";
     const READ_ONLY: bool = false;
     type Args = Args;
 
@@ -62,27 +60,26 @@ fn next(context: &Context, args: Args) -> Answer {
     ]))
 }
 
-/// Logs calls in a program that runs.
+/// Records more functions of a program that runs.
 fn live(context: &Context, session: u32, args: &Args) -> Result<Answer, Failure> {
     if !args.remove.is_empty() {
         return Err(
-            Failure::bad_request("a live session keeps recording what it records")
-                .hint("remove a logpoint with debug_logpoint {\"remove\": [ID]}"),
+            Failure::bad_request("a live session goes on recording what it records")
+                .hint("leave out sessionId to change what the next debug_launch records"),
         );
     }
-    let mut shown: Vec<Value> = Vec::new();
-    for pattern in &args.add {
-        let add = LogpointAdd {
-            at: Target::Function(FunctionTarget {
-                function: pattern.clone(),
-            }),
-            message: format!("{pattern} called"),
-            condition: None,
-            hit_count: 0,
-            pending: false,
-        };
-        let reply = context.ask::<verbs::Logpoint>(Some(session), &ProbeArgs::Add(add))?;
-        shown.extend(reports(&reply.probes));
-    }
-    Ok(Answer::List(List::whole("logpoints", shown)))
+    let asked = TraceArgs {
+        patterns: args.add.clone(),
+    };
+    let reply = context.ask::<verbs::Trace>(Some(session), &asked)?;
+    let reply = serde_json::to_value(&reply).expect("a reply is JSON");
+    let shown = reply.as_object().into_iter().flatten();
+    let is_empty =
+        |value: &Value| value.as_array().is_some_and(Vec::is_empty) || *value == json!(0);
+    let shown = shown.filter(|(_, value)| !is_empty(value));
+    Ok(Answer::Object(
+        shown
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    ))
 }

@@ -32,6 +32,11 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// Tells whether the program said that it failed.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.how, How::Exited { code } if code != 0)
+    }
+
     /// Returns the event at which the program ended, and its time in ns: that of the signal, or the recording's last.
     pub(super) fn last(&self, source: &Source<'_>) -> (u64, i64) {
         let extent = source.session().extent();

@@ -1,4 +1,5 @@
-//! Calls whose results look like failures: negative integers, null pointers, and calls that were left without a return.
+//! Calls whose results look like failures: negative integers, null pointers, calls that were left without a return, and late
+//! results other than zero of functions that return zero otherwise.
 //!
 //! What a result means, only the program knows. A function is told where such a result is unusual for it, or where it
 //! returns nothing else than zero besides.
@@ -20,6 +21,8 @@ const LOOKED_AT: usize = 32;
 const VALUES: usize = 3;
 /// Functions with at most so many calls have no usual result.
 const FEW: u64 = 3;
+/// A function whose results other than zero are told has at least so many that are zero.
+const USUAL: u64 = 10;
 /// Most events after a call that are looked at to tell whether its thread went on.
 const EVENTS_AFTER: usize = 64;
 
@@ -50,6 +53,8 @@ pub enum FailureKind {
     Negative,
     /// They were left by an exception or longjmp.
     Unwound,
+    /// They returned something else than zero, late, in a program that failed.
+    NonZero,
     /// They returned a null pointer.
     Null,
 }
@@ -80,18 +85,30 @@ struct Candidate<'t> {
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn failures(source: &Source<'_>, tallies: &[Tally]) -> Result<(Vec<Failures>, u64)> {
+pub fn failures(
+    source: &Source<'_>,
+    tallies: &[Tally],
+    has_failed: bool,
+) -> Result<(Vec<Failures>, u64)> {
     let mut candidates: Vec<Candidate<'_>> = tallies
         .iter()
         .flat_map(|tally| candidates_of(source, tally))
         .collect();
-    // What has a description comes first, then what is rare, then what came first.
-    candidates.sort_by_key(|c| (c.guessed, c.kind, c.failed, c.first));
+    let late = source.late();
+    if has_failed {
+        candidates.extend(innermost(source, tallies)?);
+    }
+    // What made a program fail is rare and comes late. Then what has a description comes first, then what is rare, then what came
+    // first.
+    let is_usual = |c: &Candidate<'_>| {
+        !has_failed || c.first < late || c.failed.saturating_mul(USUAL) > c.tally.calls.max(USUAL)
+    };
+    candidates.sort_by_key(|c| (c.guessed, is_usual(c), c.kind, c.failed, c.first));
     let mut kept = Vec::new();
     let mut more = 0;
     for (at, candidate) in candidates.iter().enumerate() {
         let is_told = match candidate.kind {
-            FailureKind::Negative => true,
+            FailureKind::Negative | FailureKind::NonZero => true,
             FailureKind::Null => has_caller(source, candidate)?,
             FailureKind::Unwound => {
                 at <= LOOKED_AT
@@ -124,7 +141,7 @@ pub fn failures(source: &Source<'_>, tallies: &[Tally]) -> Result<(Vec<Failures>
                 _ => candidate.tally.returned,
             },
             values: match candidate.kind {
-                FailureKind::Negative => values.collect(),
+                FailureKind::Negative | FailureKind::NonZero => values.collect(),
                 _ => Vec::new(),
             },
             guessed: candidate.guessed,
@@ -174,6 +191,50 @@ fn candidates_of<'t>(source: &Source<'_>, tally: &'t Tally) -> Vec<Candidate<'t>
         found.extend(candidate(FailureKind::Unwound, tally.unwound, false));
     }
     found
+}
+
+/// Functions that return zero, and something else rarely and late. Of calls inside each other that returned the same, the innermost
+/// is told: there it came up.
+fn innermost<'t>(source: &Source<'_>, tallies: &'t [Tally]) -> Result<Vec<Candidate<'t>>> {
+    let late = source.late();
+    let mut found = tallies
+        .iter()
+        .filter(|tally| {
+            let others = tally.returned - tally.zero.0;
+            let kind = source
+                .function(tally.function)
+                .map(|function| &function.ret);
+            let is_number = matches!(kind, Some(ValueKind::Int { .. } | ValueKind::Enum { .. }));
+            let is_late = tally.first_other.is_some_and(|first| first >= late);
+            let is_rare = tally.zero.0 >= USUAL && others.saturating_mul(USUAL) <= tally.returned;
+            is_number && is_late && is_rare && tally.negative.0 == 0
+        })
+        .collect::<Vec<_>>();
+    found.sort_by_key(|tally| std::cmp::Reverse(tally.first_other));
+    found.truncate(LOOKED_AT);
+    let mut told: Vec<(Candidate<'t>, u64, Option<String>)> = Vec::new();
+    for tally in found {
+        let first = tally.first_other.unwrap_or_default();
+        let Some(call) = call(source, first)? else {
+            continue;
+        };
+        let result = source.described(&call)?.result;
+        let end = call.end.unwrap_or(u64::MAX);
+        let is_inside = |(inner, _, same): &(Candidate<'_>, u64, Option<String>)| {
+            (first..end).contains(&inner.first) && *same == result
+        };
+        if !told.iter().any(is_inside) {
+            let candidate = Candidate {
+                kind: FailureKind::NonZero,
+                tally,
+                failed: tally.returned - tally.zero.0,
+                first,
+                guessed: false,
+            };
+            told.push((candidate, end, result));
+        }
+    }
+    Ok(told.into_iter().map(|(candidate, ..)| candidate).collect())
 }
 
 /// Some results of a function that returns others mostly; or one of few.
@@ -258,26 +319,30 @@ fn went_on(source: &Source<'_>, candidate: &Candidate<'_>) -> Result<bool> {
     Ok(false)
 }
 
-/// Counts the negative results of functions, the most frequent first.
+/// Counts the results of functions that look like failures, the most frequent first.
 fn values(source: &Source<'_>, candidates: &[&Candidate<'_>]) -> Result<Vec<(u32, Value)>> {
-    let negative = candidates
-        .iter()
-        .filter(|c| c.kind == FailureKind::Negative);
-    let ids: Vec<String> = negative.map(|c| c.tally.function.to_string()).collect();
-    if ids.is_empty() {
+    let of = |kind, what: &str| {
+        let ids = candidates.iter().filter(|c| c.kind == kind);
+        let ids: Vec<String> = ids.map(|c| c.tally.function.to_string()).collect();
+        (!ids.is_empty()).then(|| format!("(function_id in ({}) and {what})", ids.join(", ")))
+    };
+    let negative = "(ret between -4095 and -1 or ret between 4294963201 and 4294967295)";
+    let negative = of(FailureKind::Negative, negative);
+    let asked = [negative, of(FailureKind::NonZero, "ret <> 0")];
+    let asked: Vec<String> = asked.into_iter().flatten().collect();
+    if asked.is_empty() {
         return Ok(Vec::new());
     }
     let sql = format!(
-        "select function_id, ret, count(*), min(start_seq) from calls where function_id in ({}) \
-         and (ret between -4095 and -1 or ret between 4294963201 and 4294967295) \
+        "select function_id, ret, count(*), min(start_seq) from calls where {} \
          group by function_id, ret order by count(*) desc, ret desc",
-        ids.join(", ")
+        asked.join(" or ")
     );
     let rows = source.ask(&sql)?;
     let value = rows.iter().filter_map(|row| {
         // What is not extended is a number of 32 bits.
         let value = match row.number(1)? {
-            wide @ 0.. => i64::from(wide as u32 as i32),
+            wide @ 4_294_963_201..=4_294_967_295 => i64::from(wide as u32 as i32),
             value => value,
         };
         let value = Value {

@@ -76,7 +76,7 @@ pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
     let calls = tallies.iter().map(|tally| tally.calls).sum();
     let program = program::program(&source, calls, tallies.len() as u64)?;
     let errors = errors::errors(&source)?;
-    let (told, more) = failures::failures(&source, &tallies)?;
+    let (told, more) = failures::failures(&source, &tallies, ending.has_failed())?;
     let died = ending.crash.as_ref().map(|crash| (crash.tid, crash.seq));
     let threads = threads::threads(&source, died)?;
     let most = time::most(&tallies);
@@ -84,7 +84,11 @@ pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
     wanted.extend(unusual::wanted(&tallies, &threads, program.duration_ns));
     let longest = Longest::find(&source, &wanted)?;
     let time = time::time(&source, &tallies, &most, &longest);
-    let unusual = unusual::unusual(&source, &tallies, &threads, program.duration_ns, &longest);
+    let mut unusual = unusual::unusual(&source, &tallies, &threads, program.duration_ns, &longest);
+    if ending.has_failed() {
+        // What happened once tells more of a failure than what took long.
+        unusual.sort_by_key(|what| !matches!(what, Unusual::OnceLate { .. }));
+    }
     let mut overview = Overview {
         program,
         ending,

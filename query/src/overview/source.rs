@@ -74,6 +74,12 @@ impl<'s> Source<'s> {
         self.timeline
     }
 
+    /// Returns the event from which on something happened late: three quarters of the run are over.
+    pub fn late(&self) -> u64 {
+        let events = self.session.extent().events;
+        events - events / 4
+    }
+
     /// Asks a question.
     ///
     /// # Errors

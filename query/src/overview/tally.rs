@@ -24,6 +24,8 @@ pub struct Tally {
     pub negative: (u64, Option<u64>),
     /// How many returned zero, and the first of them.
     pub zero: (u64, Option<u64>),
+    /// The first that returned something else than zero.
+    pub first_other: Option<u64>,
     /// How many were left without a return, and the first of them.
     pub unwound: (u64, Option<u64>),
 }
@@ -40,7 +42,8 @@ impl Tally {
             returned: count(5),
             negative: (count(6), row.count(7)),
             zero: (count(8), row.count(9)),
-            unwound: (count(10), row.count(11)),
+            first_other: row.count(10),
+            unwound: (count(11), row.count(12)),
         })
     }
 }
@@ -50,11 +53,12 @@ impl Tally {
 fn question(until: u64) -> String {
     format!(
         "select function_id, count(*), sum(own), max(own), min(start_seq), count(rax), \
-        count(failed), min(failed), count(zero), min(zero), count(\"left\"), min(\"left\") from (\
+        count(failed), min(failed), count(zero), min(zero), min(other), count(\"left\"), min(\"left\") from (\
             select function_id, start_seq, rax, \
             case when end_seq > {until} then 0 else greatest(self_ns, 0) end as own, \
             case when ret between -4095 and -1 or ret between 4294963201 and 4294967295 then start_seq end as failed, \
             case when rax = 0 then start_seq end as zero, \
+            case when rax <> 0 then start_seq end as other, \
             case when unwound then start_seq end as \"left\" from calls) \
         group by function_id"
     )

@@ -461,8 +461,10 @@ fn failure(failure: &Failures) -> String {
         ..
     } = failure;
     let value = |value: &super::Value| match value.errno {
-        Some(name) => format!("{} (as errno: {name})", value.value),
-        None => value.value.to_string(),
+        Some(name) if failure.kind == FailureKind::Negative => {
+            format!("{} (as errno: {name})", value.value)
+        }
+        _ => value.value.to_string(),
     };
     let values: Vec<String> = failure.values.iter().map(value).collect();
     let what = match failure.kind {
@@ -470,6 +472,7 @@ fn failure(failure: &Failures) -> String {
             format!("left {} in rax (its type is not known)", values.join(", "))
         }
         FailureKind::Negative => format!("returned {}", values.join(", ")),
+        FailureKind::NonZero => format!("returned {} and otherwise 0", values.join(", ")),
         FailureKind::Null => "returned null".to_owned(),
         FailureKind::Unwound => "was left by an exception or longjmp".to_owned(),
     };

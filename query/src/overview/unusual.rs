@@ -148,7 +148,7 @@ fn once_late(source: &Source<'_>, tallies: &[Tally]) -> Vec<Unusual> {
     if calls < ALL_CALLS {
         return Vec::new();
     }
-    let events = source.session().extent().events;
+    let after = source.late();
     let is_late = |tally: &&Tally| {
         let name = source.name(tally.function);
         // The end of a program is in each; what a library's templates and closures do is no step of it.
@@ -156,7 +156,7 @@ fn once_late(source: &Source<'_>, tallies: &[Tally]) -> Vec<Unusual> {
         let plain = name.trim_start_matches('<');
         let is_of_library = LIBRARIES.iter().any(|library| plain.starts_with(library));
         tally.calls == 1
-            && tally.first > events - events / 4
+            && tally.first > after
             && source.is_own(tally.function)
             && !is_end
             && !is_of_library

@@ -164,6 +164,12 @@ impl Armer {
 
     /// Chooses what to arm in `module`. Only reads files. Needs the runtime's addresses only for replacements, by name.
     pub fn prepare(&self, module: &LoadedModule) -> Prepared {
+        self.prepare_more(module, &self.filter).0
+    }
+
+    /// Chooses what else to arm in `module`: what a filter wants and is not patched yet. Returns how many functions are already.
+    pub fn prepare_more(&self, module: &LoadedModule, filter: &Filter) -> (Prepared, u64) {
+        let mut already = 0;
         let mut prepared = Prepared {
             module: module.number,
             probes: Vec::new(),
@@ -174,20 +180,23 @@ impl Armer {
             skipped: Vec::new(),
         };
         let Some(elf) = &module.elf else {
-            return prepared;
+            return (prepared, already);
         };
-        if self.filter.considers(&module.file.path, module.is_system) {
-            let wanted = candidates(elf, &self.filter, module.is_system);
+        if filter.considers(&module.file.path, module.is_system) {
+            let mut wanted = candidates(elf, filter, module.is_system);
+            let start = |wanted: &Candidate| match self.way {
+                Way::LoaderForGo => golang::patched_at(elf, &wanted.def),
+                Way::Frida | Way::Loader => wanted.def.svma,
+            };
+            wanted.retain(|wanted| {
+                let is_new = !self.has_patched(module.addr_from_svma(start(wanted)));
+                already += u64::from(!is_new);
+                is_new
+            });
             if wanted.is_empty() {
-                return prepared;
+                return (prepared, already);
             }
-            let starts: Vec<u64> = wanted
-                .iter()
-                .map(|wanted| match self.way {
-                    Way::LoaderForGo => golang::patched_at(elf, &wanted.def),
-                    Way::Frida | Way::Loader => wanted.def.svma,
-                })
-                .collect();
+            let starts: Vec<u64> = wanted.iter().map(start).collect();
             let sweep = Sweep::of(elf, &starts);
             let judge = Judge::new(module, elf, &sweep);
             let space = (self.captures.texts || self.captures.pointees).then(|| space(elf));
@@ -202,7 +211,12 @@ impl Armer {
             }
             prepared.sweep = Some(sweep);
         }
-        prepared
+        (prepared, already)
+    }
+
+    /// Whether our jump is at a function's entry.
+    pub fn has_patched(&self, entry: u64) -> bool {
+        self.written.contains_key(&entry)
     }
 
     /// Decides what to capture of the memory that a function's arguments point to.

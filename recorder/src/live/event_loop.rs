@@ -48,6 +48,9 @@ use crate::{
 const EAGER: Duration = Duration::from_micros(200);
 /// How often to retry jumps that could not be written yet.
 const ARMING_PERIOD: Duration = Duration::from_millis(1);
+/// State changes that are handled before the tracer looks at its commands again: a thread that traps without end must not keep
+/// them waiting.
+const MOST_CHANGES: usize = 64;
 /// After this many panics outside of commands and events, the program is let go.
 const MOST_MISTAKES: u32 = 8;
 
@@ -211,10 +214,13 @@ impl Tracer {
         });
     }
 
-    /// Handles all pending state changes. Returns whether there was one.
+    /// Handles pending state changes, as many as go before anything else. Returns whether there was one.
     pub fn reap_events(&mut self) -> bool {
         let mut any = false;
-        while let Ok(Some((tid, change))) = ptrace::next_change() {
+        for _ in 0..MOST_CHANGES {
+            let Ok(Some((tid, change))) = ptrace::next_change() else {
+                break;
+            };
             any = true;
             match change {
                 ptrace::Change::Ended { status, by_signal } => {
@@ -487,7 +493,7 @@ impl Tracer {
 
     /// Ends the loop: the program is gone.
     pub fn finish(&mut self) {
-        self.reap_events();
+        while !self.done && self.reap_events() {}
         self.done = true;
     }
 

@@ -62,7 +62,7 @@ use self::{
         threads::Thread,
     },
 };
-use crate::{Exit, Outcome, Result, clock, stop::ptrace};
+use crate::{Exit, Outcome, Result, arm::Filter, clock, session::More, stop::ptrace};
 
 /// A live session. Clones share the same session.
 #[derive(Clone)]
@@ -86,6 +86,7 @@ struct Inner {
     memory: LiveMemory,
     journal: Journal,
     settling: Sender<Sender<()>>,
+    more: Sender<More>,
     end: Arc<AtomicBool>,
     closed: Mutex<Closed>,
     closing: Condvar,
@@ -419,6 +420,19 @@ impl Live {
                 Err(error) => asked = error.is_timeout(),
             }
         }
+    }
+
+    /// Records calls of more functions from now on: those that match patterns as `-f` takes them, in the modules that are loaded.
+    ///
+    /// # Errors
+    /// A pattern is empty, the program has ended, or it could not be stopped to patch it.
+    pub fn trace(&self, patterns: &[String]) -> Result<Traced> {
+        let filter = Filter::new(patterns, &[])?;
+        let (reply, answer) = crossbeam::channel::bounded(1);
+        let wish = More { filter, reply };
+        self.inner.more.send(wish).map_err(|_| LiveError::Ended)?;
+        self.inner.journal.wake_recorder();
+        answer.recv().map_err(|_| LiveError::Ended)?
     }
 
     /// Undoes all changes and leaves the program running. Closes the recording.

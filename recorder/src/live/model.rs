@@ -528,3 +528,23 @@ pub struct Returned {
     /// The low 8 bytes of xmm1.
     pub xmm1: u64,
 }
+
+/// What came of the wish to record more functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traced {
+    /// Functions whose calls are recorded from now on.
+    pub functions: Vec<String>,
+    /// How many were recorded before.
+    pub already: u64,
+    /// Those that cannot be recorded.
+    pub untraced: Vec<Untraced>,
+}
+
+/// A function that cannot be recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untraced {
+    /// Its name.
+    pub function: String,
+    /// Why.
+    pub reason: String,
+}

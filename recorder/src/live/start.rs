@@ -260,11 +260,13 @@ fn begin(
     };
     let end = Arc::new(AtomicBool::new(false));
     let (settling, settle_requests) = unbounded();
+    let (more, wishes) = unbounded();
     let side = LiveSide {
         commands: commands.clone(),
         journal: journal_end,
         counts: journal.counts(),
         settling: settle_requests,
+        more: wishes,
         end: Arc::clone(&end),
         became,
         space: Arc::clone(&space),
@@ -298,6 +300,7 @@ fn begin(
             memory,
             journal,
             settling,
+            more,
             end,
             closed: Mutex::new(None),
             closing: Condvar::new(),

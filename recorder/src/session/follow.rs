@@ -77,6 +77,9 @@ impl Session {
             if self.look_at_modules(&shared, &mut incomplete, observer)? {
                 found = found.max(Found::Something);
             }
+            if self.look_at_wishes(&shared, observer) {
+                found = found.max(Found::Something);
+            }
             self.look_at_forbidden(&shared, observer)?;
             self.look_at_the_end(&mut drain, &mut incomplete, observer);
             self.copy_memory()?;
@@ -391,7 +394,7 @@ impl Session {
 
 impl Session {
     /// Looks for watched expressions in new modules.
-    fn watch_more(&mut self, shared: &Shared, plan: &Plan, observer: &dyn Observer) {
+    pub(super) fn watch_more(&mut self, shared: &Shared, plan: &Plan, observer: &dyn Observer) {
         if !self.arming.watches.may_find_more() {
             return;
         }

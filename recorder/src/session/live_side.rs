@@ -9,7 +9,7 @@ use crossbeam::channel::{Receiver, Sender};
 use debuginfo::{AddressSpace, Mapped};
 use store::control::{Control, ExceptionPhase};
 
-use super::{Session, Stopper, lock};
+use super::{Session, Stopper, lock, more::More};
 use crate::{
     Exit,
     arm::Modules,
@@ -31,6 +31,8 @@ pub(crate) struct LiveSide {
     pub counts: Arc<Counts>,
     /// Waits of clients until readers can see everything so far.
     pub settling: Receiver<Sender<()>>,
+    /// Wishes of clients for more functions.
+    pub more: Receiver<More>,
     pub end: Arc<AtomicBool>,
     /// Set once the program has executed another one, which has a recorder of its own.
     pub became: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! The thread that seals while the program runs, if a core is idle.
+//! The thread that seals while the program runs, if a core is idle. It keeps its priority: when the recording ends, it ends too.
 
 use std::{
     io,
@@ -16,7 +16,10 @@ use std::{
 
 use store::seal::{Progress, SealOptions, Sealer};
 
-const STEP_EVENTS: u64 = 1 << 18;
+use super::idle_core::IdleCore;
+
+/// Events that are sealed before it looks again whether a core is idle: some 10 ms.
+const STEP_EVENTS: u64 = 1 << 16;
 /// Bytes of log that may wait for an idle core. With more, sealing competes for the busy ones. 20 million calls in a
 /// row fit; a program that never rests does not fill the disk with what could be a twentieth of its size.
 const MUCH_BYTES: u64 = 4 << 30;
@@ -81,66 +84,42 @@ impl Wanted {
     }
 }
 
-/// Seals as the log grows: if a core is idle, and in any case when much waits.
+/// Seals as the log grows: if a core is idle, and in any case when much waits. Who stops it unparks its thread.
 pub(super) fn seal_in_background(
     recording: &store::Recording,
     options: SealOptions,
     wanted: &Wanted,
 ) -> store::Result<Sealer> {
     let mut sealer = Sealer::own(recording, options)?;
-    while !wanted.stop.load(Acquire) {
-        // A thread that has lowered its priority cannot raise it again.
-        thread::scope(|scope| {
-            let idle = scope.spawn(|| {
-                yield_to_others();
-                seal_while(&mut sealer, wanted, |waiting| waiting < MUCH_BYTES)
-            });
-            idle.join().unwrap_or_else(|_| Err(closed_early()))
-        })?;
-        while !wanted.stop.load(Acquire) {
-            let progress = sealer.step(STEP_EVENTS)?;
-            if waiting(&progress) < LITTLE_BYTES {
+    let idle = IdleCore::watch().ok();
+    let is_to_stop = || wanted.stop.load(Acquire);
+    let mut is_much = false;
+    while !is_to_stop() {
+        if let Some(idle) = idle.as_ref().filter(|_| !is_much) {
+            idle.wait(is_to_stop);
+            if is_to_stop() {
                 break;
             }
+        }
+        let rest = wanted.rest.load(Acquire) && !is_much;
+        let progress = sealer.step(if rest { LOOK_EVENTS } else { STEP_EVENTS })?;
+        let waiting = waiting(&progress);
+        is_much = waiting >= if is_much { LITTLE_BYTES } else { MUCH_BYTES };
+        if is_much {
+            continue;
+        }
+        if rest {
+            thread::park_timeout(REST);
+        } else if progress.caught_up {
+            thread::park_timeout(GATHERING);
+            wanted.wait_for_more();
         }
     }
     Ok(sealer)
 }
 
-fn seal_while(
-    sealer: &mut Sealer,
-    wanted: &Wanted,
-    go_on: impl Fn(u64) -> bool,
-) -> store::Result<()> {
-    loop {
-        if wanted.stop.load(Acquire) || !go_on(seal_step(sealer, wanted)?) {
-            return Ok(());
-        }
-    }
-}
-
-/// Seals some of what waits, or rests on request. Returns how many bytes of log wait.
-fn seal_step(sealer: &mut Sealer, wanted: &Wanted) -> store::Result<u64> {
-    let rest = wanted.rest.load(Acquire);
-    let progress = sealer.step(if rest { LOOK_EVENTS } else { STEP_EVENTS })?;
-    if rest {
-        thread::sleep(REST);
-    } else if progress.caught_up {
-        thread::sleep(GATHERING);
-        wanted.wait_for_more();
-    }
-    Ok(waiting(&progress))
-}
-
 fn waiting(progress: &Progress) -> u64 {
     progress.bytes_total.saturating_sub(progress.bytes_done)
-}
-
-/// Makes this thread run only on an otherwise idle core (sched(7), SCHED_IDLE).
-fn yield_to_others() {
-    let none = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter is ours. Without the right to change it, the priority stays as it was.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &none) };
 }
 
 pub(super) fn closed_early() -> store::Error {

@@ -156,7 +156,7 @@ impl Past {
     }
 
     /// Where an expression over global variables lies here.
-    fn global_place(&self, expression: &str) -> Option<inspect::MemoryPlace> {
+    pub(super) fn global_place(&self, expression: &str) -> Option<inspect::MemoryPlace> {
         let place = self.look(1, |looked| {
             let view = View {
                 frames: &[],
@@ -354,8 +354,8 @@ impl Past {
                 _ => inspect::hex_bytes(bytes),
             };
             let changes = writes.into_iter().map(|write| {
-                let (old, new) = (text(&write.old), text(&write.new));
-                Change::of_write(write, 0, Some(old), new)
+                let (old, new) = (write.old.as_deref().map(&text), text(&write.new));
+                Change::of_write(write, 0, old, new)
             });
             Ok((changes.collect(), count))
         })

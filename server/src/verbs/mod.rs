@@ -61,6 +61,7 @@ mod subscribe;
 mod text;
 mod thread;
 mod threads;
+mod trace;
 mod undisplay;
 mod until;
 mod up;
@@ -178,6 +179,7 @@ verbs! {
         start { Start, StartArgs }
         stop { Stop, EndReply }
         subscribe { Subscribe, SubscribeArgs, SubscribeReply }
+        trace { Trace, TraceArgs, TraceReply }
         write { Write, WriteArgs, WriteTarget }
     }
     commands {

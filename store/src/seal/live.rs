@@ -258,7 +258,7 @@ fn logged_write<S: Sink>(write: &LoggedWrite, ts_ns: i64, out: &mut Numbered<S>)
         aux: write.function.as_deref(),
         bytes: Some(&write.new),
         size: Some(write.new.len() as u64),
-        old: Some(&write.old),
+        old: (!write.old.is_empty()).then_some(write.old.as_slice()),
         detail: Some(&place),
         ..row.text(&write.target)
     })?;

@@ -1,9 +1,10 @@
-"""Ten planted bugs, each found by tools alone. Usage: hunts.py PROGRAMS SOURCES [NAME]...
+"""Twelve planted bugs, each found by tools alone. Usage: hunts.py PROGRAMS SOURCES [NAME]...
 
 A hunt knows the symptom, and the names of functions as a reader of the source would. Its calls follow from the results before; the line that it
 returns comes from a result. At the end it is compared with the line that carries the mark.
 """
 
+import json
 import os
 import re
 import sys
@@ -317,6 +318,68 @@ async def settings(tools, program):
     return file, line
 
 
+async def orders(tools, program):
+    """The database of a shop is said to be malformed: which value was wrong, and who had written it?"""
+    session = (await tools("debug_launch", program=program))["sessionId"]
+    end = await tools("debug_wait", sessionId=session)
+    said = await tools.text("debug_overview", recording=end["recording"])
+    assert end["exitCode"] == 1 and "malformed" in said, said
+    suspect = int(re.search(r"debug_why of (\d+)", said)[1])
+    chain = await tools.text("debug_why", recording=end["recording"], of=suspect)
+    origin, place, line = re.search(r"same value inside it: (\w+)\(.*called at (\S+):(\d+)", chain).groups()
+    # It stopped there in a run whose addresses are those of the next one.
+    stop = await tools("debug_launch", program=program, noAslr=True, breakAt=[origin])
+    assert stop["function"] == origin, stop
+    state = await tools.text("debug_state", sessionId=stop["sessionId"], frame=1, show=["where"])
+    (condition,) = (text for number, _, text in lines(state) if number == int(line))
+    left, right = re.search(r"if\( (\w+)>(\S+) \) return", condition).groups()
+    asked = [{"variable": text} for text in (left, right, f"&{right}")]
+    read = await tools("debug_read", sessionId=stop["sessionId"], targets=asked)
+    wanted, had, _ = (result["value"].split()[0] for result in read["results"])
+    address = read["results"][1]["address"]
+    assert int(wanted) > int(had) == 0, read
+    session = (await tools("debug_launch", program=program, noAslr=True, logWrites=[f"{address}:1"]))["sessionId"]
+    end = await tools("debug_wait", sessionId=session)
+    made = await tools(
+        "debug_sql",
+        recording=end["recording"],
+        sql="select file, line, function, count(*) as writes, sum(case when new > old then 1 else 0 end) as raised,"
+        " sum(case when new < old then 1 else 0 end) as lowered, max(seq) as last from writes group by 1, 2, 3 order by last desc",
+    )
+    # The place that counts fragments up has lowered their number, and was the last to change it.
+    (suspect,) = (row for row in made["rows"] if row["raised"] and row["lowered"])
+    return suspect["file"], suspect["line"]
+
+
+async def rules(tools, program):
+    """After many refused orders the interpreter says that its stack overflows: who counts its calls, and does not count back?"""
+    session = (await tools("debug_launch", program=program))["sessionId"]
+    end = await tools("debug_wait", sessionId=session)
+    said = await tools.text("debug_overview", recording=end["recording"])
+    assert end["exitCode"] == 1 and "C stack overflow" in said, said
+    suspect = int(re.search(r"debug_why of (\d+)", said)[1])
+    chain = await tools.text("debug_why", recording=end["recording"], of=suspect)
+    checker = re.search(r"called by (\w+)", chain)[1]
+    stop = await tools("debug_launch", program=program, noAslr=True, breakAt=[checker])
+    assert "getCcalls(L)" in stop["source"], stop
+    told = await tools.text("debug_why", sessionId=stop["sessionId"], of="L->nCcalls")
+    again = json.loads(re.search(r"debug_launch with (\{.*\})", told)[1])
+    session = (await tools("debug_launch", program=program, **again))["sessionId"]
+    end = await tools("debug_wait", sessionId=session)
+    made = await tools(
+        "debug_sql",
+        recording=end["recording"],
+        sql="select file, line, function, count(*) as writes, sum(case when new <> old then 1 else 0 end) as changes"
+        " from writes group by 1, 2, 3 order by writes desc",
+    )
+    # It is written back after each protected call, and that never changes it.
+    (suspect,) = (row for row in made["rows"] if row["writes"] > 100 and row["changes"] == 0)
+    location = f"{os.path.basename(suspect['file'])}:{suspect['line']}"
+    shown = await tools.text("debug_source", recording=end["recording"], location=location, context=10)
+    assert any(number == suspect["line"] and "oldnCcalls" in text for number, _, text in lines(shown)), shown
+    return suspect["file"], suspect["line"]
+
+
 HUNTS = {
     "invoices": ("wrong value far from its cause", "C", "invoices.c", invoices),
     "sensors": ("off by one", "C", "sensors.c", sensors),
@@ -328,6 +391,8 @@ HUNTS = {
     "catalog": ("stale cache", "Rust", "catalog.rs", catalog),
     "journal": ("deadlock", "Rust", "journal.rs", journal),
     "settings": ("wrong error handling", "Rust", "settings.rs", settings),
+    "orders": ("wrong value far from its cause", "SQLite", "sqlite3.c", orders),
+    "rules": ("wrong error handling", "Lua", "ldo.c", rules),
 }
 
 
@@ -339,7 +404,9 @@ async def hunt(tools, name, programs, sources):
         calls, tokens = tools.calls, tools.tokens
     finally:
         await leave(tools)
-    marked = line_of(os.path.join(sources, source), "/* bug */" if not source.endswith(".rs") else "// bug")
+    # What a build patches lies beside the program.
+    folder = sources if os.path.exists(os.path.join(sources, source)) else programs
+    marked = line_of(os.path.join(folder, source), "/* bug */" if not source.endswith(".rs") else "// bug")
     assert (os.path.basename(file), line) == (source, marked), f"{name}: {file}:{line}, not line {marked}"
     assert calls <= MOST_CALLS and tokens <= MOST_TOKENS, f"{name}: {calls} calls, {tokens} tokens"
     print(f"| {name} | {bug} | {language} | {calls} | {tokens:,} |", flush=True)

@@ -198,6 +198,33 @@ async def waiting(tools, program):
     await tools("debug_session", sessionId=session, action="stop")
 
 
+async def traced(tools, program):
+    """More functions are recorded from the moment on at which that is asked for; what cannot be is refused."""
+    launched = await tools("debug_launch", program=program, functions=["main"], stopOnEntry=True)
+    session = launched["sessionId"]
+    unknown = await tools.refused("debug_trace", sessionId=session, add=["fob"])
+    assert unknown["code"] == "INVALID_FUNCTION" and unknown["hint"], unknown
+    kept = await tools.refused("debug_trace", sessionId=session, remove=["main"])
+    assert kept["code"] == "BAD_REQUEST" and kept["hint"], kept
+    made = await tools("debug_breakpoint", sessionId=session, add=[{"function": "fib", "hitCount": 1000}])
+    stop = await tools("debug_continue", sessionId=session)
+    assert stop["function"] == "fib" and stop["hits"] == 1000, stop
+    more = await tools("debug_trace", sessionId=session, add=["fib"])
+    assert more == {"recorded": 1, "functions": ["fib"]}, more
+    again = await tools("debug_trace", sessionId=session, add=["fib", "main"])
+    assert again == {"already": 2}, again
+    await tools("debug_breakpoint", sessionId=session, remove=[made["breakpoints"][0]["id"]])
+    end = await tools("debug_continue", sessionId=session)
+    assert end["status"] == "exited" and end["exitCode"] == 0, end
+    counted = await tools("debug_sql", sessionId=session, sql="select function, count(*) as n from calls group by 1 order by 2")
+    # fib(25) makes 242,785 calls; the thousandth has begun.
+    assert counted["rows"] == [{"function": "main", "n": 1}, {"function": "fib", "n": 242_785 - 1000}], counted
+    printed = await tools("debug_query", sessionId=session, eventType=["stdout"])
+    texts = "".join(event["text"] for event in printed["events"])
+    assert texts == "fib(25) = 75025\ncalls fib 242785\n", printed
+    await tools("debug_session", sessionId=session, action="stop")
+
+
 async def offered(tools, recording):
     """Resources, prompts and instructions."""
     assert "seq" in tools.client.instructions
@@ -214,6 +241,6 @@ async def offered(tools, recording):
 
 
 if __name__ == "__main__":
-    scenario = {f.__name__: f for f in (live, recorded, filters, mistakes, waiting, offered)}[sys.argv[1]]
+    scenario = {f.__name__: f for f in (live, recorded, filters, mistakes, waiting, traced, offered)}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")

@@ -30,7 +30,8 @@ struct Logged {
     place: Place,
     /// The mapped file that it lies in, if it does.
     module: Option<Range<u64>>,
-    last: Vec<u8>,
+    /// Its bytes when last looked at; `None`: there was no memory yet.
+    last: Option<Vec<u8>>,
     /// Threads whose write is still to be looked at, and may be in `last` already.
     seen_early: BTreeSet<Tid>,
 }
@@ -63,14 +64,7 @@ impl Tracer {
 
     /// Begins to log the writes to a place.
     pub fn arm_logged(&mut self, probe: ProbeId, target: &str, place: Place) -> LiveResult<()> {
-        let mut last = vec![0; place.len as usize];
-        self.tracee
-            .memory
-            .read(place.address, &mut last)
-            .map_err(|_| LiveError::Memory {
-                address: place.address,
-                len: place.len as usize,
-            })?;
+        let last = self.bytes_at(place);
         self.watch_to_log(probe, target, place)?;
         let space = self.space_now();
         let module = space.at(place.address).map(|module| module.range.clone());
@@ -83,6 +77,13 @@ impl Tracer {
             seen_early: BTreeSet::new(),
         });
         Ok(())
+    }
+
+    /// Reads the bytes of a place; `None`: there is no memory.
+    fn bytes_at(&self, place: Place) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; place.len as usize];
+        let read = self.tracee.memory.read(place.address, &mut bytes);
+        read.is_ok().then_some(bytes)
     }
 
     /// Logs the writes of a probe no more.
@@ -176,12 +177,9 @@ impl Tracer {
 
     /// What is logged was written to from outside: that is no write of the program's.
     pub fn look_at_logged(&mut self) {
-        for logged in &mut self.probes.write_log.places {
-            let mut now = vec![0; logged.last.len()];
-            let memory = &self.tracee.memory;
-            if memory.read(logged.place.address, &mut now).is_ok() {
-                logged.last = now;
-            }
+        for index in 0..self.probes.write_log.places.len() {
+            let now = self.bytes_at(self.probes.write_log.places[index].place);
+            self.probes.write_log.places[index].last = now;
         }
     }
 
@@ -198,20 +196,19 @@ impl Tracer {
 
     fn log_write(&mut self, tid: Tid, index: usize, registers: u64) {
         let others = self.others_that_accessed(tid, registers);
-        let logged = &mut self.probes.write_log.places[index];
-        let place = logged.place;
-        let mut now = vec![0; logged.last.len()];
-        if self.tracee.memory.read(place.address, &mut now).is_err() {
+        let place = self.probes.write_log.places[index].place;
+        let Some(now) = self.bytes_at(place) else {
             return;
-        }
-        let old = std::mem::replace(&mut logged.last, now.clone());
+        };
+        let logged = &mut self.probes.write_log.places[index];
+        let old = logged.last.replace(now.clone());
         // Its write may be in what was read for another thread.
         let was_read = logged.seen_early.remove(&tid);
         logged.seen_early.extend(&others);
         let (probe, target) = (logged.probe, logged.target.clone());
         let shared = was_read || !others.is_empty();
         let Some(writer) = self.writer(tid, place) else {
-            if old == now && !was_read {
+            if old.as_ref() == Some(&now) && !was_read {
                 return;
             }
             // Whoever it was: the value has changed.
@@ -231,7 +228,7 @@ impl Tracer {
         tid: Tid,
         (probe, target): (ProbeId, String),
         place: Place,
-        (old, new, shared): (Vec<u8>, Vec<u8>, bool),
+        (old, new, shared): (Option<Vec<u8>>, Vec<u8>, bool),
         writer: Option<Arc<super::writer::Writer>>,
     ) {
         if let Some(probe) = self.probes.by_id.get_mut(&probe) {
@@ -246,7 +243,8 @@ impl Tracer {
                 probe,
                 target,
                 addr: place.address,
-                old: ByteBuf::from(old),
+                // Nothing: it is not known.
+                old: ByteBuf::from(old.unwrap_or_default()),
                 new: ByteBuf::from(new),
                 pc: writer.pc,
                 function: writer.function.clone(),

@@ -16,6 +16,11 @@ const MOST_FUNCTIONS: usize = 20_000;
 /// Global variables of each module whose names may have been meant.
 const MOST_NAMES: usize = 20_000;
 
+/// Below this address the kernel maps nothing, as `vm.mmap_min_addr` usually is.
+const LOWEST: u64 = 0x1_0000;
+/// Addresses of programs end here, without the larger ones that they have to ask for.
+const HIGHEST: u64 = 0x7fff_ffff_f000;
+
 /// Memory whose writes are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -101,15 +106,25 @@ pub(crate) fn find(
             what.with_hint("log a member or an element of it, or ADDRESS:LENGTH"),
         ));
     }
-    let mut bytes = vec![0; found.len as usize];
-    let read = machine.memory(found.address, &mut bytes);
-    read.map_err(|why| {
-        Unplaced::Refused(match place {
-            LoggedPlace::Expression(text) => unreachable(text, &why.to_string()),
-            LoggedPlace::Address { .. } => format!("{place}: {why}").into(),
-        })
-    })?;
-    Ok(found)
+    match place {
+        LoggedPlace::Address { .. } if !is_of_programs(found) => Err(Unplaced::Refused(
+            format!("{place}: no program has memory there").into(),
+        )),
+        // The program may get memory there later, as its heap is not there when it begins.
+        LoggedPlace::Address { .. } => Ok(found),
+        LoggedPlace::Expression(text) => {
+            let mut bytes = vec![0; found.len as usize];
+            let read = machine.memory(found.address, &mut bytes);
+            read.map_err(|why| Unplaced::Refused(unreachable(text, &why.to_string())))?;
+            Ok(found)
+        }
+    }
+}
+
+/// Whether a program can have memory at all bytes of a place.
+fn is_of_programs(place: Place) -> bool {
+    let end = place.address.checked_add(place.len);
+    place.address >= LOWEST && end.is_some_and(|end| end <= HIGHEST)
 }
 
 fn evaluated(text: &str, space: &AddressSpace, machine: &dyn Machine) -> Result<Place, Unplaced> {

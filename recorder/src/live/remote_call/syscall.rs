@@ -116,7 +116,6 @@ impl Tracer {
 
     /// Maps memory of ours within reach of `near`.
     pub fn map_near(&mut self, near: u64, len: u64, protection: i32) -> LiveResult<Range<u64>> {
-        const MAP_PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x22 | 0x4000 | 0x10_0000;
         let system = |action| move |source| LiveError::System { action, source };
         let maps =
             Maps::read(self.tracee.pid).map_err(system("read what the program has mapped"))?;
@@ -130,6 +129,17 @@ impl Tracer {
         let Some(place) = place else {
             return Err(none);
         };
+        if !self.map_at(place, len, protection)? {
+            return Err(none);
+        }
+        let range = place..place + len;
+        self.own_region(range.clone());
+        Ok(range)
+    }
+
+    /// Maps memory at a free place. Returns whether it was free.
+    pub fn map_at(&mut self, place: u64, len: u64, protection: i32) -> LiveResult<bool> {
+        const MAP_PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x22 | 0x4000 | 0x10_0000;
         let arguments = [
             place,
             len,
@@ -138,13 +148,7 @@ impl Tracer {
             u64::MAX,
             0,
         ];
-        let mapped = self.system_call(libc::SYS_mmap as u64, arguments)?;
-        if mapped != place {
-            return Err(none);
-        }
-        let range = place..place + len;
-        self.own_region(range.clone());
-        Ok(range)
+        Ok(self.system_call(libc::SYS_mmap as u64, arguments)? == place)
     }
 
     /// Registers memory as ours.

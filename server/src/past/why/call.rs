@@ -61,19 +61,21 @@ impl Past {
         Ok(())
     }
 
-    /// Follows the result of a call that looks like an error: down to where it came up, and up as far as it went.
+    /// Follows the result of a call that looks like an error, or may be the code of one: down to where it came up, and up as far as it
+    /// went.
     fn error(
         &self,
         reply: &mut WhyReply,
         call: &CallHead,
         callers: &[CallHead],
     ) -> Result<(), Failure> {
-        let Some(error) = self
-            .result(call)?
-            .filter(|result| self.is_error(call, result))
-        else {
+        let Some(error) = self.result(call)? else {
             return Ok(());
         };
+        let is_error = self.is_error(call, &error);
+        if !is_error && !self.may_be_code(call, &error) {
+            return Ok(());
+        }
         let value = &error.text;
         let mut inner = *call;
         for depth in 1..=DEEPEST {
@@ -87,6 +89,10 @@ impl Past {
                 }
             }
             let Some(origin) = origin else {
+                if !is_error {
+                    // It may be any number: that no other call returned it says nothing.
+                    break;
+                }
                 let name = self.timeline.name(&inner);
                 let searched = match inside.len() {
                     0 => format!("no call inside {name} (seq {}) was recorded", inner.start),
@@ -117,15 +123,22 @@ impl Past {
                     let text = format!("same value further up: {name} returned {}", result.text);
                     reply.step(caller.end.unwrap_or(caller.start), 1, "same_value", text);
                 }
-                Some(result) => {
+                Some(result) if is_error => {
                     let text = format!("its caller {name} returned another value, {}", result.text);
                     reply.step(caller.end.unwrap_or(caller.start), 1, "value", text);
                     break;
                 }
-                None => break,
+                _ => break,
             }
         }
         Ok(())
+    }
+
+    /// Says whether a result may be the code of an error: a small number that is no truth value.
+    fn may_be_code(&self, call: &CallHead, result: &Word) -> bool {
+        let kind = self.definition(call).map(|function| &function.ret);
+        let is_number = matches!(kind, Some(ValueKind::Int { .. } | ValueKind::Enum { .. }));
+        is_number && (2..=4095).contains(&result.bits)
     }
 
     /// Says whether a call returned these bits.

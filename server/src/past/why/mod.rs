@@ -3,6 +3,7 @@
 //! What is told is recorded: who called whom, who returned what. Where two values are equal, it says so, and no more:
 //! that one came of the other is not known. Where knowledge ends, the option is named that would have recorded more.
 
+mod again;
 mod call;
 mod value;
 

@@ -28,20 +28,15 @@ impl Past {
         reply.seq = here.seq;
         let last = self.last_write_at(expression, Manner::of_many(false), here, is_interrupted)?;
         let is_stale = self.value_now(reply, &last, here);
-        let rerun = format!(
-            "hindsight rerun {} --log-writes '{}'",
-            self.path().display(),
-            expression.replace('\'', r"'\''")
-        );
         let Some(after) = &last.after else {
             let why = format!(
                 "the recording shows no value of {expression} up to event {}",
                 here.seq
             );
-            reply.end(
-                why,
-                Some(format!("record with --watch '{expression}', or {rerun}")),
-            );
+            let rerun = self.second_run(expression, here);
+            let rerun = rerun.map_or(String::new(), |rerun| format!(", or {rerun}"));
+            let option = format!("record with --watch '{expression}'{rerun}");
+            reply.end(why, Some(option));
             return Ok(());
         };
         let since = last.before.as_ref().map(|before| before.seq);
@@ -75,7 +70,7 @@ impl Past {
             });
             let seq = after.seq;
             let why = format!("which statement wrote it {between} event {seq} was not recorded");
-            reply.end(why, Some(rerun));
+            reply.end(why, self.second_run(expression, here));
         }
         if is_stale {
             let why = format!(

@@ -1,0 +1,52 @@
+//! Which options of a second run would log the writes to a value.
+
+use debuginfo::Register;
+use recorder::live::MAX_LOGGED_LEN;
+
+use super::super::{Past, Position};
+use crate::inspect;
+
+/// A thread's stack is at most so large here, in bytes from its innermost frame on.
+const STACK: u64 = 8 << 20;
+/// Bytes below the stack pointer that a function may use.
+const RED_ZONE: u64 = 128;
+
+impl Past {
+    /// Returns the command of a second run that logs the writes to an expression's memory; `None` if it has none that means the same
+    /// in another run.
+    pub(super) fn second_run(&self, expression: &str, here: Position) -> Option<String> {
+        let again = format!("hindsight rerun {} --log-writes", self.path().display());
+        if self.is_in_module(expression, here) {
+            return Some(format!("{again} '{}'", expression.replace('\'', r"'\''")));
+        }
+        let place = self.look_at(here, 1, |looked| {
+            let view = looked.view();
+            let place = inspect::evaluate_place(&view, expression)?;
+            let stack = view.machine.register(Register::RSP);
+            Ok((place, stack.ok().map(|(stack, _)| stack)))
+        });
+        let (place, stack) = place.ok()?;
+        let is_on_stack = stack.is_some_and(|stack| {
+            let from = stack.saturating_sub(RED_ZONE);
+            (from..stack.saturating_add(STACK)).contains(&place.address)
+        });
+        if is_on_stack || place.len == 0 || place.len > MAX_LOGGED_LEN {
+            return None;
+        }
+        Some(
+            match self.timeline.recording().manifest().settings.no_aslr {
+                true => format!("{again} {:#x}:{}", place.address, place.len),
+                false => {
+                    "record with --no-aslr, and ask again there: --log-writes takes the address"
+                        .to_owned()
+                }
+            },
+        )
+    }
+
+    /// Whether an expression over global variables names memory of a module.
+    fn is_in_module(&self, expression: &str, here: Position) -> bool {
+        let place = self.global_place(expression);
+        place.is_some_and(|place| self.timeline.modules().covers(place.address, here.seq))
+    }
+}
