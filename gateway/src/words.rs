@@ -153,9 +153,7 @@ pub fn failure(mut failure: Failure) -> Failure {
 
 /// Returns the call of a tool for a command that would tell more of a value in a second run: a model may have no shell.
 pub fn second_run(command: &str, expression: &str) -> Option<String> {
-    let place = command
-        .split_once("--log-writes ")
-        .map(|(_, place)| place);
+    let place = command.split_once("--log-writes ").map(|(_, place)| place);
     let asked = match place.filter(|place| place.starts_with("0x")) {
         Some(address) => json!({ "noAslr": true, "logWrites": [address] }),
         None if command.contains("--no-aslr") => {

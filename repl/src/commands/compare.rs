@@ -1,5 +1,13 @@
 //! `hindsight compare`: what two recordings of a program have different, and which function made the difference.
 
+mod annotations;
+mod findings;
+mod formats;
+mod html;
+mod junit;
+mod sarif;
+mod slower;
+
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,6 +30,8 @@ Examples:
   hindsight record -o good ./app in.txt; hindsight record -o bad ./app in.txt
   hindsight compare good bad
   hindsight compare good bad --json | jq .suspects
+  hindsight compare good bad --html report.html --junit report.xml
+  hindsight compare --baseline a1 a2 a3 a4 a5 --candidate b1 b2 b3 b4 b5   is it slower?
   hindsight compare good bad --accept known.json   the differences of today are no news tomorrow
 
 Exit codes: 0 the same, 1 different, 2 wrong usage, 3 not comparable: the message says why.
@@ -41,11 +51,11 @@ What is not compared stands in hindsight.toml, in the working directory:
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The first recording, A
-    #[arg(value_name = "A")]
-    a: PathBuf,
+    #[arg(value_name = "A", required_unless_present = "baseline", requires = "b")]
+    a: Option<PathBuf>,
     /// The second recording, B
-    #[arg(value_name = "B")]
-    b: PathBuf,
+    #[arg(value_name = "B", conflicts_with = "baseline")]
+    b: Option<PathBuf>,
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
@@ -58,6 +68,10 @@ pub struct Args {
     /// Judge by what the functions did alone, not by whose code differs
     #[arg(long)]
     no_code: bool,
+    #[command(flatten)]
+    formats: formats::Formats,
+    #[command(flatten)]
+    slower: slower::Args,
 }
 
 /// A file of accepted differences.
@@ -74,7 +88,14 @@ struct Accepted {
 /// # Errors
 /// When a recording cannot be read, or both cannot be compared.
 pub fn run(args: &Args) -> Result<u8, Error> {
-    let paths = (locate(&args.a)?, locate(&args.b)?);
+    match (&args.a, &args.b) {
+        (Some(a), Some(b)) => compare(args, a, b),
+        _ => slower::run(&args.slower, args.json),
+    }
+}
+
+fn compare(args: &Args, a: &Path, b: &Path) -> Result<u8, Error> {
+    let paths = (locate(a)?, locate(b)?);
     let texts = server::compare_rules(Path::new(".")).map_err(|source| Error::Live { source })?;
     let rules = Rules::read(&texts_of(texts)).map_err(|source| Error::Query { source })?;
     let accepted = match &args.accept {
@@ -87,22 +108,24 @@ pub fn run(args: &Args) -> Result<u8, Error> {
         most_calls: match (args.full, args.json) {
             (true, _) => MOST_CALLS,
             (false, true) => SOME_CALLS,
+            (false, false) if args.formats.describe_calls() => SOME_CALLS,
             (false, false) => 0,
         },
         with_code: !args.no_code,
     };
+    let names = (a.to_string_lossy(), b.to_string_lossy());
     let (a, b) = (
         query::open(&paths.0).map_err(failed)?,
         query::open(&paths.1).map_err(failed)?,
     );
-    let names = (args.a.to_string_lossy(), args.b.to_string_lossy());
     let found = query::compare::compare((&a, &names.0), (&b, &names.1), &asked).map_err(failed)?;
+    let besides = args.formats.write(&found)?;
     let mut out = output::stdout();
     let written = if args.json {
         let json = serde_json::to_value(&found).expect("it is JSON");
         writeln!(out, "{json:#}")
     } else {
-        write!(out, "{}", found.text(args.full))
+        write!(out, "{}{besides}", found.text(args.full))
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     if let (Some(file), None) = (&args.accept, &accepted) {

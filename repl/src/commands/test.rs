@@ -1,11 +1,14 @@
 //! `hindsight test`: runs a test command with all processes that it starts recorded, and keeps the recordings of those
 //! that failed.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use recorder::{Captures, RecordOptions, SetOutcome, Surroundings, Target};
-use store::recording::OnTaken;
+use store::format::MAX_LABEL_LEN;
+use store::labels;
+use store::recording::{OnTaken, Recording};
 use store::set::{Process, ProcessLog};
 
 use crate::commands::captured::Captured;
@@ -92,8 +95,14 @@ pub fn run(args: Args) -> Result<u8, Error> {
     let name = Path::new(&program).file_name().unwrap_or(&program);
     let output = dir.join(name);
     let keep = args.keep;
+    let command = args
+        .command
+        .join(" ".as_ref())
+        .to_string_lossy()
+        .replace(char::is_control, " ");
     let outcome = children::record_set(&options(args, output), OnTaken::Number)?;
     let pruned = prune(&outcome, keep)?;
+    label(&outcome, keep, &command)?;
     eprintln!("hindsight: {}", children::summary(&outcome, &dir));
     if pruned > 0 {
         let of = match keep {
@@ -121,6 +130,7 @@ fn options(args: Args, output: PathBuf) -> RecordOptions {
         keep_log: args.keeping.keep_log,
         surroundings: Surroundings::default(),
         captures: Captures::from(args.captured),
+        labels: BTreeMap::new(),
         guardian: guard::command(),
         target: Target::Spawn { argv: args.command },
     }
@@ -143,6 +153,29 @@ fn prune(outcome: &SetOutcome, keep: Keep) -> Result<u64, Error> {
         }
     }
     Ok(removed)
+}
+
+/// Gives each recording that stays the labels `test`, the command, and `result`.
+fn label(outcome: &SetOutcome, keep: Keep, command: &str) -> Result<(), Error> {
+    let failed = |source| Error::Store { source };
+    let kept = outcome
+        .processes
+        .iter()
+        .filter(|process| keep.keeps(process));
+    for (process, name) in kept.filter_map(|process| Some((process, process.recording.as_ref()?))) {
+        let result = match (process.end_unix_ns, has_passed(process)) {
+            (None, _) => "running",
+            (_, true) => "passed",
+            (_, false) => "failed",
+        };
+        // Labels have a limit; a command is recognized by its beginning.
+        let command = &command[..command.floor_char_boundary(MAX_LABEL_LEN)];
+        let wanted = [("test", command), ("result", result)];
+        let wanted = wanted.map(|(key, value)| (key.to_owned(), Some(value.to_owned())));
+        let recording = Recording::open_exact(&outcome.set.join(name)).map_err(failed)?;
+        labels::change(&recording, &wanted.into()).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// A line for each process that failed: `./parse_test a ended with 1: runs/make.children/parse_test.hindsight`.

@@ -1,0 +1,60 @@
+//! Annotations as GitHub shows them beside the source ("Workflow commands for GitHub Actions").
+
+use std::fmt::Write;
+
+use super::findings::{Finding, Weight};
+use super::sarif::within;
+
+/// GitHub shows ten of each level for a step.
+const MOST: usize = 10;
+
+/// Writes one line for each finding that counts, up to ten of a level.
+pub fn annotations(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for weight in [Weight::Error, Weight::Warning] {
+        for finding in findings.iter().filter(|f| f.weight == weight).take(MOST) {
+            let level = match weight {
+                Weight::Error => "error",
+                Weight::Warning | Weight::Note => "warning",
+            };
+            let mut properties = format!("title=hindsight {}", property(finding.kind));
+            if let Some((file, line)) = &finding.place {
+                write!(properties, ",file={},line={line}", property(&within(file)))
+                    .expect("a String takes all");
+            }
+            writeln!(text, "::{level} {properties}::{}", data(&finding.message))
+                .expect("a String takes all");
+        }
+    }
+    text
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_a_meaning_in_a_command_is_escaped() {
+        let finding = Finding {
+            kind: "suspect",
+            subject: "f".to_owned(),
+            message: "100 % of a,b:\nmore".to_owned(),
+            weight: Weight::Error,
+            place: Some(("src/a,b.c".to_owned(), 7)),
+        };
+        assert_eq!(
+            annotations(&[finding]),
+            "::error title=hindsight suspect,file=src/a%2Cb.c,line=7::100 %25 of a,b:%0Amore\n"
+        );
+    }
+}

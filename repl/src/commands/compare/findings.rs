@@ -1,0 +1,180 @@
+//! What a comparison found, one by one, as build servers list it.
+
+use query::compare::{CallPair, Comparison, FunctionPair};
+
+/// How much a finding counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// A difference in what the program shows, or the function that most likely made it.
+    Error,
+    /// Another difference.
+    Warning,
+    /// What could not be compared.
+    Note,
+}
+
+/// A finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its kind: one of [`KINDS`].
+    pub kind: &'static str,
+    /// What it is about: a function, a stream.
+    pub subject: String,
+    /// What was found.
+    pub message: String,
+    /// How much it counts.
+    pub weight: Weight,
+    /// The source file and line that it is about.
+    pub place: Option<(String, u32)>,
+}
+
+/// The kinds of findings, and what they mean.
+pub const KINDS: [(&str, &str); 6] = [
+    ("suspect", "The function most likely made the difference"),
+    ("function", "Calls of the function differ"),
+    ("output", "The output differs"),
+    (
+        "event",
+        "Another event differs, such as the exit or an exception",
+    ),
+    ("thread", "Only one of the recordings has the thread"),
+    ("only", "Only one of the recordings has the function"),
+];
+
+impl Finding {
+    /// Returns what stays the same for the same finding in later comparisons: no number of an event, no count.
+    pub fn fingerprint(&self) -> String {
+        format!("{}:{}", self.kind, self.subject)
+    }
+}
+
+/// Lists all findings, those that count most first.
+pub fn findings(comparison: &Comparison) -> Vec<Finding> {
+    if comparison.is_same {
+        return Vec::new();
+    }
+    let finding = |kind, subject: &str, weight, message: String| Finding {
+        kind,
+        subject: subject.to_owned(),
+        message,
+        weight,
+        place: None,
+    };
+    let mut all = Vec::new();
+    for (at, suspect) in comparison.suspects.iter().enumerate() {
+        let weight = if at == 0 {
+            Weight::Error
+        } else {
+            Weight::Warning
+        };
+        all.push(Finding {
+            place: suspect.place.clone(),
+            ..finding(
+                "suspect",
+                &suspect.function,
+                weight,
+                format!("{}: {}", suspect.function, suspect.why),
+            )
+        });
+    }
+    for difference in &comparison.output {
+        let line = |line: &Option<query::compare::Line>| {
+            line.as_ref().map_or("nothing more".to_owned(), |line| {
+                format!("\"{}\"", line.text)
+            })
+        };
+        let message = format!(
+            "{} differs: A {}, B {}",
+            difference.stream,
+            line(&difference.a),
+            line(&difference.b)
+        );
+        all.push(finding("output", difference.stream, Weight::Error, message));
+    }
+    for difference in &comparison.events {
+        let event = |event: &Option<(String, u64)>| {
+            event
+                .as_ref()
+                .map_or("no more", |(text, _)| text)
+                .to_owned()
+        };
+        let message = format!(
+            "{} differs: A {}, B {}",
+            difference.kind,
+            event(&difference.a),
+            event(&difference.b)
+        );
+        all.push(finding("event", &difference.kind, Weight::Error, message));
+    }
+    for pair in comparison.functions.iter().filter(|pair| differs(pair)) {
+        all.push(Finding {
+            place: place(&comparison.calls, &pair.function),
+            ..finding(
+                "function",
+                &pair.function,
+                Weight::Warning,
+                format!("{}: {}", pair.function, counted(pair)),
+            )
+        });
+    }
+    for thread in &comparison.lone.threads {
+        let message = format!(
+            "only {} has the thread that ran {} first",
+            upper(thread.side),
+            thread.function
+        );
+        all.push(finding(
+            "thread",
+            &thread.function,
+            Weight::Warning,
+            message,
+        ));
+    }
+    for lone in &comparison.lone.functions {
+        let message = format!(
+            "only {} has {}: {}",
+            upper(lone.side),
+            lone.function,
+            lone.why
+        );
+        all.push(finding("only", &lone.function, Weight::Note, message));
+    }
+    all
+}
+
+/// Tells whether calls of a function differ.
+pub fn differs(pair: &FunctionPair) -> bool {
+    pair.arguments + pair.results + pair.inside + pair.only.0 + pair.only.1 > 0
+}
+
+/// Counts the calls of a function that differ, by how they do.
+pub fn counted(pair: &FunctionPair) -> String {
+    let parts = [
+        (pair.arguments, "with other arguments"),
+        (pair.results, "with another result"),
+        (pair.inside, "with other calls inside"),
+        (pair.only.0, "only in A"),
+        (pair.only.1, "only in B"),
+    ];
+    let parts = parts.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = parts
+        .map(|(number, what)| format!("{number} {what}"))
+        .collect();
+    format!(
+        "{}; {} calls in A, {} in B",
+        parts.join(", "),
+        pair.calls.0,
+        pair.calls.1
+    )
+}
+
+/// The side in the words of people.
+pub fn upper(side: char) -> char {
+    side.to_ascii_uppercase()
+}
+
+fn place(calls: &[CallPair], function: &str) -> Option<(String, u32)> {
+    let pair = calls.iter().find(|pair| pair.function == function)?;
+    let call = pair.b.as_ref().or(pair.a.as_ref())?;
+    Some((call.file.clone()?, call.line?))
+}

@@ -1,0 +1,72 @@
+//! `hindsight compare --baseline A.. --candidate B..`: is a build slower, by several recordings of each?
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use query::Session;
+use query::slower::{Level, slower};
+
+use crate::error::Error;
+use crate::exit;
+use crate::output::{self, to_stdout};
+use crate::recording::locate;
+
+/// Functions that are shown.
+const MOST: usize = 20;
+
+/// The recordings of both builds.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Is it slower?")]
+pub struct Args {
+    /// Recordings of the build that is known: five or more tell of single functions
+    #[arg(long, value_name = "A", num_args = 1.., requires = "candidate")]
+    pub baseline: Vec<PathBuf>,
+    /// Recordings of the build that may be slower
+    #[arg(long, value_name = "B", num_args = 1.., requires = "baseline")]
+    candidate: Vec<PathBuf>,
+    /// The chance of a false alarm, in per cent: more than 0 and less than 50
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = per_cent)]
+    alpha: f64,
+    /// The least change that counts, in per cent of the time before
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = per_cent)]
+    change: f64,
+}
+
+fn per_cent(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    match value > 0.0 && value < 50.0 {
+        true => Ok(value),
+        false => Err("it lies between 0 and 50".to_owned()),
+    }
+}
+
+/// Runs the command and returns the exit code: 1 if anything is slower.
+///
+/// # Errors
+/// A recording cannot be read.
+pub fn run(args: &Args, json: bool) -> Result<u8, Error> {
+    let (baseline, candidate) = (open(&args.baseline)?, open(&args.candidate)?);
+    let level = Level {
+        alpha: args.alpha / 100.0,
+        change: args.change / 100.0,
+    };
+    let found = slower(&baseline, &candidate, level).map_err(super::failed)?;
+    let mut out = output::stdout();
+    let written = if json {
+        let json = serde_json::to_value(&found).expect("it is JSON");
+        writeln!(out, "{json:#}")
+    } else {
+        write!(out, "{}", found.text(MOST))
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    Ok(if found.is_slower() {
+        exit::FAILED
+    } else {
+        exit::DONE
+    })
+}
+
+fn open(recordings: &[PathBuf]) -> Result<Vec<Session>, Error> {
+    let open = |recording: &Path| query::open(&locate(recording)?).map_err(super::failed);
+    recordings.iter().map(|recording| open(recording)).collect()
+}
