@@ -209,7 +209,7 @@ impl Overview {
 
     fn printed(&self) -> Option<Section> {
         let errors = &self.errors;
-        let lines: Vec<String> = errors.lines.iter().map(error_line).collect();
+        let lines: Vec<String> = errors.lines.iter().flat_map(error_line).collect();
         let which = match errors.is_cut {
             true => ": the first lines and the last ones",
             false => "",
@@ -439,7 +439,8 @@ fn exception(seen: &Seen) -> String {
     )
 }
 
-fn error_line(line: &ErrorLine) -> String {
+/// A line of standard error and who printed it. What it says is not shortened for that: it gets a line of its own then.
+fn error_line(line: &ErrorLine) -> Vec<String> {
     let by = match &line.by {
         Some(by) => format!(
             "  by {} (seq {}), seq {}",
@@ -449,7 +450,10 @@ fn error_line(line: &ErrorLine) -> String {
         ),
         None => format!("  outside recorded calls, seq {}", line.seq),
     };
-    joined("  ", &line.text, &by)
+    match width(&escaped(&line.text)) + width(&escaped(&by)) + 2 <= COLUMNS {
+        true => vec![joined("  ", &line.text, &by)],
+        false => vec![joined("  ", &line.text, ""), format!("  {}", escaped(&by))],
+    }
 }
 
 fn failure(failure: &Failures) -> String {

@@ -323,7 +323,7 @@ async def orders(tools, program):
     session = (await tools("debug_launch", program=program))["sessionId"]
     end = await tools("debug_wait", sessionId=session)
     said = await tools.text("debug_overview", recording=end["recording"])
-    assert end["exitCode"] == 1 and "malformed" in said, said
+    assert end["exitCode"] == 1 and "database disk image" in said, said
     suspect = int(re.search(r"debug_why of (\d+)", said)[1])
     chain = await tools.text("debug_why", recording=end["recording"], of=suspect)
     origin, place, line = re.search(r"same value inside it: (\w+)\(.*called at (\S+):(\d+)", chain).groups()
@@ -369,10 +369,10 @@ async def rules(tools, program):
     made = await tools(
         "debug_sql",
         recording=end["recording"],
-        sql="select file, line, function, count(*) as writes, sum(case when new <> old then 1 else 0 end) as changes"
+        sql="select file, line, function, count(*) as writes, sum(case when left(new, 4) <> left(old, 4) then 1 else 0 end) as changes"
         " from writes group by 1, 2, 3 order by writes desc",
     )
-    # It is written back after each protected call, and that never changes it.
+    # The calls are counted in its lower half. One line writes it after each protected call, and that never changes the count.
     (suspect,) = (row for row in made["rows"] if row["writes"] > 100 and row["changes"] == 0)
     location = f"{os.path.basename(suspect['file'])}:{suspect['line']}"
     shown = await tools.text("debug_source", recording=end["recording"], location=location, context=10)
