@@ -270,16 +270,27 @@ struct SoFar {
 }
 
 /// Creates the recording's folder, with the requested name or a free one.
-fn create(options: &RecordOptions, target: &Running, manifest: store::Manifest) -> Result<Created> {
+fn create(
+    options: &RecordOptions,
+    target: &Running,
+    mut manifest: store::Manifest,
+) -> Result<Created> {
+    let program = default_name(target.named_after());
     let (path, on_taken) = match (&options.output, &options.target) {
-        (_, Target::Parked(member)) => {
-            let name = default_name(target.named_after());
-            (member.set.join(name), OnTaken::Number)
-        }
+        (_, Target::Parked(member)) => (member.set.join(&program), OnTaken::Number),
         (Some(path), _) => (path.clone(), OnTaken::Refuse),
-        (None, _) => (default_name(target.named_after()), OnTaken::Number),
+        (None, _) => (program.clone(), OnTaken::Number),
     };
+    manifest.run_of = run_of(&path, &program);
     Ok(OpenRecording::create(&path, on_taken, manifest)?)
+}
+
+/// Returns the program whose later run a recording's name says it is: `t` for `t-2`. Sessions and `rerun` choose such names.
+fn run_of(path: &Path, program: &Path) -> Option<String> {
+    let path = store::recording::with_suffix(path);
+    let (name, program) = (path.file_stem()?.to_str()?, program.to_str()?);
+    let number = name.strip_prefix(program)?.strip_prefix('-')?;
+    number.parse::<u32>().ok().map(|_| program.to_owned())
 }
 
 impl Session {

@@ -13,8 +13,8 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::file_header::FileHeader;
 use crate::format::{
-    COLUMNS_DIR, DEFINITIONS_FILE, FileKind, FrameKind, INCOMPLETE_FILE, LOG_DIR, MANIFEST_FILE,
-    MEMORY_DIR, MODULES_DIR, MODULES_INDEX_FILE, NOTES_FILE, SEAL_STATE_FILE,
+    COLUMNS_DIR, DEFINITIONS_FILE, FileKind, FrameKind, INCOMPLETE_FILE, LABELS_FILE, LOG_DIR,
+    MANIFEST_FILE, MEMORY_DIR, MODULES_DIR, MODULES_INDEX_FILE, NOTES_FILE, SEAL_STATE_FILE,
 };
 use crate::log::frame::END_CLOSED;
 use crate::log::frame_reader::FrameReader;
@@ -76,7 +76,10 @@ pub fn entry(data: &[u8], dir: &Path) -> Result<()> {
         8 => put(SNAPSHOT, data)?,
         9 => snapshot(&run.join(SNAPSHOT), data)?,
         10 => put(NOTES_FILE, data)?,
-        11 => payloads(&run.join(NOTES_FILE), FileKind::Notes, data)?,
+        11 => {
+            payloads(&run.join(NOTES_FILE), FileKind::Notes, data)?;
+            payloads(&run.join(LABELS_FILE), FileKind::Labels, data)?;
+        }
         12 => {
             let index = run.join(MODULES_DIR).join(MODULES_INDEX_FILE);
             payloads(&index, FileKind::Modules, data)?;
@@ -120,6 +123,7 @@ fn read_everything(run: &Path, temp_dir: &Path) {
         let _ = LogReader::open(&recording.log_dir(), RECORDING_ID, expected).map(drain);
     }
     let _ = crate::notes::read(&recording);
+    let _ = crate::Summary::of(recording.clone());
     let _ = crate::packed::check(&recording, |_, _, _| {});
     if let Ok(mut memory) = Memory::open(&recording) {
         let _ = memory.check();

@@ -84,6 +84,14 @@ fn the_newest_run_has_the_name_and_all_are_in_the_catalog() {
         rows(&scratch, &["fib*", states]),
         ["fib,5", "fib-2,25", "fib-3,15"]
     );
+    let rerun = command(&scratch, &["rerun", "fib-2"]).run();
+    assert_eq!(rerun.status.as_shell_code(), 0, "{}", rerun.errors());
+    assert_eq!(
+        rows(&scratch, &["fib", calls]),
+        ["25"],
+        "a rerun is the newest"
+    );
+    hindsight(&scratch, &["rm", "--yes", "fib-4"]);
     let runs = hindsight(&scratch, &["runs", "--label", "branch=main"]).text();
     assert!(
         runs.contains("fib.hindsight ") && runs.lines().count() == 3,

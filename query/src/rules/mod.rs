@@ -7,6 +7,8 @@ mod lookups;
 use std::sync::Arc;
 
 use datafusion::optimizer::{Optimizer, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use id_filter::FilterById;
 use id_group::GroupById;
@@ -25,6 +27,42 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
             Arc::new(FilterById) as Arc<dyn OptimizerRule + Send + Sync>,
             Arc::new(GroupById),
         ],
+    );
+    rules
+}
+
+/// The rules that plans of scans need: filters become ones on ids and reach the files, and unused columns are not read.
+const OF_SCANS: [&str; 4] = [
+    "simplify_expressions",
+    "push_down_filter",
+    "filter_by_function_id",
+    "optimize_projections",
+];
+
+/// The same of physical plans, for tables that join or aggregate.
+const PHYSICAL_OF_SCANS: [&str; 4] = [
+    "join_selection",
+    "FilterPushdown",
+    "EnsureRequirements",
+    "ProjectionPushdown",
+];
+
+/// Returns the rules for a scan of one of many recordings. A thousand such scans are planned for a question, so each is
+/// to be planned quickly.
+pub fn rules_of_scans() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = optimizer_rules();
+    rules.retain(|rule| OF_SCANS.contains(&rule.name()));
+    assert_eq!(rules.len(), OF_SCANS.len(), "DataFusion has these rules");
+    rules
+}
+
+/// As [`rules_of_scans`], of physical plans.
+pub fn physical_rules_of_scans() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.retain(|rule| PHYSICAL_OF_SCANS.contains(&rule.name()));
+    assert!(
+        rules.len() >= PHYSICAL_OF_SCANS.len(),
+        "DataFusion has these rules"
     );
     rules
 }

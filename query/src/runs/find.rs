@@ -60,8 +60,15 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
     let paths = entries.flatten().map(|entry| entry.path());
     let mut found: Vec<PathBuf> = paths.filter(|path| may_be_recording(path)).collect();
-    found.sort();
+    found.sort_by_key(|path| without_ending(path));
     Ok(found)
+}
+
+/// `t` comes before `t-2`, as their names do.
+fn without_ending(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let name = path.strip_suffix(RECORDING_SUFFIX).unwrap_or(&path);
+    name.to_owned()
 }
 
 /// Returns the recordings that a pattern matches, with or without the ending, and those in folders that it matches.
@@ -74,7 +81,7 @@ fn by_pattern(pattern: &Path) -> Result<Vec<PathBuf>, String> {
         let paths = glob::glob(&text).map_err(|error| error.to_string())?;
         matches.extend(paths.flatten());
     }
-    matches.sort();
+    matches.sort_by_key(|path| without_ending(path));
     matches.dedup();
     let mut found = Vec::new();
     for path in matches {

@@ -119,9 +119,7 @@ impl Scan {
 
     /// Returns the plan of the wanted columns but `run`; of a number if there are none, because rows are counted.
     fn plan(&self, run: usize, opened: &Opened) -> Result<LogicalPlan> {
-        let table = opened
-            .table(self.table)
-            .expect("every recording has every table");
+        let table = opened.table(self.table)?;
         let has = table.schema();
         let mut plan = LogicalPlanBuilder::scan(self.table, provider_as_source(table), None)?;
         for filter in &self.filters {

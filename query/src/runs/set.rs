@@ -8,13 +8,12 @@ use datafusion::common::DataFusionError;
 use store::{Reader, Summary};
 
 use super::names::names;
-use crate::asking::execution;
 use crate::error::{Error, Result};
 use crate::open::sources;
 use crate::options::Options;
 use crate::question::message_of;
 use crate::state::States;
-use crate::tables::{Provider, providers};
+use crate::tables::{Provider, Sources, provider};
 
 /// Recordings that stay open after their use. Functions of a state come back to them row by row.
 const KEPT: usize = 8;
@@ -32,11 +31,10 @@ pub struct Run {
 }
 
 /// An opened recording.
-#[derive(Debug)]
 pub struct Opened {
     /// What its functions of a state ask.
     pub states: States,
-    tables: Vec<(&'static str, Provider)>,
+    sources: Sources,
 }
 
 /// Recordings that are queried together.
@@ -176,14 +174,21 @@ impl Opened {
         let reader = Arc::new(Reader::open(run.summary.dir(), temp_dir)?);
         let states = States::new(Arc::clone(&reader));
         let sources = sources(&reader, &states)?;
-        let tables = providers(&sources).map_err(execution)?;
-        Ok(Self { states, tables })
+        Ok(Self { states, sources })
     }
 
     /// Returns the table of that name.
-    pub fn table(&self, name: &str) -> Option<Provider> {
-        let found = self.tables.iter().find(|(known, _)| *known == name);
-        found.map(|(_, table)| Arc::clone(table))
+    ///
+    /// # Errors
+    /// It cannot be planned.
+    pub fn table(&self, name: &str) -> std::result::Result<Provider, DataFusionError> {
+        provider(name, &self.sources)
+    }
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.states.fmt(f)
     }
 }
 

@@ -20,6 +20,7 @@ use super::exec::RunsExec;
 use super::scan::Scan;
 use super::set::Set;
 use crate::planned::Planned;
+use crate::rules::{physical_rules_of_scans, rules_of_scans};
 
 /// A table of all recordings.
 #[derive(Debug)]
@@ -53,8 +54,12 @@ impl RunsTable {
         let cores = state.config().target_partitions().max(1);
         let streams = cores.min(runs.len()).max(1);
         let config = state.config().clone();
-        let config = config.with_target_partitions((cores / streams).max(1));
-        let state = SessionStateBuilder::new_from_existing(state.clone()).with_config(config);
+        let mut config = config.with_target_partitions((cores / streams).max(1));
+        config.options_mut().optimizer.max_passes = 1;
+        let state = SessionStateBuilder::new_from_existing(state.clone())
+            .with_config(config)
+            .with_optimizer_rules(rules_of_scans())
+            .with_physical_optimizer_rules(physical_rules_of_scans());
         let schema = match projection {
             Some(columns) => Arc::new(self.schema.project(columns)?),
             None => Arc::clone(&self.schema),

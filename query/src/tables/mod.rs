@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
-use datafusion::common::Result;
+use datafusion::common::{Result, plan_err};
 use datafusion::datasource::{MemTable, ViewTable};
 use datafusion::logical_expr::LogicalPlan;
 
@@ -54,31 +54,35 @@ pub type Provider = Arc<dyn TableProvider>;
 
 /// Returns the tables by name.
 pub fn providers(sources: &Sources) -> Result<Vec<(&'static str, Provider)>> {
-    Ok(vec![
-        (calls::DOC.name, view(calls::plan(sources)?)),
-        (events::DOC.name, view(events::plan(sources)?)),
-        (
-            functions::DOC.name,
-            Arc::new(OnDemand::new(functions::plans(sources)?)),
-        ),
-        (modules::DOC.name, in_memory(modules::rows(sources)?)?),
-        (
-            threads::DOC.name,
-            Arc::new(OnDemand::new(threads::plans(sources)?)),
-        ),
-        (output::DOC.name, view(output::plan(sources)?)),
-        (gaps::DOC.name, view(gaps::plan(sources)?)),
-        (
-            probes::DOC.name,
-            Arc::new(OnDemand::new(probes::plans(sources)?)),
-        ),
-        (pauses::DOC.name, view(pauses::plan(sources)?)),
-        (logpoints::DOC.name, view(logpoints::plan(sources)?)),
-        (writes::DOC.name, view(writes::plan(sources)?)),
-        (exceptions::DOC.name, view(exceptions::plan(sources)?)),
-        (notes::DOC.name, notes::table(sources)?),
-        (runs::DOC.name, runs::of_one(&sources.recording)?),
-    ])
+    let names = TABLES.iter().map(|table| table.name);
+    names
+        .map(|name| Ok((name, provider(name, sources)?)))
+        .collect()
+}
+
+/// Returns one of the tables.
+///
+/// # Errors
+/// There is none of that name, or it cannot be planned.
+pub fn provider(name: &str, sources: &Sources) -> Result<Provider> {
+    let on_demand = |plans| Arc::new(OnDemand::new(plans)) as Provider;
+    Ok(match name {
+        _ if name == calls::DOC.name => view(calls::plan(sources)?),
+        _ if name == events::DOC.name => view(events::plan(sources)?),
+        _ if name == functions::DOC.name => on_demand(functions::plans(sources)?),
+        _ if name == modules::DOC.name => in_memory(modules::rows(sources)?)?,
+        _ if name == threads::DOC.name => on_demand(threads::plans(sources)?),
+        _ if name == output::DOC.name => view(output::plan(sources)?),
+        _ if name == gaps::DOC.name => view(gaps::plan(sources)?),
+        _ if name == probes::DOC.name => on_demand(probes::plans(sources)?),
+        _ if name == pauses::DOC.name => view(pauses::plan(sources)?),
+        _ if name == logpoints::DOC.name => view(logpoints::plan(sources)?),
+        _ if name == writes::DOC.name => view(writes::plan(sources)?),
+        _ if name == exceptions::DOC.name => view(exceptions::plan(sources)?),
+        _ if name == notes::DOC.name => notes::table(sources)?,
+        _ if name == runs::DOC.name => runs::of_one(&sources.recording)?,
+        _ => return plan_err!("there is no table {name}"),
+    })
 }
 
 fn view(plan: LogicalPlan) -> Provider {
