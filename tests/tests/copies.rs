@@ -75,7 +75,11 @@ fn watched_variables_of_inlined_functions_are_known_at_the_calls_in_them() {
         if is_c {
             // Compilers do not describe the pointer at all calls.
             let indexes = printed(&comparison, 2);
-            check("value(start_seq, 'cache_get::slot - cache')", &indexes, 12);
+            check(
+                "value(start_seq, 'cache_get::slot - &cache[0]')",
+                &indexes,
+                12,
+            );
             check("value(start_seq, 'outer_sum::base')", &base, 16);
             check("frame_value(start_seq, 2, 'base')", &base, 16);
         }
@@ -91,8 +95,8 @@ fn of_gdb(artifact: &str, function: &str) -> Vec<String> {
     let scope = function.strip_suffix("probe").expect("the name ends so");
     let script = format!(
         "set pagination off\nset confirm off\nbreak {function}\ncommands\nsilent\n\
-         frame function {scope}cache_get\necho seen\\ \noutput tries\n\
-         echo \\n\nframe function {scope}outer_sum\necho seen\\ \noutput base\necho \\n\n\
+         frame function {scope}cache_get\necho seen\noutput tries\n\
+         echo \\n\nframe function {scope}outer_sum\necho seen\noutput base\necho \\n\n\
          continue\nend\nrun\n"
     );
     let scratch = Scratch::new(&format!("gdb-{artifact}"));
@@ -105,7 +109,7 @@ fn of_gdb(artifact: &str, function: &str) -> Vec<String> {
         .output()
         .expect("gdb is installed");
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-    let seen = text.lines().filter_map(|line| line.strip_prefix("seen "));
+    let seen = text.lines().filter_map(|line| line.strip_prefix("seen"));
     seen.map(str::to_owned).collect()
 }
 
