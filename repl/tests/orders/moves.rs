@@ -222,7 +222,7 @@ fn places_in_time_are_found_in_every_form() {
         expect![[r#"
             Thread 28464 (orders) at event 42, exception: somewhere in main
             Thread 28464 (orders) at event 0, process_start: /home/ada/orders/./orders: location unknown
-            Thread 28464 (orders) at event 69, process_exit: location unknown
+            Thread 28464 (orders) at event 69, the program was killed by SIGKILL: location unknown
             Thread 28464 (orders) at event 35, entry of say: say at /home/ada/orders/orders.c:23
             ->    23 | static void say(const char *text) { (void)!write(1, text, strlen(text)); }
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
@@ -235,7 +235,7 @@ fn places_in_time_are_found_in_every_form() {
             Thread 28464 (orders) at event 36, stdout "an order without pieces\n": somewhere in say
             Thread 28553 (orders) at event 59, stdout "order 3 for Zoe: 10.25\n": somewhere in say
             Thread 28553 (orders) at event 0, process_start: /home/ada/orders/./orders: location unknown
-            Thread 28553 (orders) at event 69, process_exit: location unknown
+            Thread 28553 (orders) at event 69, the program was killed by SIGKILL: location unknown
             --- stderr
             error: there is no line 4 of output
             help: the program wrote 3

@@ -53,7 +53,7 @@ fn calls_are_a_tree() {
               main  12..68  0.29 s  (unwound)
             Thread 28464 (orders) at event 11, thread_start: orders: location unknown
               main  12..68  0.29 s  (unwound)
-            Thread 28464 (orders) at event 69, process_exit: location unknown
+            Thread 28464 (orders) at event 69, the program was killed by SIGKILL: location unknown
               main  12..68  0.29 s  (unwound)
         "#]],
     );
@@ -81,7 +81,7 @@ fn output_is_shown_up_to_here() {
             ------+-------+--------+-------------------------
                 1 |    26 | stdout | order 1 for Ada: 17.00
                 2 |    36 | stdout | an order without pieces
-            Thread 28464 (orders) at event 69, process_exit: location unknown
+            Thread 28464 (orders) at event 69, the program was killed by SIGKILL: location unknown
              Line | Event | Stream | Text
             ------+-------+--------+-------------------------
                 1 |    26 | stdout | order 1 for Ada: 17.00
@@ -140,7 +140,8 @@ fn threads_are_shown_and_chosen() {
               (the rest is not known: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2))
             Thread 28464 (orders) at event 58, entry of say (of thread 28553): somewhere in main
 
-            No source: no line is known here; look at the code: hindsight disassemble
+            No source: no line is known here
+            (look at the code: hindsight disassemble)
 
             No variables: where in main the thread was at this event is not known
              Register | Value                                  | Symbol

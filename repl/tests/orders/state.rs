@@ -84,7 +84,7 @@ fn registers_are_known_stale_or_unknown() {
              Register | Value                           | Symbol
             ----------+---------------------------------+--------
              rip      | <unknown: the thread has ended> | 
-            Thread 28553 (orders) at event 69, process_exit: location unknown
+            Thread 28553 (orders) at event 69, the program was killed by SIGKILL: location unknown
              Register | Value                            | Symbol
             ----------+----------------------------------+--------
              rip      | <unknown: the process has ended> | 
@@ -355,7 +355,8 @@ fn captures_are_known_where_they_were_taken() {
              rbx      | 0x7ffee702be28 <stale: as of event 19> | 
             Thread 28574 (orders) at event 20, price was left by an exception or longjmp: somewhere in settle
 
-            No source: no line is known here; look at the code: hindsight disassemble
+            No source: no line is known here
+            (look at the code: hindsight disassemble)
 
             No variables: where in settle the thread was at this event is not known
         "#]],

@@ -36,7 +36,7 @@ fn registers_stay_known_while_a_thread_is_held() {
             ----------+---------------------------------------+--------
              rbx      | 0x1005 <stale: as of event 6>         | 
              rip      | 0x555555555048 <stale: as of event 6> | 
-            Thread 4242 (synth-4242) at event 27, process_exit: location unknown
+            Thread 4242 (synth-4242) at event 27, the program was killed by SIGSEGV: location unknown
              Register | Value                            | Symbol
             ----------+----------------------------------+--------
              rbx      | <unknown: the process has ended> | 

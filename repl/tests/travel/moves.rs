@@ -33,7 +33,7 @@ fn moves_say_where_they_lead() {
             Thread 4242 (synth-4242) at event 12, return from price: 0x401234
             Thread 4242 (synth-4242) at event 14, logpoint: order 1 of Ada: 2.5: 0x555555555048
             Thread 4242 (synth-4242) at event 2, note: why is order 3 free?: location unknown
-            Thread 4242 (synth-4242) at event 27, process_exit: location unknown
+            Thread 4242 (synth-4242) at event 27, the program was killed by SIGSEGV: location unknown
             --- stderr
             error: thread 4242 is in no recorded call here
               at --cmd 10: reverse-finish (exit code 2)
@@ -112,10 +112,10 @@ fn places_in_time_have_many_forms() {
         expect![[r#"
             Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
-            Thread 4243 (synth-4243) at event 27, process_exit: location unknown
+            Thread 4243 (synth-4243) at event 27, the program was killed by SIGSEGV: location unknown
             Thread 4242 (synth-4242) at event 7, write: items: 0x555555555048
             Thread 4242 (synth-4242) at event 0, module_load: /home/ada/shop/shop: location unknown
-            Thread 4242 (synth-4242) at event 27, process_exit: location unknown
+            Thread 4242 (synth-4242) at event 27, the program was killed by SIGSEGV: location unknown
             Thread 4242 (synth-4242) at event 12, return from price: 0x401234
             Thread 4242 (synth-4242) at event 10, write: $xmm0: 0x555555555051
             --- stderr

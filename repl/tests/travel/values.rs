@@ -93,7 +93,7 @@ fn mistakes_about_watches_are_answered() {
         expect![[r#"
             Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Watch 1: $rbx (everywhere)
-            Thread 4243 (synth-4243) at event 27, process_exit: location unknown
+            Thread 4243 (synth-4243) at event 27, the program was killed by SIGSEGV: location unknown
             Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             --- stderr
             error: the expression "1 +": expected an expression at position 3

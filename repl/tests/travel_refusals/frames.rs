@@ -171,7 +171,8 @@ fn what_a_missing_module_holds_is_told_with_its_name() {
             Thread 28464 (orders) at event 44, pause: SIGUSR1 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
             Thread 28464 (orders) at event 44, pause: SIGUSR1 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
 
-            No source: no line is known here; look at the code: hindsight disassemble
+            No source: no line is known here
+            (look at the code: hindsight disassemble)
 
             No variables are known here.
             sold = 4

@@ -28,7 +28,7 @@ fn moves_end_where_the_recording_does() {
         ],
         expect![[r#"
             Thread 28464 (orders) at event 0, process_start: /home/ada/orders/./orders: location unknown
-            Thread 28464 (orders) at event 69, process_exit: location unknown
+            Thread 28464 (orders) at event 69, the program was killed by SIGKILL: location unknown
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
             Thread 28464 (orders) at event 68, main was left by an exception or longjmp: location unknown
             Thread 28464 (orders) at event 66, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
@@ -155,7 +155,7 @@ fn places_that_are_not_there_are_told() {
         ],
         expect![[r#"
             The recording has no notes.
-            Thread 28155 (shop) at event 152, process_exit: location unknown
+            Thread 28155 (shop) at event 152, the program has ended with exit code 3: location unknown
             --- stderr
             error: there is no note "x"
             help: the recording has no notes

@@ -246,7 +246,7 @@ fn answers_may_be_empty() {
     );
     let folder = Folder::with_debugged();
     expect![[r#"
-        Thread 4243 (synth-4243) at event 27, process_exit: location unknown
+        Thread 4243 (synth-4243) at event 27, the program was killed by SIGSEGV: location unknown
              ID | Name       | State   | Location
         --------+------------+---------+------------------
          * 4243 | synth-4243 | running | location unknown

@@ -100,7 +100,9 @@ impl Command for Where {
             (Some(source), _) => text = text.and(show::source(source)),
             (None, Some(reason)) => {
                 text.push(format!("No source: {reason}"));
-                text = text.and(Text::hint("(look at the code: hindsight disassemble)"));
+                if reply.frame.line.is_none() {
+                    text = text.and(Text::hint("(look at the code: hindsight disassemble)"));
+                }
             }
             (None, None) => {}
         }

@@ -79,7 +79,9 @@ pub(super) fn thrown(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknow
     let info = reach.word(object.wrapping_sub(HEADER))?;
     let name = name_in(info, reach)?;
     let before = format!(" containing {name}");
-    let Some(ty) = find_type(reach.space, Some(Near::address(info)), &name) else {
+    // Classes of the library are only declared in the program.
+    let ty = find_type(reach.space, Some(Near::address(info)), &name);
+    let Some(ty) = ty.filter(|ty| ty.size().is_some()) else {
         return Ok(Content::words(before));
     };
     let value = TypedPlace::memory(&ty, object);
