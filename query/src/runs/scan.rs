@@ -140,7 +140,11 @@ impl Scan {
         if columns.is_empty() {
             columns.push(lit(0i32).alias(RUN));
         }
-        plan.project(columns)?.limit(0, self.limit)?.build()
+        let plan = plan.project(columns)?;
+        match self.limit {
+            Some(rows) => plan.limit(0, Some(rows))?.build(),
+            None => plan.build(),
+        }
     }
 
     /// Puts the recording's name in place of the column.
