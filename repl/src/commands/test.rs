@@ -92,7 +92,7 @@ pub fn run(args: Args) -> Result<u8, Error> {
     let name = Path::new(&program).file_name().unwrap_or(&program);
     let output = dir.join(name);
     let keep = args.keep;
-    let outcome = children::record_set(&options(args, output), OnTaken::Number)?;
+    let outcome = children::record_set(&options(args, output), false, OnTaken::Number)?;
     let pruned = prune(&outcome, keep)?;
     eprintln!("hindsight: {}", children::summary(&outcome, &dir));
     if pruned > 0 {
