@@ -129,6 +129,11 @@ pub struct Member {
     pub parked: Parked,
     /// Where it comes from.
     pub lineage: Lineage,
+    /// It is a copy of its parent, made by fork, which waits where that has returned.
+    pub is_copy: bool,
+    /// Copies of it are recorded too.
+    #[serde(skip)]
+    pub records_copies: bool,
     /// The set's folder. Told apart from the rest, as a path need not be text.
     #[serde(skip)]
     pub set: PathBuf,

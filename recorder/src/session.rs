@@ -168,7 +168,7 @@ fn prepare_once(
             (Running::spawned(started, argv)?, pipes)
         }
         Target::Attach { pid, .. } => (Running::attached(*pid)?, None),
-        Target::Parked(member) => (Running::parked(member.parked.clone())?, None),
+        Target::Parked(member) => (Running::parked(member)?, None),
     };
     host = match (target.way, host) {
         (Way::Frida, None) => Some(start_frida()?),

@@ -293,7 +293,7 @@ impl Table {
     /// A copy of its parent that executes a program is one row; each further program of a process is another.
     fn image(&mut self, pid: i32, unix_ns: i64, argv: Vec<String>) {
         let row = self.of(pid);
-        if row.image_unix_ns.is_some() {
+        if row.image_unix_ns.is_some() || row.recording.is_some() {
             row.end_unix_ns = Some(unix_ns);
             row.became_another = true;
             let parent = row.parent;

@@ -270,10 +270,10 @@ impl Tracer {
 
     fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
         let is_new = !self.tracee.threads.contains_key(&tid);
-        if let Some(family) = &mut self.family
+        if let Some(family) = &self.family
             && (family.has(tid) || is_new && !self.tracee.is_own(tid))
         {
-            family.stopped(tid, signal, event);
+            self.family_stopped(tid, signal, event);
             return;
         }
         if is_new && (self.tracee.children.contains_key(&tid) || !self.tracee.is_own(tid)) {

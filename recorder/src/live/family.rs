@@ -5,6 +5,7 @@
 //! program that executes nothing, and a program that cannot be recorded, stay with the tracer, which passes everything
 //! on to them and tells when and how they end.
 
+mod copies;
 mod hand_over;
 
 use std::{
@@ -47,6 +48,8 @@ struct Task {
 
 #[derive(Debug)]
 enum State {
+    /// It has not stopped yet.
+    New,
     /// It runs, and is not recorded.
     Plain,
     /// Its dynamic linker runs: there is a trap at the entry point, over this byte.
@@ -71,6 +74,8 @@ pub(crate) struct Family {
     has_left: bool,
     /// It has executed another one.
     pub became: Arc<AtomicBool>,
+    /// Copies of the program are recorded too.
+    records_copies: bool,
     /// The restrictions that every process here begins with.
     usual: Seccomp,
     commands: Commands,
@@ -82,7 +87,7 @@ impl Family {
     /// Begins with no process. `commands` is the tracer's inbox.
     pub fn new(
         log: Arc<ProcessLog>,
-        recorder: Vec<OsString>,
+        (recorder, records_copies): (Vec<OsString>, bool),
         run: RecordingId,
         commands: Commands,
         over: Sender<()>,
@@ -96,6 +101,7 @@ impl Family {
             pending: 0,
             has_left: false,
             became: Arc::default(),
+            records_copies,
             usual: Seccomp::of(std::process::id() as i32),
             commands,
             _over: over,
@@ -139,16 +145,21 @@ impl Family {
                 argv: argv(pid),
             });
         }
-        let state = State::Plain;
+        let state = State::New;
         self.tasks.insert(tid, Task { pid, state });
     }
 
-    /// Handles a stop. A failed request means that the thread was killed: its end will be reported.
-    pub fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
+    /// Begins to follow a thread that has stopped before its creator reported it.
+    fn see(&mut self, tid: Tid) {
         if !self.tasks.contains_key(&tid) {
             self.early.insert(tid);
             self.follow(tid);
         }
+    }
+
+    /// Handles a stop. A failed request means that the thread was killed: its end will be reported.
+    pub fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
+        self.see(tid);
         match event {
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 if let Ok(new) = ptrace::event_message(tid) {
@@ -266,18 +277,8 @@ impl Family {
 
     /// Parks a process whose libraries are loaded, and hands it to a recorder of its own.
     fn reached_entry(&mut self, pid: Tid) {
-        let lineage = Lineage {
-            pid,
-            parent_pid: procfs::parent(pid).unwrap_or(0),
-            parent_run: Some(self.run),
-        };
         match self.park(pid) {
-            Ok(parked) => {
-                self.tasks.remove(&pid);
-                self.pending += 1;
-                self.recorder_for(parked, lineage)
-                    .hand_over(self.commands.clone());
-            }
+            Ok(parked) => self.hand_over(parked, false),
             Err(why) => {
                 self.refuse(pid, why);
                 if let Some(task) = self.tasks.get_mut(&pid) {
@@ -288,13 +289,22 @@ impl Family {
         }
     }
 
-    fn recorder_for(&self, parked: Parked, lineage: Lineage) -> Recorder {
-        Recorder {
+    fn hand_over(&mut self, parked: Parked, is_copy: bool) {
+        let pid = parked.pid;
+        self.tasks.remove(&pid);
+        self.pending += 1;
+        let recorder = Recorder {
             log: Arc::clone(&self.log),
             command: self.recorder.clone(),
             parked,
-            lineage,
-        }
+            lineage: Lineage {
+                pid,
+                parent_pid: procfs::parent(pid).unwrap_or(0),
+                parent_run: Some(self.run),
+            },
+            is_copy,
+        };
+        recorder.hand_over(self.commands.clone());
     }
 
     /// Parks a process that is at the trap. On failure it is at its entry point, or about to be killed.
@@ -344,12 +354,16 @@ impl Family {
         let Some(task) = self.tasks.get_mut(&tid) else {
             return;
         };
-        if let State::Returned(parked) = &task.state {
-            let _ = memory(tid).and_then(|memory| {
-                memory.write_all_at(&parked.original, parked.entry)?;
-                ptrace::set_registers(tid, &parked.registers)
-            });
-            task.state = State::Plain;
+        match &task.state {
+            State::Returned(parked) => {
+                let _ = memory(tid).and_then(|memory| {
+                    memory.write_all_at(&parked.original, parked.entry)?;
+                    ptrace::set_registers(tid, &parked.registers)
+                });
+                task.state = State::Plain;
+            }
+            State::New => task.state = State::Plain,
+            State::Plain | State::Loading { .. } => {}
         }
     }
 }

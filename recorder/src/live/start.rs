@@ -139,7 +139,7 @@ pub fn record_parked(
     let (over, is_over) = bounded(1);
     let family = NewFamily {
         log,
-        recorder: member.recorder.clone(),
+        recorder: (member.recorder.clone(), member.records_copies),
         over,
     };
     let signals = ChildSignals::unwatched();
@@ -167,7 +167,8 @@ pub fn record_parked(
 /// What a family needs.
 struct NewFamily {
     log: Arc<ProcessLog>,
-    recorder: Vec<OsString>,
+    /// The command of the next recorders, and whether copies get one.
+    recorder: (Vec<OsString>, bool),
     over: Sender<()>,
 }
 

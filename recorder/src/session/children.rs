@@ -153,6 +153,7 @@ fn hand_over(log: &Arc<ProcessLog>, parked: Parked, command: Vec<OsString>) -> R
         command,
         parked,
         lineage,
+        is_copy: false,
     };
     recorder.start().map_err(|why| Error::Unsupported {
         path,

@@ -12,7 +12,7 @@ use debuginfo::{Diagnostic, Module};
 
 use super::sanitizers;
 use crate::{
-    Error, Result,
+    Error, Member, Result,
     live::family::argv,
     process::{ExitWatch, Maps, Way, spawn},
     signals,
@@ -68,19 +68,25 @@ impl Running {
     }
 
     /// A process of a set that waits at its entry point. Its parent is another process.
-    pub fn parked(parked: spawn::Parked) -> Result<Self> {
-        let pid = parked.pid;
-        let exe = parked.exe.clone();
+    pub fn parked(member: &Member) -> Result<Self> {
+        let parked = member.parked.clone();
+        let (pid, exe) = (parked.pid, parked.exe.clone());
+        let way = way_into(&exe)?.without_frida();
+        if member.is_copy && way != Way::Loader {
+            // Frida calls the C library, which is in the middle of fork.
+            let reason = Diagnostic::new("a copy of it can only be recorded with our own loader");
+            return Err(Error::Unsupported { path: exe, reason });
+        }
         let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
         Ok(Self {
             pid,
-            way: way_into(&exe)?.without_frida(),
+            way,
             exe,
             argv: argv(pid),
             cwd: cwd.to_string_lossy().into_owned(),
             watch: ExitWatch::new(pid, false).map_err(Error::system("watch the program"))?,
             parked: Some(parked),
-            spawned: true,
+            spawned: !member.is_copy,
             ended_early: false,
             kill_on_drop: false,
         })

@@ -142,6 +142,16 @@ pub(crate) fn seize_with_its_clones(tid: i32) -> Result<()> {
     request(libc::PTRACE_SEIZE, tid, 0, options as usize)
 }
 
+/// Returns whether two processes have one memory; `None` if the kernel does not tell.
+pub(crate) fn share_memory(a: i32, b: i32) -> Option<bool> {
+    const KCMP_VM: c_long = 1;
+    // SAFETY: no memory is passed.
+    match unsafe { libc::syscall(libc::SYS_kcmp, a, b, KCMP_VM, 0, 0) } {
+        -1 => None,
+        order => Some(order == 0),
+    }
+}
+
 /// Returns the message of the last ptrace event, such as the id of a new process.
 pub(crate) fn event_message(tid: i32) -> Result<u64> {
     let mut message = 0u64;

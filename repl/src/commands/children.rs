@@ -24,8 +24,12 @@ use crate::render::{bytes, escaped};
 ///
 /// # Errors
 /// When the program could not be recorded.
-pub fn record(options: &RecordOptions, as_json: bool) -> Result<(u8, PathBuf), Error> {
-    let outcome = record_set(options, OnTaken::Refuse)?;
+pub fn record(
+    options: &RecordOptions,
+    with_copies: bool,
+    as_json: bool,
+) -> Result<(u8, PathBuf), Error> {
+    let outcome = record_set(options, with_copies, OnTaken::Refuse)?;
     if as_json {
         eprintln!("{}", summary_json(&outcome));
     } else {
@@ -39,12 +43,18 @@ pub fn record(options: &RecordOptions, as_json: bool) -> Result<(u8, PathBuf), E
     Ok((exit::of_program(outcome.exit), outcome.set))
 }
 
-/// Records a program and the processes that it starts.
+/// Records a program and the processes that it starts; `with_copies`: also those that execute no program.
 ///
 /// # Errors
 /// When the program could not be recorded.
-pub fn record_set(options: &RecordOptions, on_taken: OnTaken) -> Result<SetOutcome, Error> {
-    let recorder = own_command(["record".into(), "--parked".into()])?;
+pub fn record_set(
+    options: &RecordOptions,
+    with_copies: bool,
+    on_taken: OnTaken,
+) -> Result<SetOutcome, Error> {
+    let words = ["record", "--parked", "--copies"].map(OsString::from);
+    let words = words.into_iter().take(if with_copies { 3 } else { 2 });
+    let recorder = own_command(words)?;
     let outcome = recorder::record_children(options, on_taken, &recorder);
     outcome.map_err(|source| Error::Record { source })
 }
@@ -63,7 +73,7 @@ fn own_command(args: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>
 ///
 /// # Errors
 /// When nothing was told. What the recorder reports goes to the one that started it.
-pub fn record_one(mut options: RecordOptions) -> Result<u8, Error> {
+pub fn record_one(mut options: RecordOptions, records_copies: bool) -> Result<u8, Error> {
     let mut told = String::new();
     let read = io::stdin().read_to_string(&mut told);
     let member = read.and_then(|_| Ok(serde_json::from_str::<Member>(&told)?));
@@ -74,6 +84,7 @@ pub fn record_one(mut options: RecordOptions) -> Result<u8, Error> {
     let member = Arc::new(Member {
         set: options.output.take().unwrap_or_default(),
         recorder: own_command(std::env::args_os().skip(1))?,
+        records_copies,
         ..member
     });
     let warnings = Warnings {
@@ -169,7 +180,7 @@ impl Counts {
             processes: count(&|row| !row.became_another),
             recordings: count(&|row| row.recording.is_some()),
             unrecorded: count(&|row| row.recording.is_none() && row.image_unix_ns.is_some()),
-            copies: count(&|row| row.image_unix_ns.is_none()),
+            copies: count(&|row| row.recording.is_none() && row.image_unix_ns.is_none()),
             running: count(&|row| row.end_unix_ns.is_none()),
         }
     }

@@ -135,7 +135,7 @@ pub fn exit_of(row: &Process) -> String {
 }
 
 fn notes(row: &Process) -> String {
-    let copy = row.image_unix_ns.is_none();
+    let copy = row.image_unix_ns.is_none() && row.recording.is_none() && !row.is_pruned;
     let copy = copy.then(|| "not recorded: a copy of its parent, made by fork".to_owned());
     let missing = row.recording.is_none() && row.image_unix_ns.is_some() && !row.is_pruned;
     let notes = row.notes.iter().enumerate().map(|(at, note)| match at {

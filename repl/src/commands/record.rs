@@ -81,6 +81,9 @@ pub struct Args {
     /// Record all processes that the program starts too, into a folder NAME.children with a recording of each program
     #[arg(long, conflicts_with_all = ["pid", "portable"])]
     children: bool,
+    /// With --children: record copies that fork makes too, from the fork on; each fork then takes longer
+    #[arg(long)]
+    copies: bool,
     /// Record the process that standard input tells of
     #[arg(long, hide = true, conflicts_with_all = ["pid", "children", "command"])]
     parked: bool,
@@ -139,10 +142,12 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     let (json, portable) = (args.json, args.portable);
     refuse(&args)?;
     if args.parked {
-        return children::record_one(options(args, given)).map(Ran::of_nothing);
+        let copies = args.copies;
+        return children::record_one(options(args, given), copies).map(Ran::of_nothing);
     }
     if args.children {
-        let (code, recording) = children::record(&options(args, given), json)?;
+        let copies = args.copies;
+        let (code, recording) = children::record(&options(args, given), copies, json)?;
         return Ok(Ran { code, recording });
     }
     let first = args.probing.probes(args.pending).parsed();
@@ -207,6 +212,10 @@ fn refuse(args: &Args) -> Result<(), Error> {
             "--children takes no --logpoint and no --log-writes",
             Some("set them in a recording of one program".to_owned()),
         ));
+    }
+    if args.copies && !args.children {
+        let help = "write hindsight record --children --copies -- PROGRAM".to_owned();
+        return Err(Error::usage("--copies needs --children", Some(help)));
     }
     if let Some(path) = args.output.as_ref().filter(|_| !args.children) {
         may_be_created(path).map_err(|source| Error::Record {

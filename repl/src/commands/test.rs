@@ -100,7 +100,7 @@ pub fn run(args: Args) -> Result<u8, Error> {
         .join(" ".as_ref())
         .to_string_lossy()
         .replace(char::is_control, " ");
-    let outcome = children::record_set(&options(args, output), OnTaken::Number)?;
+    let outcome = children::record_set(&options(args, output), false, OnTaken::Number)?;
     let pruned = prune(&outcome, keep)?;
     label(&outcome, keep, &command)?;
     eprintln!("hindsight: {}", children::summary(&outcome, &dir));

@@ -41,6 +41,7 @@ pub(crate) struct Recorder {
     pub command: Vec<OsString>,
     pub parked: Parked,
     pub lineage: Lineage,
+    pub is_copy: bool,
 }
 
 impl Recorder {
@@ -82,6 +83,8 @@ impl Recorder {
         let member = Member {
             parked: self.parked.clone(),
             lineage: self.lineage,
+            is_copy: self.is_copy,
+            records_copies: false,
             set: PathBuf::new(),
             recorder: Vec::new(),
         };

@@ -95,6 +95,13 @@ impl Hooks {
         &self.leave
     }
 
+    /// Returns each jump of ours: where it is, its bytes, and the program's own bytes under it.
+    pub fn patches(&self) -> impl Iterator<Item = (u64, [u8; 5], &[u8])> {
+        self.entries
+            .iter()
+            .map(|(entry, hook)| (*entry, hook.jump, &hook.expected[..hook.jump.len()]))
+    }
+
     /// Replaces our jumps by the program's own bytes in `bytes`, which were read at `address`.
     pub fn mask(&self, address: u64, bytes: &mut [u8]) {
         let end = address.saturating_add(bytes.len() as u64);

@@ -1,0 +1,87 @@
+//! Copies that the program makes of itself by fork, where they are to be recorded too.
+//!
+//! Such a copy has the program's patches and a runtime that keeps silent. It is stopped where fork returns in it, in the
+//! C library: the patches are taken back, it is parked there, and its recorder loads another runtime, as into a program
+//! that was recorded before.
+
+use std::{io, os::unix::fs::FileExt};
+
+use super::{Family, State, memory};
+use crate::{
+    live::{event_loop::Tracer, model::Tid, tracee::hooks::Hooks},
+    process::{Parked, spawn::PARK_FOR_ANOTHER},
+    stop::{procfs, ptrace},
+};
+
+impl Tracer {
+    /// Handles a stop of a thread that is not the program's.
+    pub fn family_stopped(&mut self, tid: Tid, signal: i32, event: i32) {
+        let Some(family) = &mut self.family else {
+            return;
+        };
+        let is_first = event == libc::PTRACE_EVENT_STOP && signal == libc::SIGTRAP;
+        if is_first && family.is_new_copy(tid, self.tracee.pid) {
+            let parked = park(tid, &self.tracee.memory.hooks_now());
+            family.parked_copy(tid, parked);
+        } else {
+            family.stopped(tid, signal, event);
+        }
+    }
+}
+
+impl Family {
+    /// Returns whether this is the first stop of a copy of the program that is to be recorded.
+    fn is_new_copy(&mut self, tid: Tid, program: Tid) -> bool {
+        if !self.records_copies || self.has_left {
+            return false;
+        }
+        self.see(tid);
+        let Some(task) = self.tasks.get_mut(&tid) else {
+            return false;
+        };
+        let is_new = matches!(task.state, State::New);
+        is_new
+            && task.pid == tid
+            && procfs::parent(tid) == Some(program)
+            && ptrace::share_memory(tid, program) == Some(false)
+    }
+
+    fn parked_copy(&mut self, pid: Tid, parked: io::Result<Parked>) {
+        match parked {
+            Ok(parked) => self.hand_over(parked, true),
+            Err(error) => {
+                self.refuse(pid, format!("it cannot be parked: {error}"));
+                if let Some(task) = self.tasks.get_mut(&pid) {
+                    task.state = State::Plain;
+                }
+                let _ = ptrace::cont(pid, 0);
+            }
+        }
+    }
+}
+
+/// Takes the patches back in a copy of the program, parks it where it is, and lets it go.
+fn park(pid: Tid, hooks: &Hooks) -> io::Result<Parked> {
+    let memory = memory(pid)?;
+    for (entry, jump, original) in hooks.patches() {
+        let mut found = [0; 5];
+        // What the program has unmapped is not there.
+        if memory.read_exact_at(&mut found, entry).is_ok() && found == jump {
+            memory.write_all_at(original, entry)?;
+        }
+    }
+    let registers = ptrace::registers(pid)?;
+    let entry = registers.rip;
+    let mut original = [0; PARK_FOR_ANOTHER.len()];
+    memory.read_exact_at(&mut original, entry)?;
+    let exe = std::fs::read_link(format!("/proc/{pid}/exe"))?;
+    memory.write_all_at(&PARK_FOR_ANOTHER, entry)?;
+    ptrace::detach(pid, 0)?;
+    Ok(Parked {
+        pid,
+        entry,
+        original,
+        registers,
+        exe,
+    })
+}
