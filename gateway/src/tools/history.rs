@@ -13,6 +13,9 @@ use crate::context::{Context, SessionId, Whose};
 use crate::text;
 use crate::tool::Tool;
 
+/// Changes that are asked for at a time: more fit no budget.
+const MOST: usize = 500;
+
 /// The tool.
 pub struct History;
 
@@ -59,13 +62,18 @@ impl Tool for History {
         }
         let asked = HistoryArgs {
             expression: args.expression,
-            limit: None,
-            skip: 0,
+            limit: Some(MOST),
+            skip: context.cursor,
             full: false,
         };
         let reply = context.ask::<verbs::History>(session, &asked)?;
-        let changes = reply.changes.iter().map(change).collect();
-        let list = List::whole("changes", changes);
+        let list = List {
+            name: "changes",
+            items: reply.changes.iter().map(change).collect(),
+            first: context.cursor,
+            total: Some(context.cursor + reply.changes.len() + reply.left_out),
+            ..List::default()
+        };
         Ok(Answer::List(list.with("knownAtEvents", reply.known_at)))
     }
 }

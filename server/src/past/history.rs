@@ -1,6 +1,7 @@
 //! Values over time: all changes of a value, and its last change before a moment.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use recorder::live::MAX_LOGGED_LEN;
 use replay::history::{self, Changes, HistoryScope, Progress};
@@ -211,16 +212,21 @@ impl Past {
         expression: &str,
         manner: Manner,
         is_interrupted: &dyn Fn() -> bool,
-        cut: impl FnOnce(&mut Vec<history::Change>) -> usize,
+        wanted: &Range<usize>,
     ) -> Result<HistoryReply, Failure> {
-        let mut changes = Vec::new();
+        // There may be millions of changes: only those that are wanted are kept.
+        let (mut changes, mut seen) = (Vec::new(), 0);
+        let mut before = ShownBefore::default();
         let tracked = self.tracked(expression)?.showing(manner.options());
-        let known_at = self.each_change(tracked, is_interrupted, |change| {
-            changes.push(change);
+        let known_at = self.each_change(tracked, is_interrupted, |mut change| {
+            before.fill(&mut change);
+            if wanted.contains(&seen) {
+                changes.push(change);
+            }
+            seen += 1;
             true
         })?;
-        with_shown_before(&mut changes);
-        let left_out = cut(&mut changes);
+        let left_out = seen.saturating_sub(wanted.end);
         let changes = self.all_described(changes)?;
         let mut has_gaps = false;
         for change in changes.iter().skip(1) {
@@ -371,14 +377,16 @@ impl Past {
     }
 }
 
-/// Sets each previous value to the text that was shown for it.
-fn with_shown_before(changes: &mut [history::Change]) {
-    let mut last: HashMap<Option<u32>, String> = HashMap::new();
-    for change in changes {
-        let shown = change.shown.clone();
-        let before = match shown {
-            Some(shown) => last.insert(change.own, shown),
-            None => last.remove(&change.own),
+/// Of each thread's own value, or of the one value, the text that was shown last.
+#[derive(Default)]
+struct ShownBefore(HashMap<Option<u32>, String>);
+
+impl ShownBefore {
+    /// Gives a change the text that was shown for the value before it.
+    fn fill(&mut self, change: &mut history::Change) {
+        let before = match change.shown.clone() {
+            Some(shown) => self.0.insert(change.own, shown),
+            None => self.0.remove(&change.own),
         };
         if before.is_some() {
             change.old = before;

@@ -22,7 +22,7 @@ pub struct History;
 pub struct HistoryArgs {
     /// The expression, as for `print`.
     pub expression: String,
-    /// At most so many changes, 0 for all. Default: all; a text shows the first page of them.
+    /// At most so many changes, 0 for all. Default: 100,000; a text shows the first page of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// How many changes to leave out at the start.
@@ -72,9 +72,8 @@ impl Verb for History {
     fn run(call: &Call<'_>, args: HistoryArgs) -> Result<HistoryReply, Failure> {
         let past = call.recording()?;
         let manner = Manner::of_many(args.full);
-        past.history(&args.expression, manner, &|| call.is_gone(), |changes| {
-            args.page().cut(changes)
-        })
+        let wanted = args.page().range();
+        past.history(&args.expression, manner, &|| call.is_gone(), &wanted)
     }
 }
 

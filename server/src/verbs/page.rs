@@ -1,12 +1,17 @@
 //! Pages of long lists: people see so many rows at a time, and how to go on; who asks for data gets all of it, unless a limit
 //! is given.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Form, Text, Word, locals};
 
 /// Rows that are shown if nobody says how many.
 pub(super) const ROWS: usize = 50;
+
+/// Rows of a very long list that are kept if nobody says how many.
+const MOST: usize = 100_000;
 
 /// The option of how many rows.
 pub(super) const LIMIT: Word = Word::new(
@@ -72,6 +77,16 @@ impl Page {
         let left = rows.len() - kept;
         rows.truncate(kept);
         left
+    }
+
+    /// Returns the numbers of the rows that are asked for, of a list that may be too long to be kept as a whole: at most
+    /// [`MOST`], unless all are asked for.
+    pub(super) fn range(self) -> Range<usize> {
+        let limit = match self.limit.unwrap_or(MOST) {
+            0 => usize::MAX,
+            limit => limit,
+        };
+        self.skip..self.skip.saturating_add(limit)
     }
 
     /// Returns the rows that a text shows, and what it says if more follow: `left` behind these rows, or some of them.
