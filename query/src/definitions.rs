@@ -155,6 +155,19 @@ impl Definitions {
         self.functions.get(id)?.as_ref()
     }
 
+    /// Tells whether a module has functions that are written in Rust.
+    pub fn is_rust(&self, module: u32) -> bool {
+        let mut own = self
+            .functions()
+            .filter(|function| function.module == module);
+        own.any(|function| {
+            function
+                .file
+                .as_ref()
+                .is_some_and(|file| file.ends_with(".rs"))
+        })
+    }
+
     /// Returns the modules in order of their numbers.
     pub fn modules(&self) -> impl Iterator<Item = &Module> {
         self.modules.values()

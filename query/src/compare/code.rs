@@ -42,6 +42,7 @@ pub fn codes(a: &Session, b: &Session, identities: &Identities) -> Result<Codes>
         let module = session.definitions().module(module)?;
         module.build_id.clone()
     };
+    let mut rust: FxHashMap<u32, bool> = FxHashMap::default();
     for (number, shared) in identities.shared.iter().enumerate() {
         let function =
             |session: &'_ Session, id: u32| session.definitions().function(id as usize).cloned();
@@ -62,10 +63,13 @@ pub fn codes(a: &Session, b: &Session, identities: &Identities) -> Result<Codes>
             }
             continue;
         };
-        let hashes = (
-            module_a.code_hash(Svma(own.svma), own.size),
-            module_b.code_hash(Svma(other.svma), other.size),
-        );
+        let has_texts = !*rust
+            .entry(own.module)
+            .or_insert_with(|| a.definitions().is_rust(own.module));
+        let hash = |module: &debuginfo::Module, function: &store::control::FunctionDef| {
+            module.code_hash(Svma(function.svma), function.size, has_texts)
+        };
+        let hashes = (hash(module_a, &own), hash(module_b, &other));
         if hashes.0 != hashes.1 {
             found.changed.insert(number as u32);
         }

@@ -35,6 +35,8 @@ enum Way {
     Pointer,
     /// It may be a number or a pointer.
     Either,
+    /// The same, and nothing says what it is.
+    Unknown,
 }
 
 /// A word that is compared.
@@ -56,7 +58,8 @@ impl Atom {
             ValueKind::Bool => Way::Bool,
             ValueKind::Char => Way::Number { mask: 0xff },
             ValueKind::Pointer => Way::Pointer,
-            ValueKind::Int { bytes: 8.., .. } | ValueKind::Unknown => Way::Either,
+            ValueKind::Int { bytes: 8.., .. } => Way::Either,
+            ValueKind::Unknown => Way::Unknown,
             ValueKind::Int { bytes, .. } | ValueKind::Enum { bytes, .. } => Way::Number {
                 mask: mask(u64::from(*bytes)),
             },
@@ -77,6 +80,7 @@ impl Atom {
             Way::Bool => u64::from(word as u8 != 0),
             Way::Pointer => places.of_pointer(word),
             Way::Either => places.of_word(word),
+            Way::Unknown => places.of_unknown(word),
         }
     }
 }

@@ -22,6 +22,9 @@ const REMEMBERED: usize = 1 << 18;
 /// Bytes of a text that are compared.
 const TEXT_BYTES: u64 = 128;
 
+/// The heap begins at most so many bytes behind the program (the kernel's `arch_randomize_brk` and a generous size).
+const HEAP_BYTES: u64 = 3 << 30;
+
 const MEMORY: u64 = 0x6d65_6d6f_7279;
 const OWN_PROCESS: u64 = 0x70_6964;
 
@@ -32,19 +35,23 @@ struct Range {
     key: u64,
     /// The other recording has another build of it.
     is_other_build: bool,
+    /// Its texts end with a zero byte: it is not written in Rust.
+    has_texts: bool,
 }
 
 /// The address space of one recording.
 pub struct Places {
     modules: Vec<Range>,
+    /// Where the heap of a program with fixed addresses may be.
+    heap: Option<std::ops::Range<u64>>,
     space: Arc<AddressSpace>,
-    /// The process and its threads; their numbers differ in each run.
+    /// The processes and threads of both recordings; their numbers differ in each run.
     numbers: FxHashSet<u64>,
     known: RefCell<FxHashMap<u64, u64>>,
 }
 
 impl Places {
-    /// Takes a recording's modules, those of the other one, and the numbers of its process and threads.
+    /// Takes a recording's modules, those of the other one, and the numbers of the processes and threads of both.
     pub fn new(
         own: &Definitions,
         other: &Definitions,
@@ -63,12 +70,18 @@ impl Places {
                 end: module.addr.saturating_add(module.size),
                 key: hash::of_bytes(key.as_bytes()),
                 is_other_build: build.is_none() || build != module.build_id.as_deref(),
+                has_texts: !own.is_rust(module.id),
             }
         };
         let mut modules: Vec<Range> = own.modules().map(range).collect();
         modules.sort_by_key(|module| module.start);
+        let program = own
+            .module(0)
+            .map(|module| module.addr.saturating_add(module.size));
+        let end = program.filter(|end| *end < RANDOMISED.start);
         Self {
             modules,
+            heap: end.map(|end| end..end.saturating_add(HEAP_BYTES)),
             space,
             numbers,
             known: RefCell::default(),
@@ -101,6 +114,16 @@ impl Places {
         }
     }
 
+    /// Returns what a word without a known type stands for. In a program with fixed addresses, those of its heap look like
+    /// numbers.
+    #[inline]
+    pub fn of_unknown(&self, word: u64) -> u64 {
+        match self.heap.as_ref().is_some_and(|heap| heap.contains(&word)) {
+            true => MEMORY,
+            false => self.of_word(word),
+        }
+    }
+
     /// Returns what a number stands for.
     #[inline]
     pub fn of_number(&self, number: u64) -> u64 {
@@ -118,7 +141,10 @@ impl Places {
             return *known;
         }
         let offset = (!module.is_other_build).then_some(address - module.start);
-        let place = self.content(address).or(offset).unwrap_or(MEMORY);
+        let place = self
+            .content(address, module.has_texts)
+            .or(offset)
+            .unwrap_or(MEMORY);
         let place = hash::fold(module.key, place);
         let mut known = self.known.borrow_mut();
         if known.len() < REMEMBERED {
@@ -128,7 +154,7 @@ impl Places {
     }
 
     /// What is at an address in a module: a function or a text, which have no other address in another build.
-    fn content(&self, address: u64) -> Option<u64> {
+    fn content(&self, address: u64, has_texts: bool) -> Option<u64> {
         let mapped = self.space.at(address)?;
         let svma = mapped.svma(address);
         if let Some((name, start)) = mapped.module.symbol_at(svma) {
@@ -141,7 +167,7 @@ impl Places {
             move |s: &&debuginfo::Segment| s.vaddr.0 <= svma && svma < s.vaddr.0 + s.filesz
         };
         let segment = segments.find(inside(svma.0))?;
-        if segment.flags.write {
+        if segment.flags.write || !has_texts {
             return None;
         }
         let len = TEXT_BYTES.min(segment.vaddr.0 + segment.filesz - svma.0);

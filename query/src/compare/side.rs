@@ -80,8 +80,12 @@ impl<'s> Side<'s> {
         let mut space = Arc::new(AddressSpace::default());
         if let Some(timeline) = source.timeline() {
             space = timeline.modules().space(timeline.last());
-            let threads = crate::overview::told(timeline.threads())?;
-            process.extend(threads.iter().map(|thread| u64::from(thread.tid)));
+        }
+        for session in [session, other] {
+            if let Some(timeline) = Source::new(session)?.timeline() {
+                let threads = crate::overview::told(timeline.threads())?;
+                process.extend(threads.iter().map(|thread| u64::from(thread.tid)));
+            }
         }
         Ok(Self {
             files: CallFiles::open(session.reader(), words)?,

@@ -169,7 +169,7 @@ pub fn suspects(
 /// Says why the function that parted is suspected.
 fn why(parting: &Parting) -> String {
     let callee = |sight: &super::parted::Sight| match &sight.call {
-        Some(call) => format!("called {}", call.function),
+        Some(call) => format!("called {}", debuginfo::short_name(&call.function)),
         None => "made no more calls".to_owned(),
     };
     match parting.how {

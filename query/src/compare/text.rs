@@ -1,5 +1,6 @@
 //! A comparison as text, for people: what differs first, who did it, and how much else differs.
 
+use debuginfo::short_name;
 use values::one_line::{escaped, fitted};
 use values::quantity::{count, duration, grouped};
 
@@ -157,7 +158,7 @@ impl Comparison {
             return;
         }
         page.line(&format!(
-            "{} of {} differ",
+            "Differences: {} of {}",
             count(self.differing, "call"),
             count(differing.len() as u64, "function")
         ));
@@ -260,13 +261,11 @@ fn source_line(line: &SourceLine) -> String {
 
 /// Says in a line how two threads parted.
 fn said(parting: &Parting) -> String {
-    let function = parting.function.as_deref().unwrap_or("the thread");
-    let callee = |sight: &Sight| {
-        sight
-            .call
-            .as_ref()
-            .map_or("nothing more", |call| &call.function)
-            .to_owned()
+    let function = parting.function.as_deref().map(short_name);
+    let function = function.unwrap_or_else(|| "the thread".to_owned());
+    let callee = |sight: &Sight| match &sight.call {
+        Some(call) => short_name(&call.function),
+        None => "nothing more".to_owned(),
     };
     match parting.how {
         How::Result => format!(
@@ -294,7 +293,11 @@ fn call_text(call: &CallLine) -> String {
         (None, _) => " returned".to_owned(),
     };
     let args = fitted(&escaped(&call.args), 50).into_owned();
-    format!("{}({args}){result}, seq {}", call.function, call.seq)
+    format!(
+        "{}({args}){result}, seq {}",
+        short_name(&call.function),
+        call.seq
+    )
 }
 
 fn side(page: &mut Page, name: char, sight: &Sight) {
@@ -339,7 +342,7 @@ fn function_line(pair: &FunctionPair) -> String {
     };
     format!(
         "  {}: {}; {} calls in A, {} in B{time}",
-        pair.function,
+        short_name(&pair.function),
         parts.join(", "),
         grouped(pair.calls.0),
         grouped(pair.calls.1)
