@@ -211,7 +211,7 @@ fn a_page_that_differs_is_told_and_not_taken_for_the_end() {
     fs::write(&calls, bytes).unwrap();
     let runs = open(&folders);
     let rows = lines(runs.sql("select run, start_seq from calls").unwrap());
-    assert_eq!(rows, ["r000|0"]);
+    assert_eq!(rows, ["r000|1"]);
     let warnings = runs.warnings();
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].starts_with("r001 "), "{warnings:?}");

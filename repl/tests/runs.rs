@@ -36,7 +36,7 @@ fn a_pattern_a_folder_and_several_names_are_asked_together() {
          run    | calls
         --------+-------
          app    |     8
-         orders |    26
+         orders |    16
          shop   |    68
     "#]];
     for words in [

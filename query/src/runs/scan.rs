@@ -163,14 +163,19 @@ impl Scan {
         let mut own = batch.columns().iter();
         let name = &self.set.runs()[run].name;
         let fields = self.schema.fields().iter();
-        let columns: Vec<ArrayRef> = fields
-            .map(|field| match field.name() == RUN {
-                true => Arc::new(StringViewArray::from_iter_values(std::iter::repeat_n(
-                    name, rows,
-                ))) as ArrayRef,
-                false => Arc::clone(own.next().expect("the plan has the other columns")),
-            })
-            .collect();
+        let columns = fields.map(|field| {
+            if field.name() == RUN {
+                let names = std::iter::repeat_n(name, rows);
+                return Ok(Arc::new(StringViewArray::from_iter_values(names)) as ArrayRef);
+            }
+            let column = own.next().expect("the plan has the other columns");
+            // A plan may have texts in another form than the table says.
+            match column.data_type() == field.data_type() {
+                true => Ok(Arc::clone(column)),
+                false => arrow::compute::cast(column, field.data_type()),
+            }
+        });
+        let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(
             Arc::clone(&self.schema),
