@@ -590,6 +590,8 @@ fn set_off(
     if let Some((parked, first)) = parked {
         process.write(parked.entry, &parked.original)?;
         let mut registers = parked.registers;
+        // In a copy of a recorded program it led to the data of that program's runtime.
+        registers.gs_base = process.regs(parked.pid)?.gs_base;
         if let Some(first) = first {
             registers.rsp -= 8;
             process.write(registers.rsp, &parked.entry.to_le_bytes())?;

@@ -10,10 +10,12 @@ import time
 from harness import HINDSIGHT, ROOT, Failed, Row, record, run
 
 FUNCTIONS = 5000
+CHILDREN = 10
 NEEDS = ("hindsight", "gcc")
 ROWS = [
     Row("start.true", "true", "s", needs=()),
     Row("start.record-true", "hindsight record -- true", "s", at_most=0.5),
+    Row("start.children", f"hindsight record --children of a shell that runs true {CHILDREN} times", "s"),
     Row("start.record-asan", "hindsight record of a small program with AddressSanitizer", "s", at_most=5, needs=NEEDS),
     Row("start.start-asan", "hindsight start of the same, to the stop at its entry", "s", at_most=5, needs=NEEDS),
     Row("armed.5000", f"hindsight record of a program of {FUNCTIONS:,} functions, all armed, from start to end", "s", at_most=2, needs=NEEDS),
@@ -35,6 +37,8 @@ def measure(bench):
             bench.add("start.true", seconds(lambda: subprocess.run(["true"], check=True)))
         if bench.wants("start.record-true"):
             bench.add("start.record-true", seconds(lambda: record(bench.work, [], ["true"])))
+        if bench.wants("start.children"):
+            bench.add("start.children", seconds(lambda: recorded_children(bench)))
         if bench.wants("start.record-asan"):
             bench.add("start.record-asan", seconds(lambda: recorded_asan(bench)))
         if bench.wants("start.start-asan"):
@@ -55,6 +59,12 @@ def processor_seconds():
     """The processor time of all commands so far, with what they started and waited for."""
     times = os.times()
     return times.children_user + times.children_system
+
+
+def recorded_children(bench):
+    shutil.rmtree(bench.work / "set.children", ignore_errors=True)
+    loop = f"i=0; while [ $i -lt {CHILDREN} ]; do /bin/true; i=$((i + 1)); done"
+    run([HINDSIGHT, "record", "--children", "-o", "set", "--", "sh", "-c", loop], bench.work)
 
 
 def recorded_asan(bench):

@@ -38,9 +38,9 @@ impl Set {
         (native, Set::of(scratch, &program))
     }
 
-    /// The rows of a program, by the last part of its name.
+    /// The programs of that name; copies of their parents are none.
     fn named(&self, name: &str) -> Vec<&Row> {
-        let is_it = |row: &&Row| program_of(row) == name;
+        let is_it = |row: &&Row| program_of(row) == name && !row["image_unix_ns"].is_null();
         self.rows.iter().filter(is_it).collect()
     }
 
@@ -276,6 +276,119 @@ print('thread', os.waitstatus_to_exitcode(status(child(threaded))), os.read(to, 
     assert_same(&native, &set);
     assert_eq!(set.one("sh")["exit_code"], 6);
     set.assert_whole();
+}
+
+/// With `--copies` they are recorded from the fork on, each with what it did itself.
+#[test]
+fn copies_of_a_program_are_recorded_if_asked_for() {
+    let scratch = Scratch::new("children_forks");
+    let source = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) int before(int i) { return i + 1; }
+__attribute__((noinline)) int in_child(int i) { return i + 2; }
+__attribute__((noinline)) int child(int deep) {
+  int sum = 0;
+  for (int i = 0; i < 1000; i++) sum += in_child(i);
+  printf("child %d %d
+", deep, sum);
+  fflush(stdout);
+  if (deep == 0) return sum % 100;
+  pid_t pid = fork();
+  if (pid == 0) exit(child(deep - 1) + 1);
+  int status;
+  waitpid(pid, &status, 0);
+  return WEXITSTATUS(status) + 1;
+}
+int main(void) {
+  int sum = 0;
+  for (int i = 0; i < 10; i++) sum += before(i);
+  pid_t pid = fork();
+  if (pid == 0) exit(child(2));
+  int status;
+  waitpid(pid, &status, 0);
+  printf("%d %d
+", sum, WEXITSTATUS(status));
+  return 0;
+}
+"#;
+    std::fs::write(scratch.join("forks.c"), source).expect("writable");
+    let build = Program::new("/usr/bin/gcc", scratch.path()).args(["-g", "forks.c", "-o", "forks"]);
+    assert_eq!(build.run().status, Status::Code(0));
+    let program = Program::new(scratch.join("forks"), scratch.path());
+    let native = program.run();
+    let options = ["--children", "--copies"];
+    let ended = Hindsight::record_command(&scratch, "set", &options, &program).run();
+    let dir = scratch.join("set.children");
+    let rows = Set::rows(&dir);
+    let set = Set { ended, dir, rows };
+    assert_same(&native, &set);
+    set.assert_whole();
+    assert_eq!(set.rows.len(), 4, "{:#?}", set.rows);
+    let calls = |row: &Row, function: &str| {
+        let count = format!("SELECT count(*) FROM calls WHERE function = '{function}'");
+        set.recording(row).number(&count)
+    };
+    for (depth, row) in set.rows.iter().enumerate() {
+        let (of_main, of_child) = if depth == 0 { (10, 0) } else { (0, 1000) };
+        assert_eq!(
+            (calls(row, "before"), calls(row, "in_child")),
+            (of_main, of_child),
+            "{row:?}"
+        );
+        if depth > 0 {
+            assert_eq!(row["parent"], set.rows[depth - 1]["pid"]);
+        }
+    }
+}
+
+/// `hindsight test` keeps the recordings of what failed.
+#[test]
+fn recordings_of_what_passed_are_removed() {
+    let scratch = Scratch::new("children_test");
+    let test = |keep: &str| {
+        let args = [
+            "test",
+            "--record-to",
+            "runs",
+            "--keep",
+            keep,
+            "--",
+            "/bin/sh",
+            "-c",
+        ];
+        let script = "cat /dev/null; ls /does/not/exist 2> /dev/null; exit 3";
+        Hindsight::command(&scratch, &args).args([script]).run()
+    };
+    for (run, keep, kept) in [
+        ("sh", "failed", &["ls.hindsight", "sh.hindsight"][..]),
+        (
+            "sh-2",
+            "all",
+            &["cat.hindsight", "ls.hindsight", "sh.hindsight"],
+        ),
+        ("sh-3", "none", &[]),
+    ] {
+        let ended = test(keep);
+        assert_eq!(ended.status, Status::Code(3), "{}", ended.errors());
+        assert!(
+            ended.errors().contains("ls /does/not/exist ended with 2"),
+            "{}",
+            ended.errors()
+        );
+        let dir = scratch.join("runs").join(format!("{run}.children"));
+        let rows = Set::rows(&dir);
+        assert_eq!(rows.len(), 3, "{rows:#?}");
+        let listed = rows.iter().filter_map(|row| row["recording"].as_str());
+        let listed: BTreeSet<&str> = listed.collect();
+        assert_eq!(listed.into_iter().collect::<Vec<_>>(), kept, "{keep}");
+        let found = std::fs::read_dir(&dir).expect("it is there").flatten();
+        let found =
+            found.filter(|entry| entry.path().extension().is_some_and(|e| e == "hindsight"));
+        assert_eq!(found.count(), kept.len(), "{keep}");
+    }
 }
 
 /// The recorder ends with the program; what still runs is recorded on.

@@ -102,7 +102,7 @@ impl Running {
     /// executable.
     pub fn named_after(&self) -> &Path {
         match self.argv.first() {
-            Some(program) if self.spawned => Path::new(program),
+            Some(program) if self.spawned || self.parked.is_some() => Path::new(program),
             _ => &self.exe,
         }
     }
