@@ -155,6 +155,7 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              exceptions | one row per exception, panic or signal that was seen: live, or as
                         | it ended the program
              notes      | one row per note: recorded ones, and those added since
+             runs       | one row per recording that is asked, from its small files alone
             hindsight> helo
             error: there is no command helo
             help: did you mean help?
@@ -177,6 +178,7 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              exceptions | one row per exception, panic or signal that was seen: live, or as
                         | it ended the program
              notes      | one row per note: recorded ones, and those added since
+             runs       | one row per recording that is asked, from its small files alone
             hindsight> \rows 2
             tables show at most 2 rows
             hindsight> \x

@@ -420,15 +420,16 @@ fn a_missing_recording_is_answered_with_the_nearest() {
 #[test]
 fn another_folder_is_no_recording() {
     let folder = Folder::with_shop();
+    std::fs::create_dir(folder.path("empty")).unwrap();
     check_args(
         &folder,
-        &["sql", ".", "select 1"],
+        &["sql", "empty", "select 1"],
         expect![[r#"
-        --- stderr
-        error: . is not a recording: it has no manifest
-        help: name a folder made by `hindsight record`, like app.hindsight
-        --- exit code 2
-    "#]],
+            --- stderr
+            error: empty is not a recording: it has no manifest
+            help: name a folder made by `hindsight record`, like app.hindsight
+            --- exit code 2
+        "#]],
     );
 }
 
@@ -439,15 +440,15 @@ fn the_command_line_itself_may_be_wrong() {
         &folder,
         &["sql"],
         expect![[r#"
-        --- stderr
-        error: the following required arguments were not provided:
-          <RECORDING>
+            --- stderr
+            error: the following required arguments were not provided:
+              <RECORDING>...
 
-        Usage: hindsight sql <RECORDING> [QUERY]
+            Usage: hindsight sql [OPTIONS] <RECORDING>... [QUERY]
 
-        For more information, try '--help'.
-        --- exit code 2
-    "#]],
+            For more information, try '--help'.
+            --- exit code 2
+        "#]],
     );
     check_args(
         &folder,

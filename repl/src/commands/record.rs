@@ -66,7 +66,7 @@ pub struct Args {
     /// Have the program and its libraries at the same addresses in each run
     #[arg(long, conflicts_with = "pid")]
     no_aslr: bool,
-    /// Call this run something: key=value; may be repeated. The tables runs, info and ls show it
+    /// Call this run something: key=value; may be repeated. ls, info and the table runs show it
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = store::labels::parse)]
     labels: Vec<(String, String)>,
     /// When the program has ended, copy its modules, debug files and sources into the recording, as hindsight pack does

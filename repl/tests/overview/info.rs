@@ -61,6 +61,7 @@ fn info_tells_the_same_as_json() {
                 "kernel": "Linux 6.18.44-fc-v669"
               },
               "id": "ed0925ccbbde51cff462410ccd1c44de",
+              "labels": {},
               "lost": 0,
               "modules": [
                 {
