@@ -98,7 +98,11 @@ fn the_steps_of_a_job_pass_equal_builds_and_fail_others() {
     compile(&scratch, "app", 4, 10);
     let different = shell(&scratch, steps);
     assert_eq!(different.status.code(), Some(1), "{}", text(&different));
-    assert!(text(&different).contains("1. price"), "{}", text(&different));
+    assert!(
+        text(&different).contains("1. price"),
+        "{}",
+        text(&different)
+    );
     reports_can_be_read(&scratch);
 
     // What was read and accepted is no difference in the next job.
@@ -160,10 +164,17 @@ fn a_build_that_is_slower_is_told_by_six_recordings_a_side() {
     assert_eq!(slower.status.code(), Some(1), "{}", text(&slower));
     let told = text(&slower);
     assert!(told.contains("The candidate is slower"), "{told}");
-    assert!(told.lines().any(|line| line.trim_start().starts_with("slower busy")), "{told}");
+    assert!(
+        told.lines()
+            .any(|line| line.trim_start().starts_with("slower busy")),
+        "{told}"
+    );
     // The same recordings on both sides are no difference.
     let runs = "a1 a2 a3 a4 a5 a6";
-    let same = shell(&scratch, &format!("hindsight compare --baseline {runs} --candidate {runs}"));
+    let same = shell(
+        &scratch,
+        &format!("hindsight compare --baseline {runs} --candidate {runs}"),
+    );
     assert!(same.status.success(), "{}", text(&same));
     assert!(Path::new(&scratch.join("a1.hindsight")).is_dir());
 }

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
 use server::quantity::count;
 use store::catalog::{Catalog, folder};
 use store::format::MANIFEST_FILE;
@@ -133,7 +132,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         }
         Action::Show { run } => {
             let row = catalog.find(&run)?;
-            println!("{:#}", Value::from(row.as_json()));
+            println!("{:#}", row.as_json());
         }
         Action::Label {
             run,
