@@ -31,6 +31,7 @@ fn each_command_explains_itself() {
               record            Record a program while it runs
               rerun             Record the program of a recording once more
               overview          Say what is worth knowing first of a recording
+              compare           Say what two recordings of a program have different
               sql               Ask a recording in SQL
               repl              Go through a recording or a live program, forwards and backwards
               info              Show what a recording holds
@@ -109,13 +110,15 @@ fn each_command_explains_itself() {
               hindsight sql app "select * from calls" -o calls.parquet
               hindsight repl app            go through it: goto, step back, print, backtrace
               hindsight start --break parse ./app   control it live: next, step, where, print
+              hindsight compare good bad    what two recordings have different
               hindsight check app           verify every checksum and rule
 
             Exit codes:
               0  done
-              1  the answer is "damaged", or the command failed
+              1  the answer is "damaged" or "different", or the command failed
               2  wrong usage: command line, SQL or recording name
               3  check: the recording is incomplete (it was not closed cleanly)
+                 compare: the recordings cannot be compared
               4  record, start, attach: the program could not be started or attached
             `record` otherwise exits with the recorded program's own status (128 + signal).
         "#]],
