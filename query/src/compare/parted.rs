@@ -268,8 +268,8 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
         true => own.last().map(|frame| frame.number),
         false => differs
             .checked_sub(1)
-            .map(|at| own.get(at).or(other.get(at)).map(|frame| frame.number))
-            .flatten(),
+            .and_then(|at| own.get(at).or(other.get(at)))
+            .map(|frame| frame.number),
     };
     let sight_a = sight(a.0, a.1, &own, differs, is_result)?;
     let sight_b = sight(b.0, b.1, &other, differs, is_result)?;

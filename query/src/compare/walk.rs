@@ -1,7 +1,7 @@
 //! Goes through one thread of two recordings side by side, within a bounded window.
 //!
-//! Equal rows are passed one by one. At a difference, the next rows of both sides are aligned; the window grows until both
-//! sides meet again. If they never do within the largest window, its rows are aligned by their functions alone.
+//! Equal rows are passed one by one. At a difference, the nearest rows from which both sides are equal again are looked for.
+//! Otherwise the next rows of both sides are aligned; the window grows until both sides meet. If they never do within the largest window, its rows are aligned by their functions alone.
 
 use super::align::{self, Step};
 use super::read::{CallFiles, Calls, Position};
@@ -12,6 +12,11 @@ use crate::error::Result;
 const WINDOWS: [usize; 3] = [512, 8 << 10, 128 << 10];
 /// Rows that must be equal to say that both sides have met again, unless the window is the largest.
 const ENOUGH: usize = 8;
+
+/// Rows that are skipped on both sides together to find where they meet at once.
+const NEAR: usize = 32;
+/// Rows that must be equal there.
+const RUN: usize = 16;
 
 /// The rows of one thread, as they are needed.
 pub struct Rows<'r> {
@@ -112,7 +117,45 @@ pub fn walk(a: &mut Rows<'_>, b: &mut Rows<'_>, told: &mut dyn Told) -> Result<(
     }
 }
 
+/// Finds the nearest rows from which on both sides are equal for a while. Most differences are of few rows; where rows
+/// repeat, patience diff may take one for another.
+fn nearest(own: &[Row], other: &[Row], are_whole: bool) -> Option<(usize, usize)> {
+    let meet = |i: usize, j: usize| {
+        let (Some(own), Some(other)) = (own.get(i..), other.get(j..)) else {
+            return false;
+        };
+        let len = RUN.min(own.len()).min(other.len());
+        let is_long = len == RUN || are_whole && len > 0 && own.len() == other.len();
+        let mut pairs = own.iter().zip(other).take(len);
+        is_long && pairs.all(|(own, other)| own.hash() == other.hash())
+    };
+    let skips = (1..=NEAR).flat_map(|skipped| (0..=skipped).map(move |i| (i, skipped - i)));
+    skips.into_iter().find(|(i, j)| meet(*i, *j))
+}
+
+/// Tells how the next rows of both sides differ, and passes them.
+fn tell(a: &mut Rows<'_>, b: &mut Rows<'_>, (of_a, of_b): (usize, usize), told: &mut dyn Told) {
+    let (own, other) = (&a.left()[..of_a], &b.left()[..of_b]);
+    for step in align::align(own, other) {
+        match step {
+            Step::Same(i, j) => told.same(&own[i..=i], &other[j..=j]),
+            Step::Changed(i, j) => told.changed(&own[i], &other[j]),
+            Step::OnlyA(i) => told.only(&own[i], true),
+            Step::OnlyB(j) => told.only(&other[j], false),
+        }
+    }
+    a.passed += of_a;
+    b.passed += of_b;
+}
+
 fn pass_difference(a: &mut Rows<'_>, b: &mut Rows<'_>, told: &mut dyn Told) -> Result<()> {
+    a.fill(NEAR + RUN)?;
+    b.fill(NEAR + RUN)?;
+    let are_whole = a.has_ended && b.has_ended;
+    if let Some(until) = nearest(a.left(), b.left(), are_whole) {
+        tell(a, b, until, told);
+        return Ok(());
+    }
     for (number, window) in WINDOWS.into_iter().enumerate() {
         a.fill(window)?;
         b.fill(window)?;
@@ -132,18 +175,8 @@ fn pass_difference(a: &mut Rows<'_>, b: &mut Rows<'_>, told: &mut dyn Told) -> R
                 None => is_largest.then_some((own.len(), other.len())),
             }
         };
-        if let Some((of_a, of_b)) = until {
-            let (own, other) = (&own[..of_a], &other[..of_b]);
-            for step in align::align(own, other) {
-                match step {
-                    Step::Same(i, j) => told.same(&own[i..=i], &other[j..=j]),
-                    Step::Changed(i, j) => told.changed(&own[i], &other[j]),
-                    Step::OnlyA(i) => told.only(&own[i], true),
-                    Step::OnlyB(j) => told.only(&other[j], false),
-                }
-            }
-            a.passed += of_a;
-            b.passed += of_b;
+        if let Some(until) = until {
+            tell(a, b, until, told);
             return Ok(());
         }
     }

@@ -31,13 +31,10 @@ fn each_command_explains_itself() {
               record            Record a program while it runs
               rerun             Record the program of a recording once more
               overview          Say what is worth knowing first of a recording
-              sql               Ask a recording in SQL, or several
+              compare           Say what two recordings of a program have different
+              sql               Ask a recording in SQL
               repl              Go through a recording or a live program, forwards and backwards
               info              Show what a recording holds
-              ls                List the recordings of a folder
-              rm                Delete recordings
-              runs              List the runs of this machine, label them, and delete old ones
-              export            Write recordings as plain Parquet
               check             Verify every checksum and rule of a recording
               pack              Copy a recording's modules, debug files and sources into it
               mcp               Serve language models over the Model Context Protocol
@@ -113,14 +110,15 @@ fn each_command_explains_itself() {
               hindsight sql app "select * from calls" -o calls.parquet
               hindsight repl app            go through it: goto, step back, print, backtrace
               hindsight start --break parse ./app   control it live: next, step, where, print
-              hindsight sql 'runs/*' "select run, count(*) from calls group by run"   many at once
+              hindsight compare good bad    what two recordings have different
               hindsight check app           verify every checksum and rule
 
             Exit codes:
               0  done
-              1  the answer is "damaged", or the command failed
+              1  the answer is "damaged" or "different", or the command failed
               2  wrong usage: command line, SQL or recording name
               3  check: the recording is incomplete (it was not closed cleanly)
+                 compare: the recordings cannot be compared
               4  record, start, attach: the program could not be started or attached
             `record` otherwise exits with the recorded program's own status (128 + signal).
         "#]],
@@ -202,9 +200,6 @@ fn each_command_explains_itself() {
                   --no-aslr
                       Have the program and its libraries at the same addresses in each run
 
-                  --label <KEY=VALUE>
-                      Call this run something: key=value; may be repeated. ls, info and the table runs show it
-
                   --portable
                       When the program has ended, copy its modules, debug files and sources into the recording,
                       as hindsight pack does
@@ -236,21 +231,20 @@ fn each_command_explains_itself() {
         &folder,
         &["sql", "--help"],
         expect![[r#"
-            Ask a recording in SQL, or several
+            Ask a recording in SQL
 
             Prints the answer to QUERY, which may be several statements with semicolons between them. Without
             QUERY it opens a prompt, or runs the statements on stdin when that is not a terminal. A recording
             may be asked while it is written.
 
-            With several recordings, a folder of them or a pattern, every table has the column run before its
-            own, and functions of a state take the run first: value(run, seq, 'x').
-
-            Usage: hindsight sql [OPTIONS] <RECORDING>... [QUERY]
+            Usage: hindsight sql [OPTIONS] <RECORDING> [QUERY]
 
             Arguments:
-              <RECORDING>...
-                      Recordings, with or without .hindsight, folders of them or patterns; then the question, or
-                      a command of the prompt like \\d; - reads from stdin
+              <RECORDING>
+                      The recording, with or without .hindsight
+
+              [QUERY]
+                      The question, or a command of the prompt like \\d; - reads from stdin
 
             Options:
               -f, --format <FORMAT>
@@ -290,10 +284,9 @@ fn each_command_explains_itself() {
               hindsight sql app "select * from calls" -o calls.parquet
               hindsight sql app -f jsonl "select * from gaps" | jq .lost
               hindsight sql app < questions.sql             statements from stdin
-              hindsight sql 'runs/*' "select run, count(*) from calls group by run"
 
             Tables: calls, events, functions, modules, threads, output, gaps, probes,
-            pauses, logpoints, writes, exceptions, notes, runs.
+            pauses, logpoints, writes, exceptions, notes.
             Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
             every event of the recording in one order.
         "#]],

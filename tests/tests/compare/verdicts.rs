@@ -135,7 +135,10 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
         &scratch,
         "other",
         &[],
-        &Program::new(fixture_artifact("typed_args", "typed_args"), scratch.path()),
+        &Program::new(
+            fixture_artifact("typed_args", "typed_args_O0"),
+            scratch.path(),
+        ),
     );
     let refused = |a: &str, b: &str, why: &str| {
         let ended = compare(&scratch, &[a, b]);
@@ -186,8 +189,8 @@ fn a_recording_that_grows_or_was_cut_is_refused() {
     );
     ends_with(&ended, 3);
     running.signal(Signal::KILL);
-    let _ = running.finish();
     steady.stop();
+    let _ = running.finish();
     let ended = compare(&scratch, &["one", "rec"]);
     assert!(ended.errors().contains("is cut"), "{}", ended.errors());
     ends_with(&ended, 3);
