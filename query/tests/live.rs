@@ -66,7 +66,8 @@ fn unfinished_calls_of_an_interrupted_recording_are_shown() {
 #[test]
 fn an_empty_recording_has_empty_tables() {
     let asked = Asked::new(|path| Synth::new().record(path));
-    for table in query::TABLES {
+    // The table of runs has the recording itself.
+    for table in query::TABLES.iter().filter(|table| table.name != "runs") {
         let sql = format!("SELECT count(*) FROM {}", table.name);
         assert_eq!(asked.ask(&sql), "0\n", "{}", table.name);
         assert_eq!(asked.ask(&format!("SELECT * FROM {}", table.name)), "");

@@ -309,8 +309,7 @@ int main(void) {
   if (pid == 0) exit(child(2));
   int status;
   waitpid(pid, &status, 0);
-  printf("%d %d
-", sum, WEXITSTATUS(status));
+  printf("%d %d\n", sum, WEXITSTATUS(status));
   return 0;
 }
 "#;

@@ -157,8 +157,8 @@ assert not page.open and "price" in page.words and any("sold for" in word for wo
 fn a_build_that_is_slower_is_told_by_six_recordings_a_side() {
     let scratch = Scratch::new("ci-slower");
     let steps = blocks().pop().unwrap();
-    compile(&scratch, "app-main", 3, 2_000_000);
-    compile(&scratch, "app-candidate", 3, 6_000_000);
+    compile(&scratch, "app-main", 3, 40_000_000);
+    compile(&scratch, "app-candidate", 3, 120_000_000);
     std::fs::write(scratch.join("input.txt"), "1 2 3\n").unwrap();
     let slower = shell(&scratch, &format!("INPUT=input.txt\n{steps}"));
     assert_eq!(slower.status.code(), Some(1), "{}", text(&slower));

@@ -309,7 +309,7 @@ fn the_past_is_seen_up_to_the_stop_and_left_again() {
             "stopped at breakpoint 1",
             "Breakpoint 1 removed: leaf",
             "The program has ended with exit code 7",
-            ", process_exit",
+            ", the program has ended with exit code 7",
             "tempo 120",
             "entry of sum_to",
             "The program has ended with exit code 7.",

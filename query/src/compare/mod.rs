@@ -37,6 +37,7 @@ use rustc_hash::FxHashMap;
 use store::columns::ReadCall;
 
 pub use differences::Kind;
+pub(crate) use identity::module_key;
 pub use output::{EventDifference, Line, OutputDifference};
 pub use parted::{How, Parting, Sight, SourceLine, Values};
 pub use report::{

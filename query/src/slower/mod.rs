@@ -78,7 +78,7 @@ pub struct Times {
 pub struct FunctionTimes {
     /// Its name.
     pub function: String,
-    /// The last component of its module's path.
+    /// The name of its module; empty for the program itself.
     pub module: String,
     /// Its calls in a recording of the baseline: the median.
     pub calls_before: f64,

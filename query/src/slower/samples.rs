@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::compare::module_key;
 use crate::error::Result;
 use crate::rows::ask;
 use crate::session::Session;
@@ -14,7 +15,7 @@ const CALIBRATED: u64 = 100_000;
 pub struct Named {
     /// Its name.
     pub function: String,
-    /// The last component of its module's path.
+    /// The name of its module, the same in other builds; empty for the program itself.
     pub module: String,
 }
 
@@ -53,34 +54,36 @@ pub fn run(session: &Session) -> Result<Run> {
         functions: HashMap::new(),
         overhead_ns,
     };
-    let sql = "select function, module, count(*), sum(greatest(self_ns, 0)) from calls \
-               where dur_ns >= 0 group by function, module";
+    let sql = "select function_id, count(*), sum(greatest(self_ns, 0)) from calls \
+               where dur_ns >= 0 group by function_id";
     for row in ask(session, sql)? {
-        let sample = run
-            .functions
-            .entry(named(row.text(0), row.text(1)))
-            .or_default();
-        sample.calls += row.count(2).unwrap_or(0);
-        sample.self_ns += row.count(3).unwrap_or(0) as f64;
+        let Some(named) = named(session, row.count(0)) else {
+            continue;
+        };
+        let sample = run.functions.entry(named).or_default();
+        sample.calls += row.count(1).unwrap_or(0);
+        sample.self_ns += row.count(2).unwrap_or(0) as f64;
     }
-    let sql = "select caller.function, caller.module, count(*) from calls \
+    let sql = "select caller.function_id, count(*) from calls \
                join calls caller on calls.parent = caller.start_seq \
-               where caller.dur_ns >= 0 group by 1, 2";
+               where caller.dur_ns >= 0 group by 1";
     for row in ask(session, sql)? {
-        let made = row.count(2).unwrap_or(0) as f64;
-        if let Some(sample) = run.functions.get_mut(&named(row.text(0), row.text(1))) {
+        let made = row.count(1).unwrap_or(0) as f64;
+        let sample = named(session, row.count(0)).and_then(|named| run.functions.get_mut(&named));
+        if let Some(sample) = sample {
             sample.self_ns = (sample.self_ns - made * overhead_ns).max(0.0);
         }
     }
     Ok(run)
 }
 
-fn named(function: Option<&str>, module: Option<&str>) -> Named {
-    let module = module.unwrap_or_default();
-    Named {
-        function: function.unwrap_or_default().to_owned(),
-        module: module.rsplit('/').next().unwrap_or(module).to_owned(),
-    }
+fn named(session: &Session, id: Option<u64>) -> Option<Named> {
+    let definitions = session.definitions();
+    let function = definitions.function(usize::try_from(id?).ok()?)?;
+    Some(Named {
+        function: function.name.clone(),
+        module: module_key(definitions.module(function.module)),
+    })
 }
 
 /// The least time between two calls of the same caller: what is recorded of a call lies in it, and the caller's own code

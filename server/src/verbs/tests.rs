@@ -73,6 +73,7 @@ fn every_verb_says_that_there_is_no_session() {
         "object" => Some(json!({"address": "x"})),
         "goto" => Some(json!({"to": "0"})),
         "note" => Some(json!({"text": "x"})),
+        "trace" => Some(json!({"patterns": ["x"]})),
         "eval" | "print" | "history" | "last_write" => Some(json!({"expression": "x"})),
         "set" => Some(json!({"target": "x", "value": "1"})),
         "until" => Some(json!({"at": "main"})),
