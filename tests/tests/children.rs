@@ -292,8 +292,7 @@ __attribute__((noinline)) int in_child(int i) { return i + 2; }
 __attribute__((noinline)) int child(int deep) {
   int sum = 0;
   for (int i = 0; i < 1000; i++) sum += in_child(i);
-  printf("child %d %d
-", deep, sum);
+  printf("child %d %d\n", deep, sum);
   fflush(stdout);
   if (deep == 0) return sum % 100;
   pid_t pid = fork();

@@ -232,6 +232,14 @@ mod tests {
         table(&rows)
             .flush(&mut text, Layout::Whole, crate::render::Colour::Off)
             .unwrap();
-        expect![""].assert_eq(&String::from_utf8(text).unwrap());
+        expect![[r#"
+             pid | parent | program     |  start |  lasted | exit    | recording    | notes
+            -----+--------+-------------+--------+---------+---------+--------------+--------------------------------------------------
+              10 |      1 | sh cc a.c   |   0 ns | 80.0 ms | exec    | 10.hindsight | 
+              10 |      1 |   cc a.c    |   0 ns | 80.0 ms | 0       | 10.hindsight | 
+              11 |     10 |     cc1 a.c | 1.0 ms | 79.0 ms | 0       | 11.hindsight | 
+              13 |     11 |       old   | 3.0 ms |    NULL | running | NULL         | not recorded: it is odd
+              12 |     10 |     cc a.c  | 2.0 ms | 78.0 ms | SIGKILL | NULL         | not recorded: a copy of its parent, made by fork
+        "#]].assert_eq(&String::from_utf8(text).unwrap());
     }
 }

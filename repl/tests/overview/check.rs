@@ -71,7 +71,7 @@ fn an_incomplete_recording_exits_with_3() {
         &["check", "app", "--json"],
         expect![[r#"
             {
-              "bytes": 1768,
+              "bytes": 1792,
               "columns": {
                 "calls": 0,
                 "events": 0,

@@ -32,11 +32,17 @@ fn each_command_explains_itself() {
               rerun             Record the program of a recording once more
               overview          Say what is worth knowing first of a recording
               compare           Say what two recordings of a program have different
-              sql               Ask a recording in SQL
+              sql               Ask a recording in SQL, or several
               repl              Go through a recording or a live program, forwards and backwards
               info              Show what a recording holds
+              ls                List the recordings of a folder
+              rm                Delete recordings
+              runs              List the runs of this machine, label them, and delete old ones
+              export            Write recordings as plain Parquet
               check             Verify every checksum and rule of a recording
               pack              Copy a recording's modules, debug files and sources into it
+              processes         List the processes that record --children has followed
+              test              Run a test command and keep recordings of what failed
               mcp               Serve language models over the Model Context Protocol
               setup             Install what recording needs, once
               start             Start a program under control
@@ -110,6 +116,7 @@ fn each_command_explains_itself() {
               hindsight sql app "select * from calls" -o calls.parquet
               hindsight repl app            go through it: goto, step back, print, backtrace
               hindsight start --break parse ./app   control it live: next, step, where, print
+              hindsight sql 'runs/*' "select run, count(*) from calls group by run"   many at once
               hindsight compare good bad    what two recordings have different
               hindsight check app           verify every checksum and rule
 
@@ -200,6 +207,9 @@ fn each_command_explains_itself() {
                   --no-aslr
                       Have the program and its libraries at the same addresses in each run
 
+                  --label <KEY=VALUE>
+                      Call this run something: key=value; may be repeated. ls, info and the table runs show it
+
                   --portable
                       When the program has ended, copy its modules, debug files and sources into the recording,
                       as hindsight pack does
@@ -209,6 +219,14 @@ fn each_command_explains_itself() {
 
                   --for <SECONDS>
                       With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
+
+                  --children
+                      Record all processes that the program starts too, into a folder NAME.children with a
+                      recording of each program
+
+                  --copies
+                      With --children: record copies that fork makes too, from the fork on; each fork then takes
+                      longer
 
                   --json
                       Print the summary as JSON (on stderr: stdout is the program's)
@@ -221,6 +239,7 @@ fn each_command_explains_itself() {
               hindsight record -o run1 -f 'parse*' ./app    only functions that match
               hindsight record -x 'std::*' -x '*alloc*' ./app
               hindsight record --log-writes total ./app     and every write to a variable, with its line
+              hindsight record --children -- make -j2       and every process that it starts
               hindsight record --attach 4711 --for 10       look at a running program
               hindsight sql app "select * from calls"       then ask
 
@@ -231,20 +250,21 @@ fn each_command_explains_itself() {
         &folder,
         &["sql", "--help"],
         expect![[r#"
-            Ask a recording in SQL
+            Ask a recording in SQL, or several
 
             Prints the answer to QUERY, which may be several statements with semicolons between them. Without
             QUERY it opens a prompt, or runs the statements on stdin when that is not a terminal. A recording
             may be asked while it is written.
 
-            Usage: hindsight sql [OPTIONS] <RECORDING> [QUERY]
+            With several recordings, a folder of them or a pattern, every table has the column run before its
+            own, and functions of a state take the run first: value(run, seq, 'x').
+
+            Usage: hindsight sql [OPTIONS] <RECORDING>... [QUERY]
 
             Arguments:
-              <RECORDING>
-                      The recording, with or without .hindsight
-
-              [QUERY]
-                      The question, or a command of the prompt like \\d; - reads from stdin
+              <RECORDING>...
+                      Recordings, with or without .hindsight, folders of them or patterns; then the question, or
+                      a command of the prompt like \\d; - reads from stdin
 
             Options:
               -f, --format <FORMAT>
@@ -284,9 +304,10 @@ fn each_command_explains_itself() {
               hindsight sql app "select * from calls" -o calls.parquet
               hindsight sql app -f jsonl "select * from gaps" | jq .lost
               hindsight sql app < questions.sql             statements from stdin
+              hindsight sql 'runs/*' "select run, count(*) from calls group by run"
 
             Tables: calls, events, functions, modules, threads, output, gaps, probes,
-            pauses, logpoints, writes, exceptions, notes.
+            pauses, logpoints, writes, exceptions, notes, runs.
             Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
             every event of the recording in one order.
         "#]],
