@@ -2,7 +2,7 @@
 //! and the same build would hardly differ as much.
 //!
 //! The time of all functions together is tested first. Then each function that takes a notable part of it is tested, with a
-//! correction for their number ([`rank::corrected`]). What is significant but small is not called slower.
+//! correction for their number (Holm). What is significant but small is not called slower.
 
 mod rank;
 mod samples;
