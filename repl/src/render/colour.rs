@@ -9,6 +9,14 @@ pub enum Colour {
     Off,
 }
 
+/// When output is coloured, as `--color` says: on a terminal unless `NO_COLOR` is set, everywhere, or nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColourChoice {
+    Auto,
+    Always,
+    Never,
+}
+
 /// The role of a text, which determines its look.
 #[derive(Clone, Copy, Debug)]
 pub enum Paint {
