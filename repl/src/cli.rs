@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::exit;
 use crate::recording::locate;
 use crate::render::{ColourChoice, Terminal};
+use crate::spelling;
 
 pub use complete::{answer as complete, script as completion_script};
 
@@ -116,6 +117,7 @@ impl Cli {
         };
         let words: Vec<OsString> = std::env::args_os().collect();
         let verb = verb_index(&words);
+        let words = as_ours(words, verb);
         let mut words = with_negative_numbers(words, verb);
         let recording = take_recording(&mut words, verb).inspect_err(|_| {
             if let Some(choice) = colour_before(&words, verb) {
@@ -189,17 +191,38 @@ fn colour_before(words: &[OsString], verb: usize) -> Option<ColourChoice> {
     ColourChoice::from_str(choice, false).ok()
 }
 
-/// Distinguishes expressions that begin with a negative number, such as `-7/2`, from options by a leading space. `verb`
-/// is the index of the verb.
+/// Replaces words of gdb by ours, from the verb on, which is word number `verb`. `info NAME` is about a recording if there is one of that name.
+fn as_ours(words: Vec<OsString>, verb: usize) -> Vec<OsString> {
+    let text = words
+        .iter()
+        .skip(verb)
+        .map(|word| word.to_str().map(str::to_owned));
+    let Some(text) = text.collect::<Option<Vec<String>>>() else {
+        return words;
+    };
+    let is_recording =
+        |name: &String| !spelling::is_subject(name) || locate(Path::new(name)).is_ok();
+    if text
+        .first()
+        .is_some_and(|verb| matches!(verb.as_str(), "info" | "i" | "inf"))
+        && text.get(1).is_none_or(is_recording)
+    {
+        return words;
+    }
+    let ours = spelling::ours(text).into_iter().map(OsString::from);
+    words.into_iter().take(verb).chain(ours).collect()
+}
+
+/// Distinguishes expressions that begin with a minus, such as `-7/2`, from options by a leading space. `verb` is the
+/// index of the verb.
 pub fn with_negative_numbers(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
-    const VERBS: [&str; 5] = ["print", "p", "eval", "display", "set"];
+    const VERBS: [&str; 7] = ["print", "p", "eval", "call", "display", "set", "return"];
     let is_one = |word: &OsString| VERBS.iter().any(|verb| word == verb);
     if !words.get(verb).is_some_and(is_one) {
         return words;
     }
     for word in &mut words[verb + 1..] {
-        let text = word.to_str().and_then(|text| text.strip_prefix('-'));
-        if text.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit())) {
+        if word.to_str().is_some_and(spelling::is_negative) {
             let mut apart = OsString::from(" ");
             apart.push(&*word);
             *word = apart;

@@ -20,6 +20,7 @@ mod recording;
 mod render;
 mod report;
 mod size;
+mod spelling;
 mod statement;
 mod suggest;
 mod travel;

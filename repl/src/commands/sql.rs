@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, warn};
 use crate::error::Error;
 use crate::format::Format;
-use crate::recording::locate;
+use crate::recording::OfCore;
 use crate::render::{Paint, Terminal, bytes, escaped};
 use crate::{exit, prompt, statement};
 
@@ -71,6 +71,8 @@ pub struct Args {
     /// Say how long each answer took
     #[arg(long)]
     timing: bool,
+    #[command(flatten)]
+    core: OfCore,
 }
 
 /// The queries, or where to read them.
@@ -109,7 +111,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     if let Some(memory) = args.memory {
         options.memory_bytes = memory;
     }
-    let mut asker = opened(&recordings, options, interruptible, terminal)?;
+    let mut asker = opened(&recordings, &args.core, options, interruptible, terminal)?;
     asker.show_life(terminal);
     warn(&asker, terminal);
     if let Some(note) = asker.extent().as_ref().and_then(note_extent) {
@@ -166,6 +168,7 @@ fn recordings_and_query(words: &[OsString]) -> Result<(Vec<PathBuf>, Option<Stri
 /// as runs.
 fn opened(
     words: &[PathBuf],
+    core: &OfCore,
     options: query::Options,
     interruptible: bool,
     terminal: &Terminal,
@@ -174,7 +177,7 @@ fn opened(
     if let [word] = words
         && (found.by_name || found.folders.is_empty())
     {
-        return Asker::open_with(&locate(word)?, options, interruptible);
+        return Asker::open_with(&core.locate(word)?, options, interruptible);
     }
     if found.folders.is_empty() {
         return Err(Error::Query {

@@ -5,6 +5,8 @@
 
 use server::verbs::{Description, Does, Needs, Takes, find};
 
+use crate::spelling;
+
 /// Verbs that take a condition in SQL, which has quoted texts.
 const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
 
@@ -89,11 +91,14 @@ pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
         return words;
     }
     let end = expression_end(&words);
+    let condition = condition_of_break(&words);
     for (index, word) in words.iter_mut().enumerate().skip(1) {
-        let inner = match index < end {
+        let inner = match index < end || condition.is_some_and(|at| index > at) {
             false => within(word, '\'').or_else(|| within(word, '"')),
             // 'x' is a character literal.
-            true if index + 1 == end => within(word, '\'').filter(|inner| !is_letter(inner)),
+            true if index + 1 == end || condition.is_some_and(|at| index == at + 1) => {
+                within(word, '\'').filter(|inner| !is_letter(inner))
+            }
             true => None,
         };
         if let Some(inner) = inner {
@@ -101,6 +106,15 @@ pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
         }
     }
     words
+}
+
+/// Where `if` stands in `break LOCATION if CONDITION`. The condition is an expression, to which its quotes belong.
+fn condition_of_break(words: &[String]) -> Option<usize> {
+    let verb = find(words.first()?)?;
+    if verb.takes != Takes::Location {
+        return None;
+    }
+    words.iter().position(|word| word == "if")
 }
 
 fn within(word: &str, quote: char) -> Option<&str> {
@@ -114,6 +128,7 @@ fn is_letter(text: &str) -> bool {
 
 /// Replaces an alternative spelling of a verb by its name.
 pub fn normal(words: Vec<String>) -> Vec<String> {
+    let words = spelling::ours(words);
     let text: Vec<&str> = words.iter().map(String::as_str).collect();
     let (name, used): (&[&str], usize) = match text.as_slice() {
         ["step" | "s", "back", ..] => (&["step-back"], 2),
@@ -203,6 +218,11 @@ mod tests {
                 "break a.c:3 --condition 'i > 3 && s == \"a b\"'",
                 &["break", "a.c:3", "--condition", "i > 3 && s == \"a b\""][..],
             ),
+            (
+                "break f if s == \"a b\"",
+                &["break", "f", "if", "s", "==", "\"a b\""],
+            ),
+            ("break f if 'i > 3'", &["break", "f", "if", "i > 3"]),
             ("logpoint f \"n = {n}\"", &["logpoint", "f", "n = {n}"]),
             ("note it's done", &["note", "it's", "done"]),
             ("note \"two  words\"", &["note", "two  words"]),
