@@ -14,7 +14,7 @@ use server::verbs::{Does, Form, Needs, find};
 use crate::commands::live::Link;
 use crate::commands::{
     check, compare, completions, daemon, export, guard, info, live, ls, man, mcp, overview, pack,
-    processes, record, repl, rerun, rm, runs, setup, sql, test,
+    processes, record, repl, report, rerun, rm, runs, setup, sql, test,
 };
 use crate::error::Error;
 use crate::exit;
@@ -30,6 +30,7 @@ const EXAMPLES: &str = "\
 Examples:
   hindsight record ./app        run it and write app.hindsight
   hindsight overview app        how it ended, what failed, where the time went
+  hindsight report app          what was slow: every function's own time, callers, a flame graph
   hindsight info app            what was recorded
   hindsight sql app             a prompt: SQL, Tab completes, \\d lists the tables
   hindsight sql app \"select * from calls order by dur_ns desc limit 10\"
@@ -72,6 +73,7 @@ enum Command {
     Record(record::Args),
     Rerun(rerun::Args),
     Overview(overview::Args),
+    Report(report::Args),
     Compare(compare::Args),
     Sql(sql::Args),
     Repl(Box<repl::Args>),
@@ -151,6 +153,7 @@ impl Cli {
         match self.command {
             Command::Record(args) => record::run(args, terminal),
             Command::Overview(args) => overview::run(&args),
+            Command::Report(args) => report::run(&args, terminal),
             Command::Compare(args) => compare::run(&args),
             Command::Rerun(args) => rerun::run(&args, terminal),
             Command::Sql(args) => sql::run(args, terminal),

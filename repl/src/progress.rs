@@ -80,6 +80,13 @@ impl Progress {
         ));
     }
 
+    /// Shows the progress of a pass over all calls.
+    pub fn adding_up(&self, done_calls: u64, all_calls: u64) {
+        self.advance("adding up", done_calls, all_calls, || {
+            count(done_calls, "call")
+        });
+    }
+
     fn advance(&self, verb: &'static str, done: u64, total: u64, text: impl FnOnce() -> String) {
         if !self.terminal.progress {
             return;

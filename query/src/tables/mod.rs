@@ -14,6 +14,7 @@ mod on_demand;
 mod output;
 mod pauses;
 mod probes;
+mod report;
 pub mod runs;
 mod sources;
 mod threads;
@@ -35,6 +36,7 @@ pub use sources::Sources;
 pub const TABLES: &[TableDoc] = &[
     calls::DOC,
     events::DOC,
+    report::DOC,
     functions::DOC,
     modules::DOC,
     threads::DOC,
@@ -70,6 +72,7 @@ pub fn provider(name: &str, sources: &Sources) -> Result<Provider> {
         _ if name == calls::DOC.name => view(calls::plan(sources)?),
         _ if name == events::DOC.name => view(events::plan(sources)?),
         _ if name == functions::DOC.name => on_demand(functions::plans(sources)?),
+        _ if name == report::DOC.name => Arc::new(report::table(sources)),
         _ if name == modules::DOC.name => in_memory(modules::rows(sources)?)?,
         _ if name == threads::DOC.name => on_demand(threads::plans(sources)?),
         _ if name == output::DOC.name => view(output::plan(sources)?),

@@ -13,6 +13,7 @@ use crate::definitions::Definitions;
 use crate::functions::args::Asked;
 use crate::functions::{Lookup, args, outs, ret, ret_text, text};
 use crate::parts::{PartFile, PartsTable, calls_schema, events_schema, states_schema};
+use crate::report;
 use crate::state::States;
 
 /// The manifest's name for the captures of `--pointees`.
@@ -28,6 +29,8 @@ pub struct Sources {
     pub states: Arc<dyn TableSource>,
     /// Functions, modules and probes.
     pub definitions: Arc<Definitions>,
+    /// What reports are made of.
+    pub report: Arc<report::Source>,
     /// The recording.
     pub recording: Recording,
     /// From ticks to nanoseconds.
@@ -66,6 +69,7 @@ impl Sources {
         of_states: &States,
     ) -> Self {
         let definitions = Arc::new(definitions);
+        let report = Arc::new(report::Source::new(calls, &definitions, of_states));
         let calls = PartsTable::new(calls_schema(), calls, Some("end_seq"));
         let events = PartsTable::new(events_schema(), events, Some("seq"));
         let states = PartsTable::new(states_schema(), states, Some("seq"));
@@ -78,6 +82,7 @@ impl Sources {
             utf8_text: text::utf8_text(),
             hex: text::hex_text(),
             of_calls: OfCalls::new(&definitions, recording, of_states),
+            report,
             definitions,
         }
     }

@@ -39,7 +39,7 @@ const GROUPS: [(Group, &str); 7] = [
 ];
 
 /// The commands that people begin with.
-const BEGIN: [&str; 5] = ["record", "overview", "sql", "repl", "start"];
+const BEGIN: [&str; 6] = ["record", "overview", "report", "sql", "repl", "start"];
 
 /// Commands for Hindsight itself.
 const TOOLS: [&str; 5] = ["setup", "mcp", "completions", "man", "help"];

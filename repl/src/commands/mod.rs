@@ -21,6 +21,7 @@ mod probing;
 pub mod processes;
 pub mod record;
 pub mod repl;
+pub mod report;
 pub mod rerun;
 pub mod rm;
 pub mod runs;
