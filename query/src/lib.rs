@@ -28,6 +28,7 @@ pub mod runs;
 mod session;
 pub mod slower;
 mod state;
+mod syscalls;
 mod tables;
 
 use std::path::Path;

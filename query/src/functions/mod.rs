@@ -7,6 +7,7 @@ mod lookup;
 pub mod outs;
 pub mod ret;
 pub mod ret_text;
+pub mod syscalls;
 pub mod text;
 
 pub use id_set::IdSet;
