@@ -8,6 +8,9 @@ use server::verbs::{Description, Does, Needs, Takes, find};
 /// Verbs that take a condition in SQL, which has quoted texts.
 const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
 
+/// Verbs that go through the differences of two recordings.
+const DIFFERENCES: [&str; 2] = ["next-difference", "previous-difference"];
+
 /// The first words of SQL.
 const SQL: [&str; 3] = ["select", "with", "explain"];
 
@@ -24,7 +27,7 @@ pub fn is_motion(verb: &str) -> bool {
             && verb.takes == Takes::Others
             && verb.needs != Needs::RunningProgram
     };
-    CONDITIONS.contains(&verb) || find(verb).is_some_and(moves_on)
+    CONDITIONS.contains(&verb) || DIFFERENCES.contains(&verb) || find(verb).is_some_and(moves_on)
 }
 
 /// Returns the number of words up to the end of an expression; 0 if the verb takes none. After the expression of
@@ -116,6 +119,8 @@ fn is_letter(text: &str) -> bool {
 pub fn normal(words: Vec<String>) -> Vec<String> {
     let text: Vec<&str> = words.iter().map(String::as_str).collect();
     let (name, used): (&[&str], usize) = match text.as_slice() {
+        ["next" | "n", "difference" | "diff", ..] => (&["next-difference"], 2),
+        ["previous" | "prev", "difference" | "diff", ..] => (&["previous-difference"], 2),
         ["step" | "s", "back", ..] => (&["step-back"], 2),
         ["next" | "n", "back", ..] => (&["next-back"], 2),
         ["continue" | "c", "back", "where", ..] => (&["reverse-continue-where"], 3),
@@ -151,6 +156,8 @@ mod tests {
             ("step back 3", "step-back 3"),
             ("s back", "step-back"),
             ("next back", "next-back"),
+            ("next difference", "next-difference"),
+            ("prev diff", "previous-difference"),
             ("continue where dur_ns > 5", "continue-where dur_ns > 5"),
             ("c back", "reverse-continue"),
             ("b parse", "b parse"),

@@ -179,7 +179,6 @@ verbs! {
         start { Start, StartArgs }
         stop { Stop, EndReply }
         subscribe { Subscribe, SubscribeArgs, SubscribeReply }
-        trace { Trace, TraceArgs, TraceReply }
         write { Write, WriteArgs, WriteTarget }
     }
     commands {
@@ -228,6 +227,7 @@ verbs! {
         reverse_continue { ReverseContinue }
         reverse_finish { ReverseFinish }
         step_back { StepBack, CountArgs }
+        trace { Trace, TraceArgs, TraceReply }
         why { Why, WhyArgs }
     }
 }
