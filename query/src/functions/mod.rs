@@ -4,6 +4,7 @@ pub mod args;
 mod id_set;
 pub mod label;
 mod lookup;
+pub mod needed;
 pub mod outs;
 pub mod ret;
 pub mod ret_text;

@@ -39,14 +39,14 @@ const GROUPS: [(Group, &str); 7] = [
 ];
 
 /// The commands that people begin with.
-const BEGIN: [&str; 6] = ["record", "overview", "report", "sql", "repl", "start"];
+const BEGIN: [&str; 5] = ["record", "overview", "report", "sql", "repl"];
 
 /// Commands for Hindsight itself.
 const TOOLS: [&str; 5] = ["setup", "mcp", "completions", "man", "help"];
 
 /// Verbs that begin, end or follow sessions.
-const SESSIONS: [&str; 9] = [
-    "attach", "detach", "stop", "restart", "status", "open", "close", "output", "await",
+const SESSIONS: [&str; 10] = [
+    "start", "attach", "detach", "stop", "restart", "status", "open", "close", "output", "await",
 ];
 
 /// The columns before the description: indent, the longest name, a space.

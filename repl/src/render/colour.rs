@@ -30,6 +30,10 @@ pub enum Paint {
     Dim,
     /// The prompt.
     Prompt,
+    /// What was, beside what is.
+    Removed,
+    /// What is, beside what was.
+    Added,
 }
 
 impl Colour {
@@ -61,6 +65,8 @@ impl<T: fmt::Display> fmt::Display for Painted<T> {
             Paint::Heading => "1",
             Paint::Dim => "2",
             Paint::Prompt => "1;36",
+            Paint::Removed => "31",
+            Paint::Added => "32",
         };
         write!(f, "\x1b[{code}m{}\x1b[0m", self.text)
     }
