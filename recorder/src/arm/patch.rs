@@ -158,6 +158,11 @@ impl Armer {
         self.alone = Some(exe.to_owned());
     }
 
+    /// Returns what selects the functions.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
     /// Keeps `hooks` up to date from now on.
     pub(crate) fn tell(&mut self, hooks: Arc<SharedHooks>) {
         self.hooks = Some(hooks);
