@@ -70,7 +70,7 @@ fn prompt(live: &Live, lines: &[&str]) -> String {
 }
 
 /// Answers that have no value on the stack.
-const SAME: [&str; 17] = [
+const SAME: [&str; 16] = [
     "x/4xw &tempo",
     "x/8xb leaf",
     "x/2dw &tempo",
@@ -82,7 +82,6 @@ const SAME: [&str; 17] = [
     "x/xg &tempo",
     "whatis tempo",
     "whatis chosen",
-    "whatis leaf",
     "info line leaf",
     "info line control.c:27",
     "printf \"%d %5x|%-6s|%c %5.2f %%\\n\", tempo, tempo, \"ab\", 65, 1.5",
