@@ -12,6 +12,7 @@ use crate::definitions::Definitions;
 use crate::error::Result;
 use crate::open::{Extent, sources};
 use crate::options::Options;
+use crate::report;
 use crate::state::States;
 use crate::tables::providers;
 
@@ -22,6 +23,7 @@ pub struct Session {
     reader: Arc<Reader>,
     definitions: Arc<Definitions>,
     states: States,
+    report: Arc<report::Source>,
 }
 
 impl Session {
@@ -59,6 +61,7 @@ impl Session {
             asking: Asking::new(context, &options, Arc::clone(&reader) as _)?,
             extent: Extent::of(&reader),
             definitions: sources.definitions,
+            report: sources.report,
             states,
             reader,
         })
@@ -83,6 +86,11 @@ impl Session {
     /// Returns its states.
     pub(crate) fn states(&self) -> &States {
         &self.states
+    }
+
+    /// Returns what reports are made of.
+    pub(crate) fn report_source(&self) -> &report::Source {
+        &self.report
     }
 
     /// Returns the part of the recording that this session sees.

@@ -2,32 +2,34 @@
 //!
 //! Structures are shown by their members. Pointers are shown with the texts that were captured with them, if the state
 //! at the start of the call knows them. Values in memory that was not captured read `?`. Without debug information the
-//! raw registers are shown.
+//! raw registers are shown. Registers that no text needs are not read: null stands in their place.
 
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, Int64Array, StringViewBuilder};
+use arrow::array::{Array, ArrowPrimitiveType, AsArray, PrimitiveArray, StringViewBuilder};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
 use store::columns::ReadCall;
 use store::control::{FunctionDef, Param, ParameterPlace, ValueKind};
 
+use super::needed::Needed;
 use crate::definitions::Definitions;
 use crate::state::{CallTexts, States};
 
 /// Registers that carry integer arguments, in order.
-const INT_REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
+pub(super) const INT_REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
 
 /// Number of recorded registers for floating point arguments.
-const SSE_REGISTERS: usize = 8;
+pub(super) const SSE_REGISTERS: usize = 8;
 
 /// `arguments(function_id, a0..a5, x0..x7)`, and `start_seq` if states are used.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Args {
     definitions: Arc<Definitions>,
     asked: Option<Asked>,
@@ -102,28 +104,58 @@ impl ScalarUDFImpl for Args {
         Ok(DataType::Utf8View)
     }
 
+    /// Where the function is known, only what its text needs is read.
+    fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        let Some(Expr::Literal(ScalarValue::Int32(Some(id)), _)) = args.first() else {
+            return Ok(ExprSimplifyResult::Original(args));
+        };
+        let function = self.definitions.function(*id as usize);
+        let needed = Needed::of(function);
+        let is_asked = |asked: &Asked| {
+            let mut params = function.iter().flat_map(|function| &function.params);
+            params.any(|param| asked.is_about(param))
+        };
+        let asks = self.asked.as_ref().is_some_and(is_asked);
+        let registers = INT_REGISTERS.len() + SSE_REGISTERS;
+        let is_needed = |at: usize| match at.checked_sub(1) {
+            None => true,
+            Some(register) if register < registers => needed.has(register),
+            Some(_) => asks,
+        };
+        let is_over =
+            |(at, arg): (usize, &Expr)| !matches!(arg, Expr::Literal(..)) && !is_needed(at);
+        if !args.iter().enumerate().any(is_over) {
+            return Ok(ExprSimplifyResult::Original(args));
+        }
+        let kept = args
+            .into_iter()
+            .enumerate()
+            .map(|(at, arg)| match is_needed(at) {
+                true => arg,
+                false => lit(ScalarValue::Int64(None)),
+            });
+        let same = ScalarUDF::new_from_impl(self.clone());
+        Ok(ExprSimplifyResult::Simplified(same.call(kept.collect())))
+    }
+
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
-        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let ids = arrays[0].as_primitive::<Int32Type>();
-        let registers: Vec<&Int64Array> = arrays[1..]
-            .iter()
-            .map(|array| array.as_primitive::<Int64Type>())
-            .collect();
+        let ids = Column::<Int32Type>::of(&args.args[0]);
+        let registers: Vec<Column<'_, Int64Type>> = args.args[1..].iter().map(Column::of).collect();
         let mut texts = StringViewBuilder::with_capacity(rows);
         let mut text = String::new();
         let mut states = self.asked.as_ref().map(|a| CallTexts::new(&a.states));
-        let seqs = registers.get(INT_REGISTERS.len() + SSE_REGISTERS).copied();
+        let seqs = registers.get(INT_REGISTERS.len() + SSE_REGISTERS);
         for row in 0..rows {
-            if ids.is_null(row) {
+            let Some(id) = ids.at(row) else {
                 texts.append_null();
                 continue;
-            }
+            };
             text.clear();
             let registers = Registers::at(&registers, row);
             let mut known = |param: &Param| {
                 let asked = self.asked.as_ref()?;
-                let seq = seqs.filter(|seqs| seqs.is_valid(row))?.value(row);
+                let seq = seqs?.at(row)?;
                 match asked.is_about(param) && !param.name.is_empty() {
                     true => states.as_mut()?.parameter(seq as u64, &param.name),
                     false => None,
@@ -131,13 +163,42 @@ impl ScalarUDFImpl for Args {
             };
             write_args(
                 &mut text,
-                self.definitions.function(ids.value(row) as usize),
+                self.definitions.function(id as usize),
                 &registers,
                 &mut known,
             );
             texts.append_value(&text);
         }
         Ok(ColumnarValue::Array(Arc::new(texts.finish())))
+    }
+}
+
+/// A column, or one value for all rows.
+enum Column<'a, T: ArrowPrimitiveType> {
+    Rows(&'a PrimitiveArray<T>),
+    Same(Option<T::Native>),
+}
+
+impl<'a, T: ArrowPrimitiveType> Column<'a, T> {
+    fn of(value: &'a ColumnarValue) -> Self {
+        match value {
+            ColumnarValue::Array(array) => Self::Rows(array.as_primitive::<T>()),
+            ColumnarValue::Scalar(scalar) => {
+                let array = scalar
+                    .to_array_of_size(1)
+                    .expect("a number is an array of one");
+                let array = array.as_primitive::<T>();
+                Self::Same(array.is_valid(0).then(|| array.value(0)))
+            }
+        }
+    }
+
+    #[inline]
+    fn at(&self, row: usize) -> Option<T::Native> {
+        match self {
+            Self::Rows(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::Same(value) => *value,
+        }
     }
 }
 
@@ -148,11 +209,11 @@ struct Registers {
 }
 
 impl Registers {
-    fn at(arrays: &[&Int64Array], row: usize) -> Self {
-        let sse = |array: &Int64Array| array.is_valid(row).then(|| array.value(row) as u64);
+    fn at(columns: &[Column<'_, Int64Type>], row: usize) -> Self {
+        let at = |i: usize| columns[i].at(row).map(|bits| bits as u64);
         Self {
-            int: std::array::from_fn(|i| arrays[i].value(row) as u64),
-            sse: std::array::from_fn(|i| sse(arrays[INT_REGISTERS.len() + i])),
+            int: std::array::from_fn(|i| at(i).unwrap_or(0)),
+            sse: std::array::from_fn(|i| at(INT_REGISTERS.len() + i)),
         }
     }
 }
@@ -206,10 +267,10 @@ fn write_args(
         _ => {
             for (index, name) in INT_REGISTERS.iter().enumerate() {
                 let comma = if index > 0 { ", " } else { "" };
-                append(
-                    text,
-                    format_args!("{comma}{name}={:#x}", registers.int[index]),
-                );
+                text.push_str(comma);
+                text.push_str(name);
+                text.push('=');
+                write_hex(text, registers.int[index]);
             }
         }
     }
@@ -224,7 +285,10 @@ fn write_param(
 ) {
     match param.name.as_str() {
         "" => append(text, format_args!("arg{index}=")),
-        name => append(text, format_args!("{name}=")),
+        name => {
+            text.push_str(name);
+            text.push('=');
+        }
     }
     if let Some(known) = known(param) {
         return text.push_str(&known);
@@ -276,9 +340,7 @@ pub(super) fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) 
             (Some(&high), false) => append(text, format_args!("{}", wide(bits, high))),
             (None, _) => text.push('?'),
         },
-        ValueKind::Int { bytes, signed } => {
-            append(text, format_args!("{}", narrow(bits, *bytes, *signed)));
-        }
+        ValueKind::Int { bytes, signed } => write_number(text, bits, *bytes, *signed),
         ValueKind::Enum {
             bytes,
             signed,
@@ -289,8 +351,28 @@ pub(super) fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) 
         }
         ValueKind::Struct { .. } => append(text, format_args!("{{{bits:#x}}}")),
         ValueKind::Pointer | ValueKind::Float { .. } | ValueKind::Unknown => {
-            append(text, format_args!("{bits:#x}"));
+            write_hex(text, bits);
         }
+    }
+}
+
+/// Appends the low `bytes` of `bits` as a number.
+fn write_number(text: &mut String, bits: u64, bytes: u8, signed: bool) {
+    let shift = 64 - 8 * u32::from(bytes.clamp(1, 8));
+    let mut digits = itoa::Buffer::new();
+    text.push_str(match signed {
+        true => digits.format((bits as i64) << shift >> shift),
+        false => digits.format(bits << shift >> shift),
+    });
+}
+
+/// Appends bits in hexadecimal, as `{:#x}` does.
+fn write_hex(text: &mut String, bits: u64) {
+    let len = (64 - bits.leading_zeros()).div_ceil(4).max(1);
+    text.push_str("0x");
+    for place in (0..len).rev() {
+        let digit = (bits >> (4 * place)) as u32 & 0xf;
+        text.extend(char::from_digit(digit, 16));
     }
 }
 

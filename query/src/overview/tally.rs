@@ -1,8 +1,12 @@
-//! One pass over all calls: what each function did, in numbers.
+//! One pass over all calls: what each function did, and each thread, in numbers. Row groups are read by several threads
+//! at once; what they counted is added up.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::source::{Source, told};
+use crate::compare::{Batch, ByThread, CallFiles, Position, Stop, Word};
 use crate::error::Result;
-use crate::rows::Row;
+use crate::functions::ret::Readings;
 
 /// What the calls of one function did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub struct Tally {
     pub self_ns: u64,
     /// The longest such time of one call that ended, in ns.
     pub longest_ns: u64,
+    /// The enter event of the first call that took so long, if one has ended.
+    pub longest: Option<u64>,
     /// The enter event of its first call.
     pub first: u64,
     /// How many returned a value in rax.
@@ -30,51 +36,222 @@ pub struct Tally {
     pub unwound: (u64, Option<u64>),
 }
 
+/// What the calls of one thread did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfThread {
+    /// How many it made.
+    pub calls: u64,
+    /// The enter event of the first one.
+    pub first: u64,
+    /// The longest time of one that ended, without the recorded calls that it made, in ns.
+    pub longest_ns: u64,
+    /// The enter event and the function of the first call that took so long, if one has ended.
+    pub longest: Option<(u64, u32)>,
+}
+
+/// What all calls did.
+#[derive(Debug, Default)]
+pub struct Tallies {
+    /// The functions that were called, in the order of their numbers.
+    pub functions: Vec<Tally>,
+    /// The threads that are known to have made calls, in the order of their numbers.
+    pub threads: Vec<(u32, OfThread)>,
+}
+
+/// Adds an event to a count and the first event of a kind.
+#[inline]
+fn count((number, first): &mut (u64, Option<u64>), seq: u64) {
+    *number += 1;
+    *first = Some(first.map_or(seq, |first| first.min(seq)));
+}
+
+/// Adds two such counts.
+fn sum(a: (u64, Option<u64>), b: (u64, Option<u64>)) -> (u64, Option<u64>) {
+    (a.0 + b.0, earlier(a.1, b.1))
+}
+
+fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.into_iter().chain(b).min()
+}
+
 impl Tally {
-    fn of_row(row: &Row) -> Option<Tally> {
-        let count = |column| row.count(column).unwrap_or(0);
-        Some(Tally {
-            function: u32::try_from(row.number(0)?).ok()?,
-            calls: count(1),
-            self_ns: count(2),
-            longest_ns: count(3),
-            first: count(4),
-            returned: count(5),
-            negative: (count(6), row.count(7)),
-            zero: (count(8), row.count(9)),
-            first_other: row.count(10),
-            unwound: (count(11), row.count(12)),
-        })
+    fn add(&mut self, other: &Tally) {
+        if self.calls == 0 {
+            *self = *other;
+            return;
+        }
+        if other.calls == 0 {
+            return;
+        }
+        let (own, others) = (
+            (self.longest_ns, self.longest),
+            (other.longest_ns, other.longest),
+        );
+        (self.longest_ns, self.longest) = longer(own, others, |seq| *seq);
+        self.calls += other.calls;
+        self.self_ns += other.self_ns;
+        self.first = self.first.min(other.first);
+        self.returned += other.returned;
+        self.negative = sum(self.negative, other.negative);
+        self.zero = sum(self.zero, other.zero);
+        self.first_other = earlier(self.first_other, other.first_other);
+        self.unwound = sum(self.unwound, other.unwound);
     }
 }
 
-/// Counts. A result of 32 bits without a known type is not extended: both ranges are those of -4095 to -1. What had not
-/// ended at event `until` has no time yet.
-fn question(until: u64) -> String {
-    format!(
-        "select function_id, count(*), sum(own), max(own), min(start_seq), count(rax), \
-        count(failed), min(failed), count(zero), min(zero), min(other), count(\"left\"), min(\"left\") from (\
-            select function_id, start_seq, rax, \
-            case when end_seq > {until} then 0 else greatest(self_ns, 0) end as own, \
-            case when ret between -4095 and -1 or ret between 4294963201 and 4294967295 then start_seq end as failed, \
-            case when rax = 0 then start_seq end as zero, \
-            case when rax <> 0 then start_seq end as other, \
-            case when unwound then start_seq end as \"left\" from calls) \
-        group by function_id"
-    )
+impl OfThread {
+    fn add(&mut self, other: &OfThread) {
+        if self.calls == 0 {
+            *self = *other;
+            return;
+        }
+        let (own, others) = (
+            (self.longest_ns, self.longest),
+            (other.longest_ns, other.longest),
+        );
+        (self.longest_ns, self.longest) = longer(own, others, |(seq, _)| *seq);
+        self.calls += other.calls;
+        self.first = self.first.min(other.first);
+    }
 }
 
-/// Tallies all functions that were called, in the order of their numbers. `end` is the event at which the program ended,
-/// and its time: what comes later is the recorder's.
+/// Returns the longer of two longest calls; of calls that took as long, the first.
+#[inline]
+fn longer<T>(
+    a: (u64, Option<T>),
+    b: (u64, Option<T>),
+    seq: impl Fn(&T) -> u64,
+) -> (u64, Option<T>) {
+    match (&a.1, &b.1) {
+        (None, _) => b,
+        (_, None) => a,
+        (Some(of_a), Some(of_b)) => {
+            let is_b = b.0 > a.0 || b.0 == a.0 && seq(of_b) < seq(of_a);
+            if is_b { b } else { a }
+        }
+    }
+}
+
+/// One thread's part of the pass.
+#[derive(Default)]
+struct Counted {
+    functions: Vec<Tally>,
+    threads: ByThread<OfThread>,
+}
+
+impl Counted {
+    /// Counts some calls. What had not ended at event `until` has no time yet.
+    fn batch(&mut self, batch: &Batch, readings: &Readings, until: u64) {
+        for at in 0..batch.rows() {
+            let (id, start) = (batch.function(at), batch.start(at));
+            let has_time = batch.end(at).is_some_and(|end| end <= until);
+            let own = if has_time { batch.times_ns(at).1 } else { 0 };
+            if self.functions.len() <= id as usize {
+                self.functions.resize(id as usize + 1, Tally::default());
+            }
+            let tally = &mut self.functions[id as usize];
+            tally.function = id;
+            tally.first = match tally.calls {
+                0 => start,
+                _ => tally.first.min(start),
+            };
+            tally.calls += 1;
+            tally.self_ns += own;
+            if has_time {
+                let longest = (tally.longest_ns, tally.longest);
+                (tally.longest_ns, tally.longest) = longer(longest, (own, Some(start)), |seq| *seq);
+            }
+            if batch.unwound(at) {
+                count(&mut tally.unwound, start);
+            }
+            if let Some(rax) = batch.word(at, Word::Rax) {
+                tally.returned += 1;
+                match rax {
+                    0 => count(&mut tally.zero, start),
+                    _ => tally.first_other = earlier(tally.first_other, Some(start)),
+                }
+                if readings.integer(id, rax as i64).is_some_and(is_negative) {
+                    count(&mut tally.negative, start);
+                }
+            }
+            let tid = batch.tid(at);
+            if tid != 0 {
+                let longest = has_time.then_some((start, id));
+                self.threads.of(tid).add(&OfThread {
+                    calls: 1,
+                    first: start,
+                    longest_ns: own,
+                    longest,
+                });
+            }
+        }
+    }
+
+    fn add(&mut self, other: Counted) {
+        let len = self.functions.len().max(other.functions.len());
+        self.functions.resize(len, Tally::default());
+        for (own, other) in self.functions.iter_mut().zip(&other.functions) {
+            own.add(other);
+        }
+        for (tid, other) in other.threads.into_all() {
+            self.threads.of(tid).add(&other);
+        }
+    }
+}
+
+/// Tells whether a result is an integer from -4095 to -1. One of 32 bits without a known type is not extended.
+fn is_negative(value: i64) -> bool {
+    matches!(value, -4095..=-1 | 4_294_963_201..=4_294_967_295)
+}
+
+/// Counts all calls. What had not ended at event `until` has no time yet.
+fn counted(source: &Source<'_>, until: u64) -> Result<Counted> {
+    let session = source.session();
+    let files = CallFiles::open(session.reader(), vec![Word::Rax], &Stop::default())?;
+    let readings = Readings::of(session.definitions());
+    let starts = files.row_groups();
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Counted> {
+        let mut counted = Counted::default();
+        loop {
+            let group = next.fetch_add(1, Ordering::Relaxed);
+            let Some(from) = starts.get(group) else {
+                return Ok(counted);
+            };
+            let end = starts.get(group + 1).copied().unwrap_or(Position::end());
+            let mut calls = files.calls(*from, None).until(end);
+            while let Some(batch) = calls.next()? {
+                counted.batch(&batch, &readings, until);
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..cores.min(starts.len()))
+            .map(|_| scope.spawn(work))
+            .collect();
+        let mut all = work()?;
+        for other in others {
+            let other = other.join();
+            all.add(other.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok(all)
+    })
+}
+
+/// Tallies all functions that were called, and all threads. `end` is the event at which the program ended, and its time:
+/// what comes later is the recorder's.
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn tallies(source: &Source<'_>, end: (u64, i64)) -> Result<Vec<Tally>> {
-    let rows = source.ask(&question(end.0))?;
-    let mut all: Vec<Tally> = rows.iter().filter_map(Tally::of_row).collect();
-    all.sort_by_key(|tally| tally.function);
-    add_open(source, &mut all, end)?;
-    Ok(all)
+pub fn tallies(source: &Source<'_>, end: (u64, i64)) -> Result<Tallies> {
+    let counted = counted(source, end.0)?;
+    let mut functions = counted.functions;
+    functions.retain(|tally| tally.calls > 0);
+    add_open(source, &mut functions, end)?;
+    let mut threads = counted.threads.into_all();
+    threads.sort_by_key(|(tid, _)| *tid);
+    Ok(Tallies { functions, threads })
 }
 
 /// Adds the time of calls that had not ended by then.
@@ -97,4 +274,162 @@ fn add_open(source: &Source<'_>, all: &mut [Tally], (seq, end_ns): (u64, i64)) -
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Session;
+    use store::synth::Synth;
+    use store::wire::{EnterFields, EnterForm};
+
+    /// A number from a seed, the same in every run.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, limit: u64) -> u64 {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % limit
+        }
+    }
+
+    /// Calls of random functions inside each other, in several threads; some are left without a return, and some never.
+    fn recorded(seed: u64, calls: usize) -> Synth {
+        let mut synth = Synth::new();
+        let mut dice = Dice(seed);
+        let functions: Vec<u32> = ["f", "g", "h", "i", "j"]
+            .map(|name| synth.function(name))
+            .to_vec();
+        let tids = [31, 32, 33];
+        let mut open: [Vec<u64>; 3] = Default::default();
+        for _ in 0..calls {
+            let at = dice.below(3) as usize;
+            synth.thread(tids[at]);
+            let depth = open[at].len() as u64;
+            let slot = 0x7f00_0000_0000 + ((at as u64 + 1) << 20) - 64 * (depth + 1);
+            let is_call = depth == 0 || depth < 12 && dice.below(2) == 0;
+            if is_call {
+                synth.enter_full(&EnterFields {
+                    form: EnterForm::Hooked,
+                    function_id: functions[dice.below(5) as usize],
+                    slot,
+                    return_addr: 0x5555_0000_1000,
+                    args: [dice.below(9), 0, 0, 0, 0, 0],
+                    xmm: &[],
+                });
+                open[at].push(slot);
+                continue;
+            }
+            // Now and then the call around it is left, too.
+            let left = 1 + usize::from(depth > 1 && dice.below(7) == 0);
+            let kept = open[at].len() - left;
+            let outer = open[at][kept];
+            open[at].truncate(kept);
+            let value = match dice.below(4) {
+                0 => 0,
+                1 => u64::from(-(dice.below(5000) as i32) as u32),
+                _ => dice.below(1000),
+            };
+            synth.leave_value(outer, value);
+        }
+        synth.watermark();
+        synth
+    }
+
+    fn asked(session: &Session, sql: &str) -> Vec<Vec<Option<i64>>> {
+        let rows = crate::rows::ask(session, sql).unwrap();
+        rows.iter()
+            .map(|row| (0..13).map(|column| row.number(column)).collect())
+            .collect()
+    }
+
+    fn number(value: u64) -> Option<i64> {
+        Some(value as i64)
+    }
+
+    fn seq(value: Option<u64>) -> Option<i64> {
+        value.map(|seq| seq as i64)
+    }
+
+    /// Compares the pass with SQL; what had not ended at event `until` has no time.
+    fn check(session: &Session, until: u64) {
+        let source = Source::new(session).unwrap();
+        let counted = counted(&source, until).unwrap();
+        let sql = format!(
+            "select function_id, count(*), sum(own), max(case when has then own end), min(start_seq), count(rax), \
+             count(failed), min(failed), count(zero), min(zero), min(other), count(\"left\"), min(\"left\") from (\
+                 select function_id, start_seq, rax, coalesce(end_seq <= {until}, false) as has, \
+                 case when end_seq <= {until} then greatest(self_ns, 0) else 0 end as own, \
+                 case when ret between -4095 and -1 then start_seq end as failed, \
+                 case when rax = 0 then start_seq end as zero, \
+                 case when rax <> 0 then start_seq end as other, \
+                 case when unwound then start_seq end as \"left\" from calls) \
+             group by function_id order by function_id"
+        );
+        let functions = counted.functions.iter().filter(|tally| tally.calls > 0);
+        let functions: Vec<Vec<Option<i64>>> = functions
+            .map(|tally| {
+                vec![
+                    Some(i64::from(tally.function)),
+                    number(tally.calls),
+                    number(tally.self_ns),
+                    tally.longest.and(number(tally.longest_ns)),
+                    number(tally.first),
+                    number(tally.returned),
+                    number(tally.negative.0),
+                    seq(tally.negative.1),
+                    number(tally.zero.0),
+                    seq(tally.zero.1),
+                    seq(tally.first_other),
+                    number(tally.unwound.0),
+                    seq(tally.unwound.1),
+                ]
+            })
+            .collect();
+        assert_eq!(functions, asked(session, &sql));
+        let mut threads = counted.threads.into_all();
+        threads.sort_by_key(|(tid, _)| *tid);
+        for (tid, of_thread) in threads {
+            let sql = format!(
+                "select count(*), min(start_seq), max(case when end_seq <= {until} then self_ns end) from calls where tid = {tid}"
+            );
+            let expected = asked(session, &sql).remove(0);
+            let longest = of_thread.longest.and(number(of_thread.longest_ns));
+            let own = [number(of_thread.calls), number(of_thread.first), longest];
+            assert_eq!(own, expected[..3], "thread {tid}");
+            check_longest(
+                session,
+                "tid",
+                tid,
+                until,
+                of_thread.longest.map(|(seq, _)| seq),
+            );
+        }
+        for tally in counted.functions.iter().filter(|tally| tally.calls > 0) {
+            check_longest(session, "function_id", tally.function, until, tally.longest);
+        }
+    }
+
+    /// The first of the calls that took longest.
+    fn check_longest(session: &Session, column: &str, id: u32, until: u64, found: Option<u64>) {
+        let ended = format!("from calls where {column} = {id} and end_seq <= {until}");
+        let sql =
+            format!("select min(start_seq) {ended} and self_ns = (select max(self_ns) {ended})");
+        assert_eq!(asked(session, &sql)[0][0], seq(found), "{column} {id}");
+    }
+
+    #[test]
+    fn the_pass_counts_what_sql_counts() {
+        for (seed, calls) in [(1, 40), (2, 3_000), (3, 3_000), (4, 1_500_000)] {
+            let dir = tempfile::tempdir().unwrap();
+            let synth = recorded(seed, calls);
+            let recording = synth.record(&dir.path().join("t.hindsight")).unwrap();
+            let session = Session::open(recording.dir()).unwrap();
+            check(&session, session.extent().events - 1);
+            check(&session, session.extent().events / 2);
+        }
+    }
 }

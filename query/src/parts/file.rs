@@ -38,6 +38,11 @@ impl PartFile {
         })
     }
 
+    /// Returns the file.
+    pub fn file(&self) -> &CheckedFile {
+        &self.file
+    }
+
     /// Returns the file's path.
     pub fn path(&self) -> &Path {
         self.file.path()

@@ -63,6 +63,11 @@ impl States {
         }
     }
 
+    /// Returns the opened recording; `None` if there is none.
+    pub fn reader(&self) -> Option<&Arc<Reader>> {
+        self.inner.reader.as_ref()
+    }
+
     /// Registers the functions.
     pub fn register(&self, context: &SessionContext) {
         for function in self.scalar_functions() {

@@ -5,6 +5,8 @@ mod computed;
 mod doc;
 mod events;
 mod exceptions;
+mod files;
+mod folded;
 mod functions;
 mod gaps;
 mod logpoints;
@@ -14,8 +16,10 @@ mod on_demand;
 mod output;
 mod pauses;
 mod probes;
+mod report;
 pub mod runs;
 mod sources;
+mod syscalls;
 mod threads;
 mod writes;
 
@@ -35,6 +39,7 @@ pub use sources::Sources;
 pub const TABLES: &[TableDoc] = &[
     calls::DOC,
     events::DOC,
+    report::DOC,
     functions::DOC,
     modules::DOC,
     threads::DOC,
@@ -45,6 +50,8 @@ pub const TABLES: &[TableDoc] = &[
     logpoints::DOC,
     writes::DOC,
     exceptions::DOC,
+    syscalls::DOC,
+    files::DOC,
     notes::DOC,
     runs::DOC,
 ];
@@ -70,6 +77,7 @@ pub fn provider(name: &str, sources: &Sources) -> Result<Provider> {
         _ if name == calls::DOC.name => view(calls::plan(sources)?),
         _ if name == events::DOC.name => view(events::plan(sources)?),
         _ if name == functions::DOC.name => on_demand(functions::plans(sources)?),
+        _ if name == report::DOC.name => Arc::new(report::table(sources)),
         _ if name == modules::DOC.name => in_memory(modules::rows(sources)?)?,
         _ if name == threads::DOC.name => on_demand(threads::plans(sources)?),
         _ if name == output::DOC.name => view(output::plan(sources)?),
@@ -79,6 +87,8 @@ pub fn provider(name: &str, sources: &Sources) -> Result<Provider> {
         _ if name == logpoints::DOC.name => view(logpoints::plan(sources)?),
         _ if name == writes::DOC.name => view(writes::plan(sources)?),
         _ if name == exceptions::DOC.name => view(exceptions::plan(sources)?),
+        _ if name == syscalls::DOC.name => view(syscalls::plan(sources)?),
+        _ if name == files::DOC.name => files::table(sources)?,
         _ if name == notes::DOC.name => notes::table(sources)?,
         _ if name == runs::DOC.name => runs::of_one(&sources.recording)?,
         _ => return plan_err!("there is no table {name}"),

@@ -10,6 +10,7 @@ pub mod own_calls;
 pub mod patch;
 pub mod stubs;
 pub mod sweeps;
+mod system_calls;
 mod unwinders;
 
 pub use filter::Filter;

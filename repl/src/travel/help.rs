@@ -11,6 +11,8 @@ Written otherwise
   continue where CONDITION     to the next call of which it is true: dur_ns > 1000000
   delete N, unwatch N          break remove N, watch remove N
   who wrote EXPRESSION         last-write EXPRESSION
+  compare RECORDING            compares this recording with another one
+  next difference, previous difference, other VERB
   SELECT ...                   SQL over everything recorded so far
 ";
 
@@ -61,7 +63,7 @@ fn written_name(verb: &Description) -> String {
 }
 
 /// Verbs of the prompt itself.
-const OWN: [(&[&str], &str); 6] = [
+const OWN: [(&[&str], &str); 7] = [
     (
         &["alias", "unalias"],
         "Give a name to a verb with some of its words
@@ -84,6 +86,19 @@ ends with it. What stands behind the name in a line is added to the meaning.
 The condition is one of SQL over the columns of calls, or of events:
   continue where dur_ns > 1000000
   continue where kind = 'stdout'
+",
+    ),
+    (
+        &["compare", "next-difference", "previous-difference", "other"],
+        "Compare this recording, A, with another one of the program, B, side by side
+
+  compare RECORDING      what differs, the function that most likely made it first
+  compare, compare --off that again; end
+  next difference        go to the next difference, in both; previous difference
+  goto PLACE             goes there in A, and in B to what belongs to it
+  other VERB ...         the verb in B: other where, other print total
+
+What is not compared stands in hindsight.toml, as for hindsight compare.
 ",
     ),
     (

@@ -10,6 +10,9 @@ use crate::spelling;
 /// Verbs that take a condition in SQL, which has quoted texts.
 const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
 
+/// Verbs that go through the differences of two recordings.
+const DIFFERENCES: [&str; 2] = ["next-difference", "previous-difference"];
+
 /// The first words of SQL.
 const SQL: [&str; 3] = ["select", "with", "explain"];
 
@@ -26,7 +29,7 @@ pub fn is_motion(verb: &str) -> bool {
             && verb.takes == Takes::Others
             && verb.needs != Needs::RunningProgram
     };
-    CONDITIONS.contains(&verb) || find(verb).is_some_and(moves_on)
+    CONDITIONS.contains(&verb) || DIFFERENCES.contains(&verb) || find(verb).is_some_and(moves_on)
 }
 
 /// Returns the number of words up to the end of an expression; 0 if the verb takes none. After the expression of
@@ -131,6 +134,8 @@ pub fn normal(words: Vec<String>) -> Vec<String> {
     let words = spelling::ours(words);
     let text: Vec<&str> = words.iter().map(String::as_str).collect();
     let (name, used): (&[&str], usize) = match text.as_slice() {
+        ["next" | "n", "difference" | "diff", ..] => (&["next-difference"], 2),
+        ["previous" | "prev", "difference" | "diff", ..] => (&["previous-difference"], 2),
         ["step" | "s", "back", ..] => (&["step-back"], 2),
         ["next" | "n", "back", ..] => (&["next-back"], 2),
         ["continue" | "c", "back", "where", ..] => (&["reverse-continue-where"], 3),
@@ -166,6 +171,8 @@ mod tests {
             ("step back 3", "step-back 3"),
             ("s back", "step-back"),
             ("next back", "next-back"),
+            ("next difference", "next-difference"),
+            ("prev diff", "previous-difference"),
             ("continue where dur_ns > 5", "continue-where dur_ns > 5"),
             ("c back", "reverse-continue"),
             ("b parse", "b parse"),

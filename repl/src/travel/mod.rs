@@ -5,12 +5,14 @@
 //! prompt has opened in this process.
 
 mod aliases;
+mod comparing;
 mod familiar;
 mod help;
 mod line;
 mod present;
 mod questions;
 mod script;
+mod sides;
 mod words;
 
 use std::cell::OnceCell;
@@ -36,6 +38,7 @@ use crate::report::report;
 use crate::suggest;
 
 pub use aliases::Aliases;
+use comparing::{Comparing, Way};
 pub use present::Present;
 pub use script::ScriptInput;
 
@@ -73,6 +76,8 @@ pub struct Session {
     present: Option<Present>,
     /// Opened by the first query.
     asker: Option<Asker>,
+    /// The recording that this one is compared with.
+    comparing: Option<Comparing>,
     json: bool,
     aliases: Aliases,
     /// A user types the lines.
@@ -105,6 +110,7 @@ impl Session {
             link,
             present,
             asker: None,
+            comparing: None,
             json,
             aliases,
             is_typed: false,
@@ -179,6 +185,14 @@ impl Session {
             "alias" => self.alias(text["alias".len()..].trim())?,
             "unalias" => self.unalias(rest())?,
             "continue-where" | "reverse-continue-where" => self.run_to_where(&words)?,
+            "compare" => self.compare(&words[1..])?,
+            "next-difference" => self.difference(Way::Next, &words[1..])?,
+            "previous-difference" => self.difference(Way::Previous, &words[1..])?,
+            "other" => self.other(text["other".len()..].trim())?,
+            "goto" => match self.verb(words)? {
+                exit::DONE if self.is_comparing() => self.follow()?,
+                code => code,
+            },
             _ => self.verb(words)?,
         };
         Ok((Flow::GoOn, code))
@@ -340,6 +354,7 @@ impl Session {
             (When::Now, StateWord::Ended) => return "live ended> ".to_owned(),
             (When::Now, _) => "live",
             (When::Past, _) => "past",
+            (When::Recorded, _) if self.is_comparing() => "comparing",
             (When::Recorded, _) => "recorded",
         };
         match position.thread {

@@ -197,7 +197,6 @@ verbs! {
         start { Start, StartArgs }
         stop { Stop, EndReply }
         subscribe { Subscribe, SubscribeArgs, SubscribeReply }
-        trace { Trace, TraceArgs, TraceReply }
         write { Write, WriteArgs, WriteTarget }
     }
     commands {
@@ -246,6 +245,7 @@ verbs! {
         reverse_continue { ReverseContinue }
         reverse_finish { ReverseFinish }
         step_back { StepBack, CountArgs }
+        trace { Trace, TraceArgs, TraceReply }
         why { Why, WhyArgs }
         whatis { Whatis, WhatisReply }
         examine { Examine, ExamineArgs, ExamineReply, ExamineRow }

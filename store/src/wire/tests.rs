@@ -74,6 +74,9 @@ fn one_of_each() -> Vec<u8> {
         ..enter
     };
     push_enter(&mut block, 17, &only);
+    let args = [1, 2, 3, 4, 5, 6];
+    push_syscall(&mut block, 18, (257, args), (0x40, 0x80), &sections[..1]);
+    push_syscall_end(&mut block, 19, u64::MAX, 0x80, &[]);
     block
 }
 
@@ -82,7 +85,7 @@ fn every_kind_survives_encoding() {
     let block = one_of_each();
     let decoded: Vec<_> = Records::new(&block).collect::<Result<_, _>>().unwrap();
     let ticks: Vec<_> = decoded.iter().map(|d| d.ticks).collect();
-    assert_eq!(ticks, (1..=17).collect::<Vec<_>>());
+    assert_eq!(ticks, (1..=19).collect::<Vec<_>>());
     let shown: Vec<_> = decoded.iter().map(|d| format!("{:?}", d.record)).collect();
     expect_test::expect![[r#"
         Thread { tid: 42, stack_low: 4096, stack_high: 8192, name: [119, 111, 114, 107, 101, 114] }

@@ -1,0 +1,110 @@
+//! The time that was nobody's: threads were held, or the program had ended.
+
+use super::read::Call;
+
+/// Stretches of time that are in no call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Away {
+    /// When the program ended, in ns.
+    until_ns: i64,
+    /// Of all threads: beginning and end in ns, and the sum of all before; in order, and apart.
+    held: Vec<(i64, i64, i64)>,
+}
+
+impl Away {
+    /// Takes when the program ended, and when all its threads were held, in any order.
+    pub fn new(until_ns: i64, mut held: Vec<(i64, i64)>) -> Away {
+        held.sort_unstable();
+        let mut apart: Vec<(i64, i64, i64)> = Vec::with_capacity(held.len());
+        for (from, to) in held {
+            match apart.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                Some((last_from, last_to, before)) => {
+                    let before = *before + (*last_to - *last_from);
+                    apart.push((from, to, before));
+                }
+                None => apart.push((from, to, 0)),
+            }
+        }
+        Away {
+            until_ns,
+            held: apart,
+        }
+    }
+
+    /// Returns how long a call took up to the end of the program, in ns, and how much of that was nobody's.
+    #[inline]
+    pub fn of_call(&self, call: &Call) -> (i64, i64) {
+        let end_ns = match call.end {
+            Some(_) => (call.ts_ns + call.dur_ns).min(self.until_ns),
+            None => self.until_ns,
+        };
+        let whole_ns = (end_ns - call.ts_ns).max(0);
+        if self.held.is_empty() {
+            return (whole_ns, 0);
+        }
+        (
+            whole_ns,
+            self.before(end_ns) - self.before(call.ts_ns.min(end_ns)),
+        )
+    }
+
+    /// Returns how long threads were held in all.
+    pub fn held_ns(&self) -> i64 {
+        self.before(self.until_ns)
+    }
+
+    /// How long before `ts_ns`.
+    fn before(&self, ts_ns: i64) -> i64 {
+        let at = self.held.partition_point(|(from, ..)| *from < ts_ns);
+        match at.checked_sub(1) {
+            Some(last) => {
+                let (from, to, before) = self.held[last];
+                before + ts_ns.min(to) - from
+            }
+            None => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(ts_ns: i64, dur_ns: i64) -> Call {
+        Call {
+            end: Some(2),
+            start: 1,
+            ts_ns,
+            dur_ns,
+            child_ns: 0,
+            function: 0,
+            tid: 1,
+            depth: 0,
+            parent: None,
+        }
+    }
+
+    #[test]
+    fn what_lies_in_a_call_is_taken_out() {
+        let away = Away::new(1000, vec![(50, 60), (10, 20), (15, 25), (900, 2000)]);
+        assert_eq!(away.held_ns(), 15 + 10 + 100);
+        assert_eq!(away.of_call(&call(0, 100)), (100, 25));
+        assert_eq!(away.of_call(&call(12, 3)), (3, 3));
+        assert_eq!(away.of_call(&call(20, 35)), (35, 10));
+        assert_eq!(away.of_call(&call(30, 10)), (10, 0));
+        assert_eq!(away.of_call(&call(950, 500)), (50, 50));
+        assert_eq!(away.of_call(&call(1500, 500)), (0, 0));
+    }
+
+    #[test]
+    fn a_call_that_had_not_ended_ends_with_the_program() {
+        let away = Away::new(1000, Vec::new());
+        let open = Call {
+            end: None,
+            dur_ns: -1,
+            ..call(300, 0)
+        };
+        assert_eq!(away.of_call(&open), (700, 0));
+    }
+}

@@ -1,0 +1,378 @@
+//! Where the time went: self and inclusive times of functions, who called whom, and the tree of calls.
+//!
+//! One pass over the calls, backwards (`walk.rs`), within memory that does not grow with their number. Times are given
+//! twice: as measured, and without what recording itself cost (`cost.rs`) and what was nobody's time (`away.rs`).
+
+mod away;
+mod cost;
+mod flame;
+mod folded;
+mod paths;
+mod read;
+mod source;
+mod speedscope;
+mod tree;
+mod walk;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::rows::ask;
+use crate::session::Session;
+use cost::Costs;
+use read::Groups;
+use tree::NONE;
+use walk::{Inclusive, Walk};
+
+pub use paths::{Path, Paths, Times};
+pub(crate) use source::Source;
+
+/// Paths that are told apart.
+const MOST_PATHS: usize = 1 << 20;
+
+/// Where the time went.
+#[derive(Debug)]
+pub struct Report {
+    /// What recording a call was found to cost.
+    pub cost: CostNote,
+    /// The functions, that with the most time first.
+    pub functions: Vec<FunctionTime>,
+    /// Who called whom, the most time first.
+    pub edges: Vec<EdgeTime>,
+    /// The paths, by thread.
+    pub paths: Paths,
+    /// Threads, that with the most time first.
+    pub threads: Vec<ThreadTime>,
+    /// Where a function is in `functions`, by its number.
+    places: FxHashMap<u32, usize>,
+}
+
+/// The time of a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ThreadTime {
+    /// Its id; 0 if that is not known.
+    pub tid: u32,
+    /// Its name, if it had one.
+    pub name: Option<String>,
+    /// How many calls it made.
+    pub calls: u64,
+    /// The time of its calls, in ns.
+    pub self_ns: u64,
+    /// The same as measured.
+    pub raw_self_ns: u64,
+}
+
+/// What was taken out of the times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CostNote {
+    /// What recording a call cost within the call, in ns.
+    pub inside_ns: f64,
+    /// What it cost in the caller, in ns.
+    pub outside_ns: f64,
+    /// For how long the recorder held all threads, in ns.
+    pub held_ns: u64,
+    /// Calls on paths that are not told apart: there are too many.
+    pub folded_calls: u64,
+}
+
+/// The time of a function.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FunctionTime {
+    /// Its name.
+    pub function: String,
+    /// Its module's file name.
+    pub module: Option<String>,
+    /// Its source file.
+    pub file: Option<String>,
+    /// Its source line.
+    pub line: Option<u32>,
+    /// Its number in the recording.
+    pub function_id: u32,
+    /// How many calls it had.
+    pub calls: u64,
+    /// The time of its calls without the recorded calls that they made, in ns.
+    pub self_ns: u64,
+    /// The time of its calls with all that they made, those inside each other counted once.
+    pub inclusive_ns: u64,
+    /// The part of `self_ns` in that of all functions, from 0 to 1.
+    pub share: f64,
+    /// `self_ns` as measured.
+    pub raw_self_ns: u64,
+    /// `inclusive_ns` as measured.
+    pub raw_inclusive_ns: u64,
+}
+
+/// The calls of one function by another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EdgeTime {
+    /// The function that called; `None` where no recorded call was around.
+    pub caller: Option<u32>,
+    /// The function that was called.
+    pub callee: u32,
+    /// How many calls.
+    pub calls: u64,
+    /// Their time with all that they made, those inside each other counted once, in ns.
+    pub inclusive_ns: u64,
+    /// The same as measured.
+    pub raw_inclusive_ns: u64,
+}
+
+/// Adds up the calls of a recording. `progress` is told how many of how many calls have been added.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn report(session: &Session, progress: &mut dyn FnMut(u64, u64)) -> Result<Report> {
+    let mut report = session.report_source().report(progress)?;
+    for row in ask(
+        session,
+        "select tid, name from threads where name is not null",
+    )? {
+        let tid = row.count(0).and_then(|tid| u32::try_from(tid).ok());
+        let mut threads = report.threads.iter_mut();
+        if let Some(thread) = threads.find(|thread| Some(thread.tid) == tid) {
+            thread.name = row.text(1).map(str::to_owned);
+        }
+    }
+    Ok(report)
+}
+
+impl Report {
+    /// Returns the time of a function, by its number; `None` if it was not called.
+    #[must_use]
+    pub fn function(&self, id: u32) -> Option<&FunctionTime> {
+        self.places.get(&id).map(|place| &self.functions[*place])
+    }
+
+    /// Returns who called a function, the most time first; `None` where no recorded call was around.
+    pub fn callers(&self, id: u32) -> impl Iterator<Item = (Option<&FunctionTime>, &EdgeTime)> {
+        let edges = self.edges.iter().filter(move |edge| edge.callee == id);
+        edges.map(|edge| (edge.caller.and_then(|caller| self.function(caller)), edge))
+    }
+
+    /// Returns what a function called, the most time first.
+    pub fn callees(&self, id: u32) -> impl Iterator<Item = (&FunctionTime, &EdgeTime)> {
+        let edges = self
+            .edges
+            .iter()
+            .filter(move |edge| edge.caller == Some(id));
+        edges.filter_map(|edge| Some((self.function(edge.callee)?, edge)))
+    }
+
+    /// Returns the name of a path's last function; of a thread its own.
+    #[must_use]
+    pub fn path_name(&self, paths: &Paths, id: usize) -> String {
+        let path = &paths.all[id];
+        if path.parent.is_none() {
+            let thread = paths.threads.iter().find(|(_, root)| *root == id);
+            return match thread.and_then(|(tid, _)| *tid) {
+                Some(tid) => self.thread_name(tid),
+                None => "all threads".to_owned(),
+            };
+        }
+        match path.function {
+            Some(id) => match self.function(id) {
+                Some(function) => function.function.clone(),
+                None => format!("function {id}"),
+            },
+            None => "(more paths)".to_owned(),
+        }
+    }
+
+    /// Returns a thread's name and id.
+    #[must_use]
+    pub fn thread_name(&self, tid: u32) -> String {
+        let thread = self.threads.iter().find(|thread| thread.tid == tid);
+        match thread.and_then(|thread| thread.name.as_deref()) {
+            Some(name) => format!("{name} ({tid})"),
+            None if tid == 0 => "unknown thread".to_owned(),
+            None => format!("thread {tid}"),
+        }
+    }
+
+    /// Returns the paths of all threads together, or by thread.
+    #[must_use]
+    pub fn shown(&self, by_thread: bool) -> Paths {
+        match by_thread {
+            true => self.paths.clone(),
+            false => self.paths.together(),
+        }
+    }
+
+    /// Returns the times of the functions of one thread.
+    #[must_use]
+    pub fn of_thread(&self, tid: u32) -> Vec<FunctionTime> {
+        let mut all: FxHashMap<u32, FunctionTime> = FxHashMap::default();
+        let mut thread_of = vec![0; self.paths.all.len()];
+        for (tid, id) in &self.paths.threads {
+            thread_of[*id] = tid.unwrap_or(0);
+        }
+        for (id, path) in self.paths.all.iter().enumerate() {
+            if let Some(parent) = path.parent {
+                thread_of[id] = thread_of[parent];
+            }
+            let function = path.function.and_then(|id| self.function(id));
+            let Some(function) = function.filter(|_| thread_of[id] == tid) else {
+                continue;
+            };
+            let time = all
+                .entry(function.function_id)
+                .or_insert_with(|| FunctionTime {
+                    calls: 0,
+                    self_ns: 0,
+                    inclusive_ns: 0,
+                    raw_self_ns: 0,
+                    raw_inclusive_ns: 0,
+                    ..function.clone()
+                });
+            time.calls += path.calls;
+            time.self_ns += path.times.self_ns;
+            time.raw_self_ns += path.raw.self_ns;
+            if path.is_outermost {
+                time.inclusive_ns += path.times.inclusive_ns;
+                time.raw_inclusive_ns += path.raw.inclusive_ns;
+            }
+        }
+        ranked(all.into_values().collect())
+    }
+}
+
+/// Sets the shares, and sorts: the most time first.
+fn ranked(mut all: Vec<FunctionTime>) -> Vec<FunctionTime> {
+    let sum: u64 = all.iter().map(|function| function.self_ns).sum();
+    for function in &mut all {
+        function.share = function.self_ns as f64 / sum.max(1) as f64;
+    }
+    all.sort_by_key(|f| {
+        let most = (u64::MAX - f.self_ns, u64::MAX - f.raw_self_ns);
+        (most, f.function_id)
+    });
+    all
+}
+
+impl Source {
+    /// Adds up the calls.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub(crate) fn report(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Report> {
+        let groups = Groups::open(&self.calls)?;
+        let costs = Costs::measured(&groups)?;
+        let away = self.away()?;
+        let mut walk = Walk::new(&costs, &away, MOST_PATHS);
+        let (mut done, total) = (0, groups.calls());
+        groups.backwards(|rows| {
+            walk.add(rows);
+            done += rows.len() as u64;
+            progress(done, total);
+            Ok(())
+        })?;
+        walk.finish();
+        let paths = Paths::of(&walk.tree, &costs);
+        let functions = self.functions(&walk, &costs);
+        let places = functions.iter().enumerate();
+        Ok(Report {
+            cost: CostNote {
+                inside_ns: costs.inside_ps(0) as f64 / 1e3,
+                outside_ns: costs.outside_ps(0) as f64 / 1e3,
+                held_ns: at_least_0(away.held_ns()),
+                folded_calls: walk.tree.folded,
+            },
+            places: places.map(|(place, f)| (f.function_id, place)).collect(),
+            functions,
+            edges: edges(&walk),
+            threads: threads(&paths),
+            paths,
+        })
+    }
+
+    fn functions(&self, walk: &Walk<'_>, costs: &Costs) -> Vec<FunctionTime> {
+        let mut cost_ps = vec![0u64; walk.functions.len()];
+        for edge in walk.edges.iter().filter(|edge| edge.caller != NONE) {
+            cost_ps[edge.caller as usize] += edge.calls * costs.outside_ps(edge.callee);
+        }
+        let called = walk
+            .functions
+            .iter()
+            .zip(0u32..)
+            .filter(|(f, _)| f.calls > 0);
+        let all = called.map(|(total, id)| {
+            let cost_ps = cost_ps[id as usize] + total.calls * costs.inside_ps(id);
+            let definition = self.definitions.function(id as usize);
+            let module = definition.and_then(|f| self.definitions.module(f.module));
+            let self_ns = corrected(total.self_ns - total.away_ns, cost_ps);
+            FunctionTime {
+                function: self.name(id),
+                module: module.map(|module| module.name().to_owned()),
+                file: definition.and_then(|f| f.file.clone()),
+                line: definition.and_then(|f| f.line),
+                function_id: id,
+                calls: total.calls,
+                self_ns,
+                inclusive_ns: total.inclusive.corrected().max(self_ns),
+                share: 0.0,
+                raw_self_ns: at_least_0(total.self_ns),
+                raw_inclusive_ns: at_least_0(total.inclusive.ns),
+            }
+        });
+        ranked(all.collect())
+    }
+
+    /// Returns a function's name, or its number if it has none.
+    fn name(&self, id: u32) -> String {
+        match self.definitions.function(id as usize) {
+            Some(function) => function.name.clone(),
+            None => format!("function {id}"),
+        }
+    }
+}
+
+fn edges(walk: &Walk<'_>) -> Vec<EdgeTime> {
+    let mut all: Vec<EdgeTime> = walk
+        .edges
+        .iter()
+        .map(|edge| EdgeTime {
+            caller: (edge.caller != NONE).then_some(edge.caller),
+            callee: edge.callee,
+            calls: edge.calls,
+            inclusive_ns: edge.inclusive.corrected(),
+            raw_inclusive_ns: at_least_0(edge.inclusive.ns),
+        })
+        .collect();
+    all.sort_by_key(|edge| (u64::MAX - edge.inclusive_ns, edge.callee, edge.caller));
+    all
+}
+
+fn threads(paths: &Paths) -> Vec<ThreadTime> {
+    let mut calls = vec![0; paths.all.len()];
+    for (id, path) in paths.all.iter().enumerate().rev() {
+        calls[id] += path.calls;
+        if let Some(parent) = path.parent {
+            calls[parent] += calls[id];
+        }
+    }
+    let of = paths.threads.iter().map(|(tid, id)| ThreadTime {
+        tid: tid.unwrap_or(0),
+        name: None,
+        calls: calls[*id],
+        self_ns: paths.all[*id].times.inclusive_ns,
+        raw_self_ns: paths.all[*id].raw.inclusive_ns,
+    });
+    let mut threads: Vec<ThreadTime> = of.collect();
+    threads.sort_by_key(|thread| (u64::MAX - thread.self_ns, thread.tid));
+    threads
+}
+
+impl Inclusive {
+    fn corrected(&self) -> u64 {
+        corrected(self.ns - self.away_ns, self.cost_ps)
+    }
+}
+
+fn corrected(ns: i64, cost_ps: u64) -> u64 {
+    at_least_0(ns).saturating_sub(cost_ps.div_ceil(1000))
+}
+
+fn at_least_0(ns: i64) -> u64 {
+    u64::try_from(ns).unwrap_or(0)
+}

@@ -1,0 +1,251 @@
+//! Reads the calls of a recording backwards: the last one to end comes first, and so every call after the one that made
+//! it. Row groups are decoded on all cores, a few ahead of their reader; the rest of the recording is not in memory.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use arrow::array::{Array, AsArray, Int32Array, Int64Array, RecordBatch};
+use arrow::datatypes::{Int32Type, Int64Type};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
+
+use crate::error::{Error, Result};
+use crate::parts::PartFile;
+
+/// Row groups that each core may be ahead of the reader.
+const AHEAD: usize = 1;
+
+const COLUMNS: [&str; 9] = [
+    "end_seq",
+    "start_seq",
+    "ts_ns",
+    "dur_ns",
+    "child_ns",
+    "function_id",
+    "tid",
+    "depth",
+    "parent_seq",
+];
+
+/// The calls of a row group, in order of their ends, those that had not ended last.
+pub struct Rows {
+    end_seq: Int64Array,
+    start_seq: Int64Array,
+    ts_ns: Int64Array,
+    dur_ns: Int64Array,
+    child_ns: Int64Array,
+    function_id: Int32Array,
+    tid: Int32Array,
+    depth: Int32Array,
+    parent_seq: Int64Array,
+}
+
+/// One call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its leave event; `None` if it had not ended.
+    pub end: Option<u64>,
+    /// Its enter event.
+    pub start: u64,
+    /// When it began, in ns.
+    pub ts_ns: i64,
+    /// How long it took, in ns; -1 if it had not ended.
+    pub dur_ns: i64,
+    /// How long the recorded calls took that it made and that ended, in ns.
+    pub child_ns: i64,
+    /// Its function.
+    pub function: u32,
+    /// Its thread; 0 if that is not known.
+    pub tid: u32,
+    /// The recorded calls around it.
+    pub depth: usize,
+    /// The enter event of the call around it.
+    pub parent: Option<u64>,
+}
+
+impl Rows {
+    fn of(batch: &RecordBatch) -> Option<Rows> {
+        let long = |name: &str| {
+            let column = batch.column_by_name(name)?;
+            column.as_primitive_opt::<Int64Type>().cloned()
+        };
+        let int = |name: &str| {
+            let column = batch.column_by_name(name)?;
+            column.as_primitive_opt::<Int32Type>().cloned()
+        };
+        Some(Rows {
+            end_seq: long("end_seq")?,
+            start_seq: long("start_seq")?,
+            ts_ns: long("ts_ns")?,
+            dur_ns: long("dur_ns")?,
+            child_ns: long("child_ns")?,
+            function_id: int("function_id")?,
+            tid: int("tid")?,
+            depth: int("depth")?,
+            parent_seq: long("parent_seq")?,
+        })
+    }
+
+    /// Returns the number of calls.
+    pub fn len(&self) -> usize {
+        self.start_seq.len()
+    }
+
+    /// Returns the number of calls that had ended; they come before the others.
+    pub fn ended(&self) -> usize {
+        self.end_seq.len() - self.end_seq.null_count()
+    }
+
+    /// Returns a call.
+    #[inline]
+    pub fn call(&self, row: usize) -> Call {
+        let long = |column: &Int64Array| {
+            column
+                .is_valid(row)
+                .then(|| column.value(row).cast_unsigned())
+        };
+        Call {
+            end: long(&self.end_seq),
+            start: self.start_seq.value(row).cast_unsigned(),
+            ts_ns: self.ts_ns.value(row),
+            dur_ns: self.dur_ns.value(row),
+            child_ns: self.child_ns.value(row),
+            function: self.function_id.value(row).cast_unsigned(),
+            tid: match self.tid.is_valid(row) {
+                true => self.tid.value(row).cast_unsigned(),
+                false => 0,
+            },
+            depth: self.depth.value(row).cast_unsigned() as usize,
+            parent: long(&self.parent_seq),
+        }
+    }
+}
+
+/// The row groups of a recording's files of calls, in order.
+pub struct Groups {
+    files: Vec<(Arc<PartFile>, ArrowReaderMetadata)>,
+    groups: Vec<(usize, usize)>,
+}
+
+impl Groups {
+    /// Opens the files.
+    ///
+    /// # Errors
+    /// The footer of one cannot be used.
+    pub fn open(files: &[Arc<PartFile>]) -> Result<Groups> {
+        let mut opened = Vec::with_capacity(files.len());
+        let mut groups = Vec::new();
+        for (index, part) in files.iter().enumerate() {
+            let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+            let metadata = ArrowReaderMetadata::try_new(Arc::clone(part.metadata()), options);
+            let metadata = metadata.map_err(|source| failed(part, source))?;
+            groups.extend((0..metadata.metadata().num_row_groups()).map(|group| (index, group)));
+            opened.push((Arc::clone(part), metadata));
+        }
+        Ok(Groups {
+            files: opened,
+            groups,
+        })
+    }
+
+    /// Returns the number of row groups.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Returns the number of calls.
+    pub fn calls(&self) -> u64 {
+        let groups = self
+            .files
+            .iter()
+            .flat_map(|(_, m)| m.metadata().row_groups());
+        groups.map(|group| group.num_rows().cast_unsigned()).sum()
+    }
+
+    /// Reads a row group.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    ///
+    /// # Panics
+    /// There is no such row group.
+    pub fn read(&self, index: usize) -> Result<Rows> {
+        let (file, group) = self.groups[index];
+        let (part, metadata) = &self.files[file];
+        // The library panics at some damaged pages. Of ours it then holds only the reader, which is dropped.
+        let read = catch_unwind(AssertUnwindSafe(|| decoded(part, metadata, group)));
+        let damaged = |what: &str| ParquetError::General(what.to_owned());
+        let read = read.unwrap_or_else(|_| Err(damaged("a page cannot be decoded")));
+        let batch = read.map_err(|source| failed(part, source))?;
+        let rows = Rows::of(&batch).filter(|rows| {
+            let wanted = metadata.metadata().row_group(group).num_rows();
+            i64::try_from(rows.len()) == Ok(wanted)
+        });
+        rows.ok_or_else(|| failed(part, damaged("its columns are not those of calls")))
+    }
+
+    /// Passes all row groups to `each`, the last one first.
+    ///
+    /// # Errors
+    /// One cannot be read, or that of `each`.
+    pub fn backwards(&self, mut each: impl FnMut(&Rows) -> Result<()>) -> Result<()> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = cores.min(self.len());
+        std::thread::scope(|scope| {
+            let mut decoded: Vec<Receiver<Result<Rows>>> = Vec::with_capacity(workers);
+            for worker in 0..workers {
+                let (send, receive) = sync_channel(AHEAD);
+                let own = (0..self.len()).rev().skip(worker).step_by(workers);
+                let work = move || {
+                    own.map(|index| self.read(index))
+                        .all(|rows| send.send(rows).is_ok())
+                };
+                let made = std::thread::Builder::new().spawn_scoped(scope, work);
+                made.map_err(|source| Error::System {
+                    action: "start a thread",
+                    source,
+                })?;
+                decoded.push(receive);
+            }
+            for index in 0..self.len() {
+                // A thread that reads no more has sent why.
+                let Ok(rows) = decoded[index % workers].recv() else {
+                    return Err(Error::Stopped);
+                };
+                each(&rows?)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn failed(part: &PartFile, source: ParquetError) -> Error {
+    Error::Part {
+        path: part.path().to_path_buf(),
+        source,
+    }
+}
+
+fn decoded(
+    part: &PartFile,
+    metadata: &ArrowReaderMetadata,
+    group: usize,
+) -> std::result::Result<RecordBatch, ParquetError> {
+    let rows = metadata.metadata().row_group(group).num_rows();
+    let mask = ProjectionMask::columns(metadata.parquet_schema(), COLUMNS);
+    let reader =
+        ParquetRecordBatchReaderBuilder::new_with_metadata(part.file().clone(), metadata.clone())
+            .with_row_groups(vec![group])
+            .with_projection(mask)
+            .with_batch_size(usize::try_from(rows).unwrap_or(0).max(1))
+            .build()?;
+    let mut batches = reader;
+    match batches.next() {
+        Some(batch) => Ok(batch?),
+        None => Err(ParquetError::General("a row group is empty".to_owned())),
+    }
+}

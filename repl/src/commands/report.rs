@@ -1,0 +1,191 @@
+//! `hindsight report`: what was slow, by function, by caller, as a tree of calls, and as files for other programs.
+
+mod text;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use query::Report;
+use query::report::{FunctionTime, report};
+use serde_json::json;
+
+use crate::error::Error;
+use crate::exit;
+use crate::output::{self, to_stdout};
+use crate::progress::Progress;
+use crate::recording::locate;
+use crate::render::Terminal;
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight report app                      the functions that took longest
+  hindsight report app parse                who called parse, and what it called
+  hindsight report app --tree --depth 6     where in the tree of calls the time was spent
+  hindsight report app --threads            thread by thread
+  hindsight report app --flamegraph app.svg
+  hindsight report app --speedscope app.json   for speedscope.app
+  hindsight report app --folded | flamegraph.pl > app.svg
+  hindsight sql app \"select * from report order by inclusive_ns desc\"
+
+Times are the program's: what recording a call cost is measured in each recording and taken out, as well as
+the time in which the recorder held all threads. --raw shows what was measured.";
+
+/// Say what was slow: each function's own time, callers and callees, a tree, a flame graph
+///
+/// The time of a function is its calls' without the recorded calls that they made (self), and with them (inclusive; calls
+/// inside each other count once). Waiting is time too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The recording, with or without .hindsight
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+    /// Show the callers and callees of this function instead
+    #[arg(value_name = "FUNCTION", conflicts_with_all = ["tree", "threads", "folded", "flamegraph", "speedscope"])]
+    function: Option<String>,
+    /// Show the tree of calls, folded by function
+    #[arg(long, conflicts_with_all = ["folded", "flamegraph", "speedscope"])]
+    tree: bool,
+    /// Tell threads apart
+    #[arg(long)]
+    threads: bool,
+    /// Print folded stacks, for flamegraph.pl and others
+    #[arg(long, conflicts_with_all = ["json", "flamegraph", "speedscope"])]
+    folded: bool,
+    /// Write a flame graph as SVG
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    flamegraph: Option<PathBuf>,
+    /// Write a profile for speedscope.app
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    speedscope: Option<PathBuf>,
+    /// Show times as measured, with what recording cost
+    #[arg(long)]
+    raw: bool,
+    /// Show at most this many functions, or lines of the tree
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    limit: usize,
+    /// With --tree: go down this many calls
+    #[arg(long, value_name = "N", default_value_t = 12, requires = "tree")]
+    depth: usize,
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command and returns the exit code.
+///
+/// # Errors
+/// When there is no such recording or function, or a file cannot be written.
+pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
+    let path = locate(&args.recording)?;
+    let found = read(&path, terminal)?;
+    let name = args.recording.to_string_lossy();
+    let mut wrote = false;
+    if let Some(file) = &args.flamegraph {
+        write_file(file, |out| {
+            found.write_flame_graph(out, &name, args.raw, args.threads)
+        })?;
+        wrote = true;
+    }
+    if let Some(file) = &args.speedscope {
+        write_file(file, |out| found.write_speedscope(out, &name, args.raw))?;
+        wrote = true;
+    }
+    if wrote {
+        return Ok(exit::DONE);
+    }
+    let chosen = match &args.function {
+        Some(wanted) => Some(text::chosen(&found, wanted)?),
+        None => None,
+    };
+    let mut out = output::stdout();
+    let written = match chosen {
+        _ if args.folded => found.write_folded(&mut out, args.raw, args.threads),
+        Some(functions) if args.json => writeln!(out, "{:#}", around_json(&found, &functions)),
+        None if args.json => writeln!(out, "{:#}", json_of(&found, args)),
+        Some(functions) => text::around(&mut out, &found, &functions, args, terminal),
+        None if args.tree => text::tree(&mut out, &found, args, terminal),
+        None => text::functions(&mut out, &found, args, terminal),
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    Ok(exit::DONE)
+}
+
+/// Adds up a recording, with a bar if that takes a while.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(path: &Path, terminal: &Terminal) -> Result<Report, Error> {
+    let progress = Progress::new(terminal);
+    let session = query::open(path).map_err(|source| Error::Query { source })?;
+    let found = report(&session, &mut |done, all| progress.adding_up(done, all));
+    progress.finish();
+    found.map_err(|source| Error::Query { source })
+}
+
+/// Writes a file at once: an interrupted command leaves none.
+fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Error> {
+    let failed = |source| Error::io(format!("write {}", path.display()), source);
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = PathBuf::from(beside);
+    let written = File::create(&beside).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()?;
+        std::fs::rename(&beside, path)
+    });
+    written
+        .inspect_err(|_| _ = std::fs::remove_file(&beside))
+        .map_err(failed)
+}
+
+fn json_of(found: &Report, args: &Args) -> serde_json::Value {
+    let limited = |functions: &[FunctionTime]| -> Vec<FunctionTime> {
+        functions.iter().take(args.limit).cloned().collect()
+    };
+    let threads = found.threads.iter().map(|thread| {
+        let mut of = json!(thread);
+        if args.threads {
+            of["functions"] = json!(limited(&found.of_thread(thread.tid)));
+        }
+        of
+    });
+    let mut all = json!({
+        "cost": found.cost,
+        "function_count": found.functions.len(),
+        "functions": limited(&found.functions),
+        "threads": threads.collect::<Vec<_>>(),
+    });
+    if args.tree {
+        all["tree"] = text::tree_json(found, args);
+    }
+    all
+}
+
+fn around_json(found: &Report, functions: &[&FunctionTime]) -> serde_json::Value {
+    let each = functions.iter().map(|function| {
+        let callers = found.callers(function.function_id);
+        let callees = found.callees(function.function_id);
+        json!({
+            "function": function,
+            "callers": callers.map(|(by, edge)| edge_json(by, edge)).collect::<Vec<_>>(),
+            "callees": callees.map(|(of, edge)| edge_json(Some(of), edge)).collect::<Vec<_>>(),
+        })
+    });
+    json!({ "cost": found.cost, "functions": each.collect::<Vec<_>>() })
+}
+
+fn edge_json(function: Option<&FunctionTime>, edge: &query::report::EdgeTime) -> serde_json::Value {
+    json!({
+        "function": function.map(|function| &function.function),
+        "function_id": function.map(|function| function.function_id),
+        "calls": edge.calls,
+        "inclusive_ns": edge.inclusive_ns,
+        "raw_inclusive_ns": edge.raw_inclusive_ns,
+    })
+}
