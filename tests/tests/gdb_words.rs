@@ -263,6 +263,44 @@ fn breakpoints_are_set_as_in_gdb() {
 }
 
 #[test]
+fn lines_run_at_stops_and_breakpoints_are_saved() {
+    let live = Live::started("gdb-commands", &["--stop-on-entry"], &program(), &[]);
+    let lines = [
+        "break factorial if n < 4",
+        "commands",
+        "silent",
+        "p n * 10",
+        "end",
+        "c",
+        "c",
+        "save breakpoints saved",
+        "save breakpoints saved",
+    ];
+    let said = prompt(&live, &lines);
+    for shown in ["n * 10 = 30\n", "n * 10 = 20\n", "saved: 1 line"] {
+        assert!(said.contains(shown), "{shown}: {said}");
+    }
+    assert!(said.contains("write saved"), "it is there already: {said}");
+    let saved = std::fs::read_to_string(live.scratch.join("saved")).expect("a file");
+    assert_eq!(saved, "break factorial if n < 4\n");
+    let ended = live.command(&["repl", "--script", "saved"]).run();
+    assert!(
+        ended.text().contains("Breakpoint 1: factorial"),
+        "{}{}",
+        ended.text(),
+        ended.errors()
+    );
+    let said = prompt(
+        &live,
+        &["commands 7", "goto last", "save breakpoints other"],
+    );
+    assert!(
+        said.contains("there are: 1") && said.contains("live program"),
+        "{said}"
+    );
+}
+
+#[test]
 fn return_and_jump_do_what_they_do_in_gdb() {
     let live = Live::started("gdb-return", &["--break", "leaf"], &program(), &[]);
     let theirs = gdb(
