@@ -5,6 +5,7 @@
 //! prompt has opened in this process.
 
 mod aliases;
+mod at_stops;
 mod comparing;
 mod familiar;
 mod help;
@@ -86,6 +87,8 @@ pub struct Session {
     keep: bool,
     /// The last line that moved; an empty line repeats it.
     last_motion: String,
+    /// Lines that run where breakpoints stop the program.
+    at_stops: at_stops::AtStops,
 }
 
 impl Session {
@@ -116,6 +119,7 @@ impl Session {
             is_typed: false,
             keep: false,
             last_motion: String::new(),
+            at_stops: at_stops::AtStops::default(),
         }
     }
 
@@ -165,6 +169,9 @@ impl Session {
 
     /// Runs a line. Returns the exit code that its command would have.
     fn run(&mut self, text: &str) -> Result<(Flow, u8), Error> {
+        if self.at_stops.take(text.trim()) {
+            return Ok((Flow::GoOn, exit::DONE));
+        }
         let text = self.with_meaning(text.trim());
         if text.is_empty() || text.starts_with('#') {
             return Ok((Flow::GoOn, exit::DONE));
@@ -179,12 +186,15 @@ impl Session {
             self.last_motion.clone_from(&text);
         }
         let rest = || words.get(1).map(String::as_str);
+        let has_moved = find(&words[0]).is_some_and(|verb| verb.does == Does::Move);
         let code = match words[0].as_str() {
             "quit" | "exit" | "q" => return self.quit(&words[1..]),
             "help" | "?" => self.help(&words[1..])?,
             "alias" => self.alias(text["alias".len()..].trim())?,
             "unalias" => self.unalias(rest())?,
             "continue-where" | "reverse-continue-where" => self.run_to_where(&words)?,
+            "commands" => self.commands(&words[1..])?,
+            "save" => self.save(&words[1..])?,
             "compare" => self.compare(&words[1..])?,
             "next-difference" => self.difference(Way::Next, &words[1..])?,
             "previous-difference" => self.difference(Way::Previous, &words[1..])?,
@@ -195,6 +205,9 @@ impl Session {
             },
             _ => self.verb(words)?,
         };
+        if has_moved && code == exit::DONE {
+            return Ok((Flow::GoOn, self.run_at_stop()?));
+        }
         Ok((Flow::GoOn, code))
     }
 

@@ -35,9 +35,10 @@ pub struct Words {
 /// Arguments of `goto` other than numbers.
 const PLACES: [&str; 6] = ["first", "last", "crash", "live", "output:", "@"];
 /// Words that the prompt knows besides verbs.
-const WRITTEN: [&str; 14] = [
+const WRITTEN: [&str; 16] = [
     "alias",
     "back",
+    "commands",
     "compare",
     "continue where",
     "delete",
@@ -47,6 +48,7 @@ const WRITTEN: [&str; 14] = [
     "other",
     "previous difference",
     "quit",
+    "save breakpoints",
     "step back",
     "unalias",
     "unwatch",

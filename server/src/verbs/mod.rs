@@ -31,7 +31,7 @@ mod ignore;
 mod info_breakpoints;
 mod info_functions;
 mod info_line;
-mod info_sharedlibrary;
+mod info_shared;
 mod info_symbol;
 mod info_types;
 mod info_variables;
@@ -253,7 +253,7 @@ verbs! {
         info_breakpoints { InfoBreakpoints, InfoBreakpointsReply }
         info_functions { InfoFunctions, InfoFunctionsReply, FunctionLine, ListingArgs }
         info_line { InfoLine, InfoLineArgs, InfoLineReply, LineCode }
-        info_sharedlibrary { InfoSharedlibrary, InfoSharedlibraryReply, ModuleLine }
+        info_shared { InfoShared, InfoSharedReply, ModuleLine }
         info_symbol { InfoSymbol, InfoSymbolArgs, InfoSymbolReply }
         info_types { InfoTypes, InfoTypesReply }
         info_variables { InfoVariables, InfoVariablesReply, VariableLine }

@@ -1,16 +1,16 @@
-//! `info_sharedlibrary`: the modules of the program: their addresses, and whether they have debug information.
+//! `info_shared`: the modules of the program: their addresses, and whether they have debug information.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Column, Command, Does, Needs, Nothing, Text, Verb};
 use crate::protocol::Failure;
 
-/// The `info_sharedlibrary` verb.
-pub struct InfoSharedlibrary;
+/// The `info_shared` verb.
+pub struct InfoShared;
 
-/// The reply of `info_sharedlibrary`.
+/// The reply of `info_shared`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InfoSharedlibraryReply {
+pub struct InfoSharedReply {
     /// The modules in load order, the program first.
     pub modules: Vec<ModuleLine>,
 }
@@ -30,16 +30,16 @@ pub struct ModuleLine {
     pub file: String,
 }
 
-impl Verb for InfoSharedlibrary {
-    const NAME: &'static str = "info_sharedlibrary";
+impl Verb for InfoShared {
+    const NAME: &'static str = "info_shared";
     const DOC: &'static str = "List the program's modules with their addresses\n\nThe program itself is the first. In SQL, the table modules has all that were ever loaded.";
-    const ALIASES: &'static [&'static str] = &["info_dll"];
+    const ALIASES: &'static [&'static str] = &["info_sharedlibrary", "info_dll"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = Nothing;
-    type Reply = InfoSharedlibraryReply;
+    type Reply = InfoSharedReply;
 
-    fn run(call: &Call<'_>, _: Nothing) -> Result<InfoSharedlibraryReply, Failure> {
+    fn run(call: &Call<'_>, _: Nothing) -> Result<InfoSharedReply, Failure> {
         call.look(1, |view| {
             let modules = view.space.modules().iter();
             let line = |mapped: &debuginfo::Mapped| ModuleLine {
@@ -49,15 +49,15 @@ impl Verb for InfoSharedlibrary {
                 is_system: mapped.is_system,
                 file: mapped.module.path().display().to_string(),
             };
-            Ok(InfoSharedlibraryReply {
+            Ok(InfoSharedReply {
                 modules: modules.map(line).collect(),
             })
         })
     }
 }
 
-impl Command for InfoSharedlibrary {
-    fn text(reply: &InfoSharedlibraryReply, _: &Nothing) -> Text {
+impl Command for InfoShared {
+    fn text(reply: &InfoSharedReply, _: &Nothing) -> Text {
         let row = |module: &ModuleLine| {
             let has = if module.has_debug_information {
                 "yes"
