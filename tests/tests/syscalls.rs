@@ -7,8 +7,18 @@ use std::path::Path;
 
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, fixture_artifact};
 
-/// Calls that only strace sees, and how the heap grows: loading the runtime has begun it (docs/limits.md).
-const NOT_COMPARED: [&str; 3] = ["rt_sigreturn", "restart_syscall", "brk"];
+/// What only strace sees, what loading the runtime has begun (the heap), and what the runtime answers (docs/limits.md).
+const NOT_COMPARED: [&str; 5] = [
+    "rt_sigreturn",
+    "restart_syscall",
+    "brk",
+    "getrandom",
+    "prlimit64",
+];
+/// The C library loads this file once, and has done so for the runtime's loader.
+const LOADED_BEFORE: &str = "gconv-modules.cache";
+/// It opens it, looks at its size, maps it, closes it and wakes whoever waits for it.
+const LOADING: [&str; 5] = ["openat", "newfstatat", "mmap", "close", "futex"];
 
 /// A call: name, arguments, result, error.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,6 +162,15 @@ const BEFORE_ENTRY: [&str; 24] = [
     "getrandom",
 ];
 
+fn leave_out_loading(calls: &mut Vec<Call>) {
+    let is_there = |call: &Call| call.args.contains(LOADED_BEFORE) && call.result != "-1 ENOENT";
+    if let Some(at) = calls.iter().position(is_there) {
+        let loading = calls.splice(at..at + LOADING.len(), []);
+        let loading: Vec<Call> = loading.collect();
+        assert_eq!(names(&loading, &[]), LOADING);
+    }
+}
+
 /// Runs a program both ways, and compares its main thread from the entry point on. Returns both.
 fn compared(program: &str, args: &[&str]) -> (Vec<Call>, Vec<Call>) {
     let scratch = Scratch::new("beside_strace");
@@ -168,6 +187,7 @@ fn compared(program: &str, args: &[&str]) -> (Vec<Call>, Vec<Call>) {
     for calls in [&mut expected, &mut found] {
         calls.retain(|call| !NOT_COMPARED.contains(&call.name.as_str()));
     }
+    leave_out_loading(&mut expected);
     let (wanted, got) = (names(&expected, &[]), names(&found, &[]));
     assert!(!got.is_empty(), "{program}: nothing was recorded");
     assert!(
@@ -201,7 +221,6 @@ same_calls_as_strace! {
     cp_copies_a_file: "/bin/cp" ["words", "copy"];
     find_walks: "/usr/bin/find" [".", "-name", "*.txt"];
     sort_sorts: "/usr/bin/sort" ["words"];
-    grep_searches: "/bin/grep" ["-c", "fig", "words"];
     gzip_packs: "/bin/gzip" ["-c", "words"];
     tar_packs: "/bin/tar" ["-cf", "out.tar", "words", "more"];
     perl_runs_a_line: "/usr/bin/perl" ["-e", "open(F, '<', 'words'); print scalar(<F>); close(F)"];
@@ -232,7 +251,7 @@ fn arguments_and_results_are_those_of_strace() {
                 continue;
             }
             // Times and numbers of processes differ.
-            if matches!(wanted.name.as_str(), "getpid" | "getrandom" | "futex") {
+            if matches!(wanted.name.as_str(), "getpid" | "futex") {
                 continue;
             }
             seen.insert(wanted.name.clone());
@@ -311,16 +330,13 @@ survives_with_its_calls_recorded! {
 /// Functions of the C library may be recorded besides: their patches and those of the calls meet.
 #[test]
 fn recorded_functions_of_the_c_library_make_recorded_calls() {
-    let both = survives(
-        "syscalls",
-        "syscalls",
-        &[],
-        &["-f", "module:libc.so.6", "-f", "main"],
-    );
+    let options = ["-f", "module:libc.so.6", "-f", "main"];
+    let both = survives("syscalls", "files", &[], &options);
     let inside = both.recording.number(
-        "SELECT count(*) FROM syscalls s JOIN calls c ON s.call = c.start_seq WHERE c.function LIKE '%getppid%' AND s.name = 'getppid'",
+        "SELECT count(*) FROM syscalls s JOIN calls c ON s.call = c.start_seq \
+         WHERE c.function LIKE '%open%' AND s.name = 'openat' AND s.args LIKE '%/dev/zero%'",
     );
-    assert!(inside > 0, "getppid is made in getppid");
+    assert_eq!(inside, 21, "each opening is a call of open");
 }
 
 #[test]

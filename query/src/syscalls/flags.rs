@@ -5,24 +5,22 @@ pub type Names = [(&'static str, u64)];
 
 /// Flags of open.
 pub const OPEN: &Names = &[
-    ("O_SYNC", 0x101000),
-    ("O_TMPFILE", 0x410000),
-    ("O_WRONLY", 0x1),
-    ("O_RDWR", 0x2),
     ("O_CREAT", 0x40),
     ("O_EXCL", 0x80),
     ("O_NOCTTY", 0x100),
     ("O_TRUNC", 0x200),
     ("O_APPEND", 0x400),
     ("O_NONBLOCK", 0x800),
+    ("O_SYNC", 0x101000),
     ("O_DSYNC", 0x1000),
     ("O_ASYNC", 0x2000),
     ("O_DIRECT", 0x4000),
-    ("O_DIRECTORY", 0x10000),
     ("O_NOFOLLOW", 0x20000),
     ("O_NOATIME", 0x40000),
     ("O_CLOEXEC", 0x80000),
     ("O_PATH", 0x200000),
+    ("O_TMPFILE", 0x410000),
+    ("O_DIRECTORY", 0x10000),
 ];
 
 /// Protections of mmap.

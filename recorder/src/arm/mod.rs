@@ -17,4 +17,5 @@ pub use filter::Filter;
 pub use modules::{LoadedModule, Modules};
 pub use patch::Armer;
 pub(crate) use stubs::PROBE_BYTES;
+pub(crate) use system_calls::is_system_call;
 pub(crate) use unwinders::unwinders_can_be_told;

@@ -33,6 +33,14 @@ const SIGRETURN: u32 = 15;
 const EXIT: u32 = 60;
 const EXIT_GROUP: u32 = 231;
 
+/// What a place that cannot be patched is named, before its number and function.
+const NAMED: &str = "system call";
+
+/// Returns whether it is such a place and no function.
+pub fn is_system_call(skipped: &Control) -> bool {
+    matches!(skipped, Control::Skipped { name, .. } if name.starts_with(NAMED))
+}
+
 /// A system call to be recorded. Addresses are those in the process.
 #[derive(Debug)]
 pub(super) enum Site {
@@ -236,8 +244,8 @@ impl Planner<'_> {
         let after = self.names.partition_point(|symbol| symbol.svma.0 <= one.at);
         let number = one.number.map_or(String::new(), |n| format!(" {n}"));
         let name = match after.checked_sub(1).map(|index| &self.names[index]) {
-            Some(symbol) => format!("system call{number} in {}", symbol.name),
-            None => format!("system call{number}"),
+            Some(symbol) => format!("{NAMED}{number} in {}", symbol.name),
+            None => format!("{NAMED}{number}"),
         };
         self.skipped
             .push(skipped(self.module.number, one.at, &name, reason));
