@@ -8,7 +8,9 @@ use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrowPrimitiveType, AsArray, PrimitiveArray, StringViewBuilder};
+use arrow::array::{
+    Array, ArrowPrimitiveType, AsArray, Int64Array, PrimitiveArray, StringViewBuilder,
+};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
@@ -141,21 +143,22 @@ impl ScalarUDFImpl for Args {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
         let ids = Column::<Int32Type>::of(&args.args[0]);
-        let registers: Vec<Column<'_, Int64Type>> = args.args[1..].iter().map(Column::of).collect();
+        let mut columns = RegisterColumns::new(&args.args[1..]);
         let mut texts = StringViewBuilder::with_capacity(rows);
         let mut text = String::new();
         let mut states = self.asked.as_ref().map(|a| CallTexts::new(&a.states));
-        let seqs = registers.get(INT_REGISTERS.len() + SSE_REGISTERS);
+        let seqs = args.args.get(1 + INT_REGISTERS.len() + SSE_REGISTERS);
+        let seqs = seqs.map(Column::<Int64Type>::of);
         for row in 0..rows {
             let Some(id) = ids.at(row) else {
                 texts.append_null();
                 continue;
             };
             text.clear();
-            let registers = Registers::at(&registers, row);
+            let registers = columns.at(row);
             let mut known = |param: &Param| {
                 let asked = self.asked.as_ref()?;
-                let seq = seqs?.at(row)?;
+                let seq = seqs.as_ref()?.at(row)?;
                 match asked.is_about(param) && !param.name.is_empty() {
                     true => states.as_mut()?.parameter(seq as u64, &param.name),
                     false => None,
@@ -164,7 +167,7 @@ impl ScalarUDFImpl for Args {
             write_args(
                 &mut text,
                 self.definitions.function(id as usize),
-                &registers,
+                registers,
                 &mut known,
             );
             texts.append_value(&text);
@@ -208,13 +211,49 @@ struct Registers {
     sse: [Option<u64>; SSE_REGISTERS],
 }
 
-impl Registers {
-    fn at(columns: &[Column<'_, Int64Type>], row: usize) -> Self {
-        let at = |i: usize| columns[i].at(row).map(|bits| bits as u64);
-        Self {
-            int: std::array::from_fn(|i| at(i).unwrap_or(0)),
-            sse: std::array::from_fn(|i| at(INT_REGISTERS.len() + i)),
+/// The columns of registers that differ from row to row, and the registers of the row that was read last.
+struct RegisterColumns<'a> {
+    int: Vec<(usize, &'a Int64Array)>,
+    sse: Vec<(usize, &'a Int64Array)>,
+    row: Registers,
+}
+
+impl<'a> RegisterColumns<'a> {
+    fn new(values: &'a [ColumnarValue]) -> Self {
+        let mut columns = Self {
+            int: Vec::new(),
+            sse: Vec::new(),
+            row: Registers {
+                int: [0; INT_REGISTERS.len()],
+                sse: [None; SSE_REGISTERS],
+            },
+        };
+        for (at, value) in values.iter().enumerate() {
+            let vector = at.checked_sub(INT_REGISTERS.len());
+            match (Column::<Int64Type>::of(value), vector) {
+                (Column::Rows(array), None) => columns.int.push((at, array)),
+                (Column::Same(bits), None) => columns.row.int[at] = bits.unwrap_or(0) as u64,
+                (Column::Rows(array), Some(at @ 0..SSE_REGISTERS)) => {
+                    columns.sse.push((at, array));
+                }
+                (Column::Same(bits), Some(at @ 0..SSE_REGISTERS)) => {
+                    columns.row.sse[at] = bits.map(|bits| bits as u64);
+                }
+                (_, Some(_)) => {}
+            }
         }
+        columns
+    }
+
+    #[inline]
+    fn at(&mut self, row: usize) -> &Registers {
+        for (at, array) in &self.int {
+            self.row.int[*at] = array.value(row) as u64;
+        }
+        for (at, array) in &self.sse {
+            self.row.sse[*at] = array.is_valid(row).then(|| array.value(row) as u64);
+        }
+        &self.row
     }
 }
 
@@ -618,6 +657,90 @@ mod tests {
             sse,
             expect!["d=2.5, f=1.0, lost=?, ld=?"],
         );
+    }
+
+    /// Bit patterns of every length, the same in every run.
+    fn patterns() -> impl Iterator<Item = u64> {
+        let mut seed = 7u64;
+        let mixed = (0..2_000).map(move |at| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(at);
+            seed >> (at % 64)
+        });
+        mixed.chain([0, 1, 9, 10, 0xff, 1 << 31, 1 << 63, u64::MAX])
+    }
+
+    #[test]
+    fn numbers_are_written_as_the_standard_library_writes_them() {
+        for bits in patterns() {
+            let mut text = String::new();
+            write_hex(&mut text, bits);
+            assert_eq!(text, format!("{bits:#x}"));
+            for (bytes, signed) in [1, 2, 4, 8]
+                .map(|bytes| [(bytes, true), (bytes, false)])
+                .concat()
+            {
+                text.clear();
+                write_number(&mut text, bits, bytes, signed);
+                assert_eq!(text, narrow(bits, bytes, signed).to_string(), "{bits:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn registers_that_are_not_needed_change_nothing() {
+        let kinds = || {
+            [
+                int(4, true),
+                int(16, false),
+                float(8),
+                ValueKind::Struct { bytes: 16 },
+            ]
+        };
+        let places = [
+            ParameterPlace::Int(0),
+            ParameterPlace::Int(4),
+            ParameterPlace::Int(5),
+            ParameterPlace::Sse(0),
+            ParameterPlace::Sse(7),
+            ParameterPlace::Memory,
+        ];
+        let mut bits = patterns();
+        let mut next = || bits.next().unwrap();
+        for (kind, place) in kinds()
+            .iter()
+            .flat_map(|kind| places.map(|place| (kind, place)))
+        {
+            for second in [
+                None,
+                Some(ParameterPlace::Int(1)),
+                Some(ParameterPlace::Sse(1)),
+            ] {
+                let param = Param {
+                    second: second.map(|place| SecondPlace { from: 8, place }),
+                    ..param("p", kind.clone(), place)
+                };
+                for params_known in [true, false] {
+                    let function = function(vec![param.clone()], params_known);
+                    let needed = Needed::of(Some(&function));
+                    let all = Registers {
+                        int: std::array::from_fn(|_| next()),
+                        sse: std::array::from_fn(|_| Some(next())),
+                    };
+                    let some = Registers {
+                        int: std::array::from_fn(|at| if needed.has(at) { all.int[at] } else { 0 }),
+                        sse: std::array::from_fn(|at| all.sse[at].filter(|_| needed.has(6 + at))),
+                    };
+                    let text = |registers: &Registers| {
+                        let mut text = String::new();
+                        write_args(&mut text, Some(&function), registers, &mut |_| None);
+                        text
+                    };
+                    assert_eq!(text(&all), text(&some), "{function:?}");
+                }
+            }
+        }
     }
 
     #[test]
