@@ -14,7 +14,7 @@ const ANSWERS: [(&str, &str); 16] = [
     ),
     ("Who called this function, and what did it call?", "load"),
     ("Who called it with this argument?", "parse_order"),
-    ("Which files did it open?", "libc.so.6"),
+    ("Which files did it open?", "/etc/passwd"),
     ("What did it wait for?", "nanosleep"),
     ("Which system calls failed?", "ENOENT"),
     ("What changed this variable?", "5000"),
@@ -51,6 +51,7 @@ fn each_question_has_one_command() {
         "app",
         &[&path("failing", "failing"), "crash"],
     );
+    record(&["--syscalls"], "cat", &["cat", "/etc/passwd", "/nothing"]);
     record(&[], "good", &[&path("failing", "failing")]);
     record(&[], "bad", &[&path("failing", "failing"), "crash"]);
     record(
