@@ -154,6 +154,9 @@ fn the_prompt_answers_and_goes_on_after_errors() {
                         | logged write of its own
              exceptions | one row per exception, panic or signal that was seen: live, or as
                         | it ended the program
+             syscalls   | one row per system call; recorded with --syscalls
+             files      | one row per file descriptor, from its opening to its closing;
+                        | recorded with --syscalls
              notes      | one row per note: recorded ones, and those added since
              runs       | one row per recording that is asked, from its small files alone
             hindsight> helo
@@ -177,6 +180,9 @@ fn the_prompt_answers_and_goes_on_after_errors() {
                         | logged write of its own
              exceptions | one row per exception, panic or signal that was seen: live, or as
                         | it ended the program
+             syscalls   | one row per system call; recorded with --syscalls
+             files      | one row per file descriptor, from its opening to its closing;
+                        | recorded with --syscalls
              notes      | one row per note: recorded ones, and those added since
              runs       | one row per recording that is asked, from its small files alone
             hindsight> \rows 2

@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn bytes_are_quoted_as_octal_where_they_are_no_text() {
         assert_eq!(
-            made(|text| quoted(text, b"a\"\n\x7fELF\0001", false)),
+            made(|text| quoted(text, b"a\"\n\x7fELF\x001", false)),
             "\"a\\\"\\n\\177ELF\\0001\""
         );
         assert_eq!(made(|text| quoted(text, b"ab", true)), "\"ab\"...");

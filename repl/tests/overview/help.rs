@@ -190,6 +190,10 @@ fn each_command_explains_itself() {
                       thread's own always, over a function's (`push::q->len`, `main::total`) where it is entered
                       and until it is left; may be repeated
 
+                  --syscalls
+                      Record system calls too: names, arguments with texts and flags, results and times, for the
+                      tables syscalls and files
+
                   --log-writes <EXPRESSION|0xADDRESS[:LENGTH]>
                       Record every write to a global variable, with the line that wrote, the old and the new
                       value; up to four places of 8 bytes; may be repeated
@@ -307,7 +311,7 @@ fn each_command_explains_itself() {
               hindsight sql 'runs/*' "select run, count(*) from calls group by run"
 
             Tables: calls, events, functions, modules, threads, output, gaps, probes,
-            pauses, logpoints, writes, exceptions, notes, runs.
+            pauses, logpoints, writes, exceptions, syscalls, files, notes, runs.
             Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
             every event of the recording in one order.
         "#]],

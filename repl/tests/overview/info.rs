@@ -112,6 +112,7 @@ fn info_tells_the_same_as_json() {
                 "calls": 68,
                 "events": 153,
                 "exceptions": 0,
+                "files": 0,
                 "functions": 7,
                 "gaps": 0,
                 "logpoints": 0,
@@ -120,6 +121,7 @@ fn info_tells_the_same_as_json() {
                 "output": 6,
                 "pauses": 0,
                 "probes": 7,
+                "syscalls": 0,
                 "threads": 2,
                 "writes": 0
               },
