@@ -285,14 +285,14 @@ impl CoreFile {
         };
         let inside = at - segment.range.start;
         let (until, bytes) = if inside < segment.present {
-            let until = end.min(segment.range.start + segment.present);
+            let until = end.min(segment.range.start.saturating_add(segment.present));
             let from = segment.offset.saturating_add(inside);
             let to = from.saturating_add(until - at);
             let bytes = self.bytes.get(from as usize..to as usize);
             (until, bytes.ok_or(CoreGap::Cut))
         } else if inside < segment.written {
             (
-                end.min(segment.range.start + segment.written),
+                end.min(segment.range.start.saturating_add(segment.written)),
                 Err(CoreGap::Cut),
             )
         } else {

@@ -25,15 +25,19 @@ fn each_command_explains_itself() {
         expect![[r#"
             Records a program while it runs, then answers SQL over everything it did
 
-            Usage: hindsight <COMMAND>
+            Usage: hindsight [OPTIONS] <COMMAND>
 
-            Commands:
+            Begin with these:
               record            Record a program while it runs
-              rerun             Record the program of a recording once more
               overview          Say what is worth knowing first of a recording
-              compare           Say what two recordings of a program have different
+              report            Say what was slow: each function's own time, callers and callees, a tree, a
+                                flame graph
               sql               Ask a recording in SQL, or several
               repl              Go through a recording or a live program, forwards and backwards
+
+            Ask and keep recordings:
+              rerun             Record the program of a recording once more
+              compare           Say what two recordings of a program have different
               info              Show what a recording holds
               ls                List the recordings of a folder
               rm                Delete recordings
@@ -43,8 +47,8 @@ fn each_command_explains_itself() {
               pack              Copy a recording's modules, debug files and sources into it
               processes         List the processes that record --children has followed
               test              Run a test command and keep recordings of what failed
-              mcp               Serve language models over the Model Context Protocol
-              setup             Install what recording needs, once
+
+            Sessions: a live program, or a recording that is open:
               start             Start a program under control
               attach            Take a running process under control
               detach            Leave the program running and close its recording
@@ -53,63 +57,97 @@ fn each_command_explains_itself() {
                                 recording, up to here
               restart           Start the program again: same arguments, same breakpoints, a new recording
               status            Show the sessions
-              note              Append a note to the recording
-              break             Set, list, remove, enable or disable breakpoints [aliases: breakpoint, b]
-              logpoint          Log a message wherever the program passes a place
-              watch             Stop when a value is written or read; in a recording, where it has changed
-              catch             Stop at C++ throws, Rust panics and signals
+              await             Wait for the next stop; one that is there already is shown at once
+              close             Close a recording that was opened; the last session ends the daemon
+              open              Open a recording or a core file as a session: goto, step-back, print, history
+
+            Run the program, or travel in time:
               continue          Let the program go on until something stops it; in a recording, go to the next
-                                stop [alias: c]
+                                stop [also c]
               next              Go to the next line, over calls; in a recording, to the next event of this
-                                thread [alias: n]
-              step              Go to the next line, into calls; in a recording, to the next event [alias: s]
-              finish            Run until the current function has returned [alias: out]
+                                thread [also n]
+              step              Go to the next line, into calls; in a recording, to the next event [also s]
+              finish            Run until the current function has returned [also out]
               until             Run until a place is reached in the selected frame or one further out
               pause             Stop all threads
-              await             Wait for the next stop; one that is there already is shown at once
-              where             Show where the program stands: source and variables [alias: context]
-              backtrace         Show the calls that led here [alias: bt]
+              goto              Go to a place in time
+              next-back         Go to the event of this thread before, over calls [also reverse-next, rn]
+              reverse-continue  Go back to the last stop or breakpoint [also rc]
+              reverse-finish    Go to where this call begins; from there, to where the call around it begins
+                                [also rf]
+              step-back         Go to the event before [also reverse-step, rs]
+
+            Look: at a stop, or at a moment of a recording:
+              where             Show where the program stands: source and variables [also context]
+              backtrace         Show the calls that led here [also bt]
               frame             Look at another frame, or show the current one
               up                Look at the caller
               down              Look at what was called
               threads           Show all threads
               thread            Look at another thread, or show the current one
-              source            Show source lines; those with code are marked | [aliases: list, l]
+              source            Show source lines; those with code are marked | [also list, l]
               disassemble       Show machine code
               locals            Show the variables of the current frame
               args              Show the arguments of the current function
-              print             Show the value of an expression [alias: p]
-              display           Show and record the value of an expression at every stop; without one, list what
-                                is displayed
-              undisplay         Show expressions at stops no more: undisplay 2
-              eval              Evaluate an expression with its side effects: x = 3, f(1)
-              set               Write a value: set p->len 3
+              print             Show the value of an expression [also p]
               memory            Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00
               registers         Show the registers of the current frame
               calls             Show the recorded calls around here, and those inside the innermost
-              close             Close a recording that was opened; the last session ends the daemon
-              goto              Go to a place in time
               history           Show every change of a value that the recording shows
               last-write        Show between which events a value came to be what it is here
-              next-back         Go to the event of this thread before, over calls [aliases: reverse-next, rn]
               notes             Show all notes
               object            Show which call made the heap block at an address, and which freed it
-              open              Open a recording as a session: goto, step-back, print, history
               ptype             Show the type of an expression, or a type, with its members
-              reverse-continue  Go back to the last stop or breakpoint [alias: rc]
-              reverse-finish    Go to where this call begins; from there, to where the call around it begins
-                                [alias: rf]
-              step-back         Go to the event before [aliases: reverse-step, rs]
               why               Show the chain of recorded events that led to a call or a value
-              help              Print this message or the help of the given subcommand(s)
+              whatis            Show the type of an expression in one line
+              x                 Show memory as numbers, texts or instructions: x/4xw &table
+              printf            Write a text with values in it: printf "%d of %s\n", n, name
+              info-breakpoints  List breakpoints, watches, catchpoints and logpoints [also info-watchpoints]
+              info-functions    List the functions whose names fit a regular expression
+              info-line         Show which code a source line has, and which line an address has
+              info-shared       List the program's modules with their addresses [also info-sharedlibrary,
+                                info-dll]
+              info-symbol       Show which symbol an address belongs to
+              info-types        List the types whose names fit a regular expression
+              info-variables    List the global variables whose names fit a regular expression
+              gcore             Write a core file of the stopped program
+
+            Set breakpoints, log messages, change values:
+              note              Append a note to the recording
+              break             Set, list, remove, enable or disable breakpoints [also breakpoint, b]
+              logpoint          Log a message wherever the program passes a place
+              watch             Stop when a value is written or read; in a recording, where it has changed
+              catch             Stop at C++ throws, Rust panics and signals
+              display           Show and record the value of an expression at every stop; without one, list what
+                                is displayed
+              undisplay         Show expressions at stops no more: undisplay 2
+              eval              Evaluate an expression with its side effects: x = 3, f(1) [also call]
+              set               Write a value: set p->len 3
+              trace             Record the calls of more functions from now on
+              condition         Give a breakpoint another condition, or none
+              ignore            Pass a breakpoint some times before it stops again: ignore 2 10
+              rbreak            Set a breakpoint on each function whose name fits a regular expression
+              handle            Say whether a signal stops the program: handle SIGUSR1 nostop noprint pass
+              jump              Go on at another place of the function: jump 42, jump orders.c:42
+              return            Leave the current function at once: return, return -1
+
+            Hindsight itself:
+              mcp               Serve language models over the Model Context Protocol
+              setup             Install what recording needs, once
+              completions       Print the completion script of a shell
+              man               Write the manual pages
+              help              Show this page, or that of a command: hindsight help record
 
             Options:
-              -h, --help     Print help
-              -V, --version  Print version
+                  --color <WHEN>  Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
+                                  [possible values: auto, always, never]
+              -h, --help          Print help
+              -V, --version       Print version
 
             Examples:
               hindsight record ./app        run it and write app.hindsight
               hindsight overview app        how it ended, what failed, where the time went
+              hindsight report app          what was slow: every function's own time, callers, a flame graph
               hindsight info app            what was recorded
               hindsight sql app             a prompt: SQL, Tab completes, \d lists the tables
               hindsight sql app "select * from calls order by dur_ns desc limit 10"
@@ -147,6 +185,11 @@ fn each_command_explains_itself() {
                       The program and its arguments
 
             Options:
+                  --color <WHEN>
+                      Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
+          
+                      [possible values: auto, always, never]
+
               -o, --output <NAME>
                       Where to write [default: the program's name with .hindsight, in this folder]
 
@@ -271,6 +314,11 @@ fn each_command_explains_itself() {
                       a command of the prompt like \\d; - reads from stdin
 
             Options:
+                  --color <WHEN>
+                      Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
+          
+                      [possible values: auto, always, never]
+
               -f, --format <FORMAT>
                       The form of the answer [default: by the name of the output file, else table]
 
@@ -297,6 +345,9 @@ fn each_command_explains_itself() {
                   --timing
                       Say how long each answer took
 
+                  --program <FILE>
+                      With a core file: the program, if it is not where the core file says
+
               -h, --help
                       Print help (see a summary with '-h')
 
@@ -320,83 +371,104 @@ fn each_command_explains_itself() {
         &folder,
         &["info", "--help"],
         expect![[r#"
-        Show what a recording holds
+            Show what a recording holds
 
-        The program, when and where it ran and how it ended, how much was recorded and lost, size on disk
-        and settings.
+            The program, when and where it ran and how it ended, how much was recorded and lost, size on disk
+            and settings.
 
-        Usage: hindsight info [OPTIONS] <RECORDING>
+            Usage: hindsight info [OPTIONS] <RECORDING>
 
-        Arguments:
-          <RECORDING>
-                  The recording, with or without .hindsight
+            Arguments:
+              <RECORDING>
+                      The recording, with or without .hindsight, or a core file
 
-        Options:
-              --json
-                  Print the facts as JSON
+            Options:
+                  --color <WHEN>
+                      Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
+          
+                      [possible values: auto, always, never]
 
-          -h, --help
-                  Print help (see a summary with '-h')
+                  --program <FILE>
+                      With a core file: the program, if it is not where the core file says
 
-        Examples:
-          hindsight info app
-          hindsight info app --json | jq .rows.calls
-          hindsight info app --json | jq -e '.state == "closed" and .lost == 0'
-    "#]],
+                  --json
+                      Print the facts as JSON
+
+              -h, --help
+                      Print help (see a summary with '-h')
+
+            Examples:
+              hindsight info app
+              hindsight info app --json | jq .rows.calls
+              hindsight info app --json | jq -e '.state == "closed" and .lost == 0'
+        "#]],
     );
     check(
         &folder,
         &["check", "--help"],
         expect![[r#"
-        Verify every checksum and rule of a recording
+            Verify every checksum and rule of a recording
 
-        Reads the whole recording. What is merely unusual is shown as a note; damage names file and offset.
+            Reads the whole recording. What is merely unusual is shown as a note; damage names file and offset.
 
-        Usage: hindsight check [OPTIONS] <RECORDING>
+            Usage: hindsight check [OPTIONS] <RECORDING>
 
-        Arguments:
-          <RECORDING>
-                  The recording, with or without .hindsight
+            Arguments:
+              <RECORDING>
+                      The recording, with or without .hindsight, or a core file
 
-        Options:
-              --json
-                  Print the result as JSON
+            Options:
+                  --color <WHEN>
+                      Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
+          
+                      [possible values: auto, always, never]
 
-          -h, --help
-                  Print help (see a summary with '-h')
+                  --program <FILE>
+                      With a core file: the program, if it is not where the core file says
 
-        Examples:
-          hindsight check app
-          hindsight check app --json | jq .findings
-          hindsight check app && cp -r app.hindsight archive/
+                  --json
+                      Print the result as JSON
 
-        Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not
-        closed.
-    "#]],
+              -h, --help
+                      Print help (see a summary with '-h')
+
+            Examples:
+              hindsight check app
+              hindsight check app --json | jq .findings
+              hindsight check app && cp -r app.hindsight archive/
+
+            Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not
+            closed.
+        "#]],
     );
     check(
         &folder,
         &["setup", "--help"],
         expect![[r#"
-        Install what recording needs, once
+            Install what recording needs, once
 
-        Installs the official Frida wheel, pinned by version and digest, into the user's cache. Does nothing
-        when it is there already.
+            Installs the official Frida wheel, pinned by version and digest, into the user's cache. Does nothing
+            when it is there already.
 
-        Usage: hindsight setup [OPTIONS]
+            Usage: hindsight setup [OPTIONS]
 
-        Options:
-              --json
-                  Print the result as JSON
+            Options:
+                  --color <WHEN>
+                      Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
+          
+                      [possible values: auto, always, never]
 
-          -h, --help
-                  Print help (see a summary with '-h')
+                  --json
+                      Print the result as JSON
 
-        Examples:
-          hindsight setup          install Frida into the user's cache
-          hindsight setup --json   the same, for scripts
+              -h, --help
+                      Print help (see a summary with '-h')
 
-        Needs python3 with pip. `record` does this by itself when it was not done before.
-    "#]],
+            Examples:
+              hindsight setup          install Frida into the user's cache
+              hindsight setup --json   the same, for scripts
+
+            Needs python3 with pip. `record` does this by itself when it was not done before.
+        "#]],
     );
 }

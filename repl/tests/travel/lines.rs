@@ -37,7 +37,7 @@ fn aliases_are_named_listed_and_refused() {
             "g 5",
             "g 5 --json --frob",
             "alias goto = print",
-            "alias x = frob",
+            "alias y = frob",
             "alias nothing",
             "unalias g",
             "g 5",
@@ -66,7 +66,7 @@ fn aliases_are_named_listed_and_refused() {
               at --cmd 8: alias goto = print (exit code 2)
             error: an alias stands for a verb, and "frob" is none
             help: write: alias NAME = VERB ...; help lists the verbs
-              at --cmd 9: alias x = frob (exit code 2)
+              at --cmd 9: alias y = frob (exit code 2)
             error: there is no alias "nothing"
             help: aliases: g, where-5
               at --cmd 10: alias nothing (exit code 2)

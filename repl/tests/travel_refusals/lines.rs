@@ -105,7 +105,7 @@ fn verbs_that_are_none_are_told() {
             "alias x",
             "alias a b",
             "alias x! = print",
-            "alias x =",
+            "alias y =",
             "unalias x",
             "goto --frob",
             "where more",
@@ -138,7 +138,7 @@ fn verbs_that_are_none_are_told() {
               at --cmd 10: alias x! = print (exit code 2)
             error: an alias stands for a verb, and "" is none
             help: write: alias NAME = VERB ...; help lists the verbs
-              at --cmd 11: alias x = (exit code 2)
+              at --cmd 11: alias y = (exit code 2)
             error: there is no alias "x"
             help: aliases: a
               at --cmd 12: unalias x (exit code 2)
