@@ -31,6 +31,7 @@ fn each_command_explains_itself() {
               record            Record a program while it runs
               rerun             Record the program of a recording once more
               overview          Say what is worth knowing first of a recording
+              report            Say what was slow: functions, their callers, a tree of calls, a flame graph
               compare           Say what two recordings of a program have different
               sql               Ask a recording in SQL, or several
               repl              Go through a recording or a live program, forwards and backwards
@@ -110,6 +111,7 @@ fn each_command_explains_itself() {
             Examples:
               hindsight record ./app        run it and write app.hindsight
               hindsight overview app        how it ended, what failed, where the time went
+              hindsight report app          what was slow: every function's own time, callers, a flame graph
               hindsight info app            what was recorded
               hindsight sql app             a prompt: SQL, Tab completes, \d lists the tables
               hindsight sql app "select * from calls order by dur_ns desc limit 10"
@@ -306,8 +308,8 @@ fn each_command_explains_itself() {
               hindsight sql app < questions.sql             statements from stdin
               hindsight sql 'runs/*' "select run, count(*) from calls group by run"
 
-            Tables: calls, events, functions, modules, threads, output, gaps, probes,
-            pauses, logpoints, writes, exceptions, notes, runs.
+            Tables: calls, events, report, functions, modules, threads, output, gaps,
+            probes, pauses, logpoints, writes, exceptions, notes, runs.
             Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
             every event of the recording in one order.
         "#]],
