@@ -62,6 +62,13 @@ read_memory (uint32_t tid, void * to, uint64_t from, uint64_t bytes)
   return read_pieces (tid, to, bytes, remote, count);
 }
 
+/* The same, for other files. */
+uint64_t
+hs_read_memory (uint32_t tid, void * to, uint64_t from, uint64_t bytes)
+{
+  return read_memory (tid, to, from, bytes);
+}
+
 static void
 copy (void * to, const void * from, uint64_t bytes)
 {
@@ -485,6 +492,16 @@ is_one_block (struct hs_local * local, uint64_t rsp)
       local->hole = local->block_low;
   }
   return page >= local->block_low;
+}
+
+/* How many bytes are there for sure from `at` on: on the thread's own stack, of
+ * which `rsp` is the end that is in use; 0: it lies elsewhere. */
+uint64_t
+hs_own_stack_bytes (struct hs_local * local, uint64_t rsp, uint64_t at)
+{
+  int is_own = rsp >= local->stack_low && rsp < local->stack_high
+            && at >= rsp && at < local->stack_high && is_one_block (local, rsp);
+  return is_own ? local->stack_high - at : 0;
 }
 
 /* Sizes what has been chosen so far. */

@@ -281,7 +281,13 @@ void hs_setrlimit (void), hs_getrlimit (void), hs_prlimit (void);
 
 #define REPLACED(name, by) { #name, (void *) by, (void **) &hs_original_##name }
 
+/* No functions have these names: they are where code around `syscall`
+ * instructions is led. */
+static void * hs_original_hs_before_syscall, * hs_original_hs_after_syscall;
+
 const struct hs_replacement hs_replacements[] = {
+  REPLACED (hs_before_syscall, hs_before_syscall),
+  REPLACED (hs_after_syscall, hs_after_syscall),
   REPLACED (write, hs_write),
   REPLACED (writev, hs_writev),
   REPLACED (fork, hs_fork),

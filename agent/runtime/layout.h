@@ -24,6 +24,10 @@
 #define HS_CAPTURE 13
 #define HS_THREAD_NAME 14
 #define HS_ENTER_ONLY 15
+#define HS_SYSCALL 0
+/* In place of its number of xmm words: */
+#define HS_SYSCALL_BEGINS 1
+#define HS_SYSCALL_ENDS 2
 
 #define HS_ENTER_BYTES 72
 #define HS_LEAVE_BYTES 32

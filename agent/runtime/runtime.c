@@ -712,6 +712,13 @@ hs_local_or_register (void)
   return local_or_register ((uint64_t) __builtin_frame_address (0));
 }
 
+/* The thread's place if it has one, for other files. */
+struct hs_local *
+hs_own_local (void)
+{
+  return own_local ();
+}
+
 /* The calling thread must not read the time stamp counter any more: it records
  * nothing until it may. `is_so`: it cannot be read now; readers take the latest
  * time of the thread for an earlier one. */
@@ -996,6 +1003,43 @@ hs_record_words (uint64_t word1, const volatile uint64_t * words,
   w.words[1] = word1;
   for (uint64_t n = 0; n != count; n++)
     w.words[2 + n] = words[n];
+  w.words[0] = ticks_now ();
+  end (&w);
+}
+
+/* A record of words, and then pieces of memory, each with address and length.
+ * What cannot be read has address 0. */
+void
+hs_record_pieces (struct hs_local * local, uint64_t kind, const uint64_t * words, uint64_t count,
+                  const struct hs_piece * pieces, unsigned piece_count)
+{
+  struct writing w;
+  uint64_t bytes = 8 * count;
+  for (unsigned n = 0; n != piece_count; n++)
+    bytes += 16 + ((pieces[n].bytes + 7) & ~7UL);
+  if (!begin (&w, local, 16 + bytes))
+    return;
+  w.words[1] = kind | bytes << 16;
+  uint64_t * at = w.words + 2;
+  for (uint64_t n = 0; n != count; n++)
+    *at++ = words[n];
+  for (unsigned n = 0; n != piece_count; n++)
+  {
+    uint64_t length = pieces[n].bytes, padded = (length + 7) & ~7UL;
+    const void * from = pieces[n].from;
+    void * to = at + 2;
+    at[0] = pieces[n].address;
+    at[1] = length;
+    at[1 + padded / 8] = padded != 0 ? 0 : length;
+    at += 2 + padded / 8;
+    if (from == NULL)
+    {
+      if (hs_read_memory (local->tid, to, pieces[n].address, length) != length)
+        ((uint64_t *) to)[-2] = 0;
+      continue;
+    }
+    __asm__ volatile ("rep movsb" : "+D" (to), "+S" (from), "+c" (length) : : "memory");
+  }
   w.words[0] = ticks_now ();
   end (&w);
 }

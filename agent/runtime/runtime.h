@@ -118,6 +118,22 @@ struct hs_saved_leave
   uint64_t r11, r10, r9, r8, rdi, rsi, rcx, rdx, rax, slot;
 };
 
+/* What hs_before_syscall and hs_after_syscall push, lowest address first: a
+ * return address is on top of the stack then, below the program's red zone. */
+struct hs_saved_call
+{
+  uint64_t rbp, r9, r8, r10, rdx, rsi, rdi, r11, rax, flags, return_address;
+};
+#define HS_SAVED_CALL_BYTES (sizeof (struct hs_saved_call) + 128)
+
+/* Memory that is written into a record. */
+struct hs_piece
+{
+  uint64_t address;
+  uint64_t bytes;
+  const void * from; /* where it can be read without a fault; NULL: the kernel reads it */
+};
+
 /* What hs_enter_go pushes onto a stack of ours, lowest address first. */
 struct hs_saved_go
 {
@@ -204,6 +220,13 @@ void hs_capture_leave (struct hs_capture * capture, struct hs_local * local,
 void hs_capture_write (const struct hs_capture * capture, uint64_t * words,
                        uint64_t ticks);
 struct hs_local * hs_local_or_register (void);
+struct hs_local * hs_own_local (void);
+uint64_t hs_read_memory (uint32_t tid, void * to, uint64_t from, uint64_t bytes);
+uint64_t hs_own_stack_bytes (struct hs_local * local, uint64_t rsp, uint64_t at);
+void hs_record_pieces (struct hs_local * local, uint64_t kind, const uint64_t * words, uint64_t count,
+                       const struct hs_piece * pieces, unsigned piece_count);
+void hs_before_syscall (void);
+void hs_after_syscall (void);
 void hs_record_words (uint64_t word1, const volatile uint64_t * words,
                       uint64_t count);
 

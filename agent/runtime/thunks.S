@@ -630,6 +630,79 @@ hs_vfork:
     .cfi_endproc
     .size hs_vfork, . - hs_vfork
 
+/* Right before and right behind a `syscall` instruction. r11 = where the
+ * program goes on; a return address into its function is on top of the stack,
+ * right below the red zone: unwinders find the function's own rules. rcx and
+ * r11 are the kernel's there. */
+.macro around_syscall name by
+    .globl \name
+    .hidden \name, \by
+    .type \name, @function
+    .p2align 6
+\name:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 136
+    .cfi_offset %rip, -136
+    pushfq
+    .cfi_adjust_cfa_offset 8
+    push %rax
+    .cfi_adjust_cfa_offset 8
+    pushq (%r11)
+    .cfi_adjust_cfa_offset 8
+    push %rdi
+    .cfi_adjust_cfa_offset 8
+    push %rsi
+    .cfi_adjust_cfa_offset 8
+    push %rdx
+    .cfi_adjust_cfa_offset 8
+    push %r10
+    .cfi_adjust_cfa_offset 8
+    push %r8
+    .cfi_adjust_cfa_offset 8
+    push %r9
+    .cfi_adjust_cfa_offset 8
+    push %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    cld
+    mov %rsp, %rdi
+    mov %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    and $-16, %rsp
+    call \by
+    mov %rbp, %rsp
+    .cfi_def_cfa_register %rsp
+    pop %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_same_value %rbp
+    pop %r9
+    .cfi_adjust_cfa_offset -8
+    pop %r8
+    .cfi_adjust_cfa_offset -8
+    pop %r10
+    .cfi_adjust_cfa_offset -8
+    pop %rdx
+    .cfi_adjust_cfa_offset -8
+    pop %rsi
+    .cfi_adjust_cfa_offset -8
+    pop %rdi
+    .cfi_adjust_cfa_offset -8
+    pop %r11
+    .cfi_adjust_cfa_offset -8
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+    popfq
+    .cfi_adjust_cfa_offset -8
+    lea 136(%rsp), %rsp
+    .cfi_adjust_cfa_offset -136
+    jmp *%r11
+    .cfi_endproc
+    .size \name, . - \name
+.endm
+
+    around_syscall hs_before_syscall hs_call_begins
+    around_syscall hs_after_syscall hs_call_ends
+
 /* syscall(2) by number: some of them matter to us. All else goes straight on,
  * whatever it does to the stack. */
     .type hs_syscall, @function

@@ -8,7 +8,7 @@ use crate::frames;
 use crate::model::{CodeRange, EntryFrame, PltEntry, Svma, Symbol, SymbolKind};
 use crate::module::Module;
 use crate::plt;
-use crate::symbols::{DataSymbols, SymbolIndex};
+use crate::symbols::{DataSymbols, SymbolIndex, VariableSymbols};
 
 /// Symbols examined at one address. A damaged file may place all its symbols there.
 const MAX_SYMBOLS: usize = 64;
@@ -20,6 +20,7 @@ pub(crate) struct Code {
     index: OnceLock<SymbolIndex>,
     readable: OnceLock<Vec<Symbol>>,
     data: OnceLock<DataSymbols>,
+    variables: OnceLock<VariableSymbols>,
     stubs: OnceLock<Vec<PltEntry>>,
     starts: OnceLock<Vec<u64>>,
 }
@@ -31,6 +32,7 @@ impl Code {
             index: OnceLock::new(),
             readable: OnceLock::new(),
             data: OnceLock::new(),
+            variables: OnceLock::new(),
             stubs: OnceLock::new(),
             starts: OnceLock::new(),
         }
@@ -49,6 +51,11 @@ impl Code {
     /// The variables named by symbols.
     pub(crate) fn data(&self) -> &DataSymbols {
         self.data.get_or_init(|| DataSymbols::read(&self.files))
+    }
+
+    fn variables(&self) -> &VariableSymbols {
+        let read = || VariableSymbols::read(&self.files);
+        self.variables.get_or_init(read)
     }
 
     fn stubs(&self) -> &[PltEntry] {
@@ -170,6 +177,14 @@ impl Module {
         let frame = self.frame_at(svma).filter(|f| f.start == svma);
         let frame_end = frame.map_or(u64::MAX, |f| f.end.0);
         Some(Svma(section_end.min(next).min(frame_end)))
+    }
+
+    /// Returns the readable name and the address of the variable's symbol whose bytes include `svma`.
+    #[must_use]
+    pub fn variable_symbol_at(&self, svma: Svma) -> Option<(String, Svma)> {
+        let (name, start) = self.code.variables().at(svma.0)?;
+        let readable = demangle::readable(name).map(|(name, _)| name);
+        Some((readable.unwrap_or_else(|| name.to_owned()), Svma(start)))
     }
 
     /// Returns the readable name and the address of the symbol or stub (`NAME@plt`) whose code contains `svma`.

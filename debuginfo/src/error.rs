@@ -45,6 +45,14 @@ pub enum Error {
         /// What kind of ELF file it is.
         what: &'static str,
     },
+    /// A file that cannot be read as a core file.
+    #[error("open {path}: no core file: {what}", path = path.display())]
+    NotCore {
+        /// The file.
+        path: PathBuf,
+        /// What it is, or lacks.
+        what: &'static str,
+    },
     /// The headers contradict the file's length or themselves.
     #[error("open {path}: damaged ELF headers: {source}", path = path.display())]
     Damaged {
@@ -64,7 +72,10 @@ impl Error {
             Error::NotElf { .. } => Some("name a compiled program or library"),
             Error::WrongClass { .. } => Some("only 64-bit little-endian programs can be used"),
             Error::WrongMachine { .. } => Some("only x86-64 (62) can be used"),
-            Error::Open { .. } | Error::NotLoadable { .. } | Error::Damaged { .. } => None,
+            Error::Open { .. }
+            | Error::NotLoadable { .. }
+            | Error::NotCore { .. }
+            | Error::Damaged { .. } => None,
         }
     }
 }

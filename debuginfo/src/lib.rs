@@ -20,6 +20,7 @@ mod address_space;
 mod cache;
 mod code;
 mod code_hash;
+mod core_file;
 mod demangle;
 mod diagnostic;
 mod dies;
@@ -54,6 +55,10 @@ mod unwind;
 pub mod value;
 
 pub use address_space::{AddressSpace, Mapped};
+pub use core_file::{
+    CORE_REGISTERS, CoreFile, CoreGap, CoreImage, CoreMapping, CorePiece, CoreProcess, CoreSignal,
+    CoreThread, ImageSegment, ImageThread, is_core_file, write_head,
+};
 pub use demangle::{function_name, type_name};
 pub use diagnostic::{Diagnostic, with_causes};
 pub use disassemble::{
@@ -75,7 +80,9 @@ pub use model::{
     RetReg, Segment, SegmentFlags, Svma, Symbol, SymbolKind, UsedXmm, ValueKind,
 };
 pub use module::{Module, OpenOptions};
-pub use scope::{Described, Variable, global_names, has_variable, returned, variables_at};
+pub use scope::{
+    Described, Variable, global_names, has_variable, returned, type_names, variables_at,
+};
 pub use types::{Near, Role, Type, TypeKind, find_type};
 pub use unwind::{
     Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,

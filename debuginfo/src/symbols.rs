@@ -274,6 +274,56 @@ impl DataSymbols {
     }
 }
 
+/// The places of variables in a module, from all its symbol tables, by address.
+#[derive(Debug, Default)]
+pub(crate) struct VariableSymbols {
+    /// The first address, the size, and the linker name. By address, then the largest last.
+    list: Vec<(u64, u64, Box<str>)>,
+}
+
+impl VariableSymbols {
+    /// Reads the symbol tables of both files.
+    pub(crate) fn read(files: &Files) -> VariableSymbols {
+        let mut list = Vec::new();
+        for holder in std::iter::once(&files.main).chain(&files.debug) {
+            for table in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
+                add_variables(holder, table, &mut list);
+            }
+        }
+        list.sort_unstable();
+        list.dedup();
+        VariableSymbols { list }
+    }
+
+    /// Returns the name and the start of the variable whose bytes include `svma`.
+    pub(crate) fn at(&self, svma: u64) -> Option<(&str, u64)> {
+        let after = self.list.partition_point(|(start, ..)| *start <= svma);
+        // Variables do not overlap, except for aliases of one place.
+        let (start, size, name) = self.list[..after].last()?;
+        (svma - start < (*size).max(1)).then_some((name, *start))
+    }
+}
+
+fn add_variables(holder: &Elf, table: u32, list: &mut Vec<(u64, u64, Box<str>)>) {
+    let Some(table) = holder.section_of_kind(table) else {
+        return;
+    };
+    let (symbols, offset, size) = holder.symbol_table(table);
+    let names = slice(holder.bytes(), offset, size).unwrap_or_default();
+    let mut budget = NameBudget::for_file(holder);
+    for symbol in symbols {
+        let is_defined = symbol.st_shndx.get(LittleEndian) != elf::SHN_UNDEF;
+        let at = symbol.st_name.get(LittleEndian) as usize;
+        if is_defined
+            && symbol.st_info & 0xf == elf::STT_OBJECT
+            && let Some(name) = names.get(at..).and_then(|rest| budget.name(rest))
+        {
+            let start = symbol.st_value.get(LittleEndian);
+            list.push((start, symbol.st_size.get(LittleEndian), name.into()));
+        }
+    }
+}
+
 /// Visits the variables in a table that more than one file can use.
 fn each_data_symbol(holder: &Elf, table: u32, mut visit: impl FnMut(&str, Option<Svma>)) {
     let Some(table) = holder.section_of_kind(table) else {

@@ -246,6 +246,7 @@ impl Context {
         }
         let args = OpenArgs {
             recording: OsText::from(folder.as_os_str()),
+            program: None,
         };
         let session = self.ask::<Open>(None, &args)?.session;
         lock(&self.gateway.opened).insert(folder.to_owned(), session);
@@ -320,7 +321,11 @@ impl JsonSchema for SessionId {
 
 /// Finds the folder of a recording.
 fn folder(name: &str) -> Result<PathBuf, Failure> {
-    let found = store::recording::resolve(Path::new(name));
+    let path = Path::new(name);
+    if server::past::is_core_file(path) {
+        return server::past::located(path, None);
+    }
+    let found = store::recording::resolve(path);
     let found = found.map_err(|error| {
         let failure = Failure::new(Code::Failed, format!("cannot {error}"));
         let hint = "debug_session {\"action\": \"list\"} shows the recordings of this folder";

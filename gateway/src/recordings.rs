@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use query::compare::{self, Asked};
 use query::output::{self, Format};
 use query::{Answer, Options, Session};
 use serde_json::{Map, Value};
@@ -19,6 +20,14 @@ const KEPT: usize = 8;
 #[derive(Default)]
 pub struct Recordings {
     opened: Mutex<HashMap<PathBuf, Arc<Session>>>,
+    compared: Mutex<Option<Compared>>,
+}
+
+/// The last comparison: the next pages of its text are asked for one by one.
+struct Compared {
+    of: (Arc<Session>, Arc<Session>),
+    asked: String,
+    text: Arc<str>,
 }
 
 /// Rows of an answer.
@@ -47,6 +56,36 @@ impl Recordings {
             opened.insert(folder.to_owned(), Arc::clone(&session));
         }
         Ok(session)
+    }
+
+    /// Compares two recordings, each with the name that the caller gave it, and returns the text; `is_full` has all calls.
+    ///
+    /// # Errors
+    /// They cannot be compared; the caller has gone.
+    pub fn compare(
+        &self,
+        cancel: &Cancel,
+        (a, name_a): (&Arc<Session>, &str),
+        (b, name_b): (&Arc<Session>, &str),
+        (asked, is_full): (&Asked, bool),
+    ) -> Result<Arc<str>, Failure> {
+        let key = format!("{name_a:?} {name_b:?} {asked:?} {is_full}");
+        if let Some(last) = lock(&self.compared).as_ref() {
+            let is_of = Arc::ptr_eq(&last.of.0, a) && Arc::ptr_eq(&last.of.1, b);
+            if is_of && last.asked == key {
+                return Ok(Arc::clone(&last.text));
+            }
+        }
+        let stop = asked.stop.clone();
+        cancel.while_waiting(move || stop.stop());
+        let found = compare::compare((a, name_a), (b, name_b), asked).map_err(failure)?;
+        let text: Arc<str> = found.text(is_full).into();
+        *lock(&self.compared) = Some(Compared {
+            of: (Arc::clone(a), Arc::clone(b)),
+            asked: key,
+            text: Arc::clone(&text),
+        });
+        Ok(text)
     }
 }
 
@@ -94,11 +133,15 @@ pub fn ask(
 /// Makes the failure of an error of the query engine.
 pub fn failure(error: query::Error) -> Failure {
     let code = match &error {
-        query::Error::Sql(_) | query::Error::ReadOnly { .. } => Code::BadRequest,
+        query::Error::Sql(_) | query::Error::ReadOnly { .. } | query::Error::Rule { .. } => {
+            Code::BadRequest
+        }
         _ => Code::Failed,
     };
     let message = match &error {
-        query::Error::Sql(_) | query::Error::ReadOnly { .. } => error.to_string(),
+        query::Error::Sql(_)
+        | query::Error::ReadOnly { .. }
+        | query::Error::NotComparable { .. } => error.to_string(),
         _ => format!("cannot {error}"),
     };
     let failure = Failure::new(code, message);

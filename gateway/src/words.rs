@@ -21,6 +21,10 @@ const WORDS: &[(&str, &str)] = &[
         "give more with hindsight sql --memory 8GB, or ask for less",
         "ask for less",
     ),
+    (
+        "see what there is with: hindsight check ",
+        "see what there is with debug_overview of ",
+    ),
     ("hindsight start PROGRAM", "debug_launch"),
     ("hindsight attach PID", "debug_attach"),
     ("hindsight attach", "debug_attach"),

@@ -11,11 +11,13 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::reading::Reading;
 
 /// The rows of an answer, in batches. It may outlive its session.
 #[derive(Debug)]
 pub struct Answer {
     schema: SchemaRef,
+    reading: Reading,
     batches: Receiver<Result<RecordBatch>>,
     task: Task,
     rows_left: usize,
@@ -25,13 +27,14 @@ pub struct Answer {
 
 impl Answer {
     pub(crate) fn new(
-        schema: SchemaRef,
+        (schema, reading): (SchemaRef, Reading),
         batches: Receiver<Result<RecordBatch>>,
         task: Task,
         max_rows: Option<usize>,
     ) -> Self {
         Self {
             schema,
+            reading,
             batches,
             task,
             rows_left: max_rows.unwrap_or(usize::MAX),
@@ -43,6 +46,11 @@ impl Answer {
     /// Returns the columns.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// Returns a view of how much has been read.
+    pub fn reading(&self) -> Reading {
+        self.reading.clone()
     }
 
     /// Waits for the next batch, which is never empty; `None` at the end. Nothing comes after an error.

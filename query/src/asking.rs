@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -22,6 +23,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::question::{self, Names, diagnose};
+use crate::reading::Reading;
 use crate::tables::TABLES;
 
 /// Batches that wait between the computation and the reader of an answer.
@@ -110,41 +112,67 @@ impl Question {
     /// Sends the columns or the query's error, then the rows.
     async fn answer(
         self,
-        schema: oneshot::Sender<Result<SchemaRef>>,
+        schema: oneshot::Sender<Result<(SchemaRef, Reading)>>,
         mut batches: mpsc::Sender<Result<RecordBatch>>,
     ) {
-        let plan = match self.plan().await {
+        let plan = match self.plan(&self.state).await {
             Ok(plan) => plan,
             Err(error) => return drop(schema.send(Err(error))),
         };
-        let columns = plan.schema();
-        let mut stream = match execute_stream(plan, self.state.task_ctx()) {
+        let mut stream = match execute_stream(Arc::clone(&plan), self.state.task_ctx()) {
             Ok(stream) => stream,
             Err(error) => return drop(schema.send(Err(self.failed(error)))),
         };
-        if schema.send(Ok(columns)).is_err() {
+        if schema
+            .send(Ok((plan.schema(), Reading::of(Arc::clone(&plan)))))
+            .is_err()
+        {
             return;
         }
-        while let Some(batch) = stream.next().await {
+        let mut first = stream.next().await;
+        if let Some(Err(error)) = &first
+            && is_short_of_memory(error)
+            && joins_by_hash(&plan)
+            && let Some(again) = self.joined_by_sorting().await
+        {
+            stream = again;
+            first = stream.next().await;
+        }
+        let mut next = first;
+        while let Some(batch) = next {
             let batch = batch.map_err(|error| self.failed(error));
             let failed = batch.is_err();
             if batches.send(batch).await.is_err() || failed {
                 return;
             }
+            next = stream.next().await;
         }
     }
 
-    async fn plan(&self) -> Result<Arc<dyn ExecutionPlan>> {
-        let wrong = |error: DataFusionError| match error.find_root() {
-            DataFusionError::ResourcesExhausted(_) => self.failed(error),
-            _ => diagnose(&self.sql, &error, &self.names),
+    /// Plans the question once more, with joins that sort: these spill, where a join by hash must hold one side in memory.
+    /// Such a plan is slower, so it is not the first.
+    async fn joined_by_sorting(&self) -> Option<SendableRecordBatchStream> {
+        let mut state = self.state.clone();
+        let options = state.config_mut().options_mut();
+        options.optimizer.prefer_hash_join = false;
+        let plan = self.plan(&state).await.ok()?;
+        if joins_by_hash(&plan) {
+            return None;
+        }
+        execute_stream(plan, state.task_ctx()).ok()
+    }
+
+    async fn plan(&self, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
+        let wrong = |error: DataFusionError| match is_short_of_memory(&error) {
+            true => self.failed(error),
+            false => diagnose(&self.sql, &error, &self.names),
         };
         let mut statement = self.parse()?;
         question::check(&statement)?;
-        let planned = self.state.statement_to_plan(statement.clone()).await;
+        let planned = state.statement_to_plan(statement.clone()).await;
         let plan = match planned {
             Err(error) if question::resolve(&mut statement) => {
-                let again = self.state.statement_to_plan(statement).await;
+                let again = state.statement_to_plan(statement).await;
                 again.map_err(|_| error)
             }
             planned => planned,
@@ -157,7 +185,7 @@ impl Question {
             .verify_plan(&plan)
             .map_err(wrong)?;
         let plan = self.limited(plan).map_err(wrong)?;
-        self.state.create_physical_plan(&plan).await.map_err(wrong)
+        state.create_physical_plan(&plan).await.map_err(wrong)
     }
 
     fn parse(&self) -> Result<Statement> {
@@ -193,6 +221,14 @@ impl Question {
             _ => execution(error),
         }
     }
+}
+
+fn is_short_of_memory(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
+}
+
+fn joins_by_hash(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.name() == "HashJoinExec" || plan.children().into_iter().any(joins_by_hash)
 }
 
 /// The error for a computation that ended without a result.

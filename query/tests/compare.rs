@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use query::Session;
-use query::compare::{Asked, Comparison, How, Kind, RuleTexts, Rules, compare};
+use query::compare::{
+    Asked, Comparison, How, Kind, Place, RuleTexts, Rules, Stop, Twin, compare, compare_both,
+};
 use store::manifest::RecordingId;
 use store::recording::{Created, OnTaken, OpenRecording};
 use store::synth::{Synth, manifest};
@@ -76,6 +78,7 @@ fn asked() -> Asked {
         accepted: BTreeSet::new(),
         most_calls: 100,
         with_code: true,
+        stop: Stop::default(),
     }
 }
 
@@ -324,4 +327,91 @@ fn tables_have_the_same() {
         error.to_string().contains("are the same recording"),
         "{error}"
     );
+}
+
+#[test]
+fn a_stopped_comparison_ends() {
+    let asked = asked();
+    asked.stop.stop();
+    let (_own, a) = recorded(1, "mfgh", &["m0(f1=2)=0"]);
+    let (_other, b) = recorded(2, "mfgh", &["m0(f1=2)=0"]);
+    let ended = compare((&a, "a"), (&b, "b"), &asked);
+    assert!(matches!(ended, Err(query::Error::Stopped)), "{ended:?}");
+}
+
+/// The twins of events of the first recording, as events of the second one; `~`: it has no such call, and was there.
+fn twins(a: &str, b: &str, seqs: &[u64]) -> Vec<String> {
+    let (_own, a) = recorded(1, "mfgh", &[a]);
+    let (_other, b) = recorded(2, "hgfm", &[b]);
+    let asked = asked();
+    let (_, twins) = compare_both((&a, "a"), (&b, "b"), &asked).unwrap();
+    let twin = |seq: &u64| {
+        let at = Place {
+            seq: *seq,
+            tid: 100,
+        };
+        match twins.twin((&a, &b), &asked, at).unwrap() {
+            Some(Twin::Same(place)) => {
+                assert_eq!(place.tid, 200);
+                place.seq.to_string()
+            }
+            Some(Twin::Before(place)) => format!("~{}", place.seq),
+            None => "none".to_owned(),
+        }
+    };
+    seqs.iter().map(twin).collect()
+}
+
+#[test]
+fn moments_of_two_recordings_belong_together() {
+    // Event 0 begins the thread. Then come m, f, f's end, g, g's end, m's end.
+    let seqs = [0, 1, 2, 3, 4, 5, 6];
+    for (a, b, expected) in [
+        (
+            "m0(f1=2 g1=1)=0",
+            "m0(f1=2 g1=1)=0",
+            ["0", "1", "2", "3", "4", "5", "6"],
+        ),
+        // A call before.
+        (
+            "m0(f1=2 g1=1)=0",
+            "m0(h1=1 f1=2 g1=1)=0",
+            ["0", "1", "4", "5", "6", "7", "8"],
+        ),
+        // Other arguments and results.
+        (
+            "m0(f1=2 g1=1)=0",
+            "m0(f3=4 g1=1)=0",
+            ["0", "1", "2", "3", "4", "5", "6"],
+        ),
+        // The second one has no f: nothing of its calls had ended before.
+        (
+            "m0(f1=2 g1=1)=0",
+            "m0(g1=1)=0",
+            ["0", "1", "none", "none", "2", "3", "4"],
+        ),
+        // It has no g: it was at the end of f.
+        (
+            "m0(f1=2 g1=1)=0",
+            "m0(f1=2)=0",
+            ["0", "1", "2", "3", "~3", "~3", "4"],
+        ),
+    ] {
+        assert_eq!(twins(a, b, &seqs), expected, "{a} {b}");
+    }
+}
+
+#[test]
+fn moments_far_behind_a_difference_belong_together() {
+    let many = |calls: usize| "f1=2 g2=3 ".repeat(calls);
+    let a = format!("m0({}f7=7 {})=0", many(6_000), many(6_000));
+    let b = format!("m0({}h1=1 {})=0", many(6_000), many(6_000));
+    let before = [2, 1_001, 16_383, 24_001];
+    let expected = before.map(|seq| seq.to_string());
+    assert_eq!(twins(&a, &b, &before), expected);
+    // f(7) is at 24,002 and 24,003, where the other one has h(1): as many events.
+    let after = [24_004, 24_005, 40_000, 48_003];
+    let expected = after.map(|seq| seq.to_string());
+    assert_eq!(twins(&a, &b, &after), expected);
+    assert_eq!(twins(&a, &b, &[24_002]), ["~24001"]);
 }

@@ -137,3 +137,10 @@ fn an_answer_outlives_its_session() {
     assert_eq!(first.num_rows(), 1);
     assert!(answer.next().is_none());
 }
+
+#[test]
+fn a_join_larger_than_memory_spills() {
+    let sql = "SELECT count(*), sum(b.ret) FROM calls a JOIN calls b ON a.start_seq = b.start_seq AND a.ret = b.ret";
+    let roomy = asked(1 << 30).ask(sql);
+    assert_eq!(asked(16 << 20).ask(sql), roomy);
+}

@@ -7,7 +7,7 @@ mod common;
 use std::fmt::Write;
 use std::path::Path;
 
-use common::{Asked, frozen, shop};
+use common::{Asked, frozen, made_calls, shop};
 use store::synth::{Synth, debugged};
 
 fn check(file: &str) {
@@ -64,6 +64,11 @@ fn other_tables() {
 #[test]
 fn live_control() {
     check_on("live.slt", debugged());
+}
+
+#[test]
+fn system_calls() {
+    check_on("syscalls.slt", made_calls());
 }
 
 #[test]

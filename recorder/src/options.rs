@@ -61,6 +61,8 @@ pub struct Captures {
     pub texts: bool,
     /// At enters and leaves, the memory that pointer and reference arguments lead to, at most 256 bytes each.
     pub pointees: bool,
+    /// The program's system calls.
+    pub system_calls: bool,
     /// Expressions over global variables: the memory that their values consist of.
     pub watches: Vec<String>,
 }
@@ -81,6 +83,9 @@ impl Captures {
         }
         if self.pointees {
             names.push("pointees".to_owned());
+        }
+        if self.system_calls {
+            names.push("system calls".to_owned());
         }
         names.extend(self.watches.iter().map(|watch| format!("watch {watch}")));
         names

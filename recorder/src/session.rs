@@ -19,6 +19,7 @@ mod sandbox;
 mod sanitizers;
 mod sealing;
 mod stopper;
+mod unmatched;
 
 use std::{
     fs, io,
@@ -526,8 +527,9 @@ impl Session {
             }
         }
         // Checked at the end, since plugins loaded later may have had such functions.
-        if ended.armed == 0 && !self.options.include.is_empty() {
-            observer.warning("no function matches the patterns given with -f; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names");
+        let filter = self.armer().filter().clone();
+        for warning in unmatched::warnings(&filter, &self.arming.modules.loaded) {
+            observer.warning(&warning);
         }
         let duration_ns = self.so_far.began.elapsed().as_nanos() as u64;
         let (sealed, incomplete) = self.close(ended.incomplete, sealer, observer);

@@ -1,22 +1,28 @@
 //! The command line: its commands, and `--help` and `--version` of the program.
 
+mod complete;
+mod groups;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use server::past::Past;
 use server::verbs::{Does, Form, Needs, find};
 
 use crate::commands::live::Link;
 use crate::commands::{
-    check, compare, daemon, export, guard, info, live, ls, mcp, overview, pack, processes, record,
-    repl, report, rerun, rm, runs, setup, sql, test,
+    check, compare, completions, daemon, export, guard, info, live, ls, man, mcp, overview, pack,
+    processes, record, repl, report, rerun, rm, runs, setup, sql, test,
 };
 use crate::error::Error;
 use crate::exit;
 use crate::recording::locate;
-use crate::render::Terminal;
+use crate::render::{ColourChoice, Terminal};
+use crate::spelling;
+
+pub use complete::{answer as complete, script as completion_script};
 
 const ABOUT: &str = "Records a program while it runs, then answers SQL over everything it did";
 
@@ -48,6 +54,16 @@ Examples:
     arg_required_else_help = true,
 )]
 pub struct Cli {
+    /// Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t = ColourChoice::Auto,
+        hide_default_value = true
+    )]
+    color: ColourChoice,
     #[command(subcommand)]
     command: Command,
 }
@@ -72,6 +88,8 @@ enum Command {
     Test(test::Args),
     Mcp(mcp::Args),
     Setup(setup::Args),
+    Completions(completions::Args),
+    Man(man::Args),
     #[command(hide = true)]
     Guard(guard::Args),
     #[command(hide = true)]
@@ -85,7 +103,7 @@ const HELP_COLUMNS: usize = 100;
 
 impl Cli {
     /// Makes the command line with all verbs, each from its own description.
-    fn whole() -> clap::Command {
+    pub fn whole() -> clap::Command {
         live::described(Cli::command().subcommands(live::commands(false)))
     }
 
@@ -93,19 +111,31 @@ impl Cli {
     ///
     /// # Errors
     /// When the command fails.
-    pub fn run_args(terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run_args(terminal: &mut Terminal) -> Result<u8, Error> {
         let columns = if terminal.stdout {
             Terminal::size().0.min(HELP_COLUMNS)
         } else {
             HELP_COLUMNS
         };
-        let words = std::env::args_os().collect();
-        let mut words = with_negative_numbers(words, 1);
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let verb = verb_index(&words);
+        let words = as_ours(words, verb);
+        let mut words = with_negative_numbers(words, verb);
+        let recording = take_recording(&mut words, verb).inspect_err(|_| {
+            if let Some(choice) = colour_before(&words, verb) {
+                terminal.choose_colour(choice);
+            }
+        })?;
+        let program = Cli::whole().term_width(columns);
+        let help = groups::template(&program, columns);
+        let matches = program.help_template(help).get_matches_from(words);
+        if let Some(choice) = matches.get_one::<ColourChoice>("color") {
+            terminal.choose_colour(*choice);
+        }
         let link = Link::of_command(terminal);
-        if let Some(path) = take_recording(&mut words)? {
+        if let Some(path) = recording {
             look_at(&link, &path)?;
         }
-        let matches = Cli::whole().term_width(columns).get_matches_from(words);
         if let Some((name, words)) = matches.subcommand()
             && let Some(ran) = live::run_generic(name, words, &link)
         {
@@ -139,6 +169,8 @@ impl Cli {
             Command::Pack(args) => pack::run(&args, terminal),
             Command::Mcp(args) => mcp::run(&args),
             Command::Setup(args) => setup::run(&args, terminal),
+            Command::Completions(args) => completions::run(&args),
+            Command::Man(args) => man::run(&args),
             Command::Guard(args) => guard::run(&args),
             Command::Daemon(args) => daemon::run(&args),
             Command::Live(verb) => verb.run(&Link::of_command(terminal)),
@@ -146,17 +178,54 @@ impl Cli {
     }
 }
 
-/// Distinguishes expressions that begin with a negative number, such as `-7/2`, from options by a leading space. `verb`
-/// is the index of the verb.
+/// Returns the index of the verb: the first word after the program's own option.
+fn verb_index(words: &[OsString]) -> usize {
+    match words.get(1).and_then(|word| word.to_str()) {
+        Some("--color") => 3,
+        Some(word) if word.starts_with("--color=") => 2,
+        _ => 1,
+    }
+}
+
+/// Returns the choice of colour that stands before the verb.
+fn colour_before(words: &[OsString], verb: usize) -> Option<ColourChoice> {
+    let last = words.get(verb.checked_sub(1)?)?.to_str()?;
+    let choice = last.strip_prefix("--color=").unwrap_or(last);
+    ColourChoice::from_str(choice, false).ok()
+}
+
+/// Replaces words of gdb by ours, from the verb on, which is word number `verb`. `info NAME` is about a recording if there is one of that name.
+fn as_ours(words: Vec<OsString>, verb: usize) -> Vec<OsString> {
+    let text = words
+        .iter()
+        .skip(verb)
+        .map(|word| word.to_str().map(str::to_owned));
+    let Some(text) = text.collect::<Option<Vec<String>>>() else {
+        return words;
+    };
+    let is_recording =
+        |name: &String| !spelling::is_subject(name) || locate(Path::new(name)).is_ok();
+    if text
+        .first()
+        .is_some_and(|verb| matches!(verb.as_str(), "info" | "i" | "inf"))
+        && text.get(1).is_none_or(is_recording)
+    {
+        return words;
+    }
+    let ours = spelling::ours(text).into_iter().map(OsString::from);
+    words.into_iter().take(verb).chain(ours).collect()
+}
+
+/// Distinguishes expressions that begin with a minus, such as `-7/2`, from options by a leading space. `verb` is the
+/// index of the verb.
 pub fn with_negative_numbers(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
-    const VERBS: [&str; 5] = ["print", "p", "eval", "display", "set"];
+    const VERBS: [&str; 7] = ["print", "p", "eval", "call", "display", "set", "return"];
     let is_one = |word: &OsString| VERBS.iter().any(|verb| word == verb);
     if !words.get(verb).is_some_and(is_one) {
         return words;
     }
     for word in &mut words[verb + 1..] {
-        let text = word.to_str().and_then(|text| text.strip_prefix('-'));
-        if text.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit())) {
+        if word.to_str().is_some_and(spelling::is_negative) {
             let mut apart = OsString::from(" ");
             apart.push(&*word);
             *word = apart;
@@ -166,16 +235,16 @@ pub fn with_negative_numbers(mut words: Vec<OsString>, verb: usize) -> Vec<OsStr
 }
 
 /// Takes the recording out of the words where a verb that looks at recordings names one before its own words: `why app 17`.
-/// Otherwise the verb is about a session.
+/// Otherwise the verb is about a session. The verb is word number `at`, from 0.
 ///
 /// # Errors
 /// The word before a number or an address can only be a recording, and there is none.
-fn take_recording(words: &mut Vec<OsString>) -> Result<Option<PathBuf>, Error> {
-    let verb = words.get(1).and_then(|word| word.to_str()).and_then(find);
+fn take_recording(words: &mut Vec<OsString>, at: usize) -> Result<Option<PathBuf>, Error> {
+    let verb = words.get(at).and_then(|word| word.to_str()).and_then(find);
     let is_about_one = verb.is_some_and(|verb| {
         verb.needs == Needs::Recording && verb.does == Does::Look && verb.words.is_some()
     });
-    let (true, Some(verb), Some(word)) = (is_about_one, verb, words.get(2)) else {
+    let (true, Some(verb), Some(word)) = (is_about_one, verb, words.get(at + 1)) else {
         return Ok(None);
     };
     let text = word.to_string_lossy();
@@ -183,7 +252,7 @@ fn take_recording(words: &mut Vec<OsString>) -> Result<Option<PathBuf>, Error> {
     let takes_operand = own
         .iter()
         .any(|word| matches!(word.form, Form::Rest | Form::Expression));
-    let next = words.get(3).map(|next| next.to_string_lossy());
+    let next = words.get(at + 2).map(|next| next.to_string_lossy());
     if text.starts_with('-') || takes_operand && next.is_none() {
         return Ok(None);
     }
@@ -195,7 +264,7 @@ fn take_recording(words: &mut Vec<OsString>) -> Result<Option<PathBuf>, Error> {
         }
         Err(_) => return Ok(None),
     };
-    words.remove(2);
+    words.remove(at + 1);
     Ok(Some(found))
 }
 

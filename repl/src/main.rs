@@ -20,6 +20,7 @@ mod recording;
 mod render;
 mod report;
 mod size;
+mod spelling;
 mod statement;
 mod suggest;
 mod travel;
@@ -32,9 +33,10 @@ use tracing_subscriber::EnvFilter;
 use crate::render::Terminal;
 
 fn main() -> ExitCode {
-    let terminal = Terminal::detect();
+    cli::complete();
+    let mut terminal = Terminal::detect();
     start_log();
-    match cli::Cli::run_args(&terminal) {
+    match cli::Cli::run_args(&mut terminal) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             report::report(&error, &terminal);

@@ -66,6 +66,20 @@ impl Progress {
         self.advance("reading", done_bytes, total_bytes, || bytes(done_bytes));
     }
 
+    /// Shows that a question is being answered: for how long, and how much has been read.
+    pub fn asking(&self, since: Instant, read_bytes: u64) {
+        if !self.terminal.progress || since.elapsed() < PATIENCE {
+            return;
+        }
+        let mut state = self.state();
+        let bar = state.bar.get_or_insert_with(new_counter);
+        bar.set_message(format!(
+            "{} read, {} s",
+            bytes(read_bytes),
+            since.elapsed().as_secs()
+        ));
+    }
+
     /// Shows the progress of a pass over all calls.
     pub fn adding_up(&self, done_calls: u64, all_calls: u64) {
         self.advance("adding up", done_calls, all_calls, || {
@@ -111,6 +125,15 @@ fn new_bar(verb: &'static str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
     bar.set_style(style);
     bar.set_prefix(verb);
+    bar
+}
+
+/// Makes the display of work whose end is not known.
+fn new_counter() -> ProgressBar {
+    let style = ProgressStyle::with_template("hindsight: {spinner} {msg}; Ctrl-C stops it")
+        .expect("the template is a constant that parses");
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+    bar.set_style(style);
     bar
 }
 

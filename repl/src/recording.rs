@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use replay::CoreOptions;
+use server::past::of_replay;
 use store::format::RECORDING_SUFFIX as SUFFIX;
 use store::recording;
 
@@ -13,7 +15,19 @@ use crate::suggest;
 /// # Errors
 /// When there is none; the error names the most similar one in the same folder.
 pub fn locate(name: &Path) -> Result<PathBuf, Error> {
-    recording::resolve(name).map_err(|_| {
+    locate_with(name, &CoreOptions::default())
+}
+
+/// As [`locate`], for what may be a core file: its recording is made in the user's cache.
+///
+/// # Errors
+/// As for [`locate`], and when the core file cannot be read.
+pub fn locate_with(name: &Path, options: &CoreOptions) -> Result<PathBuf, Error> {
+    let found = replay::locate(name, options);
+    found.map_err(|error| {
+        if matches!(error, replay::Error::NoCore { .. }) {
+            return Error::from(server::Error::from(of_replay(&error)));
+        }
         let folder = recording::with_suffix(name);
         match [name, &folder].into_iter().find(|path| path.exists()) {
             Some(path) => Error::NotARecording {
@@ -25,6 +39,27 @@ pub fn locate(name: &Path) -> Result<PathBuf, Error> {
             },
         }
     })
+}
+
+/// The option of commands that open a recording or a core file.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct OfCore {
+    /// With a core file: the program, if it is not where the core file says
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+impl OfCore {
+    /// Finds the folder of a recording, or makes that of a core file.
+    ///
+    /// # Errors
+    /// As for [`locate_with`].
+    pub fn locate(&self, name: &Path) -> Result<PathBuf, Error> {
+        let options = CoreOptions {
+            program: self.program.clone(),
+        };
+        locate_with(name, &options)
+    }
 }
 
 /// Returns the size of the files in `folder`, in bytes. Unreadable files count as 0.

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use store::columns::{CallPage, CallSpine, CallsFile, ReadCall};
+use store::columns::{CallPage, CallSpine, CallsFile, EntryColumn, ReadCall};
 use store::seal::SealedPart;
 
 use crate::cache::Cache;
@@ -67,6 +67,17 @@ impl CallHead {
     pub fn returned(&self) -> bool {
         self.end.is_some() && !self.unwound
     }
+}
+
+/// How a call began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entered {
+    /// Seq of the enter event.
+    pub seq: u64,
+    /// The thread.
+    pub tid: Option<u32>,
+    /// What the register held that was asked for, if that was recorded.
+    pub bits: Option<u64>,
 }
 
 /// A page, as it is found.
@@ -457,6 +468,35 @@ impl Calls {
                 }
             }
         }
+        Ok(found)
+    }
+
+    /// Returns the entries of a function among the events `range`, in order, with what one register held.
+    pub(crate) fn entered_with(
+        &self,
+        range: &std::ops::Range<u64>,
+        function: u32,
+        column: EntryColumn,
+    ) -> Result<Vec<Entered>> {
+        let mut found = Vec::new();
+        for at in self.blocks_from(range.start) {
+            let Block {
+                file, page, starts, ..
+            } = self.blocks[at];
+            if starts.0 >= range.end || starts.1 < range.start {
+                continue;
+            }
+            self.files[file as usize].entries(page as usize, column, |entry| {
+                if entry.function_id == function && range.contains(&entry.start_seq) {
+                    found.push(Entered {
+                        seq: entry.start_seq,
+                        tid: entry.tid,
+                        bits: entry.bits,
+                    });
+                }
+            })?;
+        }
+        found.sort_unstable_by_key(|entered| entered.seq);
         Ok(found)
     }
 

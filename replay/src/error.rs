@@ -51,6 +51,14 @@ pub enum Error {
         /// The byte of the text at which the error is, from 0, if there is one.
         position: Option<usize>,
     },
+    /// The core file behind a recording, or to make one of, cannot be read.
+    #[error("the core file {path} cannot be read: {why}", path = path.display())]
+    NoCore {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// The search was interrupted before it had an answer.
     #[error("interrupted")]
     Interrupted,
@@ -76,6 +84,7 @@ impl Error {
             Error::Target(what) | Error::NoMove(what) | Error::Expression { what, .. } => {
                 what.hint.clone()
             }
+            Error::NoCore { .. } => None,
             Error::Interrupted => Some("nothing has moved".to_owned()),
         }
     }

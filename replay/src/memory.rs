@@ -8,6 +8,7 @@
 //! | enter, leave | what was captured with them: the stack from rsp on, texts, watched values |
 //! | snapshot | all writable memory that is not shared |
 //! | module file | what is mapped from it read-only |
+//! | core file | all that it has, and nothing else shows anything then |
 //!
 //! A new source is one more function that [`State::newest`] calls. Each source first says which bytes it has and since
 //! when; only bytes that no newer source hides are copied.
@@ -141,6 +142,10 @@ impl State<'_> {
     /// # Errors
     /// The files cannot be read.
     pub fn memory(&self, address: u64, len: u64) -> Result<Vec<Run>> {
+        if let Some(core) = &self.timeline.core {
+            let range = address..address.saturating_add(len);
+            return Ok(core.memory(&self.timeline.modules, self.seq, range));
+        }
         let mut gaps = Gaps {
             left: vec![address..address.saturating_add(len)],
             runs: Vec::new(),

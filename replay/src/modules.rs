@@ -213,6 +213,24 @@ impl Loaded {
         self.open_at(&self.path).map_err(|why| why + &of_copy)
     }
 
+    /// Opens the module as it was mapped; `None` if its file cannot be used.
+    pub(crate) fn mapped(&self) -> Option<Mapped> {
+        self.open().ok().map(|module| self.as_mapped(module))
+    }
+
+    fn as_mapped(&self, module: Arc<Module>) -> Mapped {
+        let segments = module.load_segments().iter();
+        let first = segments.map(|segment| segment.vaddr.0).min().unwrap_or(0);
+        Mapped {
+            number: self.number,
+            // The first mapped page holds the first segment's first byte.
+            bias: self.addr.wrapping_sub(first & !(PAGE - 1)),
+            range: self.range(),
+            is_system: self.is_system,
+            module,
+        }
+    }
+
     /// Opens a file in which the module should be.
     pub(crate) fn open_at(&self, file: &Path) -> std::result::Result<Arc<Module>, String> {
         let path = file.display();
@@ -248,16 +266,7 @@ impl Entry {
 
     fn mapped(&self) -> Option<Mapped> {
         let module = self.file().as_ref().ok()?;
-        let segments = module.load_segments().iter();
-        let first = segments.map(|segment| segment.vaddr.0).min().unwrap_or(0);
-        Some(Mapped {
-            module: Arc::clone(module),
-            number: self.loaded.number,
-            // The first mapped page holds the first segment's first byte.
-            bias: self.loaded.addr.wrapping_sub(first & !(PAGE - 1)),
-            range: self.loaded.range(),
-            is_system: self.loaded.is_system,
-        })
+        Some(self.loaded.as_mapped(Arc::clone(module)))
     }
 }
 

@@ -207,6 +207,11 @@ impl Registers {
             RegisterSource::Pause(seq) => {
                 let state = timeline.pauses.state(*seq)?;
                 self.pause(&state, known);
+                // What a core file was cut before is unknown.
+                let core = timeline.core.as_ref().zip(state.tid);
+                if core.is_some_and(|(core, tid)| !core.has_vectors(tid)) {
+                    self.vectors = [None; 16];
+                }
             }
             RegisterSource::Write(seq) => {
                 if let Event::Other(event) = timeline.event(*seq)?

@@ -34,6 +34,10 @@ pub enum Reason {
     ProcessEnded,
     /// It is in a module whose file cannot be used, and why.
     NoModule(String),
+    /// The core file leaves it out, and no file is known to have it.
+    NotInCore,
+    /// The core file was cut before it.
+    CoreCut,
     /// The files of the recording cannot be read, and why.
     Unreadable(String),
 }
@@ -70,6 +74,8 @@ impl fmt::Display for Reason {
             ),
             Reason::ThreadEnded => f.write_str("the thread has ended"),
             Reason::ProcessEnded => f.write_str("the process has ended"),
+            Reason::NotInCore => f.write_str("the core file does not have it"),
+            Reason::CoreCut => f.write_str("the core file was cut before it"),
             Reason::NoModule(why) | Reason::Unreadable(why) => f.write_str(why),
         }
     }

@@ -11,6 +11,7 @@ use store::{Reader, Recording};
 
 use crate::calls::{CallHead, Calls};
 use crate::captures::Captures;
+use crate::core_file::Core;
 use crate::error::{Error, Result};
 use crate::event::{Event, Kind};
 use crate::heap::Heap;
@@ -31,6 +32,7 @@ pub struct Timeline {
     pub(crate) snapshots: Snapshots,
     pub(crate) captures: Captures,
     pub(crate) pauses: Pauses,
+    pub(crate) core: Option<Core>,
     /// Bytes that were written from outside, in the order of seq.
     written: OnceLock<Vec<ShownBytes>>,
     /// What logged writes wrote.
@@ -90,6 +92,7 @@ impl Timeline {
             snapshots,
             captures: Captures::open(parts)?,
             pauses: Pauses::open(parts)?,
+            core: Core::of(recording)?,
             written: OnceLock::new(),
             logged_bytes: OnceLock::new(),
             placed: OnceLock::new(),
@@ -111,6 +114,12 @@ impl Timeline {
     #[must_use]
     pub fn recording(&self) -> &Recording {
         self.reader.recording()
+    }
+
+    /// Says whether it is a core file: one moment, of which all is known that the file has.
+    #[must_use]
+    pub fn is_core(&self) -> bool {
+        self.core.is_some()
     }
 
     /// Returns the recording's copies of source files.

@@ -6,8 +6,8 @@ pub const MAGIC: [u8; 8] = *b"HNDSIGHT";
 /// The version of the format that this build writes, and the newest it reads.
 ///
 /// 1: the first one. 2: packed blocks; events of live control: records of kinds 11 and 12, control events, states of
-/// stopped threads; captures: records of kind 13; calls of Go: records of kind 15; snapshots of memory; notes and
-/// copies of modules.
+/// stopped threads; captures: records of kind 13; calls of Go: records of kind 15; system calls: records of kind 0;
+/// snapshots of memory; notes and copies of modules.
 pub const FORMAT_VERSION: u32 = 2;
 
 /// The oldest version that this build reads.

@@ -23,7 +23,7 @@ use crate::log::{ClosedLog, LogWriter};
 use crate::manifest::{Host, Manifest, RecordingId, Settings};
 use crate::recording::{Created, OnTaken, OpenRecording, Recording};
 use crate::storage::Storage;
-use crate::wire::{self, EnterFields, EnterForm, GapReason, Leave};
+use crate::wire::{self, EnterFields, EnterForm, GapReason, INT_ARGS, Leave, Section};
 
 pub use live::{debugged, pause};
 
@@ -218,6 +218,26 @@ impl Synth {
     /// Runs another program.
     pub fn exec(&mut self, path: &str) -> &mut Self {
         self.record_with(|block, ticks| wire::push_exec(block, ticks, path.as_bytes()))
+    }
+
+    /// Makes the system call `number` at the stack pointer `stack`, with `args` and what they lead to.
+    pub fn syscall(
+        &mut self,
+        number: u64,
+        args: [u64; INT_ARGS],
+        stack: u64,
+        memory: &[Section<'_>],
+    ) -> &mut Self {
+        self.record_with(|block, ticks| {
+            wire::push_syscall(block, ticks, (number, args), (RETURN_ADDR, stack), memory);
+        })
+    }
+
+    /// Returns `result` from the system call at `stack`, with what the kernel has written.
+    pub fn syscall_end(&mut self, result: i64, stack: u64, memory: &[Section<'_>]) -> &mut Self {
+        self.record_with(|block, ticks| {
+            wire::push_syscall_end(block, ticks, result as u64, stack, memory);
+        })
     }
 
     /// Ends the thread.

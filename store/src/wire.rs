@@ -11,10 +11,12 @@ pub use decode::{Decoded, Records, WireError, WireFault};
 pub(crate) use encode::capture_payload;
 pub use encode::{
     EnterFields, push_capture, push_condition_error, push_enter, push_exec, push_fork, push_gap,
-    push_leave, push_logpoint, push_output, push_thread, push_thread_exit, push_thread_name,
+    push_leave, push_logpoint, push_output, push_syscall, push_syscall_end, push_thread,
+    push_thread_exit, push_thread_name,
 };
 pub use record::{
-    Capture, Enter, EnterForm, GapReason, Leave, Record, Section, sections, thread_pointer,
+    Capture, Enter, EnterForm, GapReason, Leave, Record, Section, Syscall, SyscallEnd, sections,
+    thread_pointer,
 };
 
 /// Length of a word in bytes; every record is a whole number of words.
@@ -52,6 +54,14 @@ pub const KIND_THREAD_NAME: u8 = 14;
 
 /// A function was entered; its return and its caller are unknown.
 pub const KIND_ENTER_ONLY: u8 = 15;
+
+/// A system call, with [`SYSCALL_BEGINS`] or [`SYSCALL_ENDS`] in place of the number of xmm words. Zeroed memory has this
+/// kind and 0 there, and is no record.
+pub const KIND_SYSCALL: u8 = 0;
+/// A system call begins.
+pub const SYSCALL_BEGINS: u8 = 1;
+/// A system call is back.
+pub const SYSCALL_ENDS: u8 = 2;
 
 /// In word 1: bits of the record's kind.
 pub const KIND_BITS: u32 = 4;
@@ -97,6 +107,10 @@ pub const BYTES_WORDS: usize = 2;
 pub const LOG_WORDS: usize = 2;
 /// Words of a condition error record.
 pub const CONDITION_ERROR_WORDS: usize = 3;
+/// Words of a system call's record before its sections: number, arguments, place, stack pointer.
+pub const SYSCALL_WORDS: usize = BYTES_WORDS + 3 + INT_ARGS;
+/// The same of its end: result, stack pointer.
+pub const SYSCALL_END_WORDS: usize = BYTES_WORDS + 2;
 /// Most words of values in a logpoint record.
 pub const LOG_MAX_VALUES: usize = 64;
 /// In word 1 of capture records, from [`VALUE_SHIFT`] on: the payload begins with registers.

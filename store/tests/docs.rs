@@ -151,6 +151,8 @@ fn the_format_page_lists_every_column_and_kind() {
         EventKind::Exception,
         EventKind::ConditionError,
         EventKind::Snapshot,
+        EventKind::Syscall,
+        EventKind::SyscallEnd,
     ];
     let kinds = kinds.iter().map(|kind| kind.name().to_string());
     let states = states_schema();
@@ -168,7 +170,8 @@ fn the_wire_page_states_every_constant() {
     let page = read("../docs/wire.md");
     let kinds = values!(wire:
         KIND_ENTER KIND_ENTER_TAIL KIND_LEAVE KIND_THREAD KIND_OUTPUT KIND_THREAD_EXIT KIND_THREAD_NAME KIND_GAP
-        KIND_ENTER_NOLEAVE KIND_FORK KIND_EXEC KIND_LOGPOINT KIND_CONDITION_ERROR KIND_CAPTURE KIND_ENTER_ONLY);
+        KIND_ENTER_NOLEAVE KIND_FORK KIND_EXEC KIND_LOGPOINT KIND_CONDITION_ERROR KIND_CAPTURE KIND_ENTER_ONLY
+        KIND_SYSCALL);
     for (name, kind) in &kinds {
         check_line(&page, &format!("| {kind} | {} |", &name["KIND_".len()..]));
         assert!(page.contains(&format!("| `{name}` |")), "{name}");
@@ -178,7 +181,8 @@ fn the_wire_page_states_every_constant() {
         SLOT_POSITION SLOT_SHIFT LEN_SHIFT ENTER_WORDS LEAVE_WORDS THREAD_WORDS THREAD_EXIT_WORDS THREAD_NAME_WORDS
         GAP_WORDS FORK_WORDS BYTES_WORDS ENTER_MAX_XMM LEAVE_XMM INT_ARGS THREAD_NAME_LEN
         PROBE_BITS LOG_COUNT_SHIFT LOG_WORDS LOG_MAX_VALUES CONDITION_ERROR_WORDS
-        CAPTURE_REGISTERS CAPTURE_REGISTER_WORDS SECTION_WORDS SECTION_THREAD);
+        CAPTURE_REGISTERS CAPTURE_REGISTER_WORDS SECTION_WORDS SECTION_THREAD
+        SYSCALL_BEGINS SYSCALL_ENDS SYSCALL_WORDS SYSCALL_END_WORDS);
     check_stated(&page, &constants);
     check_complete("src/wire.rs", &[constants, kinds].concat());
 }

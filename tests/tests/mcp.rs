@@ -98,6 +98,36 @@ fn more_functions_are_recorded_while_a_program_stands() {
     scenario(&live, "traced", &[program.to_str().unwrap()]);
 }
 
+/// Builds `invoices` in a folder of its own, changed or not, and records it under a name.
+fn record_invoices(live: &Live, name: &str, change: Option<(&str, &str)>) {
+    let source = fixture_source("hunts").join("invoices.c");
+    let mut text = std::fs::read_to_string(source).expect("the fixture");
+    if let Some((old, new)) = change {
+        assert_eq!(text.matches(old).count(), 1, "{old}");
+        text = text.replace(old, new);
+    }
+    let folder = live.scratch.join(&format!("{name}.build"));
+    std::fs::create_dir_all(&folder).expect("the test's folder is writable");
+    std::fs::write(folder.join("invoices.c"), text).expect("the test's folder is writable");
+    let gcc = ["-O0", "-g", "-o", "invoices", "invoices.c"];
+    let built = Program::new("gcc", &folder).args(gcc).run();
+    assert_eq!(built.status.as_shell_code(), 0, "{}", built.errors());
+    let program = Program::new(folder.join("invoices"), live.scratch.path());
+    let _ = Hindsight::record_command(&live.scratch, name, &[], &program).run();
+    let made = live.scratch.join(&format!("{name}.hindsight"));
+    assert!(made.is_dir(), "{name} was recorded");
+}
+
+#[test]
+fn two_recordings_are_compared_and_the_right_function_comes_first() {
+    let live = Live::new("mcp-compared");
+    let change = Some(("per_mille / 1000", "per_mille / 100"));
+    record_invoices(&live, "good", None);
+    record_invoices(&live, "bad", change);
+    record_invoices(&live, "again", None);
+    scenario(&live, "compared", &["good", "bad", "again"]);
+}
+
 #[test]
 fn resources_and_prompts_are_offered() {
     let live = Live::new("mcp-offered");

@@ -263,7 +263,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
         assert_eq!(take(&format!("HS_{kind}")), row[0].parse::<u64>().unwrap());
         kinds += 1;
     }
-    assert_eq!(kinds, 15);
+    assert_eq!(kinds, 16);
     let word = stated(&page, "WORD_LEN");
     assert!(page.contains(&format!("`WORD_LEN` = {word}")));
     assert_eq!(take("HS_ENTER_BYTES"), stated(&page, "ENTER_WORDS") * word);
@@ -271,7 +271,13 @@ fn the_page_and_the_header_say_the_same_of_records() {
     assert_eq!(take("HS_LOG_BYTES"), stated(&page, "LOG_WORDS") * word);
     let error_words = stated(&page, "CONDITION_ERROR_WORDS");
     assert_eq!(take("HS_CONDITION_ERROR_BYTES"), error_words * word);
-    for name in ["LOG_COUNT_SHIFT", "LOG_MAX_VALUES", "SECTION_THREAD"] {
+    for name in [
+        "LOG_COUNT_SHIFT",
+        "LOG_MAX_VALUES",
+        "SECTION_THREAD",
+        "SYSCALL_BEGINS",
+        "SYSCALL_ENDS",
+    ] {
         assert_eq!(take(&format!("HS_{name}")), stated(&page, name), "{name}");
     }
     let words = stated(&page, "CAPTURE_REGISTER_WORDS");

@@ -284,7 +284,7 @@ impl Elf {
 }
 
 /// Checks the header before anything else is read.
-fn checked_header<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a Header> {
+pub(crate) fn checked_header<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a Header> {
     let path = || path.to_owned();
     if bytes.get(..4) != Some(&elf::ELFMAG) {
         return Err(Error::NotElf { path: path() });

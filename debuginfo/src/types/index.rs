@@ -95,6 +95,12 @@ impl Index {
         self.names_where(entries, limit, |kind| kind == EntryKind::Variable)
     }
 
+    /// Returns the names of some types of the module outside functions, at most `limit`, without namespaces.
+    pub(crate) fn types(&self, entries: &Entries, limit: usize) -> Vec<String> {
+        let is_type = |kind| matches!(kind, EntryKind::Tagged | EntryKind::Named);
+        self.names_where(entries, limit, is_type)
+    }
+
     fn names_where(
         &self,
         entries: &Entries,

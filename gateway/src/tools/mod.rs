@@ -2,6 +2,7 @@
 
 mod attach;
 mod breakpoint;
+mod compare;
 mod r#continue;
 mod goto;
 mod history;
@@ -36,6 +37,7 @@ pub const ALL: &[Described] = &[
     Described::of::<history::History>(),
     Described::of::<why::Why>(),
     Described::of::<object::Object>(),
+    Described::of::<compare::Compare>(),
     Described::of::<goto::Goto>(),
     Described::of::<source::Source>(),
     Described::of::<read::Read>(),

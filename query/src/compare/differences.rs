@@ -39,6 +39,8 @@ pub struct Difference {
     pub a: Option<Row>,
     /// The call in the second recording.
     pub b: Option<Row>,
+    /// The last call before that both have.
+    pub last: Option<(Row, Row)>,
     /// The same for the same difference, in every run.
     pub fingerprint: u64,
 }
@@ -92,6 +94,7 @@ pub struct Collected<'k> {
     /// Where the threads parted.
     pub parted: Option<Parted>,
     before: Vec<(Row, Row)>,
+    last: Option<(Row, Row)>,
     fronts: Option<(Option<Row>, Option<Row>)>,
 }
 
@@ -111,6 +114,7 @@ impl<'k> Collected<'k> {
             functions: FxHashMap::default(),
             parted: None,
             before: Vec::new(),
+            last: None,
             fronts: None,
         }
     }
@@ -129,11 +133,14 @@ impl<'k> Collected<'k> {
         let fingerprint = hash::of_words(&[kind as u64, of(a), of(b)]);
         let fronts = self.fronts.take();
         if self.accepted.contains(&fingerprint) {
+            self.last = a.copied().zip(b.copied()).or(self.last);
             self.known += 1;
             return;
         }
         self.total += 1;
         let (a, b) = (a.copied(), b.copied());
+        let last = self.last;
+        self.last = a.zip(b).or(last);
         if self.parted.is_none() {
             let (front_a, front_b) = fronts.unwrap_or((a, b));
             self.parted = Some(Parted {
@@ -151,6 +158,7 @@ impl<'k> Collected<'k> {
             kind,
             a,
             b,
+            last,
             fingerprint,
         };
         let counts = self
@@ -171,6 +179,7 @@ impl Told for Collected<'_> {
     fn same(&mut self, a: &[Row], b: &[Row]) {
         self.same += a.len() as u64;
         self.fronts = None;
+        self.last = a.last().copied().zip(b.last().copied()).or(self.last);
         if self.parted.is_some() {
             return;
         }

@@ -16,8 +16,8 @@ const CHUNK_ROWS: u64 = 4096;
 pub struct Digest {
     /// How many there are.
     pub rows: u64,
-    /// The hash of each chunk, and the place of its first row. The last one may be short.
-    chunks: Vec<(u64, Position)>,
+    /// The hash of each chunk, the place of its first row and the event that ended it. The last one may be short.
+    chunks: Vec<(u64, Position, u64)>,
     /// The outermost call that began first: its enter event and the id of its function.
     pub outermost: Option<(u64, u32)>,
     nested: Nested,
@@ -66,7 +66,7 @@ pub fn pass(files: &CallFiles, maker: &RowMaker<'_>) -> Result<Pass> {
                 digest.outermost = Some(digest.outermost.map_or(own, |first| first.min(own)));
             }
             if let Some(row) = maker.row(&batch, at, &mut digest.nested) {
-                digest.add(row.hash(), || batch.position(at));
+                digest.add(row.hash(), || (batch.position(at), row.end));
             }
         }
     }
@@ -78,12 +78,13 @@ pub fn pass(files: &CallFiles, maker: &RowMaker<'_>) -> Result<Pass> {
 
 impl Digest {
     #[inline]
-    fn add(&mut self, row: u64, position: impl FnOnce() -> Position) {
+    fn add(&mut self, row: u64, place: impl FnOnce() -> (Position, u64)) {
         if self.rows.is_multiple_of(CHUNK_ROWS) {
-            self.chunks.push((0, position()));
+            let (position, end) = place();
+            self.chunks.push((0, position, end));
         }
         self.rows += 1;
-        if let Some((chunk, _)) = self.chunks.last_mut() {
+        if let Some((chunk, ..)) = self.chunks.last_mut() {
             *chunk = hash::fold(*chunk, row);
         }
     }
@@ -91,19 +92,35 @@ impl Digest {
     /// Returns where a thread first differs from another one: the number of rows before that are surely equal, and where
     /// both go on. `None` if they are equal.
     pub fn first_difference(&self, other: &Digest) -> Option<(u64, Position, Position)> {
+        let equal = self.equal_chunks(other)?;
+        let (own, others) = (self.position(equal), other.position(equal));
+        Some((equal as u64 * CHUNK_ROWS, own, others))
+    }
+
+    /// Returns how many chunks are surely equal before the first difference; `None` if all are.
+    fn equal_chunks(&self, other: &Digest) -> Option<usize> {
         let mut pairs = self.chunks.iter().zip(&other.chunks);
-        let equal = pairs.position(|(own, other)| own.0 != other.0);
-        let equal = match equal {
-            Some(equal) => equal,
-            None if self.rows == other.rows => return None,
-            None => self.chunks.len().min(other.chunks.len()).saturating_sub(1),
+        match pairs.position(|(own, other)| own.0 != other.0) {
+            Some(equal) => Some(equal),
+            None if self.rows == other.rows => None,
+            None => Some(self.chunks.len().min(other.chunks.len()).saturating_sub(1)),
+        }
+    }
+
+    fn position(&self, chunk: usize) -> Position {
+        let chunk = self.chunks.get(chunk);
+        chunk.map_or_else(Position::end, |chunk| chunk.1)
+    }
+
+    /// Returns the last places up to which both threads are equal and from which on this one has the call that event
+    /// `end` ended.
+    pub fn equal_up_to(&self, other: &Digest, end: u64) -> (Position, Position) {
+        let holding = self.chunks.partition_point(|chunk| chunk.2 <= end);
+        let holding = holding.saturating_sub(1);
+        let chunk = match self.equal_chunks(other) {
+            Some(equal) => holding.min(equal),
+            None => holding,
         };
-        let position = |digest: &Digest| {
-            digest
-                .chunks
-                .get(equal)
-                .map_or_else(Position::end, |chunk| chunk.1)
-        };
-        Some((equal as u64 * CHUNK_ROWS, position(self), position(other)))
+        (self.position(chunk), other.position(chunk))
     }
 }

@@ -25,10 +25,13 @@ mod rows;
 mod rules;
 mod side;
 mod source;
+mod steps;
+mod stop;
 mod suspects;
 mod table;
 mod text;
 mod threads;
+mod twins;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -37,15 +40,21 @@ use rustc_hash::FxHashMap;
 use store::columns::ReadCall;
 
 pub use differences::Kind;
+pub(crate) use forms::Word;
 pub(crate) use identity::module_key;
 pub use output::{EventDifference, Line, OutputDifference};
 pub use parted::{How, Parting, Sight, SourceLine, Values};
+pub(crate) use read::{Batch, CallFiles, Position};
 pub use report::{
     CallPair, Comparison, FunctionPair, Lone, LoneFunction, LoneThread, Recorded, ThreadPair,
 };
+pub(crate) use rows::ByThread;
 pub use rules::{RuleTexts, Rules};
+pub use steps::Step;
+pub use stop::Stop;
 pub use suspects::Suspect;
 pub(crate) use table::register;
+pub use twins::{Place, Twin, Twins};
 
 use crate::error::Result;
 use crate::overview::told;
@@ -72,17 +81,31 @@ pub struct Asked {
     pub most_calls: usize,
     /// The code of both builds says which functions were changed.
     pub with_code: bool,
+    /// Stops the comparison.
+    pub stop: Stop,
 }
 
 /// Compares two recordings, each with the name that the user gave it.
 ///
 /// # Errors
-/// [`crate::Error::NotComparable`]; a recording cannot be read.
+/// [`crate::Error::NotComparable`]; a recording cannot be read; [`crate::Error::Stopped`].
 pub fn compare(a: (&Session, &str), b: (&Session, &str), asked: &Asked) -> Result<Comparison> {
+    compare_both(a, b, asked).map(|(found, _)| found)
+}
+
+/// The same, with what is needed to go through both side by side.
+///
+/// # Errors
+/// As for [`compare`].
+pub fn compare_both(
+    a: (&Session, &str),
+    b: (&Session, &str),
+    asked: &Asked,
+) -> Result<(Comparison, Twins)> {
     let identities = Identities::of(a.0.definitions(), b.0.definitions());
     comparable::check(a, b, &identities)?;
-    let mut own = Side::new(a.0, b.0, &identities, &asked.rules, true)?;
-    let mut other = Side::new(b.0, a.0, &identities, &asked.rules, false)?;
+    let mut own = Side::new(a.0, b.0, &identities, asked, true)?;
+    let mut other = Side::new(b.0, a.0, &identities, asked, false)?;
     let (pass_a, pass_b) = std::thread::scope(|scope| {
         let of_b = scope.spawn(|| other.pass());
         let of_a = own.pass();
@@ -111,7 +134,7 @@ pub fn compare(a: (&Session, &str), b: (&Session, &str), asked: &Asked) -> Resul
     whole.threads(&matched, &mut comparison)?;
     whole.functions(&mut comparison, &pass_a.tallies, &pass_b.tallies)?;
     whole.judge(&mut comparison)?;
-    Ok(comparison)
+    Ok((comparison, Twins::of(matched)))
 }
 
 /// Tells whether both recordings are of the same builds.
@@ -221,7 +244,7 @@ impl Whole<'_> {
                     to.differing += found.total;
                     to.accepted += found.known;
                     for difference in &found.kept {
-                        to.calls.push(self.call(difference)?);
+                        to.calls.push(self.call(difference, (own.tid, other.tid))?);
                     }
                     has_all &= !found.has_more;
                     fingerprints.extend(found.fingerprints);
@@ -249,7 +272,7 @@ impl Whole<'_> {
     }
 
     /// Describes a call that differs.
-    fn call(&self, difference: &Difference) -> Result<CallPair> {
+    fn call(&self, difference: &Difference, tids: (u32, u32)) -> Result<CallPair> {
         let line = |side: &Side<'_>, row: Option<rows::Row>| match row {
             Some(row) => parted::described(side, row.start),
             None => Ok(None),
@@ -275,6 +298,7 @@ impl Whole<'_> {
             a: line(self.sides.0, difference.a)?,
             b: line(self.sides.1, difference.b)?,
             values,
+            places: places(difference, tids),
             fingerprint: difference.fingerprint,
         })
     }
@@ -376,6 +400,25 @@ impl Whole<'_> {
         )?;
         Ok(())
     }
+}
+
+/// Says at which moments a difference shows.
+fn places(difference: &Difference, tids: (u32, u32)) -> [Option<Place>; 2] {
+    let is_at_entry = matches!(difference.kind, Kind::Arguments | Kind::OnlyA | Kind::OnlyB);
+    let own = |row: &rows::Row| match is_at_entry {
+        true => row.start,
+        false => twins::end_of(row),
+    };
+    let last = difference.last.unzip();
+    let seq = |row: Option<rows::Row>, last: Option<rows::Row>| {
+        let own = row.as_ref().map(own);
+        own.or_else(|| last.as_ref().map(twins::end_of))
+    };
+    let place = |seq: Option<u64>, tid| seq.map(|seq| Place { seq, tid });
+    [
+        place(seq(difference.a, last.0), tids.0),
+        place(seq(difference.b, last.1), tids.1),
+    ]
 }
 
 fn add(to: &mut Counts, own: &Counts) {

@@ -16,6 +16,7 @@ use store::Reader;
 use store::columns::CheckedFile;
 
 use super::forms::Word;
+use super::stop::Stop;
 use crate::error::{Error, Result};
 
 /// Rows that are decoded at a time.
@@ -53,6 +54,7 @@ impl Position {
 pub struct CallFiles {
     parts: Vec<(CheckedFile, ArrowReaderMetadata)>,
     words: Vec<Word>,
+    stop: Stop,
 }
 
 /// The column of a word.
@@ -67,11 +69,11 @@ fn column_of(word: Word) -> String {
 }
 
 impl CallFiles {
-    /// Opens the files, to read `words` of each call.
+    /// Opens the files, to read `words` of each call until `stop` says otherwise.
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn open(reader: &Reader, words: Vec<Word>) -> Result<Self> {
+    pub fn open(reader: &Reader, words: Vec<Word>, stop: &Stop) -> Result<Self> {
         let filled = reader.parts().iter().filter(|part| part.part.calls > 0);
         let parts = filled.map(|part| {
             let file = CheckedFile::open(&part.calls)?;
@@ -88,6 +90,7 @@ impl CallFiles {
         Ok(Self {
             parts: parts.collect::<Result<_>>()?,
             words,
+            stop: stop.clone(),
         })
     }
 
@@ -96,9 +99,24 @@ impl CallFiles {
         Calls {
             files: self,
             at: from,
+            until: Position::end(),
             tid,
             reader: None,
         }
+    }
+
+    /// Returns the places where the row groups begin, in order.
+    pub fn row_groups(&self) -> Vec<Position> {
+        let parts = self.parts.iter().enumerate();
+        let groups = parts.flat_map(|(part, (_, metadata))| {
+            let groups = metadata.metadata().row_groups().iter();
+            groups.scan(0, move |next, group| {
+                let row = *next;
+                *next += group.num_rows() as u64;
+                Some(Position { part, row })
+            })
+        });
+        groups.collect()
     }
 }
 
@@ -106,6 +124,7 @@ impl CallFiles {
 pub struct Calls<'f> {
     files: &'f CallFiles,
     at: Position,
+    until: Position,
     tid: Option<u32>,
     reader: Option<(ParquetRecordBatchReader, Range<u64>)>,
 }
@@ -128,17 +147,26 @@ pub struct Batch {
 }
 
 impl Calls<'_> {
+    /// Ends before the row group that begins at `until`.
+    pub fn until(self, until: Position) -> Self {
+        Self { until, ..self }
+    }
+
     /// Returns the next calls; `None` after the last one.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// A file cannot be read; [`Error::Stopped`].
     pub fn next(&mut self) -> Result<Option<Batch>> {
+        self.files.stop.check()?;
         loop {
             if self.at.part >= self.files.parts.len() {
                 return Ok(None);
             }
             let (file, _) = &self.files.parts[self.at.part];
             let Some((reader, rows)) = &mut self.reader else {
+                if self.at >= self.until {
+                    return Ok(None);
+                }
                 self.open()?;
                 continue;
             };

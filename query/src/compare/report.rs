@@ -6,6 +6,7 @@ use super::differences::Kind;
 use super::output::{EventDifference, OutputDifference};
 use super::parted::{Parting, Values};
 use super::suspects::Suspect;
+use super::twins::Place;
 use crate::overview::CallLine;
 
 /// The result of comparing two recordings.
@@ -144,6 +145,10 @@ pub struct CallPair {
     pub b: Option<CallLine>,
     /// The arguments that differ.
     pub values: Vec<Values>,
+    /// The moment in each recording at which it shows: where the call began or ended; of a recording that does not have
+    /// it, where it was then.
+    #[serde(skip)]
+    pub places: [Option<Place>; 2],
     /// The same for the same difference in every run.
     pub fingerprint: u64,
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use store::columns::ReadCall;
 
+use super::Asked;
 use super::digest::{self, Pass};
 use super::forms::{Form, Left, Word};
 use super::identity::Identities;
 use super::places::Places;
 use super::read::{CallFiles, Position};
 use super::rows::RowMaker;
-use super::rules::Rules;
+use super::stop::Stop;
 use super::walk::Rows;
 use crate::error::Result;
 use crate::overview::Source;
@@ -23,6 +24,8 @@ pub struct Side<'s> {
     pub source: Source<'s>,
     /// Its files of calls.
     pub files: CallFiles,
+    /// Stops the comparison.
+    pub stop: Stop,
     /// By function id: the shared number.
     pub numbers: Vec<Option<u32>>,
     forms: Vec<Form>,
@@ -38,9 +41,10 @@ impl<'s> Side<'s> {
         session: &'s Session,
         other: &Session,
         identities: &Identities,
-        rules: &Rules,
+        asked: &Asked,
         is_a: bool,
     ) -> Result<Self> {
+        let rules = &asked.rules;
         let definitions = session.definitions();
         let mut numbers = match is_a {
             true => identities.of_a.clone(),
@@ -88,9 +92,10 @@ impl<'s> Side<'s> {
             }
         }
         Ok(Self {
-            files: CallFiles::open(session.reader(), words)?,
+            files: CallFiles::open(session.reader(), words, &asked.stop)?,
             places: Places::new(definitions, other.definitions(), space, process),
             source,
+            stop: asked.stop.clone(),
             numbers,
             forms,
         })

@@ -49,7 +49,7 @@ fn last_calls(
     until: u64,
 ) -> Result<Last> {
     let mut last = Last::default();
-    let files = CallFiles::open(session.reader(), Vec::new())?;
+    let files = CallFiles::open(session.reader(), Vec::new(), &side.stop)?;
     let mut calls = files.calls(Position::default(), None);
     while let Some(batch) = calls.next()? {
         for at in 0..batch.rows() {

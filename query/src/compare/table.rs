@@ -13,7 +13,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::prelude::SessionContext;
 use debuginfo::Diagnostic;
 
-use super::{Asked, CallPair, Comparison, FunctionPair, Kind, Rules, compare};
+use super::{Asked, CallPair, Comparison, FunctionPair, Kind, Rules, Stop, compare};
 use crate::overview::CallLine;
 use crate::session::Session;
 
@@ -80,6 +80,7 @@ fn compared(a: &str, b: &str, most_calls: usize) -> crate::Result<Comparison> {
         accepted: BTreeSet::new(),
         most_calls,
         with_code: true,
+        stop: Stop::default(),
     };
     compare((&open(a)?, a), (&open(b)?, b), &asked)
 }

@@ -91,6 +91,10 @@ pub trait Told {
     fn changed(&mut self, a: &Row, b: &Row);
     /// Only one side has this call.
     fn only(&mut self, row: &Row, is_a: bool);
+    /// Nothing more is to be told.
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 /// Goes through both threads and tells how they differ.
@@ -99,6 +103,9 @@ pub trait Told {
 /// A file cannot be read.
 pub fn walk(a: &mut Rows<'_>, b: &mut Rows<'_>, told: &mut dyn Told) -> Result<()> {
     loop {
+        if told.is_done() {
+            return Ok(());
+        }
         a.fill(1)?;
         b.fill(1)?;
         let pairs = a.left().iter().zip(b.left());

@@ -2,32 +2,36 @@
 //!
 //! Structures are shown by their members. Pointers are shown with the texts that were captured with them, if the state
 //! at the start of the call knows them. Values in memory that was not captured read `?`. Without debug information the
-//! raw registers are shown.
+//! raw registers are shown. Registers that no text needs are not read: null stands in their place.
 
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, Int64Array, StringViewBuilder};
+use arrow::array::{
+    Array, ArrowPrimitiveType, AsArray, Int64Array, PrimitiveArray, StringViewBuilder,
+};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
 use store::columns::ReadCall;
 use store::control::{FunctionDef, Param, ParameterPlace, ValueKind};
 
+use super::needed::Needed;
 use crate::definitions::Definitions;
 use crate::state::{CallTexts, States};
 
 /// Registers that carry integer arguments, in order.
-const INT_REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
+pub(super) const INT_REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
 
 /// Number of recorded registers for floating point arguments.
-const SSE_REGISTERS: usize = 8;
+pub(super) const SSE_REGISTERS: usize = 8;
 
 /// `arguments(function_id, a0..a5, x0..x7)`, and `start_seq` if states are used.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Args {
     definitions: Arc<Definitions>,
     asked: Option<Asked>,
@@ -102,28 +106,59 @@ impl ScalarUDFImpl for Args {
         Ok(DataType::Utf8View)
     }
 
+    /// Where the function is known, only what its text needs is read.
+    fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        let Some(Expr::Literal(ScalarValue::Int32(Some(id)), _)) = args.first() else {
+            return Ok(ExprSimplifyResult::Original(args));
+        };
+        let function = self.definitions.function(*id as usize);
+        let needed = Needed::of(function);
+        let is_asked = |asked: &Asked| {
+            let mut params = function.iter().flat_map(|function| &function.params);
+            params.any(|param| asked.is_about(param))
+        };
+        let asks = self.asked.as_ref().is_some_and(is_asked);
+        let registers = INT_REGISTERS.len() + SSE_REGISTERS;
+        let is_needed = |at: usize| match at.checked_sub(1) {
+            None => true,
+            Some(register) if register < registers => needed.has(register),
+            Some(_) => asks,
+        };
+        let is_over =
+            |(at, arg): (usize, &Expr)| !matches!(arg, Expr::Literal(..)) && !is_needed(at);
+        if !args.iter().enumerate().any(is_over) {
+            return Ok(ExprSimplifyResult::Original(args));
+        }
+        let kept = args
+            .into_iter()
+            .enumerate()
+            .map(|(at, arg)| match is_needed(at) {
+                true => arg,
+                false => lit(ScalarValue::Int64(None)),
+            });
+        let same = ScalarUDF::new_from_impl(self.clone());
+        Ok(ExprSimplifyResult::Simplified(same.call(kept.collect())))
+    }
+
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
-        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let ids = arrays[0].as_primitive::<Int32Type>();
-        let registers: Vec<&Int64Array> = arrays[1..]
-            .iter()
-            .map(|array| array.as_primitive::<Int64Type>())
-            .collect();
+        let ids = Column::<Int32Type>::of(&args.args[0]);
+        let mut columns = RegisterColumns::new(&args.args[1..]);
         let mut texts = StringViewBuilder::with_capacity(rows);
         let mut text = String::new();
         let mut states = self.asked.as_ref().map(|a| CallTexts::new(&a.states));
-        let seqs = registers.get(INT_REGISTERS.len() + SSE_REGISTERS).copied();
+        let seqs = args.args.get(1 + INT_REGISTERS.len() + SSE_REGISTERS);
+        let seqs = seqs.map(Column::<Int64Type>::of);
         for row in 0..rows {
-            if ids.is_null(row) {
+            let Some(id) = ids.at(row) else {
                 texts.append_null();
                 continue;
-            }
+            };
             text.clear();
-            let registers = Registers::at(&registers, row);
+            let registers = columns.at(row);
             let mut known = |param: &Param| {
                 let asked = self.asked.as_ref()?;
-                let seq = seqs.filter(|seqs| seqs.is_valid(row))?.value(row);
+                let seq = seqs.as_ref()?.at(row)?;
                 match asked.is_about(param) && !param.name.is_empty() {
                     true => states.as_mut()?.parameter(seq as u64, &param.name),
                     false => None,
@@ -131,13 +166,42 @@ impl ScalarUDFImpl for Args {
             };
             write_args(
                 &mut text,
-                self.definitions.function(ids.value(row) as usize),
-                &registers,
+                self.definitions.function(id as usize),
+                registers,
                 &mut known,
             );
             texts.append_value(&text);
         }
         Ok(ColumnarValue::Array(Arc::new(texts.finish())))
+    }
+}
+
+/// A column, or one value for all rows.
+enum Column<'a, T: ArrowPrimitiveType> {
+    Rows(&'a PrimitiveArray<T>),
+    Same(Option<T::Native>),
+}
+
+impl<'a, T: ArrowPrimitiveType> Column<'a, T> {
+    fn of(value: &'a ColumnarValue) -> Self {
+        match value {
+            ColumnarValue::Array(array) => Self::Rows(array.as_primitive::<T>()),
+            ColumnarValue::Scalar(scalar) => {
+                let array = scalar
+                    .to_array_of_size(1)
+                    .expect("a number is an array of one");
+                let array = array.as_primitive::<T>();
+                Self::Same(array.is_valid(0).then(|| array.value(0)))
+            }
+        }
+    }
+
+    #[inline]
+    fn at(&self, row: usize) -> Option<T::Native> {
+        match self {
+            Self::Rows(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::Same(value) => *value,
+        }
     }
 }
 
@@ -147,13 +211,49 @@ struct Registers {
     sse: [Option<u64>; SSE_REGISTERS],
 }
 
-impl Registers {
-    fn at(arrays: &[&Int64Array], row: usize) -> Self {
-        let sse = |array: &Int64Array| array.is_valid(row).then(|| array.value(row) as u64);
-        Self {
-            int: std::array::from_fn(|i| arrays[i].value(row) as u64),
-            sse: std::array::from_fn(|i| sse(arrays[INT_REGISTERS.len() + i])),
+/// The columns of registers that differ from row to row, and the registers of the row that was read last.
+struct RegisterColumns<'a> {
+    int: Vec<(usize, &'a Int64Array)>,
+    sse: Vec<(usize, &'a Int64Array)>,
+    row: Registers,
+}
+
+impl<'a> RegisterColumns<'a> {
+    fn new(values: &'a [ColumnarValue]) -> Self {
+        let mut columns = Self {
+            int: Vec::new(),
+            sse: Vec::new(),
+            row: Registers {
+                int: [0; INT_REGISTERS.len()],
+                sse: [None; SSE_REGISTERS],
+            },
+        };
+        for (at, value) in values.iter().enumerate() {
+            let vector = at.checked_sub(INT_REGISTERS.len());
+            match (Column::<Int64Type>::of(value), vector) {
+                (Column::Rows(array), None) => columns.int.push((at, array)),
+                (Column::Same(bits), None) => columns.row.int[at] = bits.unwrap_or(0) as u64,
+                (Column::Rows(array), Some(at @ 0..SSE_REGISTERS)) => {
+                    columns.sse.push((at, array));
+                }
+                (Column::Same(bits), Some(at @ 0..SSE_REGISTERS)) => {
+                    columns.row.sse[at] = bits.map(|bits| bits as u64);
+                }
+                (_, Some(_)) => {}
+            }
         }
+        columns
+    }
+
+    #[inline]
+    fn at(&mut self, row: usize) -> &Registers {
+        for (at, array) in &self.int {
+            self.row.int[*at] = array.value(row) as u64;
+        }
+        for (at, array) in &self.sse {
+            self.row.sse[*at] = array.is_valid(row).then(|| array.value(row) as u64);
+        }
+        &self.row
     }
 }
 
@@ -206,10 +306,10 @@ fn write_args(
         _ => {
             for (index, name) in INT_REGISTERS.iter().enumerate() {
                 let comma = if index > 0 { ", " } else { "" };
-                append(
-                    text,
-                    format_args!("{comma}{name}={:#x}", registers.int[index]),
-                );
+                text.push_str(comma);
+                text.push_str(name);
+                text.push('=');
+                write_hex(text, registers.int[index]);
             }
         }
     }
@@ -224,7 +324,10 @@ fn write_param(
 ) {
     match param.name.as_str() {
         "" => append(text, format_args!("arg{index}=")),
-        name => append(text, format_args!("{name}=")),
+        name => {
+            text.push_str(name);
+            text.push('=');
+        }
     }
     if let Some(known) = known(param) {
         return text.push_str(&known);
@@ -276,9 +379,7 @@ pub(super) fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) 
             (Some(&high), false) => append(text, format_args!("{}", wide(bits, high))),
             (None, _) => text.push('?'),
         },
-        ValueKind::Int { bytes, signed } => {
-            append(text, format_args!("{}", narrow(bits, *bytes, *signed)));
-        }
+        ValueKind::Int { bytes, signed } => write_number(text, bits, *bytes, *signed),
         ValueKind::Enum {
             bytes,
             signed,
@@ -289,8 +390,28 @@ pub(super) fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) 
         }
         ValueKind::Struct { .. } => append(text, format_args!("{{{bits:#x}}}")),
         ValueKind::Pointer | ValueKind::Float { .. } | ValueKind::Unknown => {
-            append(text, format_args!("{bits:#x}"));
+            write_hex(text, bits);
         }
+    }
+}
+
+/// Appends the low `bytes` of `bits` as a number.
+fn write_number(text: &mut String, bits: u64, bytes: u8, signed: bool) {
+    let shift = 64 - 8 * u32::from(bytes.clamp(1, 8));
+    let mut digits = itoa::Buffer::new();
+    text.push_str(match signed {
+        true => digits.format((bits as i64) << shift >> shift),
+        false => digits.format(bits << shift >> shift),
+    });
+}
+
+/// Appends bits in hexadecimal, as `{:#x}` does.
+fn write_hex(text: &mut String, bits: u64) {
+    let len = (64 - bits.leading_zeros()).div_ceil(4).max(1);
+    text.push_str("0x");
+    for place in (0..len).rev() {
+        let digit = (bits >> (4 * place)) as u32 & 0xf;
+        text.extend(char::from_digit(digit, 16));
     }
 }
 
@@ -536,6 +657,90 @@ mod tests {
             sse,
             expect!["d=2.5, f=1.0, lost=?, ld=?"],
         );
+    }
+
+    /// Bit patterns of every length, the same in every run.
+    fn patterns() -> impl Iterator<Item = u64> {
+        let mut seed = 7u64;
+        let mixed = (0..2_000).map(move |at| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(at);
+            seed >> (at % 64)
+        });
+        mixed.chain([0, 1, 9, 10, 0xff, 1 << 31, 1 << 63, u64::MAX])
+    }
+
+    #[test]
+    fn numbers_are_written_as_the_standard_library_writes_them() {
+        for bits in patterns() {
+            let mut text = String::new();
+            write_hex(&mut text, bits);
+            assert_eq!(text, format!("{bits:#x}"));
+            for (bytes, signed) in [1, 2, 4, 8]
+                .map(|bytes| [(bytes, true), (bytes, false)])
+                .concat()
+            {
+                text.clear();
+                write_number(&mut text, bits, bytes, signed);
+                assert_eq!(text, narrow(bits, bytes, signed).to_string(), "{bits:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn registers_that_are_not_needed_change_nothing() {
+        let kinds = || {
+            [
+                int(4, true),
+                int(16, false),
+                float(8),
+                ValueKind::Struct { bytes: 16 },
+            ]
+        };
+        let places = [
+            ParameterPlace::Int(0),
+            ParameterPlace::Int(4),
+            ParameterPlace::Int(5),
+            ParameterPlace::Sse(0),
+            ParameterPlace::Sse(7),
+            ParameterPlace::Memory,
+        ];
+        let mut bits = patterns();
+        let mut next = || bits.next().unwrap();
+        for (kind, place) in kinds()
+            .iter()
+            .flat_map(|kind| places.map(|place| (kind, place)))
+        {
+            for second in [
+                None,
+                Some(ParameterPlace::Int(1)),
+                Some(ParameterPlace::Sse(1)),
+            ] {
+                let param = Param {
+                    second: second.map(|place| SecondPlace { from: 8, place }),
+                    ..param("p", kind.clone(), place)
+                };
+                for params_known in [true, false] {
+                    let function = function(vec![param.clone()], params_known);
+                    let needed = Needed::of(Some(&function));
+                    let all = Registers {
+                        int: std::array::from_fn(|_| next()),
+                        sse: std::array::from_fn(|_| Some(next())),
+                    };
+                    let some = Registers {
+                        int: std::array::from_fn(|at| if needed.has(at) { all.int[at] } else { 0 }),
+                        sse: std::array::from_fn(|at| all.sse[at].filter(|_| needed.has(6 + at))),
+                    };
+                    let text = |registers: &Registers| {
+                        let mut text = String::new();
+                        write_args(&mut text, Some(&function), registers, &mut |_| None);
+                        text
+                    };
+                    assert_eq!(text(&all), text(&some), "{function:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -4,9 +4,11 @@ pub mod args;
 mod id_set;
 pub mod label;
 mod lookup;
+pub mod needed;
 pub mod outs;
 pub mod ret;
 pub mod ret_text;
+pub mod syscalls;
 pub mod text;
 
 pub use id_set::IdSet;

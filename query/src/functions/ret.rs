@@ -105,25 +105,47 @@ enum Column {
     Float,
 }
 
+/// How the results of all functions are read.
+#[derive(Debug, Clone)]
+pub struct Readings(Arc<[Reading]>);
+
+impl Readings {
+    /// Returns those of a recording's functions.
+    pub fn of(definitions: &Definitions) -> Self {
+        let reading = |id| match definitions.function(id) {
+            Some(function) => Reading::of(function),
+            None => Reading::Signed { shift: 0 },
+        };
+        Self((0..definitions.id_limit()).map(reading).collect())
+    }
+
+    fn get(&self, id: usize) -> Reading {
+        let known = self.0.get(id).copied();
+        known.unwrap_or(Reading::Signed { shift: 0 })
+    }
+
+    /// Returns what a function returned in rax, if it returns an integer.
+    #[inline]
+    pub fn integer(&self, id: u32, rax: i64) -> Option<i64> {
+        self.get(id as usize).integer(rax)
+    }
+}
+
 /// `ret(function_id, rax)` or `ret_f(function_id, xr0)`.
 #[derive(Debug)]
 struct Ret {
     column: Column,
-    readings: Arc<[Reading]>,
+    readings: Readings,
     signature: Signature,
 }
 
 /// Returns the functions that compute `ret` (of rax) and `ret_f` (of xmm0).
 pub fn functions(definitions: &Definitions) -> (ScalarUDF, ScalarUDF) {
-    let reading = |id| match definitions.function(id) {
-        Some(function) => Reading::of(function),
-        None => Reading::Signed { shift: 0 },
-    };
-    let readings: Arc<[Reading]> = (0..definitions.id_limit()).map(reading).collect();
+    let readings = Readings::of(definitions);
     let make = |column| {
         ScalarUDF::new_from_impl(Ret {
             column,
-            readings: Arc::clone(&readings),
+            readings: readings.clone(),
             signature: Signature::exact(
                 vec![DataType::Int32, DataType::Int64],
                 Volatility::Immutable,
@@ -135,7 +157,7 @@ pub fn functions(definitions: &Definitions) -> (ScalarUDF, ScalarUDF) {
 
 impl PartialEq for Ret {
     fn eq(&self, other: &Self) -> bool {
-        self.column == other.column && Arc::ptr_eq(&self.readings, &other.readings)
+        self.column == other.column && Arc::ptr_eq(&self.readings.0, &other.readings.0)
     }
 }
 
@@ -144,7 +166,7 @@ impl Eq for Ret {}
 impl Hash for Ret {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.column.hash(state);
-        self.readings.len().hash(state);
+        self.readings.0.len().hash(state);
     }
 }
 
@@ -162,8 +184,7 @@ impl Ret {
     }
 
     fn reading(&self, id: i32) -> Reading {
-        let known = self.readings.get(id as usize).copied();
-        known.unwrap_or(Reading::Signed { shift: 0 })
+        self.readings.get(id as usize)
     }
 }
 

@@ -7,7 +7,6 @@
 mod ending;
 mod errors;
 mod failures;
-mod longest;
 mod program;
 mod questions;
 
@@ -33,7 +32,6 @@ pub use unusual::Unusual;
 
 use crate::error::Result;
 use crate::session::Session;
-use longest::Longest;
 
 /// What there is to say first of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -72,19 +70,16 @@ pub struct FailedCalls {
 pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
     let source = Source::new(session)?;
     let ending = ending::ending(&source)?;
-    let tallies = tally::tallies(&source, ending.last(&source))?;
+    let all = tally::tallies(&source, ending.last(&source))?;
+    let tallies = all.functions;
     let calls = tallies.iter().map(|tally| tally.calls).sum();
     let program = program::program(&source, calls, tallies.len() as u64)?;
     let errors = errors::errors(&source)?;
     let (told, more) = failures::failures(&source, &tallies, ending.has_failed())?;
     let died = ending.crash.as_ref().map(|crash| (crash.tid, crash.seq));
-    let threads = threads::threads(&source, died)?;
-    let most = time::most(&tallies);
-    let mut wanted = time::wanted(&most);
-    wanted.extend(unusual::wanted(&tallies, &threads, program.duration_ns));
-    let longest = Longest::find(&source, &wanted)?;
-    let time = time::time(&source, &tallies, &most, &longest);
-    let mut unusual = unusual::unusual(&source, &tallies, &threads, program.duration_ns, &longest);
+    let threads = threads::threads(&source, &all.threads, died)?;
+    let time = time::time(&source, &tallies);
+    let mut unusual = unusual::unusual(&source, &tallies, &threads, program.duration_ns);
     if ending.has_failed() {
         // What happened once tells more of a failure than what took long.
         unusual.sort_by_key(|what| !matches!(what, Unusual::OnceLate { .. }));

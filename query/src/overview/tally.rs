@@ -1,8 +1,12 @@
-//! One pass over all calls: what each function did, in numbers.
+//! One pass over all calls: what each function did, and each thread, in numbers. Row groups are read by several threads
+//! at once; what they counted is added up.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::source::{Source, told};
+use crate::compare::{Batch, ByThread, CallFiles, Position, Stop, Word};
 use crate::error::Result;
-use crate::rows::Row;
+use crate::functions::ret::Readings;
 
 /// What the calls of one function did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub struct Tally {
     pub self_ns: u64,
     /// The longest such time of one call that ended, in ns.
     pub longest_ns: u64,
+    /// The enter event of the first call that took so long, if one has ended.
+    pub longest: Option<u64>,
     /// The enter event of its first call.
     pub first: u64,
     /// How many returned a value in rax.
@@ -30,51 +36,222 @@ pub struct Tally {
     pub unwound: (u64, Option<u64>),
 }
 
+/// What the calls of one thread did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfThread {
+    /// How many it made.
+    pub calls: u64,
+    /// The enter event of the first one.
+    pub first: u64,
+    /// The longest time of one that ended, without the recorded calls that it made, in ns.
+    pub longest_ns: u64,
+    /// The enter event and the function of the first call that took so long, if one has ended.
+    pub longest: Option<(u64, u32)>,
+}
+
+/// What all calls did.
+#[derive(Debug, Default)]
+pub struct Tallies {
+    /// The functions that were called, in the order of their numbers.
+    pub functions: Vec<Tally>,
+    /// The threads that are known to have made calls, in the order of their numbers.
+    pub threads: Vec<(u32, OfThread)>,
+}
+
+/// Adds an event to a count and the first event of a kind.
+#[inline]
+fn count((number, first): &mut (u64, Option<u64>), seq: u64) {
+    *number += 1;
+    *first = Some(first.map_or(seq, |first| first.min(seq)));
+}
+
+/// Adds two such counts.
+fn sum(a: (u64, Option<u64>), b: (u64, Option<u64>)) -> (u64, Option<u64>) {
+    (a.0 + b.0, earlier(a.1, b.1))
+}
+
+fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.into_iter().chain(b).min()
+}
+
 impl Tally {
-    fn of_row(row: &Row) -> Option<Tally> {
-        let count = |column| row.count(column).unwrap_or(0);
-        Some(Tally {
-            function: u32::try_from(row.number(0)?).ok()?,
-            calls: count(1),
-            self_ns: count(2),
-            longest_ns: count(3),
-            first: count(4),
-            returned: count(5),
-            negative: (count(6), row.count(7)),
-            zero: (count(8), row.count(9)),
-            first_other: row.count(10),
-            unwound: (count(11), row.count(12)),
-        })
+    fn add(&mut self, other: &Tally) {
+        if self.calls == 0 {
+            *self = *other;
+            return;
+        }
+        if other.calls == 0 {
+            return;
+        }
+        let (own, others) = (
+            (self.longest_ns, self.longest),
+            (other.longest_ns, other.longest),
+        );
+        (self.longest_ns, self.longest) = longer(own, others, |seq| *seq);
+        self.calls += other.calls;
+        self.self_ns += other.self_ns;
+        self.first = self.first.min(other.first);
+        self.returned += other.returned;
+        self.negative = sum(self.negative, other.negative);
+        self.zero = sum(self.zero, other.zero);
+        self.first_other = earlier(self.first_other, other.first_other);
+        self.unwound = sum(self.unwound, other.unwound);
     }
 }
 
-/// Counts. A result of 32 bits without a known type is not extended: both ranges are those of -4095 to -1. What had not
-/// ended at event `until` has no time yet.
-fn question(until: u64) -> String {
-    format!(
-        "select function_id, count(*), sum(own), max(own), min(start_seq), count(rax), \
-        count(failed), min(failed), count(zero), min(zero), min(other), count(\"left\"), min(\"left\") from (\
-            select function_id, start_seq, rax, \
-            case when end_seq > {until} then 0 else greatest(self_ns, 0) end as own, \
-            case when ret between -4095 and -1 or ret between 4294963201 and 4294967295 then start_seq end as failed, \
-            case when rax = 0 then start_seq end as zero, \
-            case when rax <> 0 then start_seq end as other, \
-            case when unwound then start_seq end as \"left\" from calls) \
-        group by function_id"
-    )
+impl OfThread {
+    fn add(&mut self, other: &OfThread) {
+        if self.calls == 0 {
+            *self = *other;
+            return;
+        }
+        let (own, others) = (
+            (self.longest_ns, self.longest),
+            (other.longest_ns, other.longest),
+        );
+        (self.longest_ns, self.longest) = longer(own, others, |(seq, _)| *seq);
+        self.calls += other.calls;
+        self.first = self.first.min(other.first);
+    }
 }
 
-/// Tallies all functions that were called, in the order of their numbers. `end` is the event at which the program ended,
-/// and its time: what comes later is the recorder's.
+/// Returns the longer of two longest calls; of calls that took as long, the first.
+#[inline]
+fn longer<T>(
+    a: (u64, Option<T>),
+    b: (u64, Option<T>),
+    seq: impl Fn(&T) -> u64,
+) -> (u64, Option<T>) {
+    match (&a.1, &b.1) {
+        (None, _) => b,
+        (_, None) => a,
+        (Some(of_a), Some(of_b)) => {
+            let is_b = b.0 > a.0 || b.0 == a.0 && seq(of_b) < seq(of_a);
+            if is_b { b } else { a }
+        }
+    }
+}
+
+/// One thread's part of the pass.
+#[derive(Default)]
+struct Counted {
+    functions: Vec<Tally>,
+    threads: ByThread<OfThread>,
+}
+
+impl Counted {
+    /// Counts some calls. What had not ended at event `until` has no time yet.
+    fn batch(&mut self, batch: &Batch, readings: &Readings, until: u64) {
+        for at in 0..batch.rows() {
+            let (id, start) = (batch.function(at), batch.start(at));
+            let has_time = batch.end(at).is_some_and(|end| end <= until);
+            let own = if has_time { batch.times_ns(at).1 } else { 0 };
+            if self.functions.len() <= id as usize {
+                self.functions.resize(id as usize + 1, Tally::default());
+            }
+            let tally = &mut self.functions[id as usize];
+            tally.function = id;
+            tally.first = match tally.calls {
+                0 => start,
+                _ => tally.first.min(start),
+            };
+            tally.calls += 1;
+            tally.self_ns += own;
+            if has_time {
+                let longest = (tally.longest_ns, tally.longest);
+                (tally.longest_ns, tally.longest) = longer(longest, (own, Some(start)), |seq| *seq);
+            }
+            if batch.unwound(at) {
+                count(&mut tally.unwound, start);
+            }
+            if let Some(rax) = batch.word(at, Word::Rax) {
+                tally.returned += 1;
+                match rax {
+                    0 => count(&mut tally.zero, start),
+                    _ => tally.first_other = earlier(tally.first_other, Some(start)),
+                }
+                if readings.integer(id, rax as i64).is_some_and(is_negative) {
+                    count(&mut tally.negative, start);
+                }
+            }
+            let tid = batch.tid(at);
+            if tid != 0 {
+                let longest = has_time.then_some((start, id));
+                self.threads.of(tid).add(&OfThread {
+                    calls: 1,
+                    first: start,
+                    longest_ns: own,
+                    longest,
+                });
+            }
+        }
+    }
+
+    fn add(&mut self, other: Counted) {
+        let len = self.functions.len().max(other.functions.len());
+        self.functions.resize(len, Tally::default());
+        for (own, other) in self.functions.iter_mut().zip(&other.functions) {
+            own.add(other);
+        }
+        for (tid, other) in other.threads.into_all() {
+            self.threads.of(tid).add(&other);
+        }
+    }
+}
+
+/// Tells whether a result is an integer from -4095 to -1. One of 32 bits without a known type is not extended.
+fn is_negative(value: i64) -> bool {
+    matches!(value, -4095..=-1 | 4_294_963_201..=4_294_967_295)
+}
+
+/// Counts all calls. What had not ended at event `until` has no time yet.
+fn counted(source: &Source<'_>, until: u64) -> Result<Counted> {
+    let session = source.session();
+    let files = CallFiles::open(session.reader(), vec![Word::Rax], &Stop::default())?;
+    let readings = Readings::of(session.definitions());
+    let starts = files.row_groups();
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Counted> {
+        let mut counted = Counted::default();
+        loop {
+            let group = next.fetch_add(1, Ordering::Relaxed);
+            let Some(from) = starts.get(group) else {
+                return Ok(counted);
+            };
+            let end = starts.get(group + 1).copied().unwrap_or(Position::end());
+            let mut calls = files.calls(*from, None).until(end);
+            while let Some(batch) = calls.next()? {
+                counted.batch(&batch, &readings, until);
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..cores.min(starts.len()))
+            .map(|_| scope.spawn(work))
+            .collect();
+        let mut all = work()?;
+        for other in others {
+            let other = other.join();
+            all.add(other.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok(all)
+    })
+}
+
+/// Tallies all functions that were called, and all threads. `end` is the event at which the program ended, and its time:
+/// what comes later is the recorder's.
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn tallies(source: &Source<'_>, end: (u64, i64)) -> Result<Vec<Tally>> {
-    let rows = source.ask(&question(end.0))?;
-    let mut all: Vec<Tally> = rows.iter().filter_map(Tally::of_row).collect();
-    all.sort_by_key(|tally| tally.function);
-    add_open(source, &mut all, end)?;
-    Ok(all)
+pub fn tallies(source: &Source<'_>, end: (u64, i64)) -> Result<Tallies> {
+    let counted = counted(source, end.0)?;
+    let mut functions = counted.functions;
+    functions.retain(|tally| tally.calls > 0);
+    add_open(source, &mut functions, end)?;
+    let mut threads = counted.threads.into_all();
+    threads.sort_by_key(|(tid, _)| *tid);
+    Ok(Tallies { functions, threads })
 }
 
 /// Adds the time of calls that had not ended by then.

@@ -1,11 +1,9 @@
 //! The threads: how much each did, how it ended or what it is in.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-use super::longest::Wanted;
 use super::source::{Source, told};
+use super::tally::OfThread;
 use crate::error::Result;
 
 /// Threads that are told.
@@ -36,6 +34,9 @@ pub struct Thread {
     pub end: ThreadEnd,
     /// The longest time of one of its calls without the calls that it made, in ns.
     pub longest_ns: u64,
+    /// The enter event of that call, and its function.
+    #[serde(skip)]
+    pub(super) longest: Option<(u64, u32)>,
 }
 
 /// What became of a thread.
@@ -70,57 +71,50 @@ pub enum ThreadEnd {
     },
 }
 
-/// Describes the threads. `died` is the one that a signal ended, and the event of that: calls that ended later were ended
+/// Describes the threads, of which `counted` made calls. `died` is the one that a signal ended, and the event of that: calls that ended later were ended
 /// by it.
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn threads(source: &Source<'_>, died: Option<(u32, u64)>) -> Result<Threads> {
+pub fn threads(
+    source: &Source<'_>,
+    counted: &[(u32, OfThread)],
+    died: Option<(u32, u64)>,
+) -> Result<Threads> {
     let Some(timeline) = source.timeline() else {
         return Ok(Threads {
             total: 0,
             told: Vec::new(),
         });
     };
-    let until = died.map_or(i64::MAX as u64, |(_, seq)| seq);
-    let sql = format!(
-        "select tid, count(*), min(start_seq), max(case when end_seq <= {until} then self_ns end) \
-         from calls where tid is not null group by tid"
-    );
-    let counted = source.ask(&sql)?;
-    let counted: BTreeMap<u32, (u64, u64, u64)> = counted
-        .iter()
-        .filter_map(|row| {
-            let tid = u32::try_from(row.number(0)?).ok()?;
-            let longest = row.number(3).and_then(|ns| u64::try_from(ns).ok());
-            Some((tid, (row.count(1)?, row.count(2)?, longest.unwrap_or(0))))
-        })
-        .collect();
     let known = told(timeline.threads())?;
     let mut all: Vec<Thread> = Vec::new();
     for thread in &known {
-        let (calls, _, longest_ns) = counted.get(&thread.tid).copied().unwrap_or_default();
+        let at = counted.binary_search_by_key(&thread.tid, |(tid, _)| *tid);
+        let own = at.map_or(OfThread::default(), |at| counted[at].1);
         all.push(Thread {
             tid: thread.tid,
             name: thread.name.clone().filter(|name| !name.is_empty()),
-            calls,
+            calls: own.calls,
             first_seq: thread.first,
             end: match thread.exit {
                 Some(end_seq) => ThreadEnd::Ended { end_seq },
                 None => ThreadEnd::Outside { last_seq: 0 },
             },
-            longest_ns,
+            longest_ns: own.longest_ns,
+            longest: own.longest,
         });
     }
-    for (tid, (calls, first_seq, longest_ns)) in counted {
-        if known.iter().all(|thread| thread.tid != tid) {
+    for (tid, own) in counted {
+        if known.iter().all(|thread| thread.tid != *tid) {
             all.push(Thread {
-                tid,
+                tid: *tid,
                 name: None,
-                calls,
-                first_seq,
+                calls: own.calls,
+                first_seq: own.first,
                 end: ThreadEnd::Outside { last_seq: 0 },
-                longest_ns,
+                longest_ns: own.longest_ns,
+                longest: own.longest,
             });
         }
     }
@@ -157,9 +151,8 @@ fn last_of(source: &Source<'_>, thread: &Thread) -> Result<ThreadEnd> {
 }
 
 impl Threads {
-    /// Returns the longest calls of threads that may have waited: those of at least `least_ns`.
-    pub fn long_calls(&self, least_ns: u64) -> impl Iterator<Item = (Wanted, u64)> {
-        let long = self.told.iter().filter(move |t| t.longest_ns >= least_ns);
-        long.map(|thread| (Wanted::OfThread(thread.tid), thread.longest_ns))
+    /// Returns the threads that may have waited: with a call of at least `least_ns`.
+    pub fn long_calls(&self, least_ns: u64) -> impl Iterator<Item = &Thread> {
+        self.told.iter().filter(move |t| t.longest_ns >= least_ns)
     }
 }

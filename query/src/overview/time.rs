@@ -4,7 +4,6 @@
 
 use serde::Serialize;
 
-use super::longest::{Longest, Wanted};
 use super::source::Source;
 use super::tally::Tally;
 
@@ -40,26 +39,18 @@ pub struct FunctionTime {
 }
 
 /// Returns the functions that are told.
-pub fn most(tallies: &[Tally]) -> Vec<&Tally> {
+fn most(tallies: &[Tally]) -> Vec<&Tally> {
     let mut most: Vec<&Tally> = tallies.iter().filter(|tally| tally.self_ns > 0).collect();
     most.sort_by_key(|tally| (u64::MAX - tally.self_ns, tally.function));
     most.truncate(FUNCTIONS);
     most
 }
 
-/// Returns the longest calls of these functions, where there are several.
-pub fn wanted(most: &[&Tally]) -> Vec<(Wanted, u64)> {
-    let several = most.iter().filter(|t| t.calls > 1 && t.longest_ns > 0);
-    several
-        .map(|tally| (Wanted::OfFunction(tally.function), tally.longest_ns))
-        .collect()
-}
-
-/// Describes the time of `most`.
-pub fn time(source: &Source<'_>, tallies: &[Tally], most: &[&Tally], longest: &Longest) -> Time {
+/// Describes where the time went.
+pub fn time(source: &Source<'_>, tallies: &[Tally]) -> Time {
     let recorded_ns: u64 = tallies.iter().map(|tally| tally.self_ns).sum();
-    let functions = most.iter().map(|tally| {
-        let found = longest.get(Wanted::OfFunction(tally.function), tally.longest_ns);
+    let functions = most(tallies).into_iter().map(|tally| {
+        let longest = tally.longest.filter(|_| tally.longest_ns > 0);
         FunctionTime {
             function: source.name(tally.function),
             function_id: tally.function,
@@ -67,7 +58,7 @@ pub fn time(source: &Source<'_>, tallies: &[Tally], most: &[&Tally], longest: &L
             self_ns: tally.self_ns,
             share: tally.self_ns as f64 / recorded_ns.max(1) as f64,
             longest_ns: tally.longest_ns,
-            seq: found.map_or(tally.first, |found| found.seq),
+            seq: longest.unwrap_or(tally.first),
         }
     });
     Time {

@@ -3,7 +3,6 @@
 
 use serde::Serialize;
 
-use super::longest::{Longest, Wanted};
 use super::source::Source;
 use super::tally::Tally;
 use super::threads::Threads;
@@ -87,36 +86,17 @@ fn least_stay(duration_ns: u64) -> u64 {
     LEAST_STAY_NS.max(duration_ns / 5)
 }
 
-/// Returns the longest calls that have to be found.
-pub fn wanted(tallies: &[Tally], threads: &Threads, duration_ns: u64) -> Vec<(Wanted, u64)> {
-    let slow = slow(tallies).into_iter();
-    let slow = slow.map(|tally| (Wanted::OfFunction(tally.function), tally.longest_ns));
-    slow.chain(stays(threads, duration_ns)).collect()
-}
-
-/// The longest calls of threads that were in them for long. Where there is one thread, that is where its time went.
-fn stays(threads: &Threads, duration_ns: u64) -> impl Iterator<Item = (Wanted, u64)> {
-    let is_several = threads.total > 1;
-    let least = least_stay(duration_ns);
-    threads
-        .long_calls(least)
-        .filter(move |_| is_several)
-        .take(OF_EACH)
-}
-
 /// Finds what is unusual.
 pub fn unusual(
     source: &Source<'_>,
     tallies: &[Tally],
     threads: &Threads,
     duration_ns: u64,
-    longest: &Longest,
 ) -> Vec<Unusual> {
     let mut found = Vec::new();
     for tally in slow(tallies) {
-        let call = longest.get(Wanted::OfFunction(tally.function), tally.longest_ns);
-        found.extend(call.map(|call| Unusual::SlowCall {
-            seq: call.seq,
+        found.extend(tally.longest.map(|seq| Unusual::SlowCall {
+            seq,
             function: source.name(tally.function),
             function_id: tally.function,
             self_ns: tally.longest_ns,
@@ -124,18 +104,21 @@ pub fn unusual(
             calls: tally.calls,
         }));
     }
-    for (what, self_ns) in stays(threads, duration_ns) {
-        let (Wanted::OfThread(tid), Some(call)) = (what, longest.get(what, self_ns)) else {
+    // Where there is one thread, that is where its time went.
+    let is_several = threads.total > 1;
+    let stays = threads.long_calls(least_stay(duration_ns));
+    for thread in stays.filter(|_| is_several).take(OF_EACH) {
+        let Some((seq, function)) = thread.longest else {
             continue;
         };
         let is_told =
-            |known: &Unusual| matches!(known, Unusual::SlowCall { seq, .. } if *seq == call.seq);
+            |known: &Unusual| matches!(known, Unusual::SlowCall { seq: told, .. } if *told == seq);
         if !found.iter().any(is_told) {
             found.push(Unusual::LongStay {
-                seq: call.seq,
-                tid,
-                function: source.name(call.function),
-                self_ns,
+                seq,
+                tid: thread.tid,
+                function: source.name(function),
+                self_ns: thread.longest_ns,
             });
         }
     }

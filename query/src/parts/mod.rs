@@ -7,5 +7,6 @@ mod schema;
 mod table;
 
 pub use file::PartFile;
+pub use morsel::id_bounds;
 pub use schema::{calls_schema, events_schema, states_schema};
 pub use table::PartsTable;

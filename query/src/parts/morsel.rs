@@ -96,6 +96,21 @@ fn column_statistics<'a>(
     statistics
 }
 
+/// Returns the smallest and the largest function id of some groups of calls, if their footers have them.
+pub fn id_bounds<'a>(groups: impl Iterator<Item = &'a RowGroupMetaData>) -> Option<(i32, i32)> {
+    let mut bounds: Option<(i32, i32)> = None;
+    for group in groups {
+        let mut columns = group.columns().iter();
+        let ids = columns.find(|column| column.column_descr().name() == "function_id")?;
+        let ChunkStatistics::Int32(found) = ids.statistics()? else {
+            return None;
+        };
+        let (min, max) = (*found.min_opt()?, *found.max_opt()?);
+        bounds = Some(bounds.map_or((min, max), |(low, high)| (low.min(min), high.max(max))));
+    }
+    bounds
+}
+
 /// Returns a chunk's statistics, or `None` when they are not exact.
 fn chunk_bounds(chunk: &ChunkStatistics) -> Option<Bounds> {
     let nulls = chunk.null_count_opt()?;

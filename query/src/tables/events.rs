@@ -5,10 +5,11 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::core::expr_fn::coalesce;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 
 use super::doc::TableDoc;
 use super::sources::Sources;
+use crate::functions::syscalls::text_function;
 
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
@@ -42,23 +43,23 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "text",
-            "output, names, paths, messages, and what live control did, as text; other bytes than UTF-8 as U+FFFD",
+            "output, names, paths, messages, system calls, and what live control did, as text; other bytes than UTF-8 as U+FFFD",
         ),
         (
             "bytes",
-            "stdout, stderr, write, logged_write: the bytes written; logpoint: the words of its record",
+            "stdout, stderr, write, logged_write: the bytes written; logpoint: the words of its record; syscall, syscall_end: arguments and memory",
         ),
         (
             "addr",
-            "module_load: where it is mapped; pause: pc; probe: its place, if it has just one; write, logged_write, exception: its address",
+            "module_load: where it is mapped; pause: pc; probe: its place, if it has just one; write, logged_write, exception, syscall: its address",
         ),
         (
             "size",
-            "module_load: its size; stdout, stderr, write, logged_write: number of bytes; snapshot: bytes that had changed",
+            "module_load: its size; stdout, stderr, write, logged_write: number of bytes; snapshot: bytes that had changed; syscall: start_seq of the call around it; syscall_end: event of its beginning",
         ),
         (
             "value",
-            "process_start, fork: pid; process_exit: code; gap: events lost; module_load: module number; exception: signal; snapshot: its number; logged_write: pc",
+            "process_start, fork: pid; process_exit: code; gap: events lost; module_load: module number; exception: signal; snapshot: its number; logged_write: pc; syscall: its number; syscall_end: result",
         ),
         (
             "aux",
@@ -142,7 +143,12 @@ fn other_column(sources: &Sources, name: &str) -> Option<Expr> {
     match name {
         "text" => {
             let output = sources.utf8_text.call(vec![col("bytes")]);
-            Some(coalesce(vec![col("text"), output]))
+            let begun = text_function().call(vec![col("value"), col("bytes")]);
+            let is_end = col("kind").eq(lit("syscall_end"));
+            let text = when(col("kind").eq(lit("syscall")), begun)
+                .when(is_end, null("text"))
+                .otherwise(coalesce(vec![col("text"), output]));
+            Some(text.expect("all of these are texts"))
         }
         "kind" => Some(cast(col("kind"), DataType::Utf8View)),
         "seq" | "ts_ns" | "tid" | "bytes" | "addr" | "size" | "value" | "aux" | "probe" => {

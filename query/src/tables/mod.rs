@@ -5,6 +5,8 @@ mod computed;
 mod doc;
 mod events;
 mod exceptions;
+mod files;
+mod folded;
 mod functions;
 mod gaps;
 mod logpoints;
@@ -17,6 +19,7 @@ mod probes;
 mod report;
 pub mod runs;
 mod sources;
+mod syscalls;
 mod threads;
 mod writes;
 
@@ -47,6 +50,8 @@ pub const TABLES: &[TableDoc] = &[
     logpoints::DOC,
     writes::DOC,
     exceptions::DOC,
+    syscalls::DOC,
+    files::DOC,
     notes::DOC,
     runs::DOC,
 ];
@@ -82,6 +87,8 @@ pub fn provider(name: &str, sources: &Sources) -> Result<Provider> {
         _ if name == logpoints::DOC.name => view(logpoints::plan(sources)?),
         _ if name == writes::DOC.name => view(writes::plan(sources)?),
         _ if name == exceptions::DOC.name => view(exceptions::plan(sources)?),
+        _ if name == syscalls::DOC.name => view(syscalls::plan(sources)?),
+        _ if name == files::DOC.name => files::table(sources)?,
         _ if name == notes::DOC.name => notes::table(sources)?,
         _ if name == runs::DOC.name => runs::of_one(&sources.recording)?,
         _ => return plan_err!("there is no table {name}"),

@@ -11,8 +11,9 @@ use store::control::FunctionDef;
 
 use crate::definitions::Definitions;
 use crate::functions::args::Asked;
+use crate::functions::needed::Needed;
 use crate::functions::{Lookup, args, outs, ret, ret_text, text};
-use crate::parts::{PartFile, PartsTable, calls_schema, events_schema, states_schema};
+use crate::parts::{PartFile, PartsTable, calls_schema, events_schema, id_bounds, states_schema};
 use crate::report;
 use crate::state::States;
 
@@ -51,6 +52,8 @@ struct OfCalls {
     args: ScalarUDF,
     /// `args` uses the states for values that registers do not hold.
     args_ask: bool,
+    /// The registers that `args` needs of any call.
+    needed: Needed,
     ret: ScalarUDF,
     ret_f: ScalarUDF,
     ret_text: ScalarUDF,
@@ -70,6 +73,7 @@ impl Sources {
     ) -> Self {
         let definitions = Arc::new(definitions);
         let report = Arc::new(report::Source::new(calls, &definitions, of_states));
+        let needed = needed_of(&definitions, calls);
         let calls = PartsTable::new(calls_schema(), calls, Some("end_seq"));
         let events = PartsTable::new(events_schema(), events, Some("seq"));
         let states = PartsTable::new(states_schema(), states, Some("seq"));
@@ -81,7 +85,7 @@ impl Sources {
             recording: recording.clone(),
             utf8_text: text::utf8_text(),
             hex: text::hex_text(),
-            of_calls: OfCalls::new(&definitions, recording, of_states),
+            of_calls: OfCalls::new(&definitions, recording, of_states, needed),
             report,
             definitions,
         }
@@ -93,8 +97,28 @@ impl Sources {
     }
 }
 
+/// Returns the registers that the arguments of any call are made of.
+fn needed_of(definitions: &Definitions, calls: &[Arc<PartFile>]) -> Needed {
+    let all = definitions.functions();
+    let needed = all.fold(Needed::default(), |needed, function| {
+        needed.or(Needed::of(Some(function)))
+    });
+    let is_defined = |id: i32| definitions.function(id as usize).is_some();
+    let groups = || calls.iter().flat_map(|part| part.metadata().row_groups());
+    match id_bounds(groups()) {
+        Some((first, last)) if first >= 0 && (first..=last).all(is_defined) => needed,
+        None if groups().next().is_none() => needed,
+        _ => needed.or(Needed::of(None)),
+    }
+}
+
 impl OfCalls {
-    fn new(definitions: &Arc<Definitions>, recording: &Recording, of_states: &States) -> Self {
+    fn new(
+        definitions: &Arc<Definitions>,
+        recording: &Recording,
+        of_states: &States,
+        needed: Needed,
+    ) -> Self {
         let captures = &recording.manifest().settings.captures;
         let has_pointees = captures.iter().any(|capture| capture == POINTEES);
         let asked = Asked {
@@ -112,6 +136,7 @@ impl OfCalls {
             line: Lookup::function("function_line", lines),
             module: Lookup::function("function_module", modules),
             args_ask: asked.is_some(),
+            needed,
             args: args::function(definitions, asked),
             ret,
             ret_f,
@@ -129,8 +154,12 @@ impl OfCalls {
             "module" => self.module.call(vec![id()]),
             "args" => {
                 let mut inputs = vec![id()];
-                inputs.extend((0..6).map(|i| col(format!("a{i}"))));
-                inputs.extend((0..8).map(|i| col(format!("x{i}"))));
+                let names = (0..6).map(|i| format!("a{i}"));
+                let names = names.chain((0..8).map(|i| format!("x{i}"))).enumerate();
+                inputs.extend(names.map(|(at, name)| match self.needed.has(at) {
+                    true => col(name),
+                    false => lit(ScalarValue::Int64(None)),
+                }));
                 if self.args_ask {
                     inputs.push(col("start_seq"));
                 }

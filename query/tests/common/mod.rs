@@ -8,7 +8,7 @@ use query::{Options, Session};
 use store::control::{Control, FunctionDef, Param, ParameterPlace, ValueKind};
 use store::recording::Recording;
 use store::synth::Synth;
-use store::wire::{EnterFields, EnterForm, GapReason, Leave};
+use store::wire::{EnterFields, EnterForm, GapReason, Leave, Section};
 use tempfile::TempDir;
 
 pub const INT: ValueKind = ValueKind::Int {
@@ -46,6 +46,52 @@ pub fn function(
         params_known: true,
         ret_place: None,
     }
+}
+
+/// A copy of a file: opened, read, written, closed; a file that is not there; an end without a return.
+pub fn made_calls() -> Synth {
+    let (path, data) = (0x1000, 0x2000);
+    let text = |addr, bytes| Section { addr, bytes };
+    let mut synth = Synth::new();
+    let copy = synth.function("copy");
+    let folder = -100i64 as u64;
+    let stack = SLOT - 64;
+    synth.thread(7).enter(copy, SLOT);
+    synth.syscall(
+        257,
+        [folder, path, 0, 0, 0, 0],
+        stack,
+        &[text(path, b"/etc/motd\0")],
+    );
+    synth.syscall_end(3, stack, &[]);
+    synth.syscall(
+        257,
+        [folder, path, 0o1101, 0o600, 0, 0],
+        stack,
+        &[text(path, b"copy\0")],
+    );
+    synth.syscall_end(4, stack, &[]);
+    synth.syscall(0, [3, data, 4096, 0, 0, 0], stack, &[]);
+    synth.syscall_end(6, stack, &[text(data, b"hello\n")]);
+    synth.syscall(1, [4, data, 6, 0, 0, 0], stack, &[text(data, b"hello\n")]);
+    synth.syscall_end(6, stack, &[]);
+    synth
+        .syscall(3, [3, 0, 0, 0, 0, 0], stack, &[])
+        .syscall_end(0, stack, &[]);
+    synth.syscall(
+        257,
+        [folder, path, 0, 0, 0, 0],
+        stack,
+        &[text(path, b"/none\0")],
+    );
+    synth.syscall_end(-2, stack, &[]);
+    synth
+        .leave(SLOT)
+        .syscall(1, [2, 0x9000, 3, 0, 0, 0], stack, &[]);
+    synth
+        .syscall_end(3, stack, &[])
+        .syscall(231, [0; 6], stack, &[]);
+    synth
 }
 
 /// A small shop: seven functions, two threads, output, lost events, a call that was unwound.

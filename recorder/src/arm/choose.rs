@@ -1,10 +1,11 @@
 //! Selects the functions of a module that are candidates for hooks, and collects what is known about them.
 
-use std::path::Path;
+use std::collections::HashMap;
 
 use debuginfo::{Module, SymbolKind};
 use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
 
+use super::conventions::refused_by_name;
 use super::filter::{Filter, Subject};
 
 /// A function to hook. It gets its id when it is armed.
@@ -37,26 +38,72 @@ const START_UP: &[&str] = &[
 ];
 
 /// Returns the functions of `module` that `filter` wants: the functions with debug information. A module without debug
-/// information yields the functions with symbols, and the stubs through which it calls other libraries.
+/// information yields the functions with symbols, and the stubs through which it calls other libraries. A function of a
+/// system library has the name that its users know.
 pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Candidate> {
-    let wants = |def: &FunctionDef, path: &Path| {
-        let subject = Subject {
-            name: &def.name,
-            linkage: &def.linkage,
-            file: def.file.as_deref(),
-            module: path,
-        };
-        filter.wants(subject)
-    };
     let functions = &module.functions().list;
-    let all = if functions.is_empty() {
+    let mut all = if functions.is_empty() {
         from_symbols(module, is_system)
     } else {
         functions.iter().map(from_dwarf).collect()
     };
-    all.into_iter()
-        .filter(|candidate| wants(&candidate.def, module.path()))
-        .collect()
+    let aliases = match is_system {
+        true => Aliases::of(module),
+        false => Aliases::default(),
+    };
+    let by_name = is_system && !filter.names(module.path());
+    let wants = |def: &FunctionDef, aliases: &[String]| {
+        let subject = Subject {
+            name: &def.name,
+            linkage: &def.linkage,
+            aliases,
+            file: def.file.as_deref(),
+            module: module.path(),
+        };
+        match by_name {
+            true => filter.wants_by_name(subject),
+            false => filter.wants(subject),
+        }
+    };
+    all.retain_mut(|candidate| {
+        let aliases = aliases.at(candidate.def.svma);
+        let is_wanted = wants(&candidate.def, aliases);
+        if let Some(known) = aliases.first().filter(|_| is_wanted) {
+            candidate.def.name.clone_from(known);
+            candidate.def.linkage.clone_from(known);
+        }
+        is_wanted
+    });
+    all
+}
+
+/// The names of the functions of a C library by address. The one that programs use is the first.
+#[derive(Debug, Default)]
+struct Aliases(HashMap<u64, Vec<String>>);
+
+impl Aliases {
+    fn of(module: &Module) -> Aliases {
+        let mut names: HashMap<u64, Vec<String>> = HashMap::new();
+        for symbol in module.symbols() {
+            // C++ and Rust have names of their own, which say more than the linker's.
+            if symbol.kind == SymbolKind::Function && symbol.name == symbol.linkage {
+                names.entry(symbol.svma.0).or_default().push(symbol.linkage);
+            }
+        }
+        for names in names.values_mut() {
+            let underscores = |name: &String| name.bytes().take_while(|byte| *byte == b'_').count();
+            // One that must not be hooked by any of its names is known by that name.
+            let is_free = |name: &String| refused_by_name(name).is_none();
+            names.sort_by_cached_key(|name| {
+                (is_free(name), underscores(name), name.len(), name.clone())
+            });
+        }
+        Aliases(names)
+    }
+
+    fn at(&self, svma: u64) -> &[String] {
+        self.0.get(&svma).map_or(&[], Vec::as_slice)
+    }
 }
 
 fn from_dwarf(function: &debuginfo::Function) -> Candidate {

@@ -1,6 +1,8 @@
 //! The patterns of `-f` and `-x`, which select functions.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use debuginfo::{Diagnostic, Glob};
 
@@ -23,6 +25,8 @@ pub struct Subject<'a> {
     pub name: &'a str,
     /// Linkage name.
     pub linkage: &'a str,
+    /// Its other names, in a system library.
+    pub aliases: &'a [String],
     /// Source file.
     pub file: Option<&'a str>,
     /// ELF file.
@@ -32,9 +36,29 @@ pub struct Subject<'a> {
 /// Selects the functions that match any include pattern (or all, if there are none) and no exclude pattern.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    include: Vec<Pattern>,
+    include: Vec<Included>,
     exclude: Vec<Pattern>,
 }
+
+/// A pattern of `-f`. Copies of a filter share what has matched.
+#[derive(Clone, Debug)]
+struct Included {
+    text: String,
+    pattern: Pattern,
+    has_matched: Arc<AtomicBool>,
+}
+
+/// Files of the C library, whose functions are reached by their names alone.
+const C_LIBRARY: [&str; 6] = [
+    "libc.so.",
+    "libm.so.",
+    "libpthread.so.",
+    "libdl.so.",
+    "librt.so.",
+    "libc.musl-",
+];
+/// Characters before the first `*` or `?` with which a glob reaches the C library: `*` alone means the program.
+const MIN_LITERAL: usize = 3;
 
 impl Filter {
     /// Parses patterns: `GLOB`, `file:GLOB` or `module:GLOB`. In a glob `*` matches anything, including `/` and `::`.
@@ -42,39 +66,72 @@ impl Filter {
     /// # Errors
     /// [`Error::Pattern`] if a pattern is empty.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self> {
-        let parse = |patterns: &[String]| {
-            patterns
-                .iter()
-                .map(|pattern| Pattern::parse(pattern))
-                .collect::<Result<_>>()
-        };
+        let included = include.iter().map(|text| {
+            Ok(Included {
+                text: text.clone(),
+                pattern: Pattern::parse(text)?,
+                has_matched: Arc::default(),
+            })
+        });
+        let excluded = exclude.iter().map(|text| Pattern::parse(text));
         Ok(Self {
-            include: parse(include)?,
-            exclude: parse(exclude)?,
+            include: included.collect::<Result<_>>()?,
+            exclude: excluded.collect::<Result<_>>()?,
         })
     }
 
     /// Returns whether the filter selects a function.
     pub fn wants(&self, subject: Subject<'_>) -> bool {
-        let included =
-            self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(subject));
+        self.selects(subject, |_| true)
+    }
+
+    /// As [`Self::wants`], for a function of a system library that no `module:` pattern names: its exported name is what
+    /// reaches it.
+    pub fn wants_by_name(&self, subject: Subject<'_>) -> bool {
+        self.selects(subject, Included::reaches_libraries)
+    }
+
+    fn selects(&self, subject: Subject<'_>, counts: impl Fn(&Included) -> bool) -> bool {
+        let mut included = self.include.is_empty();
+        for one in self.include.iter().filter(|one| counts(one)) {
+            if one.pattern.matches(subject) {
+                one.has_matched.store(true, Ordering::Relaxed);
+                included = true;
+            }
+        }
         included && !self.exclude.iter().any(|pattern| pattern.matches(subject))
     }
 
     /// Returns whether the functions of a module are candidates. Those of the program always are; those of a system
-    /// library only if a `module:` pattern names it.
+    /// library only if a `module:` pattern names it, or if it is the C library and a pattern may name a function of it.
     pub fn considers(&self, module: &Path, is_system: bool) -> bool {
-        let named = |patterns: &[Pattern]| {
-            patterns.iter().any(
-                |pattern| matches!(pattern, Pattern::Module(glob) if glob.matches_path(module)),
-            )
-        };
-        !named(&self.exclude) && (!is_system || named(&self.include))
+        let is_excluded = self.exclude.iter().any(|pattern| pattern.is_module(module));
+        !is_excluded && (!is_system || self.names(module) || self.reaches(module))
     }
 
-    /// Returns whether any include pattern was given.
-    pub fn is_explicit(&self) -> bool {
-        !self.include.is_empty()
+    /// Returns whether a `module:` pattern names the module.
+    pub fn names(&self, module: &Path) -> bool {
+        self.include.iter().any(|one| one.pattern.is_module(module))
+    }
+
+    fn reaches(&self, module: &Path) -> bool {
+        let name = module.file_name().unwrap_or_default().to_string_lossy();
+        C_LIBRARY.iter().any(|start| name.starts_with(start))
+            && self.include.iter().any(Included::reaches_libraries)
+    }
+
+    /// Returns the include patterns that have matched no function so far.
+    pub fn unmatched(&self) -> Vec<&str> {
+        let unmatched = |one: &&Included| !one.has_matched.load(Ordering::Relaxed);
+        let unmatched = self.include.iter().filter(unmatched);
+        unmatched.map(|one| one.text.as_str()).collect()
+    }
+}
+
+impl Included {
+    fn reaches_libraries(&self) -> bool {
+        let literal = self.text.find(['*', '?', '[']).unwrap_or(usize::MAX);
+        matches!(self.pattern, Pattern::Name(_)) && literal >= MIN_LITERAL
     }
 }
 
@@ -96,10 +153,16 @@ impl Pattern {
         Ok(make(Glob::new(glob)))
     }
 
+    fn is_module(&self, module: &Path) -> bool {
+        matches!(self, Self::Module(glob) if glob.matches_path(module))
+    }
+
     fn matches(&self, subject: Subject<'_>) -> bool {
         match self {
             Self::Name(glob) => {
-                glob.matches_function(subject.name) || glob.matches(subject.linkage)
+                glob.matches_function(subject.name)
+                    || glob.matches(subject.linkage)
+                    || subject.aliases.iter().any(|alias| glob.matches(alias))
             }
             Self::File(glob) => subject
                 .file
@@ -119,6 +182,7 @@ mod tests {
         let subject = Subject {
             name,
             linkage: "_Zlinkage",
+            aliases: &[],
             file: Some("/src/queue.c"),
             module: Path::new("/opt/bin/app"),
         };
@@ -183,5 +247,29 @@ mod tests {
         assert!(!filter("*").considers(libz, true));
         assert!(filter("module:libz*").considers(libz, true));
         assert!(filter("*").considers(libz, false));
+    }
+
+    #[test]
+    fn the_c_library_is_reached_by_names() {
+        let filter = |pattern: &str| Filter::new(&[pattern.to_owned()], &[]).unwrap();
+        let libc = Path::new("/usr/lib/x86_64-linux-gnu/libc.so.6");
+        for pattern in ["malloc", "pthread_*", "io"] {
+            assert!(filter(pattern).considers(libc, true), "{pattern}");
+        }
+        for pattern in ["*", "ma*", "file:malloc.c", "module:app"] {
+            assert!(!filter(pattern).considers(libc, true), "{pattern}");
+        }
+        let open = filter("open");
+        let subject = Subject {
+            name: "__open64",
+            linkage: "__open64",
+            aliases: &["open".to_owned()],
+            file: None,
+            module: libc,
+        };
+        assert_eq!(open.unmatched(), ["open"]);
+        assert!(open.wants_by_name(subject));
+        assert!(open.clone().unmatched().is_empty());
+        assert!(!filter("module:libc*").wants_by_name(subject));
     }
 }

@@ -10,10 +10,12 @@ pub mod own_calls;
 pub mod patch;
 pub mod stubs;
 pub mod sweeps;
+mod system_calls;
 mod unwinders;
 
 pub use filter::Filter;
 pub use modules::{LoadedModule, Modules};
 pub use patch::Armer;
 pub(crate) use stubs::PROBE_BYTES;
+pub(crate) use system_calls::is_system_call;
 pub(crate) use unwinders::unwinders_can_be_told;

@@ -23,6 +23,7 @@ use super::{
     judge::Judge,
     stubs::{Patch, Probe, Region},
     sweeps::Sweep,
+    system_calls::{self, Before, Site},
 };
 use crate::{
     capture::{
@@ -36,6 +37,9 @@ use crate::{
     stop::{StopError, StoppedProcess},
 };
 
+/// The runtime's code around system calls, as its replacements name it.
+const AROUND_CALLS: [&str; 2] = ["hs_before_syscall", "hs_after_syscall"];
+
 /// Libraries, by name prefix, whose functions may be replaced.
 const REPLACED_IN: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
 
@@ -45,6 +49,7 @@ pub struct Prepared {
     module: u32,
     pub(super) probes: Vec<(Candidate, Displacement, Vec<u8>)>,
     replacements: Vec<(Replacement, Displacement, Vec<u8>)>,
+    system_calls: Vec<Site>,
     addresses: Vec<(u64, u64)>,
     /// The branches of the module that forbid patches, once swept.
     sweep: Option<Sweep>,
@@ -117,9 +122,10 @@ impl Patch {
 impl Prepared {
     /// Returns how many bytes of code memory are needed near the module; 0 if nothing is to be armed.
     pub fn region_bytes(&self) -> u64 {
-        match self.probes.len() + self.replacements.len() {
+        let functions = self.probes.len() + self.replacements.len();
+        match functions + 2 * self.system_calls.len() {
             0 => 0,
-            functions => Region::bytes_for(functions),
+            entries => Region::bytes_for(entries),
         }
     }
 
@@ -152,6 +158,11 @@ impl Armer {
         self.alone = Some(exe.to_owned());
     }
 
+    /// Returns what selects the functions.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
     /// Keeps `hooks` up to date from now on.
     pub(crate) fn tell(&mut self, hooks: Arc<SharedHooks>) {
         self.hooks = Some(hooks);
@@ -174,6 +185,7 @@ impl Armer {
             module: module.number,
             probes: Vec::new(),
             replacements: Vec::new(),
+            system_calls: Vec::new(),
             addresses: Vec::new(),
             sweep: None,
             anchor: module.file.range.clone(),
@@ -231,8 +243,34 @@ impl Armer {
         }
     }
 
-    /// Adds the functions of system libraries that the runtime replaces.
+    /// Adds the functions of system libraries that the runtime replaces, and the module's system calls if they are
+    /// recorded.
     pub fn prepare_replacements(&self, module: &LoadedModule, prepared: &mut Prepared) {
+        self.prepare_replaced(module, prepared);
+        self.prepare_system_calls(module, prepared);
+    }
+
+    fn prepare_system_calls(&self, module: &LoadedModule, prepared: &mut Prepared) {
+        let Some(elf) = &module.elf else {
+            return;
+        };
+        // Goroutines' stacks have no room for a call.
+        if !self.captures.system_calls || self.way == Way::LoaderForGo {
+            return;
+        }
+        let probes = prepared.probes.iter().map(|(_, displaced, _)| displaced);
+        let replaced = prepared
+            .replacements
+            .iter()
+            .map(|(_, displaced, _)| displaced);
+        let taken = probes.chain(replaced);
+        let taken = taken.map(|d| (d.entry(), d.entry() + d.len_bytes() as u64));
+        let (sites, mut skipped) = system_calls::find(module, elf, taken.collect());
+        prepared.system_calls = sites;
+        prepared.skipped.append(&mut skipped);
+    }
+
+    fn prepare_replaced(&self, module: &LoadedModule, prepared: &mut Prepared) {
         let (Some(started), Some(elf)) = (&self.started, &module.elf) else {
             return;
         };
@@ -295,8 +333,19 @@ impl Armer {
             started.enter,
             started.enter_xmm,
         );
+        let [before, after] = AROUND_CALLS.map(|name| {
+            let mut all = started.replacements.iter();
+            all.find(|r| r.name == name).map_or(0, |r| r.by)
+        });
+        let sites = std::mem::take(&mut prepared.system_calls);
+        let stubs = stubs_of_patches(&sites, before, &mut region);
+        let leading = |displacement: Displacement| match stubs.get(&displacement.entry()) {
+            Some(stub) => displacement.leading_to(*stub),
+            None => displacement,
+        };
         let mut replaced = BTreeMap::new();
         for (replacement, displacement, code) in prepared.replacements.drain(..) {
+            let displacement = leading(displacement);
             if let Ok(patch) = region.add_replacement(&displacement, &code, replacement.by) {
                 plan.words.push((replacement.original, patch.trampoline.at));
                 replaced.insert(patch.entry, patch);
@@ -318,6 +367,7 @@ impl Armer {
                 pointees,
                 is_go: self.way == Way::LoaderForGo,
             };
+            let displacement = leading(displacement);
             // A function may be both recorded and replaced: its calls are recorded, then the replacement runs.
             let added = match replaced.get(&displacement.entry()) {
                 Some(replacement) => region.add_probe_of(replacement, probe),
@@ -343,6 +393,15 @@ impl Armer {
             }
         }
         plan.patches.extend(replaced.into_values());
+        for site in sites {
+            add_site(
+                site,
+                [before, after],
+                &leading,
+                &mut region,
+                &mut plan.patches,
+            );
+        }
         for (original, address) in prepared.addresses.drain(..) {
             // The runtime's own calls of a recorded function must not be recorded, so it gets the trampoline's address.
             let patch = plan.patches.iter().find(|patch| patch.entry == address);
@@ -468,6 +527,50 @@ impl Prepared {
             Err(reason) => self
                 .skipped
                 .push(skipped(self.module, def.svma, &def.name, reason)),
+        }
+    }
+}
+
+/// Adds the stubs before system calls to which what other patches displace leads. Returns them by patch.
+fn stubs_of_patches(sites: &[Site], thunk: u64, region: &mut Region) -> BTreeMap<u64, u64> {
+    let mut stubs = BTreeMap::new();
+    for site in sites {
+        if let Site::Apart {
+            at,
+            before: Before::OfPatch(entry),
+            ..
+        } = site
+        {
+            stubs.insert(*entry, region.add_call_stub(thunk, *at, *at));
+        }
+    }
+    stubs
+}
+
+/// Adds the patches around a system call, which lead to `thunks`. `leading`: what they displace may lead to another call.
+fn add_site(
+    site: Site,
+    thunks: [u64; 2],
+    leading: &dyn Fn(Displacement) -> Displacement,
+    region: &mut Region,
+    patches: &mut Vec<Patch>,
+) {
+    match site {
+        Site::Apart { before, after, .. } => {
+            if let Before::Patch(displacement, code) = before {
+                patches.extend(region.add_before(displacement, &code, thunks[0]).ok());
+            }
+            if let Some((displacement, code)) = after {
+                let displacement = leading(displacement);
+                patches.extend(region.add_after(&displacement, &code, thunks[1]).ok());
+            }
+        }
+        Site::Displaced {
+            at,
+            displacement,
+            code,
+        } => {
+            patches.extend(region.add_around(&displacement, &code, at, thunks).ok());
         }
     }
 }

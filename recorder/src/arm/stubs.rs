@@ -5,9 +5,13 @@
 //! entry:    probe (48 bytes, struct hs_probe) | stub | displaced instructions
 //! stub:     push %r11 ; lea probe(%rip), %r11 ; jmp *enter(%rip)
 //! of Go:    lea probe(%rip), %r13 ; jmp *enter(%rip)
+//!
+//! around a system call:
+//! entry:    where the program goes on | return address | thunk | stub | displaced instructions
+//! stub:     lea -128(%rsp), %rsp ; push return address ; lea entry(%rip), %r11 ; jmp *thunk(%rip)
 //! ```
 
-use crate::displace::{Displacement, MAX_TRAMPOLINE_BYTES, Refusal, Trampoline, patch_bytes};
+use crate::displace::{Displacement, MAX_TRAMPOLINE_BYTES, Move, Refusal, Trampoline, patch_bytes};
 
 const HEADER_BYTES: u64 = 16;
 /// Distance from a probe to its stub, in bytes.
@@ -16,6 +20,12 @@ const STUB_BYTES: u64 = 16;
 const ALIGNMENT: u64 = 16;
 /// Maximum size of an entry.
 const ENTRY_BYTES: u64 = PROBE_BYTES + STUB_BYTES + MAX_TRAMPOLINE_BYTES as u64;
+
+/// Distance from what a stub around a system call is told to the stub, and its length, in bytes.
+const CALL_BYTES: u64 = 24;
+const CALL_STUB_BYTES: u64 = 24;
+/// Length of a displaced system call with the jump to the stub behind it.
+const SYSCALL_JUMP_BYTES: u64 = 7;
 
 const ENTER_BYTES: u8 = 72;
 const KIND_ENTER: u64 = store::wire::KIND_ENTER as u64;
@@ -170,6 +180,145 @@ impl Region {
         self.finish(displacement, code, jump, trampoline)
     }
 
+    /// Adds the stub that leads to `thunk`, which continues at `next`. Unwinders are told `return_address`. Returns
+    /// where it is.
+    pub fn add_call_stub(&mut self, thunk: u64, next: u64, return_address: u64) -> u64 {
+        let at = self.base + self.bytes.len() as u64;
+        self.call_stub(thunk, next, return_address);
+        self.align();
+        at + CALL_BYTES
+    }
+
+    /// Adds a patch whose displaced instructions lead to `thunk`, and from there to the end of what is displaced.
+    ///
+    /// # Errors
+    /// If the region is out of the code's reach.
+    pub fn add_before(
+        &mut self,
+        displacement: Displacement,
+        code: &[u8],
+        thunk: u64,
+    ) -> Result<Patch, Refusal> {
+        let stub_at = self.base + self.bytes.len() as u64 + CALL_BYTES;
+        let end = displacement.entry() + displacement.len_bytes() as u64;
+        let displacement = displacement.leading_to(stub_at);
+        let trampoline = displacement.encode(stub_at + CALL_STUB_BYTES)?;
+        let jump = patch_bytes(displacement.entry(), trampoline.at)?;
+        self.call_stub(thunk, end, end);
+        self.finish(&displacement, code, jump, trampoline)
+    }
+
+    /// Adds a patch that leads to `thunk`, and from there to the displaced instructions.
+    ///
+    /// # Errors
+    /// If the region is out of the code's reach.
+    pub fn add_after(
+        &mut self,
+        displacement: &Displacement,
+        code: &[u8],
+        thunk: u64,
+    ) -> Result<Patch, Refusal> {
+        let stub_at = self.base + self.bytes.len() as u64 + CALL_BYTES;
+        let trampoline = displacement.encode(stub_at + CALL_STUB_BYTES)?;
+        let jump = patch_bytes(displacement.entry(), stub_at)?;
+        self.call_stub(thunk, trampoline.at, displacement.entry());
+        self.finish(displacement, code, jump, trampoline)
+    }
+
+    /// Adds a patch that displaces the system call at `at` with its neighbours: they lead to the first of `thunks`, then
+    /// to the call, then to the second one.
+    ///
+    /// # Errors
+    /// If the region is out of the code's reach.
+    ///
+    /// # Panics
+    /// If the displacement cannot be taken apart there.
+    pub fn add_around(
+        &mut self,
+        displacement: &Displacement,
+        code: &[u8],
+        at: u64,
+        thunks: [u64; 2],
+    ) -> Result<Patch, Refusal> {
+        let (before, after) = displacement
+            .around(at)
+            .expect("it was planned around that call");
+        let begin = self.base + self.bytes.len() as u64;
+        let first_stub = begin + CALL_BYTES;
+        let first = match before {
+            Some(before) => Some(
+                before
+                    .leading_to(first_stub)
+                    .encode(first_stub + CALL_STUB_BYTES)?,
+            ),
+            None => None,
+        };
+        let first_bytes = first
+            .as_ref()
+            .map_or(&[][..], |first| first.bytes.as_slice());
+        let call = first_stub + CALL_STUB_BYTES + first_bytes.len() as u64;
+        let second_stub = call + SYSCALL_JUMP_BYTES + CALL_BYTES;
+        let rest_at = second_stub + CALL_STUB_BYTES;
+        let rest = match &after {
+            Some(after) => Some(after.encode(rest_at)?),
+            None => None,
+        };
+        // With nothing behind it, the call returns to the program's own code.
+        let next = if rest.is_some() { rest_at } else { at + 2 };
+        let target = first.as_ref().map_or(first_stub, |first| first.at);
+        let jump = patch_bytes(displacement.entry(), target)?;
+        self.call_stub(thunks[0], call, at);
+        self.bytes.extend_from_slice(first_bytes);
+        self.bytes.extend_from_slice(&[0x0f, 0x05, 0xe9]);
+        self.bytes
+            .extend_from_slice(&(CALL_BYTES as i32).to_le_bytes());
+        self.call_stub(thunks[1], next, at + 2);
+        let moved = |old, new| Move { old, new };
+        let mut moves = first.map_or(Vec::new(), |first| first.moves);
+        moves.extend([moved(at, call), moved(at + 2, call + 2)]);
+        if let Some(rest) = rest {
+            self.bytes.extend_from_slice(&rest.bytes);
+            moves.extend(rest.moves);
+        }
+        moves.dedup_by_key(|moved| moved.old);
+        self.align();
+        let from = (first_stub + CALL_STUB_BYTES - self.base) as usize;
+        Ok(Patch {
+            entry: displacement.entry(),
+            expected: code.to_vec(),
+            jump,
+            trampoline: Trampoline {
+                at: first_stub + CALL_STUB_BYTES,
+                bytes: self.bytes[from..].to_vec(),
+                moves,
+            },
+        })
+    }
+
+    fn call_stub(&mut self, thunk: u64, next: u64, return_address: u64) {
+        self.word(next);
+        self.word(return_address);
+        self.word(thunk);
+        // Distances from the ends of the instructions back to the words.
+        self.bytes
+            .extend_from_slice(&[0x48, 0x8d, 0x64, 0x24, 0x80]);
+        self.bytes.extend_from_slice(&[0xff, 0x35]);
+        self.bytes.extend_from_slice(&(-27i32).to_le_bytes());
+        self.bytes.extend_from_slice(&[0x4c, 0x8d, 0x1d]);
+        self.bytes.extend_from_slice(&(-42i32).to_le_bytes());
+        self.bytes.extend_from_slice(&[0xff, 0x25]);
+        self.bytes.extend_from_slice(&(-32i32).to_le_bytes());
+    }
+
+    fn align(&mut self) {
+        self.bytes
+            .resize(self.bytes.len().next_multiple_of(ALIGNMENT as usize), 0xcc);
+        assert!(
+            self.bytes.len() as u64 <= self.len,
+            "regions are made for the longest entries"
+        );
+    }
+
     fn finish(
         &mut self,
         displacement: &Displacement,
@@ -178,12 +327,7 @@ impl Region {
         trampoline: Trampoline,
     ) -> Result<Patch, Refusal> {
         self.bytes.extend_from_slice(&trampoline.bytes);
-        self.bytes
-            .resize(self.bytes.len().next_multiple_of(ALIGNMENT as usize), 0xcc);
-        assert!(
-            self.bytes.len() as u64 <= self.len,
-            "regions are made for the longest entries"
-        );
+        self.align();
         let expected = code[..displacement.len_bytes()].to_vec();
         Ok(Patch {
             entry: displacement.entry(),

@@ -100,7 +100,7 @@ impl Displacement {
         }
         let last = self.pieces.last().expect("a patch displaces something");
         if last.kind.falls_through() {
-            writer.jump(self.end);
+            writer.jump(self.resume.unwrap_or(self.end));
         }
         Ok((writer.bytes, actual))
     }

@@ -32,7 +32,7 @@ mod sweep;
 
 pub use encode::{MAX_TRAMPOLINE_BYTES, Move, Trampoline, patch_bytes};
 pub use near::{LOWEST_ADDRESS, REACH, place_near};
-pub use plan::{Displacement, Limits, PATCH_BYTES, plan, single};
+pub use plan::{Displacement, Limits, PATCH_BYTES, plan, plan_at_least, single};
 pub use refusal::Refusal;
 pub use scan::{Branch, Branches, Named, named_inside};
-pub use sweep::{Swept, sweep};
+pub use sweep::{Swept, branches_into, sweep};

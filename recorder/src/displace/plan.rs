@@ -1,5 +1,7 @@
 //! Decides which instructions a patch displaces, or why it must not be made.
 
+use std::ops::Range;
+
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 
 use super::classify::{Kind, classify};
@@ -58,6 +60,8 @@ pub struct Displacement {
     pub(super) end: u64,
     /// The branch target of the one instruction, if it was planned to run elsewhere by itself.
     pub(super) branch: Option<u64>,
+    /// Where their copy leads to; `None`: to `end`.
+    pub(super) resume: Option<u64>,
     jumps_back_to_entry: bool,
 }
 
@@ -84,6 +88,57 @@ impl Displacement {
         self.jumps_back_to_entry
     }
 
+    /// Returns whether control leaves the displaced instructions nowhere but at their end, or by a branch of one of them
+    /// that is none of the displaced ones; and whether none of them uses the stack pointer in a way that moves it.
+    pub fn runs_through(&self) -> bool {
+        self.pieces.iter().all(|piece| {
+            let is_plain = match piece.kind {
+                Kind::Plain | Kind::RipRelative { .. } => true,
+                Kind::JumpIf { .. } => {
+                    let target = piece.instruction.near_branch_target();
+                    !(self.entry..=self.end).contains(&target)
+                }
+                _ => false,
+            };
+            is_plain && piece.instruction.stack_pointer_increment() == 0
+        })
+    }
+
+    /// Takes apart what is displaced before the system call at `at` and behind it, where that can be done: nothing of it
+    /// leads to the other part. Displacements of nothing are `None`.
+    pub fn around(&self, at: u64) -> Option<(Option<Self>, Option<Self>)> {
+        let place = self.pieces.iter().position(|piece| piece.at() == at)?;
+        let is_call = |piece: &Piece| piece.kind == Kind::Syscall;
+        let leads_inside = self.pieces.iter().any(|piece| {
+            let inside = self.entry + 1..self.end;
+            piece.kind.has_target() && inside.contains(&piece.instruction.near_branch_target())
+        });
+        if leads_inside || self.pieces.iter().filter(|piece| is_call(piece)).count() != 1 {
+            return None;
+        }
+        let next = self.pieces[place].instruction.next_ip();
+        let part = |pieces: &[Piece], entry, end| {
+            (!pieces.is_empty()).then(|| Self {
+                entry,
+                pieces: pieces.to_vec(),
+                end,
+                branch: None,
+                resume: None,
+                jumps_back_to_entry: false,
+            })
+        };
+        let before = part(&self.pieces[..place], self.entry, at);
+        let after = part(&self.pieces[place + 1..], next, self.end);
+        is_call(&self.pieces[place]).then_some((before, after))
+    }
+
+    /// Returns the same displacement, whose copy leads to `address`, which need not be the end of what is displaced.
+    #[must_use]
+    pub fn leading_to(mut self, address: u64) -> Self {
+        self.resume = Some(address);
+        self
+    }
+
     pub(super) fn starts_piece(&self, address: u64) -> bool {
         self.pieces.iter().any(|piece| piece.at() == address)
     }
@@ -102,6 +157,22 @@ pub fn plan(
     size: u64,
     limits: Limits<'_>,
 ) -> Result<Displacement, Refusal> {
+    plan_at_least(code, entry, size, limits, PATCH_BYTES, entry)
+}
+
+/// As [`plan`], for a patch that displaces at least `least` bytes, no fewer than [`PATCH_BYTES`]. No branch may lead behind
+/// its first byte, up to `last`.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_at_least(
+    code: &[u8],
+    entry: u64,
+    size: u64,
+    limits: Limits<'_>,
+    least: usize,
+    last: u64,
+) -> Result<Displacement, Refusal> {
     let given = code.len() as u64;
     if given < size {
         return Err(Refusal::CodeMissing { given, size });
@@ -111,15 +182,17 @@ pub fn plan(
     }
     let room = limits.next_code.saturating_sub(entry).min(given) as usize;
     let known = if size == 0 { room } else { size as usize };
-    let (pieces, length) = cut(&code[..room], entry, known)?;
+    let (pieces, length) = cut(&code[..room], entry, known, least)?;
     let mut displacement = Displacement {
         entry,
         pieces,
         end: entry + length as u64,
         branch: None,
+        resume: None,
         jumps_back_to_entry: false,
     };
-    check_references(&mut displacement, &code[..known], limits)?;
+    let inside = entry + 1..(entry + PATCH_BYTES as u64).max(last + 1);
+    check_references(&mut displacement, &code[..known], limits, inside)?;
     Ok(displacement)
 }
 
@@ -141,25 +214,31 @@ pub fn single(code: &[u8], at: u64, resume: impl Fn(u64) -> u64) -> Result<Displ
     Ok(Displacement {
         entry: at,
         branch: branches.then(|| resume(piece.instruction.near_branch_target())),
+        resume: None,
         pieces: vec![piece],
         end: resume(next),
         jumps_back_to_entry: false,
     })
 }
 
-/// Takes whole instructions from the front of `code` until they cover the patch. Returns them and their length in
+/// Takes whole instructions from the front of `code` until they cover `least` bytes. Returns them and their length in
 /// bytes. The function is known to be `known` bytes long; only padding may follow.
-fn cut(code: &[u8], entry: u64, known: usize) -> Result<(Vec<Piece>, usize), Refusal> {
+fn cut(
+    code: &[u8],
+    entry: u64,
+    known: usize,
+    least: usize,
+) -> Result<(Vec<Piece>, usize), Refusal> {
     let too_short = Refusal::TooShort {
         room: code.len() as u64,
     };
-    if code.len() < PATCH_BYTES {
+    if code.len() < least {
         return Err(too_short);
     }
     let mut decoder = Decoder::with_ip(64, code, entry, DecoderOptions::NONE);
     let mut pieces: Vec<Piece> = Vec::new();
     let mut offset = 0;
-    while offset < PATCH_BYTES {
+    while offset < least {
         let at = entry + offset as u64;
         if !is_reached(&pieces, at) {
             offset += padding(&code[offset..]).ok_or(Refusal::HiddenCode { at })?;
@@ -244,11 +323,10 @@ fn check_references(
     displacement: &mut Displacement,
     function: &[u8],
     limits: Limits<'_>,
+    inside: Range<u64>,
 ) -> Result<(), Refusal> {
     let entry = displacement.entry;
-    let patch = entry..entry + PATCH_BYTES as u64;
-    let inside = entry + 1..patch.end;
-    let found = references(function, entry, patch);
+    let found = references(function, entry, entry..inside.end);
     if let Some(&(from, to)) = found.data.first() {
         return Err(Refusal::PatchUsedAsData { from, to });
     }

@@ -37,8 +37,24 @@ pub struct Swept {
 /// known to begin, lowest first. `asked` holds, lowest first, those starts for which it matters whether they are
 /// called.
 pub fn sweep(code: &[(u64, &[u8])], starts: &[u64], asked: &[u64]) -> Swept {
+    let behind = starts
+        .iter()
+        .map(|start| start + 1..start.saturating_add(PATCH_BYTES as u64));
+    swept(code, starts, asked, PatchMap::new(code, behind))
+}
+
+/// Sweeps `code` as [`sweep`] does, for the branches into `ranges`.
+pub fn branches_into(
+    code: &[(u64, &[u8])],
+    starts: &[u64],
+    ranges: impl Iterator<Item = Range<u64>>,
+) -> Branches {
+    let found = swept(code, starts, &[], PatchMap::new(code, ranges));
+    Branches::from_list(found.inside)
+}
+
+fn swept(code: &[(u64, &[u8])], starts: &[u64], asked: &[u64], map: PatchMap) -> Swept {
     let jobs = jobs(code, starts);
-    let map = PatchMap::new(code, starts);
     let next = AtomicUsize::new(0);
     let run = || {
         let mut worker = Worker {
@@ -149,14 +165,14 @@ impl Worker<'_> {
     }
 }
 
-/// One bit for each byte of code: whether it lies after a start and within a patch there.
+/// One bit for each byte of code: whether branches to it are looked for.
 struct PatchMap {
     first: u64,
     bits: Vec<u64>,
 }
 
 impl PatchMap {
-    fn new(code: &[(u64, &[u8])], starts: &[u64]) -> PatchMap {
+    fn new(code: &[(u64, &[u8])], ranges: impl Iterator<Item = Range<u64>>) -> PatchMap {
         let first = code.iter().map(|(first, _)| *first).min().unwrap_or(0);
         let ends = code.iter().map(|(first, bytes)| first + bytes.len() as u64);
         let len = ends.max().unwrap_or(0).saturating_sub(first);
@@ -165,8 +181,8 @@ impl PatchMap {
             bits: Vec::new(),
         };
         map.bits.resize(len.div_ceil(64) as usize, 0);
-        for start in starts {
-            for at in start + 1..start.saturating_add(PATCH_BYTES as u64) {
+        for range in ranges {
+            for at in range {
                 if let Some((word, bit)) = map.place(at) {
                     map.bits[word] |= bit;
                 }

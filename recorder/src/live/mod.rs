@@ -10,6 +10,7 @@
 mod breakpoints;
 pub(crate) mod commands;
 mod condition;
+mod core_dump;
 mod error;
 pub(crate) mod event_loop;
 pub(crate) mod family;
@@ -40,6 +41,7 @@ use expr::Expression;
 use store::control::Control;
 
 pub use condition::{Condition, Message};
+pub use core_dump::Dumped;
 pub use error::{LiveError, LiveResult};
 pub use family::{RECORDED, REFUSED, why_refused};
 pub use model::*;

@@ -5,7 +5,10 @@ use store::control::Control;
 use super::Session;
 use crate::{
     Result,
-    arm::patch::{Plan, Prepared},
+    arm::{
+        is_system_call,
+        patch::{Plan, Prepared},
+    },
     clock,
 };
 
@@ -70,7 +73,8 @@ impl Session {
     }
 
     pub(super) fn log_probes(&mut self, skipped: Vec<Control>, plan: &Plan) -> Result<()> {
-        self.so_far.skipped += skipped.len() as u64;
+        let functions = skipped.iter().filter(|skipped| !is_system_call(skipped));
+        self.so_far.skipped += functions.count() as u64;
         self.so_far.armed += plan.functions.len() as u64;
         for control in &skipped {
             self.writing.log.append_control(control)?;

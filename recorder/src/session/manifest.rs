@@ -194,6 +194,7 @@ pub(crate) fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec
         stack_len,
         texts,
         pointees,
+        system_calls,
         watches,
     } = &options.captures;
     if *registers {
@@ -207,6 +208,9 @@ pub(crate) fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec
     }
     if *pointees {
         add(&["--pointees"]);
+    }
+    if *system_calls {
+        add(&["--syscalls"]);
     }
     for watch in watches {
         add(&["--watch", watch]);

@@ -3,20 +3,30 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::record_batch::RecordBatch;
 use query::output::Format;
-use query::{Answer, Extent, Options, Runs, Session};
+use query::{Answer, Extent, Options, Reading, Runs, Session};
 use store::Reader;
 
 use super::interrupt::Interrupts;
 use crate::error::Error;
+use crate::progress::Progress;
+use crate::render::Terminal;
 
 /// Runs SQL queries.
 pub struct Asker {
     source: Source,
     options: Options,
     interrupts: Interrupts,
+    life: Option<Life>,
+}
+
+/// What shows that the question is being answered.
+struct Life {
+    progress: Progress,
+    since: Instant,
 }
 
 /// What is asked.
@@ -63,6 +73,7 @@ impl Asker {
             source: Source::Many { folders, runs },
             options,
             interrupts: interrupts(interruptible)?,
+            life: None,
         })
     }
 
@@ -77,7 +88,16 @@ impl Asker {
             source: Source::One { reader, session },
             options,
             interrupts: interrupts(interruptible)?,
+            life: None,
         })
+    }
+
+    /// Shows on a terminal's stderr that long questions are being answered.
+    pub fn show_life(&mut self, terminal: &Terminal) {
+        self.life = Some(Life {
+            progress: Progress::new(terminal),
+            since: Instant::now(),
+        });
     }
 
     /// Reopens what is asked, to see what has been recorded since.
@@ -160,11 +180,25 @@ impl Asker {
     /// When the query is wrong, or Ctrl-C is pressed.
     pub fn ask(&mut self, sql: &str, max_rows: Option<usize>) -> Result<Answer, Error> {
         self.interrupts.forget();
+        if let Some(life) = &mut self.life {
+            life.since = Instant::now();
+        }
+        let show = shower(self.life.as_ref(), None);
         let answer = match &self.source {
-            Source::One { session, .. } => self.interrupts.wait(session.ask(sql, max_rows)),
-            Source::Many { runs, .. } => self.interrupts.wait(runs.ask(sql, max_rows)),
-        }?;
-        answer.map_err(|source| Error::Query { source })
+            Source::One { session, .. } => {
+                let work = session.ask(sql, max_rows);
+                self.interrupts.wait_showing(work, show)
+            }
+            Source::Many { runs, .. } => {
+                let work = runs.ask(sql, max_rows);
+                self.interrupts.wait_showing(work, show)
+            }
+        };
+        let answer = answer.inspect_err(|_| self.hide_life())?;
+        answer.map_err(|source| {
+            self.hide_life();
+            Error::Query { source }
+        })
     }
 
     /// Waits for the next rows; `None` at the end.
@@ -172,8 +206,18 @@ impl Asker {
     /// # Errors
     /// When they cannot be computed, or Ctrl-C is pressed.
     pub fn next(&mut self, answer: &mut Answer) -> Result<Option<RecordBatch>, Error> {
-        let batch = self.interrupts.wait(answer.next_batch())?;
-        batch.transpose().map_err(|source| Error::Query { source })
+        let show = shower(self.life.as_ref(), Some(answer.reading()));
+        let batch = self.interrupts.wait_showing(answer.next_batch(), show);
+        if !matches!(batch, Ok(Some(Ok(_)))) {
+            self.hide_life();
+        }
+        batch?.transpose().map_err(|source| Error::Query { source })
+    }
+
+    fn hide_life(&self) {
+        if let Some(life) = &self.life {
+            life.progress.finish();
+        }
     }
 
     /// Returns the names and types of the columns of the answer to `sql`.
@@ -185,7 +229,8 @@ impl Asker {
         Ok(super::cells::types(answer.schema()))
     }
 
-    /// Writes all rows and returns their number.
+    /// Writes all rows and returns their number. Rows that go to a terminal show by themselves that the work goes on:
+    /// then `shows_life` is false.
     ///
     /// # Errors
     /// When they cannot be computed or written, or Ctrl-C is pressed. The output is then truncated.
@@ -194,8 +239,13 @@ impl Asker {
         answer: Answer,
         format: Format,
         out: W,
+        shows_life: bool,
     ) -> Result<u64, Error> {
+        if !shows_life {
+            self.hide_life();
+        }
         let stop = answer.stopper();
+        let reading = answer.reading();
         let (done, finished) = tokio::sync::oneshot::channel();
         std::thread::scope(|scope| {
             let writer = scope.spawn(move || {
@@ -205,7 +255,9 @@ impl Asker {
                 let _ = done.send(());
                 result
             });
-            let interrupted = self.interrupts.wait(finished);
+            let show = shower(self.life.as_ref().filter(|_| shows_life), Some(reading));
+            let interrupted = self.interrupts.wait_showing(finished, show);
+            self.hide_life();
             stop.stop();
             let written = match writer.join() {
                 Ok(written) => written,
@@ -240,6 +292,16 @@ impl Asker {
             rows.extend(super::cells::rows(&batch)?);
         }
         Ok(rows)
+    }
+}
+
+/// Makes what shows the life of a question, while it is answered.
+fn shower(life: Option<&Life>, reading: Option<Reading>) -> impl FnMut() {
+    move || {
+        if let Some(life) = life {
+            let bytes = reading.as_ref().map_or(0, Reading::bytes);
+            life.progress.asking(life.since, bytes);
+        }
     }
 }
 

@@ -1,11 +1,15 @@
 //! Ctrl-C during a query. Before the first [`Interrupts::catch`] it ends the program, as usual.
 
 use std::future::Future;
+use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::Error;
+
+/// How often a display is updated.
+const BEAT: Duration = Duration::from_millis(200);
 
 /// Waits for work that Ctrl-C may stop.
 pub struct Interrupts {
@@ -48,13 +52,36 @@ impl Interrupts {
     /// # Errors
     /// [`Error::Interrupted`] when Ctrl-C is pressed first; `work` is then dropped.
     pub fn wait<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
-        let Some(signal) = &mut self.signal else {
-            return Ok(self.runtime.block_on(work));
+        self.wait_showing(work, || {})
+    }
+
+    /// As [`Self::wait`]; calls `show` again and again meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when Ctrl-C is pressed first; `work` is then dropped.
+    pub fn wait_showing<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        mut show: impl FnMut(),
+    ) -> Result<T, Error> {
+        let Interrupts { runtime, signal } = self;
+        let interrupted = async {
+            match signal {
+                Some(signal) => drop(signal.recv().await),
+                None => std::future::pending().await,
+            }
         };
-        self.runtime.block_on(async {
+        let shown = async {
+            loop {
+                tokio::time::sleep(BEAT).await;
+                show();
+            }
+        };
+        runtime.block_on(async {
             tokio::select! {
                 done = work => Ok(done),
-                _ = signal.recv() => Err(Error::Interrupted),
+                () = interrupted => Err(Error::Interrupted),
+                () = shown => unreachable!("it goes on for ever"),
             }
         })
     }

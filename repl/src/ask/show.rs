@@ -66,7 +66,7 @@ fn show_answer(asker: &mut Asker, sql: &str, view: &View) -> Result<(), Error> {
             let writer = other.writer().ok_or_else(parquet_needs_a_file)?;
             let answer = asker.ask(sql, None)?;
             let mut out = output::Watched::stdout();
-            let written = asker.write(answer, writer, &mut out);
+            let written = asker.write(answer, writer, &mut out, !view.terminal.stdout);
             if out.is_gone() {
                 return Err(Error::ReaderGone);
             }

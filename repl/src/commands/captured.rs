@@ -30,6 +30,7 @@ impl From<Captured> for Captures {
             stack_len: captured.stack.unwrap_or(0),
             texts: captured.strings,
             pointees: captured.pointees,
+            system_calls: false,
             watches: captured.watch,
         }
     }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::exit;
 use crate::output::{self, to_stdout};
 use crate::progress::Progress;
-use crate::recording::{locate, size_on_disk};
+use crate::recording::{OfCore, size_on_disk};
 use crate::render::{Colour, Paint, Terminal, bytes, escaped};
 use crate::report::without_numbers;
 
@@ -30,9 +30,11 @@ Exits with 0 when everything holds, 1 when something is damaged, 3 when the reco
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The recording, with or without .hindsight
+    /// The recording, with or without .hindsight, or a core file
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
+    #[command(flatten)]
+    core: OfCore,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -51,7 +53,7 @@ enum Verdict {
 /// # Errors
 /// When there is no recording or it cannot be read at all.
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
-    let path = locate(&args.recording)?;
+    let path = args.core.locate(&args.recording)?;
     let progress = Progress::new(terminal);
     let total = size_on_disk(&path);
     let mut done = 0;

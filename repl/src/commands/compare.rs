@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use query::compare::{Asked, Comparison, RuleTexts, Rules};
+use query::compare::{Asked, Comparison, RuleTexts, Rules, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -96,22 +96,19 @@ pub fn run(args: &Args) -> Result<u8, Error> {
 
 fn compare(args: &Args, a: &Path, b: &Path) -> Result<u8, Error> {
     let paths = (locate(a)?, locate(b)?);
-    let texts = server::compare_rules(Path::new(".")).map_err(|source| Error::Live { source })?;
-    let rules = Rules::read(&texts_of(texts)).map_err(|source| Error::Query { source })?;
     let accepted = match &args.accept {
         Some(file) => accepted(file)?,
         None => None,
     };
+    let most_calls = match (args.full, args.json) {
+        (true, _) => MOST_CALLS,
+        (false, true) => SOME_CALLS,
+        (false, false) if args.formats.describe_calls() => SOME_CALLS,
+        (false, false) => 0,
+    };
     let asked = Asked {
-        rules,
         accepted: accepted.clone().unwrap_or_default(),
-        most_calls: match (args.full, args.json) {
-            (true, _) => MOST_CALLS,
-            (false, true) => SOME_CALLS,
-            (false, false) if args.formats.describe_calls() => SOME_CALLS,
-            (false, false) => 0,
-        },
-        with_code: !args.no_code,
+        ..asked(most_calls, !args.no_code)?
     };
     let names = (a.to_string_lossy(), b.to_string_lossy());
     let (a, b) = (
@@ -139,6 +136,31 @@ fn compare(args: &Args, a: &Path, b: &Path) -> Result<u8, Error> {
     })
 }
 
+/// Says what is asked in this folder: its project may have rules of what is not compared.
+///
+/// # Errors
+/// The rules are wrong.
+pub fn asked(most_calls: usize, with_code: bool) -> Result<Asked, Error> {
+    let texts = server::compare_rules(Path::new(".")).map_err(|source| Error::Live { source })?;
+    let rules = Rules::read(&texts_of(texts)).map_err(|source| Error::Query { source })?;
+    Ok(Asked {
+        rules,
+        accepted: BTreeSet::new(),
+        most_calls,
+        with_code,
+        stop: Stop::default(),
+    })
+}
+
+/// Returns the name of a recording as a user writes it.
+pub fn name_of(path: PathBuf) -> String {
+    let name = path.file_stem().map(|name| name.to_string_lossy());
+    name.map_or_else(
+        || path.to_string_lossy().into_owned(),
+        |name| name.into_owned(),
+    )
+}
+
 fn texts_of(rules: server::CompareRules) -> RuleTexts {
     RuleTexts {
         functions: rules.functions,
@@ -150,7 +172,7 @@ fn texts_of(rules: server::CompareRules) -> RuleTexts {
 }
 
 /// A recording that cannot be read is not different: exit code 1 would say so.
-fn failed(source: query::Error) -> Error {
+pub fn failed(source: query::Error) -> Error {
     let source = match source {
         query::Error::NotComparable { .. } => source,
         other => query::Error::NotComparable {

@@ -80,7 +80,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let progress = Progress::new(terminal);
     let (mut files, mut size, mut runs) = (0, 0, 0);
     for (folder, name) in found.folders.iter().zip(&named) {
-        match export(folder, name, &tables, &args.to) {
+        match export(folder, name, &tables, (&args.to, terminal)) {
             Ok(len) => {
                 files += tables.len() as u64;
                 size += len;
@@ -123,8 +123,14 @@ fn tables(wanted: &[String]) -> Result<Vec<&'static str>, Error> {
 }
 
 /// Writes a recording, all of it or nothing, and returns the number of bytes.
-fn export(folder: &Path, name: &str, tables: &[&str], to: &Path) -> Result<u64, Error> {
-    let mut asker = Asker::open_with(folder, Options::default(), false)?;
+fn export(
+    folder: &Path,
+    name: &str,
+    tables: &[&str],
+    (to, terminal): (&Path, &Terminal),
+) -> Result<u64, Error> {
+    let mut asker = Asker::open_with(folder, Options::default(), true)?;
+    asker.show_life(terminal);
     let mut written: Vec<PathBuf> = Vec::new();
     let mut size = 0;
     for table in tables {
@@ -167,7 +173,7 @@ fn write(asker: &mut Asker, table: &str, path: &Path) -> Result<u64, Error> {
     let file = File::create(&draft).map_err(failed)?;
     let mut out = BufWriter::with_capacity(1 << 20, &file);
     let written = asker
-        .write(answer, Format::Parquet, &mut out)
+        .write(answer, Format::Parquet, &mut out, true)
         .and_then(|_| out.flush().map_err(failed));
     if let Err(error) = written {
         let _ = fs::remove_file(&draft);

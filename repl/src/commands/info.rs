@@ -13,7 +13,7 @@ use crate::exit;
 use crate::facts::{End, Facts};
 use crate::listing;
 use crate::output::{self, to_stdout};
-use crate::recording::locate;
+use crate::recording::OfCore;
 use crate::render::{Colour, Paint, Terminal, bytes, date, escaped, per};
 
 const EXAMPLES: &str = "\
@@ -34,9 +34,11 @@ const LIVE_TABLES: [&str; 4] = ["pauses", "logpoints", "writes", "exceptions"];
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The recording, with or without .hindsight
+    /// The recording, with or without .hindsight, or a core file
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
+    #[command(flatten)]
+    core: OfCore,
     /// Print the facts as JSON
     #[arg(long)]
     json: bool,
@@ -47,7 +49,7 @@ pub struct Args {
 /// # Errors
 /// When there is no such recording or it cannot be read.
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
-    let mut asker = Asker::open(&locate(&args.recording)?)?;
+    let mut asker = Asker::open(&args.core.locate(&args.recording)?)?;
     let facts = Facts::gather(&mut asker)?;
     let mut out = output::stdout();
     let written = if args.json {

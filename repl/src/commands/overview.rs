@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::error::Error;
 use crate::exit;
 use crate::output::{self, to_stdout};
-use crate::recording::locate;
+use crate::recording::OfCore;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,9 +22,11 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The recording, with or without .hindsight
+    /// The recording, with or without .hindsight, or a core file
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
+    #[command(flatten)]
+    core: OfCore,
     /// Print at most this many lines
     #[arg(long, value_name = "N", default_value_t = 40, conflicts_with = "json")]
     lines: usize,
@@ -38,7 +40,7 @@ pub struct Args {
 /// # Errors
 /// When there is no such recording or it cannot be read.
 pub fn run(args: &Args) -> Result<u8, Error> {
-    let path = locate(&args.recording)?;
+    let path = args.core.locate(&args.recording)?;
     let name = args.recording.to_string_lossy();
     let overview = query::open(&path)
         .and_then(|session| query::overview(&session, &name))

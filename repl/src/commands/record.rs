@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use recorder::live::{self, LiveOptions, Stdio};
-use recorder::{Death, Exit, Outcome, RecordOptions, Surroundings, Target};
+use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Surroundings, Target};
 use serde_json::json;
 use server::inspect::signal_name;
 use server::quantity::duration;
@@ -58,6 +58,9 @@ pub struct Args {
     keeping: Keeping,
     #[command(flatten)]
     captured: Captured,
+    /// Record system calls too: names, arguments with texts and flags, results and times, for the tables syscalls and files
+    #[arg(long)]
+    syscalls: bool,
     #[command(flatten)]
     probing: Probing,
     /// Logpoints and logged variables may wait for libraries that are loaded later
@@ -248,7 +251,10 @@ fn options(args: Args, given: Given) -> RecordOptions {
             env: given.env,
             stdin: given.stdin,
         },
-        captures: args.captured.into(),
+        captures: Captures {
+            system_calls: args.syscalls,
+            ..args.captured.into()
+        },
         guardian: guard::command(),
         labels: args.labels.into_iter().collect(),
         target: match args.pid {

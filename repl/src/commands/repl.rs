@@ -11,7 +11,7 @@ use std::rc::Rc;
 use crate::commands::live::{Common, Launching, Link};
 use crate::commands::target;
 use crate::error::Error;
-use crate::recording::locate;
+use crate::recording::{OfCore, locate};
 use crate::render::Terminal;
 use crate::travel::{self, Aliases, Present, ScriptInput, Session};
 
@@ -58,6 +58,8 @@ pub struct Args {
     /// Print replies as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    core: OfCore,
 }
 
 /// Runs the command and returns the exit code.
@@ -83,7 +85,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
             return started(args, script, terminal);
         }
         [recording, ..] => {
-            let path = locate(Path::new(recording))?;
+            let path = args.core.locate(Path::new(recording))?;
             Session::open(&path, terminal, args.json)?
         }
     };
@@ -154,10 +156,13 @@ fn is_program(target: &[OsString], launching: &Launching) -> bool {
     let [name, rest @ ..] = target else {
         return false;
     };
+    let path = Path::new(name);
+    if debuginfo::is_core_file(path).unwrap_or(false) {
+        return false;
+    }
     if !rest.is_empty() || launching.is_given() {
         return true;
     }
-    let path = Path::new(name);
     let is_folder_of_one = path.join(store::format::MANIFEST_FILE).is_file();
     let is_path = name.as_bytes().contains(&b'/');
     match (is_folder_of_one, is_path) {

@@ -3,15 +3,17 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use query::runs::find;
 use server::quantity::count;
+use tempfile::NamedTempFile;
 
 use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, warn};
 use crate::error::Error;
 use crate::format::Format;
-use crate::recording::locate;
+use crate::recording::OfCore;
 use crate::render::{Paint, Terminal, bytes, escaped};
 use crate::{exit, prompt, statement};
 
@@ -30,7 +32,7 @@ Examples:
   hindsight sql 'runs/*' \"select run, count(*) from calls group by run\"
 
 Tables: calls, events, report, functions, modules, threads, output, gaps,
-probes, pauses, logpoints, writes, exceptions, notes, runs.
+probes, pauses, logpoints, writes, exceptions, syscalls, files, notes, runs.
 Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
 every event of the recording in one order.";
 
@@ -69,6 +71,8 @@ pub struct Args {
     /// Say how long each answer took
     #[arg(long)]
     timing: bool,
+    #[command(flatten)]
+    core: OfCore,
 }
 
 /// The queries, or where to read them.
@@ -102,12 +106,13 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     if view.format == Format::Parquet && args.output.is_none() {
         return Err(parquet_needs_a_file());
     }
-    let interruptible = terminal.stdout && args.output.is_none();
+    let interruptible = terminal.stdout || args.output.is_some();
     let mut options = query::Options::default();
     if let Some(memory) = args.memory {
         options.memory_bytes = memory;
     }
-    let mut asker = opened(&recordings, options, interruptible, terminal)?;
+    let mut asker = opened(&recordings, &args.core, options, interruptible, terminal)?;
+    asker.show_life(terminal);
     warn(&asker, terminal);
     if let Some(note) = asker.extent().as_ref().and_then(note_extent) {
         let word = terminal.stderr_colour.paint(Paint::Warning, "note:");
@@ -163,6 +168,7 @@ fn recordings_and_query(words: &[OsString]) -> Result<(Vec<PathBuf>, Option<Stri
 /// as runs.
 fn opened(
     words: &[PathBuf],
+    core: &OfCore,
     options: query::Options,
     interruptible: bool,
     terminal: &Terminal,
@@ -171,7 +177,7 @@ fn opened(
     if let [word] = words
         && (found.by_name || found.folders.is_empty())
     {
-        return Asker::open_with(&locate(word)?, options, interruptible);
+        return Asker::open_with(&core.locate(word)?, options, interruptible);
     }
     if found.folders.is_empty() {
         return Err(Error::Query {
@@ -218,24 +224,66 @@ fn questions(text: &str) -> Result<Vec<&str>, Error> {
     Ok(all)
 }
 
-/// Opens `path` for writing. Does not overwrite an existing file, which may be the answer to another query. Other
-/// existing paths, such as a named pipe, are written to.
-fn create(path: &Path) -> Result<File, Error> {
-    // /dev/stdout may be a file too.
-    let is_file =
-        !path.starts_with("/dev") && std::fs::metadata(path).map_or(true, |meta| meta.is_file());
-    let opened = if is_file {
-        File::create_new(path)
-    } else {
-        File::options().write(true).open(path)
-    };
-    opened.map_err(|source| match source.kind() {
-        std::io::ErrorKind::AlreadyExists => Error::usage(
-            format!("{} exists already", path.display()),
-            Some("choose another name or remove it".to_owned()),
-        ),
-        _ => Error::io(format!("write {}", path.display()), source),
-    })
+/// Where an answer is written. A file gets its name when it is complete, because a truncated answer could pass for a
+/// complete one.
+enum Place {
+    New(NamedTempFile),
+    /// What exists and is no file, such as a named pipe.
+    Other(File),
+}
+
+impl Place {
+    /// Prepares to write to `path`. Does not overwrite an existing file, which may be the answer to another query.
+    fn of(path: &Path) -> Result<Place, Error> {
+        let cannot_write = |source| Error::io(format!("write {}", path.display()), source);
+        // /dev/stdout may be a file too.
+        let is_other =
+            path.starts_with("/dev") || std::fs::metadata(path).is_ok_and(|meta| !meta.is_file());
+        if is_other {
+            let opened = File::options().write(true).open(path);
+            return opened.map(Place::Other).map_err(cannot_write);
+        }
+        if path.symlink_metadata().is_ok() {
+            return Err(exists_already(path));
+        }
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let file = tempfile::Builder::new()
+            .prefix(".hindsight-")
+            .permissions(std::fs::Permissions::from_mode(0o666))
+            .tempfile_in(folder);
+        file.map(Place::New).map_err(cannot_write)
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Place::New(file) => file.as_file(),
+            Place::Other(file) => file,
+        }
+    }
+
+    /// Gives the complete file its name and returns its size in bytes.
+    fn keep(self, path: &Path) -> Result<Option<u64>, Error> {
+        let Place::New(file) = self else {
+            return Ok(None);
+        };
+        let file = file
+            .persist_noclobber(path)
+            .map_err(|failed| match failed.error.kind() {
+                std::io::ErrorKind::AlreadyExists => exists_already(path),
+                _ => Error::io(format!("write {}", path.display()), failed.error),
+            })?;
+        Ok(file.metadata().ok().map(|meta| meta.len()))
+    }
+}
+
+fn exists_already(path: &Path) -> Error {
+    Error::usage(
+        format!("{} exists already", path.display()),
+        Some("choose another name or remove it".to_owned()),
+    )
 }
 
 /// Writes the answer to one query to `path` and reports it on stderr.
@@ -257,22 +305,16 @@ fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Res
     };
     let answer = asker.ask(sql, None)?;
     let cannot_write = |source| Error::io(format!("write {}", path.display()), source);
-    let file = create(path)?;
-    let is_regular = file.metadata().is_ok_and(|meta| meta.is_file());
-    let mut out = BufWriter::with_capacity(1 << 20, &file);
+    let place = Place::of(path)?;
+    let mut out = BufWriter::with_capacity(1 << 20, place.file());
     let rows = asker
-        .write(answer, writer, &mut out)
+        .write(answer, writer, &mut out, true)
         .and_then(|rows| out.flush().map(|()| rows).map_err(cannot_write));
     drop(out);
-    let rows = rows.inspect_err(|_| {
-        if is_regular {
-            // A truncated answer could pass for a complete one.
-            let _ = std::fs::remove_file(path);
-        }
-    })?;
-    let size = match file.metadata() {
-        Ok(meta) if is_regular => format!(", {}", bytes(meta.len())),
-        _ => String::new(),
+    let rows = rows?;
+    let size = match place.keep(path)? {
+        Some(size) => format!(", {}", bytes(size)),
+        None => String::new(),
     };
     let name = path.to_string_lossy();
     eprintln!(

@@ -9,6 +9,14 @@ pub enum Colour {
     Off,
 }
 
+/// When output is coloured, as `--color` says: on a terminal unless `NO_COLOR` is set, everywhere, or nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColourChoice {
+    Auto,
+    Always,
+    Never,
+}
+
 /// The role of a text, which determines its look.
 #[derive(Clone, Copy, Debug)]
 pub enum Paint {
@@ -22,6 +30,10 @@ pub enum Paint {
     Dim,
     /// The prompt.
     Prompt,
+    /// What was, beside what is.
+    Removed,
+    /// What is, beside what was.
+    Added,
 }
 
 impl Colour {
@@ -53,6 +65,8 @@ impl<T: fmt::Display> fmt::Display for Painted<T> {
             Paint::Heading => "1",
             Paint::Dim => "2",
             Paint::Prompt => "1;36",
+            Paint::Removed => "31",
+            Paint::Added => "32",
         };
         write!(f, "\x1b[{code}m{}\x1b[0m", self.text)
     }

@@ -7,7 +7,7 @@ mod table;
 mod terminal;
 mod text;
 
-pub use colour::{Colour, Paint};
+pub use colour::{Colour, ColourChoice, Paint};
 pub use date::date;
 pub use number::{bytes, per};
 pub use table::{Align, Column, Layout, Table};

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use super::Colour;
+use super::{Colour, ColourChoice};
 
 /// The properties of the streams that rendering needs.
 #[derive(Clone, Debug)]
@@ -38,6 +38,17 @@ impl Terminal {
             stdout_colour: colour(stdout),
             stderr_colour: colour(stderr),
         }
+    }
+
+    /// Follows the user's choice, which overrules what was detected.
+    pub fn choose_colour(&mut self, choice: ColourChoice) {
+        let colour = match choice {
+            ColourChoice::Auto => return,
+            ColourChoice::Always => Colour::On,
+            ColourChoice::Never => Colour::Off,
+        };
+        self.stdout_colour = colour;
+        self.stderr_colour = colour;
     }
 
     /// Returns the current size of the terminal as (columns, rows). It may change while the program runs.

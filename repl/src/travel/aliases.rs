@@ -182,11 +182,11 @@ mod tests {
             ("goto", "print", "\"goto\" is a verb and cannot be an alias"),
             ("a b", "print", "\"a b\" cannot be an alias"),
             (
-                "x",
+                "y",
                 "frob",
                 "an alias stands for a verb, and \"frob\" is none",
             ),
-            ("x", "", "an alias stands for a verb, and \"\" is none"),
+            ("y", "", "an alias stands for a verb, and \"\" is none"),
         ] {
             let error = aliases.set(name, meaning, false).unwrap_err();
             assert_eq!(error.to_string(), expected);

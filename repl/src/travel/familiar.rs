@@ -1,27 +1,17 @@
-//! Commands of gdb and their names here.
+//! Commands of gdb that are called otherwise here, for hints. What is only spelled otherwise, `spelling.rs` understands.
 
 /// Commands of gdb by their shortest abbreviation, and their names here.
-const COMMANDS: [(&str, &str); 20] = [
+const COMMANDS: [(&str, &str); 7] = [
     ("run", "continue"),
     ("r", "continue"),
     ("kill", "stop"),
-    ("i locals", "locals"),
-    ("i args", "args"),
-    ("i registers", "registers"),
-    ("i r", "registers"),
-    ("i threads", "threads"),
-    ("i breakpoints", "break list"),
-    ("i b", "break list"),
-    ("i frame", "frame"),
-    ("i functions", "SELECT name FROM functions"),
-    ("i", "locals, args, registers, threads or break list"),
-    ("x", "memory read ADDRESS --count BYTES"),
-    ("tbreak", "break --once LOCATION"),
-    ("rwatch", "watch --read EXPRESSION"),
-    ("awatch", "watch --access EXPRESSION"),
-    ("stepi", "step --instruction"),
-    ("si", "step --instruction"),
+    ("k", "stop"),
+    ("u", "until LOCATION, or next"),
     ("dprintf", "logpoint LOCATION \"x={x}\""),
+    (
+        "i",
+        "locals, args, registers, threads, info-breakpoints, info-line, info-symbol, info-functions, info-variables, info-types or info-shared",
+    ),
 ];
 
 /// Returns the name here of the gdb command that a line begins with.
@@ -52,10 +42,9 @@ mod tests {
 
     #[test]
     fn commands_of_gdb_are_known() {
-        assert_eq!(of("info locals"), Some("locals"));
-        assert_eq!(of("i r rax"), Some("registers"));
-        assert_eq!(of("x/8xb $sp"), Some("memory read ADDRESS --count BYTES"));
-        assert_eq!(of("info sharedlibrary"), of("i"));
+        assert_eq!(of("kill"), Some("stop"));
+        assert_eq!(of("info os"), of("i"));
+        assert_eq!(of("dprintf f"), Some("logpoint LOCATION \"x={x}\""));
         assert_eq!(of("running"), None);
         assert_eq!(of("frobnicate"), None);
     }

@@ -11,12 +11,15 @@ Written otherwise
   continue where CONDITION     to the next call of which it is true: dur_ns > 1000000
   delete N, unwatch N          break remove N, watch remove N
   who wrote EXPRESSION         last-write EXPRESSION
+  compare RECORDING            compares this recording with another one
+  next difference, previous difference, other VERB
   SELECT ...                   SQL over everything recorded so far
 ";
 
 const OTHERS: &str = "\
 Others
   help VERB, alias NAME = VERB ..., unalias NAME, quit
+  commands N ... end, save breakpoints FILE
 ";
 
 const UNKNOWN: &str = "\n\
@@ -61,7 +64,26 @@ fn written_name(verb: &Description) -> String {
 }
 
 /// Verbs of the prompt itself.
-const OWN: [(&[&str], &str); 6] = [
+const OWN: [(&[&str], &str); 9] = [
+    (
+        &["commands"],
+        "Give lines that run when a breakpoint stops the program
+
+  commands 2     of breakpoint 2; without a number, of the last one
+  print total
+  continue
+  end
+
+They last as long as the prompt. end at once removes them.
+",
+    ),
+    (
+        &["save"],
+        "Write the breakpoints of the program to a new file: save breakpoints FILE
+
+hindsight repl --script FILE sets them again. Lines of commands are not in it.
+",
+    ),
     (
         &["alias", "unalias"],
         "Give a name to a verb with some of its words
@@ -84,6 +106,19 @@ ends with it. What stands behind the name in a line is added to the meaning.
 The condition is one of SQL over the columns of calls, or of events:
   continue where dur_ns > 1000000
   continue where kind = 'stdout'
+",
+    ),
+    (
+        &["compare", "next-difference", "previous-difference", "other"],
+        "Compare this recording, A, with another one of the program, B, side by side
+
+  compare RECORDING      what differs, the function that most likely made it first
+  compare, compare --off that again; end
+  next difference        go to the next difference, in both; previous difference
+  goto PLACE             goes there in A, and in B to what belongs to it
+  other VERB ...         the verb in B: other where, other print total
+
+What is not compared stands in hindsight.toml, as for hindsight compare.
 ",
     ),
     (

@@ -5,8 +5,13 @@
 
 use server::verbs::{Description, Does, Needs, Takes, find};
 
+use crate::spelling;
+
 /// Verbs that take a condition in SQL, which has quoted texts.
 const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
+
+/// Verbs that go through the differences of two recordings.
+const DIFFERENCES: [&str; 2] = ["next-difference", "previous-difference"];
 
 /// The first words of SQL.
 const SQL: [&str; 3] = ["select", "with", "explain"];
@@ -24,7 +29,7 @@ pub fn is_motion(verb: &str) -> bool {
             && verb.takes == Takes::Others
             && verb.needs != Needs::RunningProgram
     };
-    CONDITIONS.contains(&verb) || find(verb).is_some_and(moves_on)
+    CONDITIONS.contains(&verb) || DIFFERENCES.contains(&verb) || find(verb).is_some_and(moves_on)
 }
 
 /// Returns the number of words up to the end of an expression; 0 if the verb takes none. After the expression of
@@ -89,11 +94,14 @@ pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
         return words;
     }
     let end = expression_end(&words);
+    let condition = condition_of_break(&words);
     for (index, word) in words.iter_mut().enumerate().skip(1) {
-        let inner = match index < end {
+        let inner = match index < end || condition.is_some_and(|at| index > at) {
             false => within(word, '\'').or_else(|| within(word, '"')),
             // 'x' is a character literal.
-            true if index + 1 == end => within(word, '\'').filter(|inner| !is_letter(inner)),
+            true if index + 1 == end || condition.is_some_and(|at| index == at + 1) => {
+                within(word, '\'').filter(|inner| !is_letter(inner))
+            }
             true => None,
         };
         if let Some(inner) = inner {
@@ -101,6 +109,15 @@ pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
         }
     }
     words
+}
+
+/// Where `if` stands in `break LOCATION if CONDITION`. The condition is an expression, to which its quotes belong.
+fn condition_of_break(words: &[String]) -> Option<usize> {
+    let verb = find(words.first()?)?;
+    if verb.takes != Takes::Location {
+        return None;
+    }
+    words.iter().position(|word| word == "if")
 }
 
 fn within(word: &str, quote: char) -> Option<&str> {
@@ -114,8 +131,11 @@ fn is_letter(text: &str) -> bool {
 
 /// Replaces an alternative spelling of a verb by its name.
 pub fn normal(words: Vec<String>) -> Vec<String> {
+    let words = spelling::ours(words);
     let text: Vec<&str> = words.iter().map(String::as_str).collect();
     let (name, used): (&[&str], usize) = match text.as_slice() {
+        ["next" | "n", "difference" | "diff", ..] => (&["next-difference"], 2),
+        ["previous" | "prev", "difference" | "diff", ..] => (&["previous-difference"], 2),
         ["step" | "s", "back", ..] => (&["step-back"], 2),
         ["next" | "n", "back", ..] => (&["next-back"], 2),
         ["continue" | "c", "back", "where", ..] => (&["reverse-continue-where"], 3),
@@ -151,6 +171,8 @@ mod tests {
             ("step back 3", "step-back 3"),
             ("s back", "step-back"),
             ("next back", "next-back"),
+            ("next difference", "next-difference"),
+            ("prev diff", "previous-difference"),
             ("continue where dur_ns > 5", "continue-where dur_ns > 5"),
             ("c back", "reverse-continue"),
             ("b parse", "b parse"),
@@ -203,6 +225,11 @@ mod tests {
                 "break a.c:3 --condition 'i > 3 && s == \"a b\"'",
                 &["break", "a.c:3", "--condition", "i > 3 && s == \"a b\""][..],
             ),
+            (
+                "break f if s == \"a b\"",
+                &["break", "f", "if", "s", "==", "\"a b\""],
+            ),
+            ("break f if 'i > 3'", &["break", "f", "if", "i > 3"]),
             ("logpoint f \"n = {n}\"", &["logpoint", "f", "n = {n}"]),
             ("note it's done", &["note", "it's", "done"]),
             ("note \"two  words\"", &["note", "two  words"]),

@@ -5,12 +5,15 @@
 //! prompt has opened in this process.
 
 mod aliases;
+mod at_stops;
+mod comparing;
 mod familiar;
 mod help;
 mod line;
 mod present;
 mod questions;
 mod script;
+mod sides;
 mod words;
 
 use std::cell::OnceCell;
@@ -36,6 +39,7 @@ use crate::report::report;
 use crate::suggest;
 
 pub use aliases::Aliases;
+use comparing::{Comparing, Way};
 pub use present::Present;
 pub use script::ScriptInput;
 
@@ -73,6 +77,8 @@ pub struct Session {
     present: Option<Present>,
     /// Opened by the first query.
     asker: Option<Asker>,
+    /// The recording that this one is compared with.
+    comparing: Option<Comparing>,
     json: bool,
     aliases: Aliases,
     /// A user types the lines.
@@ -81,6 +87,8 @@ pub struct Session {
     keep: bool,
     /// The last line that moved; an empty line repeats it.
     last_motion: String,
+    /// Lines that run where breakpoints stop the program.
+    at_stops: at_stops::AtStops,
 }
 
 impl Session {
@@ -105,11 +113,13 @@ impl Session {
             link,
             present,
             asker: None,
+            comparing: None,
             json,
             aliases,
             is_typed: false,
             keep: false,
             last_motion: String::new(),
+            at_stops: at_stops::AtStops::default(),
         }
     }
 
@@ -159,6 +169,9 @@ impl Session {
 
     /// Runs a line. Returns the exit code that its command would have.
     fn run(&mut self, text: &str) -> Result<(Flow, u8), Error> {
+        if self.at_stops.take(text.trim()) {
+            return Ok((Flow::GoOn, exit::DONE));
+        }
         let text = self.with_meaning(text.trim());
         if text.is_empty() || text.starts_with('#') {
             return Ok((Flow::GoOn, exit::DONE));
@@ -173,14 +186,28 @@ impl Session {
             self.last_motion.clone_from(&text);
         }
         let rest = || words.get(1).map(String::as_str);
+        let has_moved = find(&words[0]).is_some_and(|verb| verb.does == Does::Move);
         let code = match words[0].as_str() {
             "quit" | "exit" | "q" => return self.quit(&words[1..]),
             "help" | "?" => self.help(&words[1..])?,
             "alias" => self.alias(text["alias".len()..].trim())?,
             "unalias" => self.unalias(rest())?,
             "continue-where" | "reverse-continue-where" => self.run_to_where(&words)?,
+            "commands" => self.commands(&words[1..])?,
+            "save" => self.save(&words[1..])?,
+            "compare" => self.compare(&words[1..])?,
+            "next-difference" => self.difference(Way::Next, &words[1..])?,
+            "previous-difference" => self.difference(Way::Previous, &words[1..])?,
+            "other" => self.other(text["other".len()..].trim())?,
+            "goto" => match self.verb(words)? {
+                exit::DONE if self.is_comparing() => self.follow()?,
+                code => code,
+            },
             _ => self.verb(words)?,
         };
+        if has_moved && code == exit::DONE {
+            return Ok((Flow::GoOn, self.run_at_stop()?));
+        }
         Ok((Flow::GoOn, code))
     }
 
@@ -340,6 +367,7 @@ impl Session {
             (When::Now, StateWord::Ended) => return "live ended> ".to_owned(),
             (When::Now, _) => "live",
             (When::Past, _) => "past",
+            (When::Recorded, _) if self.is_comparing() => "comparing",
             (When::Recorded, _) => "recorded",
         };
         match position.thread {

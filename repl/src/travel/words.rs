@@ -35,14 +35,20 @@ pub struct Words {
 /// Arguments of `goto` other than numbers.
 const PLACES: [&str; 6] = ["first", "last", "crash", "live", "output:", "@"];
 /// Words that the prompt knows besides verbs.
-const WRITTEN: [&str; 10] = [
+const WRITTEN: [&str; 16] = [
     "alias",
     "back",
+    "commands",
+    "compare",
     "continue where",
     "delete",
     "help",
     "next back",
+    "next difference",
+    "other",
+    "previous difference",
     "quit",
+    "save breakpoints",
     "step back",
     "unalias",
     "unwatch",

@@ -4,12 +4,15 @@
 //! have happened at any moment since the event that showed the old one.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use debuginfo::Diagnostic;
+use rustc_hash::FxHashMap;
 
+use super::entries::AtEntry;
 use super::walk::{Walk, When};
 use super::{Seen, Sight, Tracked};
-use crate::calls::CallHead;
+use crate::calls::{CallHead, Entered};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::moment::Moment;
@@ -68,11 +71,28 @@ struct Known {
     shown: Option<String>,
 }
 
+/// The last known value of a thread, or of all.
+struct Last {
+    seq: u64,
+    tid: u32,
+    value: LastValue,
+}
+
+enum LastValue {
+    Text(String),
+    /// Of the parameter that is tracked.
+    Bits(u64),
+}
+
 /// All changes from the beginning, in order.
 pub struct Changes {
     walk: Walk,
-    last: HashMap<Option<u32>, Known>,
+    /// Entries that were gathered, and how many of them were passed.
+    entries: (Vec<Entered>, usize),
+    last: FxHashMap<Option<u32>, Last>,
     known_at: usize,
+    count: usize,
+    wanted: Range<usize>,
     has_meaning: bool,
     failure: Option<Diagnostic>,
 }
@@ -83,11 +103,26 @@ impl Changes {
     pub fn of(timeline: &Timeline) -> Self {
         Self {
             walk: Walk::over(0..timeline.events(), Direction::Forward),
-            last: HashMap::new(),
+            entries: (Vec::new(), 0),
+            last: FxHashMap::default(),
             known_at: 0,
+            count: 0,
+            wanted: 0..usize::MAX,
             has_meaning: false,
             failure: None,
         }
+    }
+
+    /// Says that of the changes, by their numbers from 0, only these are wanted. Others may be counted alone.
+    #[must_use]
+    pub fn wanting(self, wanted: Range<usize>) -> Self {
+        Self { wanted, ..self }
+    }
+
+    /// Returns the number of changes so far: the one that was just returned has the number before it.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     /// Returns the number of events so far at which the value was known.
@@ -107,6 +142,20 @@ impl Changes {
         most: usize,
     ) -> Result<Progress> {
         for _ in 0..most {
+            if let Some(parameter) = tracked.at_entry() {
+                if self.entries.1 == self.entries.0.len()
+                    && let Some(found) = self.walk.next_entries(timeline, &parameter)?
+                {
+                    self.entries = (found, 0);
+                    self.has_meaning = true;
+                }
+                if self.entries.1 < self.entries.0.len() {
+                    match self.pass_entries(&parameter) {
+                        Some(change) => return Ok(Progress::Change(change)),
+                        None => continue,
+                    }
+                }
+            }
             let Some(when) = self.walk.next(timeline, &tracked.scope)? else {
                 let failure = self.failure.take().filter(|_| !self.has_meaning);
                 return match failure {
@@ -129,16 +178,69 @@ impl Changes {
             };
             self.has_meaning = true;
             self.known_at += 1;
-            let old = self.last.insert(known.own, known.clone());
-            if old.as_ref().map(|old| &old.value) != Some(&known.value) {
-                let old_at = old.as_ref().map(|old| (old.seq, old.tid));
+            let last = Last {
+                seq: known.seq,
+                tid: known.tid,
+                value: LastValue::Text(known.value.clone()),
+            };
+            let old = self.last.insert(known.own, last);
+            let old_at = old.as_ref().map(|old| (old.seq, old.tid));
+            let old = old.map(|old| match (old.value, tracked.at_entry()) {
+                (LastValue::Text(text), _) => text,
+                (LastValue::Bits(bits), Some(parameter)) => parameter.text(bits),
+                (LastValue::Bits(_), None) => unreachable!("a parameter that was found is kept"),
+            });
+            if old.as_ref() != Some(&known.value) {
+                self.count += 1;
                 return Ok(Progress::Change(Change {
                     old_at,
-                    ..change(known, old.map(|old| old.value))
+                    ..change(known, old)
                 }));
             }
         }
         Ok(Progress::More)
+    }
+
+    /// Passes entries up to the next wanted change.
+    fn pass_entries(&mut self, parameter: &AtEntry<'_>) -> Option<Change> {
+        while let Some(entered) = self.entries.0.get(self.entries.1) {
+            self.entries.1 += 1;
+            let (Some(bits), Some(tid)) = (entered.bits, entered.tid) else {
+                continue;
+            };
+            self.known_at += 1;
+            let bits = parameter.bits(bits);
+            let last = Last {
+                seq: entered.seq,
+                tid,
+                value: LastValue::Bits(bits),
+            };
+            let old = self.last.insert(Some(tid), last);
+            let is_change = match old.as_ref().map(|old| &old.value) {
+                None => true,
+                Some(LastValue::Bits(old)) => parameter.differ(*old, bits),
+                Some(LastValue::Text(old)) => *old != parameter.text(bits),
+            };
+            if !is_change {
+                continue;
+            }
+            self.count += 1;
+            if self.wanted.contains(&(self.count - 1)) {
+                return Some(Change {
+                    seq: entered.seq,
+                    tid,
+                    own: Some(tid),
+                    old_at: old.as_ref().map(|old| (old.seq, old.tid)),
+                    old: old.map(|old| match old.value {
+                        LastValue::Text(text) => text,
+                        LastValue::Bits(bits) => parameter.text(bits),
+                    }),
+                    new: parameter.text(bits),
+                    shown: None,
+                });
+            }
+        }
+        None
     }
 }
 

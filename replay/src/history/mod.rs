@@ -6,6 +6,7 @@
 //! is neither a value nor a change. Values of different threads are compared only where the threads share the variable.
 
 mod changes;
+mod entries;
 mod logged;
 mod parameter;
 mod walk;

@@ -6,7 +6,7 @@ use debuginfo::{
     ValuePlace, at_frame, variables_at,
 };
 use rustc_hash::FxHashMap;
-use store::columns::ReadCall;
+use store::columns::{EntryColumn, ReadCall};
 use values::{RenderOptions, render_with};
 
 use crate::calls::CallHead;
@@ -17,9 +17,86 @@ use crate::timeline::Timeline;
 use store::control::ParameterPlace;
 
 /// Where a parameter is at every entry of its function.
-struct Parameter {
+#[derive(Clone)]
+pub(super) struct Parameter {
     ty: Type,
     register: Register,
+    /// The bits of its own size.
+    pub mask: u64,
+    /// All values that differ in these bits differ as texts.
+    pub is_integer: bool,
+}
+
+/// One register, and its content.
+struct Held(Register, u64);
+
+impl Machine for Held {
+    fn memory(&self, _: u64, _: &mut [u8]) -> std::result::Result<Certainty, Unknown> {
+        Err(Unknown::because("not captured"))
+    }
+
+    fn register(&self, register: Register) -> std::result::Result<(u64, Certainty), Unknown> {
+        match register == self.0 {
+            true => Ok((self.1, Certainty::Known)),
+            false => Err(Unknown::because("not captured")),
+        }
+    }
+
+    fn vector(&self, _: Register) -> std::result::Result<([u8; 16], Certainty), Unknown> {
+        Err(Unknown::because("not captured"))
+    }
+
+    fn vector_low(&self, register: Register) -> std::result::Result<([u8; 8], Certainty), Unknown> {
+        self.register(register)
+            .map(|(bits, certainty)| (bits.to_le_bytes(), certainty))
+    }
+}
+
+impl Parameter {
+    fn new(ty: Type, register: Register) -> Parameter {
+        Parameter {
+            mask: match ty.size() {
+                Some(size @ 1..8) => (1 << (8 * size)) - 1,
+                _ => u64::MAX,
+            },
+            is_integer: matches!(ty.strip().kind(), TypeKind::Integer { .. }),
+            ty,
+            register,
+        }
+    }
+
+    /// Returns the column of calls that holds it.
+    pub fn column(&self) -> Option<EntryColumn> {
+        let number = self.register.0;
+        let mut general = ParameterPlace::INT_REGISTERS.iter();
+        let general = general.position(|register| *register == number);
+        general.map(EntryColumn::General).or_else(|| {
+            match usize::from(number.wrapping_sub(Register::XMM0.0)) {
+                at @ 0..8 => Some(EntryColumn::Vector(at)),
+                _ => None,
+            }
+        })
+    }
+
+    /// Writes the value that the register holds.
+    pub fn text(&self, bits: u64) -> String {
+        let machine = Held(self.register, bits);
+        let value = Value::read(
+            self.ty.clone(),
+            ValuePlace::Register(self.register),
+            &machine,
+        );
+        text_of(&value, &machine)
+    }
+}
+
+/// Writes a number.
+fn text_of(value: &Value, machine: &dyn Machine) -> String {
+    let look = Look {
+        space: &AddressSpace::default(),
+        machine,
+    };
+    render_with(value, &RenderOptions::default(), &look)
 }
 
 /// Cached results about parameters, by function and name.
@@ -83,12 +160,12 @@ impl Parameters {
         if value.bytes.is_err() {
             return Ok(Some(None));
         }
-        let look = Look {
-            space: &AddressSpace::default(),
-            machine: &machine,
-        };
-        let text = render_with(&value, &RenderOptions::default(), &look);
-        Ok(Some(Some(text)))
+        Ok(Some(Some(text_of(&value, &machine))))
+    }
+
+    /// Returns the parameter of a function whose entry was looked at, if it is a number in a register.
+    pub(super) fn found(&self, function: u32, name: &str) -> Option<&Parameter> {
+        self.known.get(&function)?.get(name)?.as_ref()
     }
 }
 
@@ -124,7 +201,7 @@ fn parameter(timeline: &Timeline, call: &CallHead, name: &str) -> Result<Option<
                 | TypeKind::Enum
         );
         let fits = ty.size().is_some_and(|size| size <= 8);
-        (variable.is_parameter && is_number && fits).then_some(Parameter { ty, register })
+        (variable.is_parameter && is_number && fits).then(|| Parameter::new(ty, register))
     });
     Ok(found.flatten())
 }

@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::entries::AtEntry;
 use super::{Functions, HistoryScope};
-use crate::calls::CallHead;
+use crate::calls::{CallHead, Entered};
 use crate::error::Result;
 use crate::event::{Event, Kind};
 use crate::moves::Direction;
@@ -67,22 +68,52 @@ impl Walk {
         if self.left.is_empty() {
             return Ok(None);
         }
-        let length = self.window.min(self.left.end - self.left.start);
-        let part = match self.direction {
-            Direction::Forward => self.left.start..self.left.start + length,
-            Direction::Back => self.left.end - length..self.left.end,
-        };
-        match self.direction {
-            Direction::Forward => self.left.start = part.end,
-            Direction::Back => self.left.end = part.start,
-        }
-        self.window = (self.window * 2).min(MOST_WINDOW);
+        let part = self.part();
+        self.pass(&part);
         let mut found = moments(timeline, scope, &part)?;
         if self.direction == Direction::Back {
             found.reverse();
         }
         self.gathered = found.into();
         Ok(Some(self.gathered.pop_front()))
+    }
+}
+
+impl Walk {
+    /// The next window.
+    fn part(&self) -> Range<u64> {
+        let length = self.window.min(self.left.end - self.left.start);
+        match self.direction {
+            Direction::Forward => self.left.start..self.left.start + length,
+            Direction::Back => self.left.end - length..self.left.end,
+        }
+    }
+
+    fn pass(&mut self, part: &Range<u64>) {
+        match self.direction {
+            Direction::Forward => self.left.start = part.end,
+            Direction::Back => self.left.end = part.start,
+        }
+        self.window = (self.window * 2).min(MOST_WINDOW);
+    }
+
+    /// Passes the next window of a walk forward if its events are entries alone, and returns these; `None`: the events
+    /// are to be looked at one by one.
+    pub fn next_entries(
+        &mut self,
+        timeline: &Timeline,
+        parameter: &AtEntry<'_>,
+    ) -> Result<Option<Vec<Entered>>> {
+        let is_between = self.gathered.is_empty() && !self.left.is_empty();
+        if !is_between || self.direction == Direction::Back {
+            return Ok(None);
+        }
+        let part = self.part();
+        let found = parameter.entries(timeline, &part)?;
+        if found.is_some() {
+            self.pass(&part);
+        }
+        Ok(found)
     }
 }
 

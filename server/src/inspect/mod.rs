@@ -29,7 +29,7 @@ pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use values::{
     Change, Extent, FrameVariables, Manner, MemoryPlace, Shown, ValueFormat, ValueReport,
     VariableReport, as_assignment, assign, bytes_text, evaluate, evaluate_address, evaluate_place,
-    is_meaningless, own_variables, type_of, variables,
+    is_meaningless, own_variables, type_of, value_of, variables,
 };
 
 use crate::protocol::{Code, Failure};
@@ -86,6 +86,16 @@ impl<'a> View<'a> {
     pub fn frame_machine(&self) -> Result<FrameMachine<'a>, Failure> {
         self.frame()?;
         Ok(FrameMachine::of(self.machine, self.frames, self.frame))
+    }
+
+    /// Returns the same moment as one without frames, in which only global names have a meaning.
+    #[must_use]
+    pub fn without_frames(self) -> View<'a> {
+        View {
+            frames: &[],
+            frame: 0,
+            ..self
+        }
     }
 
     /// Returns the same moment with another frame selected.

@@ -106,7 +106,7 @@ pub fn function_source(
 
 impl SourceReport {
     /// Removes the lines before `first` and after `last`.
-    fn crop(&mut self, first: u32, last: u32) {
+    pub(crate) fn crop(&mut self, first: u32, last: u32) {
         let skip = first.saturating_sub(self.first) as usize;
         self.lines.drain(..skip.min(self.lines.len()));
         self.first = self.first.max(first);

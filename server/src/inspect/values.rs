@@ -308,6 +308,14 @@ pub fn type_of(view: &View<'_>, text: &str) -> Result<Type, Failure> {
     }
 }
 
+/// Returns the value of an expression itself, without calls of functions.
+///
+/// # Errors
+/// [`Code::EvalFailed`], with the position of the failing part.
+pub fn value_of(view: &View<'_>, text: &str) -> Result<Value, Failure> {
+    value(view, text, None)
+}
+
 /// Says whether an expression has no meaning in the frame, whatever the values are.
 #[must_use]
 pub fn is_meaningless(view: &View<'_>, text: &str) -> bool {

@@ -16,6 +16,16 @@ use crate::verbs::{HistoryReply, LastWriteReply};
 
 /// How many moments are read between two checks for Ctrl-C.
 const MOMENTS: usize = 64;
+/// All changes.
+const ALL: Range<usize> = 0..usize::MAX;
+
+/// What a search has passed.
+struct Passed {
+    /// At how many events the value was known.
+    known_at: usize,
+    /// How many changes there were.
+    changes: usize,
+}
 
 /// A value that differs from the one seen before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,26 +95,31 @@ impl Past {
             .map_err(|error| of_replay(&error))
     }
 
-    /// Passes all changes to `take` until it returns false. Returns at how many events the value was known.
+    /// Passes the changes whose numbers are `wanted` to `take`, with the numbers, until it returns false. Others may be passed
+    /// too.
     fn each_change(
         &self,
         mut tracked: Tracked,
+        wanted: &Range<usize>,
         is_interrupted: &dyn Fn() -> bool,
-        mut take: impl FnMut(history::Change) -> bool,
-    ) -> Result<usize, Failure> {
-        let mut changes = Changes::of(&self.timeline);
+        mut take: impl FnMut(usize, history::Change) -> bool,
+    ) -> Result<Passed, Failure> {
+        let mut changes = Changes::of(&self.timeline).wanting(wanted.clone());
         loop {
             if is_interrupted() {
                 return Err(of_replay(&replay::Error::Interrupted));
             }
             let progress = changes.next(&self.timeline, &mut tracked, MOMENTS);
             let goes_on = match progress.map_err(|error| of_replay(&error))? {
-                Progress::Change(change) => take(change),
+                Progress::Change(change) => take(changes.count() - 1, change),
                 Progress::More => true,
                 Progress::End => false,
             };
             if !goes_on {
-                return Ok(changes.known_at());
+                return Ok(Passed {
+                    known_at: changes.known_at(),
+                    changes: changes.count(),
+                });
             }
         }
     }
@@ -215,18 +230,17 @@ impl Past {
         wanted: &Range<usize>,
     ) -> Result<HistoryReply, Failure> {
         // There may be millions of changes: only those that are wanted are kept.
-        let (mut changes, mut seen) = (Vec::new(), 0);
+        let mut changes = Vec::new();
         let mut before = ShownBefore::default();
         let tracked = self.tracked(expression)?.showing(manner.options());
-        let known_at = self.each_change(tracked, is_interrupted, |mut change| {
+        let passed = self.each_change(tracked, wanted, is_interrupted, |number, mut change| {
             before.fill(&mut change);
-            if wanted.contains(&seen) {
+            if wanted.contains(&number) {
                 changes.push(change);
             }
-            seen += 1;
             true
         })?;
-        let left_out = seen.saturating_sub(wanted.end);
+        let left_out = passed.changes.saturating_sub(wanted.end);
         let changes = self.all_described(changes)?;
         let mut has_gaps = false;
         for change in changes.iter().skip(1) {
@@ -236,7 +250,7 @@ impl Past {
         Ok(HistoryReply {
             expression: expression.to_owned(),
             changes,
-            known_at,
+            known_at: passed.known_at,
             left_out,
             hint,
         })
@@ -264,7 +278,7 @@ impl Past {
         let mut last: Option<(history::Change, Option<String>)> = None;
         let mut shown: HashMap<Option<u32>, Option<String>> = HashMap::new();
         let tracked = self.tracked_at(expression, here)?.showing(manner.options());
-        self.each_change(tracked, is_interrupted, |change| {
+        self.each_change(tracked, &ALL, is_interrupted, |_, change| {
             let is_past = change.seq <= here.seq;
             if is_past && change.own.is_none_or(|own| own == here.tid) {
                 let before = shown.insert(change.own, change.shown.clone());

@@ -215,8 +215,10 @@ impl Past {
     /// The recording cannot be read.
     pub fn new(reader: Arc<Reader>) -> Result<Past, Failure> {
         let timeline = Timeline::new(reader).map_err(|error| of_replay(&error))?;
-        let stop = timeline.crash().map_err(|error| of_replay(&error))?;
-        let stop = stop.filter(|seq| timeline.is_stop(*seq));
+        let crash = timeline.crash().map_err(|error| of_replay(&error))?;
+        let stop = crash.filter(|seq| timeline.is_stop(*seq));
+        // A core file that no signal made shows its first thread last.
+        let stop = stop.or(timeline.is_core().then(|| timeline.last()));
         let seq = stop.unwrap_or(0);
         let tid = timeline.thread_at(seq).unwrap_or(0);
         Ok(Past {
@@ -482,6 +484,21 @@ impl Past {
     pub fn path(&self) -> PathBuf {
         self.timeline.recording().dir().to_owned()
     }
+}
+
+/// Says whether a path names a core file.
+#[must_use]
+pub fn is_core_file(path: &Path) -> bool {
+    debuginfo::is_core_file(path).unwrap_or(false)
+}
+
+/// Finds the folder of the recording that a path names. That of a core file is made if there is none yet; `program` is
+/// its program, if it is not where the core file says.
+///
+/// # Errors
+/// There is neither a recording nor a core file, or it cannot be read.
+pub fn located(path: &Path, program: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    replay::locate(path, &replay::CoreOptions { program }).map_err(|error| of_replay(&error))
 }
 
 /// Converts an error of `replay` to a failure.

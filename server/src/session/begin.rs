@@ -289,6 +289,7 @@ impl Recording {
             stack_len: self.stack,
             texts: self.strings,
             pointees: self.pointees,
+            system_calls: false,
             watches: self.watch.clone(),
         })
     }

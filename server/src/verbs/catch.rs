@@ -120,10 +120,35 @@ fn caught(words: &[String], unhandled_only: bool) -> Result<Caught, Failure> {
         },
         _ => {
             let message = format!("\"{}\" cannot be caught", words.join(" "));
-            return Err(Failure::bad_request(message)
-                .hint("write throw, throw TYPE, panic, signal or signal NAME"));
+            return Err(Failure::bad_request(message).hint(instead(&words)));
         }
     })
+}
+
+/// What to do instead of catching what only gdb catches.
+fn instead(words: &[&str]) -> String {
+    match words {
+        ["syscall", name, ..] => format!(
+            "system calls are caught where the C library makes them: break {name}; one that the program makes itself is not caught"
+        ),
+        ["syscall"] => {
+            "system calls are caught where the C library makes them: break write".to_owned()
+        }
+        ["fork" | "vfork", ..] => {
+            "break fork stops before it; a child is recorded by: hindsight record --children"
+                .to_owned()
+        }
+        ["exec", ..] => {
+            "break execve stops before it; what runs then is a process of: hindsight record --children"
+                .to_owned()
+        }
+        ["load" | "unload", ..] => {
+            "a breakpoint in a library that is not loaded yet waits for it: break LOCATION --pending; or: break dlopen"
+                .to_owned()
+        }
+        ["catch" | "rethrow", ..] => "catch throw stops where it is thrown".to_owned(),
+        _ => "write throw, throw TYPE, panic, signal or signal NAME".to_owned(),
+    }
 }
 
 fn location(what: Caught) -> Result<Location, Failure> {
@@ -183,6 +208,10 @@ mod tests {
         assert!(caught("signal SEGV").is_ok());
         assert!(caught("throw std::exception").is_ok());
         assert!(caught("rain").is_err());
+        let fork = caught("fork").unwrap_err();
+        assert!(fork.hint.unwrap().contains("break fork"));
+        let call = caught("syscall openat").unwrap_err();
+        assert!(call.hint.unwrap().contains("break openat"));
         assert!(caught("").is_err());
     }
 }

@@ -31,6 +31,7 @@ pub struct EvalArgs {
 impl Verb for Eval {
     const NAME: &'static str = "eval";
     const DOC: &'static str = "Evaluate an expression with its side effects: x = 3, f(1)";
+    const ALIASES: &'static [&'static str] = &["call"];
     const NEEDS: Needs = Needs::RunningProgram;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
@@ -59,6 +60,7 @@ impl Verb for Eval {
 
 impl Command for Eval {
     const WORDS: &'static [Word] = &[
+        locals::FORMAT,
         locals::FULL,
         Word::new("expression", "EXPRESSION", Form::Operand, "The expression"),
     ];

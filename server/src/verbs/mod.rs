@@ -13,16 +13,29 @@ mod call;
 mod calls;
 mod catch;
 mod close;
+mod condition;
 mod r#continue;
 mod detach;
 mod disassemble;
 mod display;
 mod down;
 mod eval;
+mod examine;
 mod finish;
 mod frame;
+mod gcore;
 mod goto;
+mod handle;
 mod history;
+mod ignore;
+mod info_breakpoints;
+mod info_functions;
+mod info_line;
+mod info_shared;
+mod info_symbol;
+mod info_types;
+mod info_variables;
+mod jump;
 mod last_write;
 mod locals;
 mod logpoint;
@@ -36,15 +49,19 @@ mod object;
 mod open;
 mod output;
 mod page;
+mod pattern;
 mod pause;
 mod position;
 mod print;
+mod printf;
 mod probe_text;
 mod probe_words;
 mod probes;
 mod ptype;
+mod rbreak;
 mod registers;
 mod restart;
+mod r#return;
 mod reverse_continue;
 mod reverse_finish;
 mod set;
@@ -67,6 +84,7 @@ mod until;
 mod up;
 mod verb;
 mod watch;
+mod whatis;
 mod r#where;
 mod why;
 mod write;
@@ -179,7 +197,6 @@ verbs! {
         start { Start, StartArgs }
         stop { Stop, EndReply }
         subscribe { Subscribe, SubscribeArgs, SubscribeReply }
-        trace { Trace, TraceArgs, TraceReply }
         write { Write, WriteArgs, WriteTarget }
     }
     commands {
@@ -228,7 +245,25 @@ verbs! {
         reverse_continue { ReverseContinue }
         reverse_finish { ReverseFinish }
         step_back { StepBack, CountArgs }
+        trace { Trace, TraceArgs, TraceReply }
         why { Why, WhyArgs }
+        whatis { Whatis, WhatisReply }
+        examine { Examine, ExamineArgs, ExamineReply, ExamineRow }
+        printf { Printf, PrintfArgs, PrintfReply }
+        info_breakpoints { InfoBreakpoints, InfoBreakpointsReply }
+        info_functions { InfoFunctions, InfoFunctionsReply, FunctionLine, ListingArgs }
+        info_line { InfoLine, InfoLineArgs, InfoLineReply, LineCode }
+        info_shared { InfoShared, InfoSharedReply, ModuleLine }
+        info_symbol { InfoSymbol, InfoSymbolArgs, InfoSymbolReply }
+        info_types { InfoTypes, InfoTypesReply }
+        info_variables { InfoVariables, InfoVariablesReply, VariableLine }
+        condition { Condition, ConditionArgs }
+        ignore { Ignore, IgnoreArgs }
+        rbreak { Rbreak, RbreakArgs }
+        handle { Handle, HandleArgs, HandleReply }
+        gcore { Gcore, GcoreArgs, GcoreReply }
+        jump { Jump, JumpArgs }
+        r#return { Return, ReturnArgs }
     }
 }
 

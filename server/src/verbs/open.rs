@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
 use crate::os_text::OsText;
-use crate::past::{Past, of_store};
+use crate::past::{self, Past};
 use crate::protocol::Failure;
 use crate::session::SessionReport;
 
@@ -18,13 +18,16 @@ pub struct Open;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenArgs {
-    /// The recording, with or without `.hindsight`.
+    /// The recording, with or without `.hindsight`, or a core file.
     pub recording: OsText,
+    /// With a core file: the program, if it is not where the core file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<OsText>,
 }
 
 impl Verb for Open {
     const NAME: &'static str = "open";
-    const DOC: &'static str = "Open a recording as a session: goto, step-back, print, history
+    const DOC: &'static str = "Open a recording or a core file as a session: goto, step-back, print, history
 
 The verbs that follow are about it: those that look, and those that go through time. It opens at its first event, or where a signal ended the program. `hindsight close` closes it.";
     const NEEDS: Needs = Needs::Daemon;
@@ -35,7 +38,11 @@ The verbs that follow are about it: those that look, and those that go through t
     fn run(call: &Call<'_>, args: OpenArgs) -> Result<SessionReport, Failure> {
         let folder = call.folder();
         let name = folder.join(PathBuf::from(OsString::from(&args.recording)));
-        let path = store::recording::resolve(&name).map_err(of_store)?;
+        let program = args
+            .program
+            .as_ref()
+            .map(|program| folder.join(PathBuf::from(OsString::from(program))));
+        let path = past::located(&name, program)?;
         let past = Past::open(&path, &store::temp_dir())?;
         let id = call.sessions.next_id();
         call.sessions
@@ -45,12 +52,20 @@ The verbs that follow are about it: those that look, and those that go through t
 }
 
 impl Command for Open {
-    const WORDS: &'static [Word] = &[Word::new(
-        "recording",
-        "RECORDING",
-        Form::Path,
-        "The recording, with or without .hindsight",
-    )];
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "recording",
+            "RECORDING",
+            Form::Path,
+            "The recording, with or without .hindsight, or a core file",
+        ),
+        Word::new(
+            "program",
+            "FILE",
+            Form::TextOption(None),
+            "With a core file: the program, if it is not where the core file says",
+        ),
+    ];
 
     fn text(reply: &SessionReport, _: &Self::Args) -> Text {
         show::session(reply)

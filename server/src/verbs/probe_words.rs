@@ -98,6 +98,7 @@ fn task(words: &[String], has_more: bool, has_all: bool) -> Result<Task<'_>, Fai
 
 /// Moves the locations to their fields, the first and the others. They come from the words or `--function`.
 pub(super) fn locations(words: &[String], written: &mut Written) -> Result<(), Failure> {
+    let words = with_if(words, written)?;
     match words {
         [first, others @ ..] if !others.is_empty() => {
             written.insert("also".to_owned(), json!(others));
@@ -105,6 +106,25 @@ pub(super) fn locations(words: &[String], written: &mut Written) -> Result<(), F
         }
         words => location(words, written),
     }
+}
+
+/// Takes the condition out of the words: `LOCATION if CONDITION`. Returns the words before.
+fn with_if<'w>(words: &'w [String], written: &mut Written) -> Result<&'w [String], Failure> {
+    let Some(at) = words.iter().position(|word| word == "if") else {
+        return Ok(words);
+    };
+    let condition = words[at + 1..].join(" ");
+    if condition.is_empty() {
+        return Err(Failure::bad_request("nothing stands behind if")
+            .hint("write break LOCATION if CONDITION; a function of that name: --function if"));
+    }
+    if written.contains_key("condition") {
+        return Err(Failure::bad_request(
+            "the condition stands behind if or behind --condition, not both",
+        ));
+    }
+    written.insert("condition".to_owned(), json!(condition));
+    Ok(&words[..at])
 }
 
 /// Moves the only location to its field. It comes from the words or `--function`.
@@ -212,5 +232,14 @@ mod tests {
         assert!(taken("a", Some("f")).is_err());
         assert!(taken("a b", Some("f")).is_err());
         assert!(taken("", None).is_err());
+        assert_eq!(
+            taken("a if i == 3", None).unwrap(),
+            json!({ "at": "a", "condition": "i == 3" })
+        );
+        assert_eq!(
+            taken("if i == 3", Some("f")).unwrap(),
+            json!({ "at": { "function": "f" }, "condition": "i == 3" })
+        );
+        assert!(taken("a if", None).is_err());
     }
 }

@@ -146,7 +146,10 @@ pub(super) fn each_id<T>(
 }
 
 /// Adds all probes or none.
-fn insert_all(session: &LiveSession, specs: Vec<ProbeSpec>) -> Result<Vec<ProbeView>, Failure> {
+pub(super) fn insert_all(
+    session: &LiveSession,
+    specs: Vec<ProbeSpec>,
+) -> Result<Vec<ProbeView>, Failure> {
     let mut added: Vec<ProbeView> = Vec::with_capacity(specs.len());
     for spec in specs {
         match session.live.add_probe(spec) {
@@ -195,7 +198,7 @@ fn each(
         .collect()
 }
 
-fn no_such(id: ProbeId, kind: ProbeKind, known: &[ProbeView]) -> Failure {
+pub(super) fn no_such(id: ProbeId, kind: ProbeKind, known: &[ProbeView]) -> Failure {
     let word = kind.word();
     let numbers: Vec<String> = known.iter().map(|view| view.id.to_string()).collect();
     Failure::new(Code::BreakpointNotFound, format!("there is no {word} {id}")).hint(
@@ -359,7 +362,8 @@ impl ProbeKind {
 }
 
 impl ProbeReport {
-    fn of(view: &ProbeView) -> ProbeReport {
+    /// Describes a probe.
+    pub(super) fn of(view: &ProbeView) -> ProbeReport {
         let spec = &view.spec;
         let (all_threads, once, template) = match &spec.action {
             Action::Break { all_threads, once } => (*all_threads, *once, None),

@@ -47,7 +47,7 @@ impl Command for Source {
             "at",
             "LOCATION",
             Form::Text,
-            "file:line or a function [default: the current line]",
+            "file:line, a function, or lines as in 10,20 and a.c:10,20 [default: the current line]",
         )
         .optional(),
         r#where::LINES,
@@ -65,6 +65,11 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
     if args.function && args.at.is_none() {
         let address = view.frame()?.lookup_pc;
         return inspect::function_source(space, address, args.context.unwrap_or(0));
+    }
+    if let Some(Target::Text(text)) = &args.at
+        && let Some(lines) = LineRange::read(text)?
+    {
+        return lines.described(view);
     }
     let target = match &args.at {
         None => here(view)?,
@@ -90,15 +95,76 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
     inspect::line_source(space, &target.file, target.line, context, None)
 }
 
+/// The lines that stand in a list of a source file at most.
+const MOST_LINES: u32 = 100_000;
+
+/// Lines from one to another: `10,20`, `a.c:10,20`, `10,`, `,20`. One that is not written is ten lines from the other.
+#[derive(Debug, PartialEq, Eq)]
+struct LineRange {
+    file: Option<String>,
+    first: u32,
+    last: u32,
+}
+
+impl LineRange {
+    /// Reads it; `None` if the text is another location, as `area(int, int)`.
+    fn read(text: &str) -> Result<Option<LineRange>, Failure> {
+        let Some((from, to)) = text.rsplit_once(',') else {
+            return Ok(None);
+        };
+        let number = |text: &str| match text.trim() {
+            "" => Some(None),
+            digits => digits.parse::<u32>().ok().map(Some),
+        };
+        let (file, from) = match from.rsplit_once(':') {
+            Some((file, line)) => (Some(file.trim().to_owned()), line),
+            None => (None, from),
+        };
+        let (Some(first), Some(last)) = (number(from), number(to)) else {
+            return Ok(None);
+        };
+        let (first, last) = match (first, last) {
+            (Some(first), Some(last)) => (first, last),
+            (Some(first), None) => (first, first.saturating_add(9)),
+            (None, Some(last)) => (last.saturating_sub(9).max(1), last),
+            (None, None) => {
+                return Err(Failure::bad_request("no line is given").hint("write list 10,20"));
+            }
+        };
+        if first == 0 || last < first || last - first >= MOST_LINES {
+            let message = format!("{first} to {last} are no lines");
+            return Err(
+                Failure::new(Code::InvalidLine, message).hint("write list 10,20: from 1, upwards")
+            );
+        }
+        Ok(Some(LineRange { file, first, last }))
+    }
+
+    fn described(&self, view: &View<'_>) -> Result<SourceReport, Failure> {
+        let file = match &self.file {
+            Some(file) => file.clone(),
+            None => current_file(view)?,
+        };
+        let reach = self.last - self.first;
+        let mut report = inspect::line_source(view.space, &file, self.first, reach, None)?;
+        report.crop(self.first, self.last);
+        Ok(report)
+    }
+}
+
 /// The source file of the selected frame.
-fn current_file(view: &View<'_>) -> Result<String, Failure> {
+pub(super) fn current_file(view: &View<'_>) -> Result<String, Failure> {
     let source = view.frame()?.source.as_ref();
     source.map(|source| source.file.to_string()).ok_or_else(|| {
         Failure::new(Code::InvalidFile, "there is no current source file").hint("write file:line")
     })
 }
 
-fn first_function(
+/// The first function that a name means.
+///
+/// # Errors
+/// [`Code::InvalidFunction`]: there is none.
+pub(super) fn first_function(
     space: &debuginfo::AddressSpace,
     name: &str,
 ) -> Result<debuginfo::FunctionPlace, Failure> {
@@ -130,5 +196,29 @@ fn here(view: &View<'_>) -> Result<LineTarget, Failure> {
             column: None,
         }),
         None => line_of(view.space, frame.lookup_pc),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_gdb_reads_them() {
+        let read = |text: &str| {
+            let read = LineRange::read(text).unwrap();
+            read.map(|range| (range.file.unwrap_or_default(), range.first, range.last))
+        };
+        let none = String::new;
+        assert_eq!(read("10,20"), Some((none(), 10, 20)));
+        assert_eq!(read("10,"), Some((none(), 10, 19)));
+        assert_eq!(read(",20"), Some((none(), 11, 20)));
+        assert_eq!(read(",3"), Some((none(), 1, 3)));
+        assert_eq!(read("a.c:10,20"), Some(("a.c".to_owned(), 10, 20)));
+        assert_eq!(read("area(int, int)"), None);
+        assert_eq!(read("main"), None);
+        for wrong in ["20,10", "0,3", ",", "1,4294967295"] {
+            assert!(LineRange::read(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Verb};
+use values::quantity::count;
+
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::{Code, Failure};
 use crate::session::of_recorder;
 
@@ -46,7 +48,7 @@ pub struct Skipped {
 
 impl Verb for Trace {
     const NAME: &'static str = "trace";
-    const DOC: &'static str = "Record the calls of more functions from now on";
+    const DOC: &'static str = "Record the calls of more functions from now on\n\nA running program need not be stopped. Examples: hindsight trace 'parse_*' Queue::push; hindsight trace module:libz.so.1. What cannot be recorded is said with the reason.";
     const NEEDS: Needs = Needs::RunningProgram;
     const DOES: Does = Does::Change;
     type Args = TraceArgs;
@@ -81,5 +83,39 @@ impl Verb for Trace {
                 })
                 .collect(),
         })
+    }
+}
+
+impl Command for Trace {
+    const WORDS: &'static [Word] = &[Word::new(
+        "patterns",
+        "PATTERN",
+        Form::Words,
+        "Functions, as record -f takes them: parse, Queue::*, file:queue.c, module:libz*",
+    )];
+
+    fn text(reply: &TraceReply, _: &TraceArgs) -> Text {
+        let mut lines = Vec::new();
+        if reply.recorded > 0 {
+            let more = reply.recorded.saturating_sub(reply.functions.len() as u64);
+            let rest = match more {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let names = reply.functions.join(", ");
+            let number = count(reply.recorded, "more function");
+            lines.push(format!("{number} recorded from now on: {names}{rest}"));
+        }
+        if reply.already > 0 {
+            let number = count(reply.already, "function");
+            lines.push(format!("{number} recorded already"));
+        }
+        if reply.skipped > 0 {
+            let number = count(reply.skipped, "function");
+            lines.push(format!("{number} cannot be recorded"));
+        }
+        let skipped = reply.reasons.iter();
+        lines.extend(skipped.map(|skipped| format!("  {}: {}", skipped.function, skipped.reason)));
+        Text::lines(lines)
     }
 }

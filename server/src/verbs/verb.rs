@@ -151,6 +151,8 @@ pub enum Form {
     Path,
     /// A number; optional.
     Number,
+    /// A number; required unless the word is optional.
+    NumberOperand,
     /// One word; required.
     Text,
     /// `--name NUMBER`.

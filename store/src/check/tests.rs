@@ -420,3 +420,17 @@ fn no_harm_to_any_byte_of_a_log_goes_unnoticed() {
         assert!(!report.is_whole(), "changed at {at}");
     }
 }
+
+#[test]
+fn a_system_call_ends_only_where_one_began() {
+    let mut synth = small();
+    synth.thread(1).syscall(1, [0; 6], 0x7000, &[]);
+    synth.syscall_end(5, 0x7000, &[]);
+    assert_eq!(told(&synth, |_| {}), "");
+    synth.syscall_end(5, 0x7000, &[]);
+    let found = told(&synth, |_| {});
+    assert!(
+        found.contains("a system call ends that did not begin"),
+        "{found}"
+    );
+}

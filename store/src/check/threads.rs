@@ -30,6 +30,8 @@ struct Thread {
     records: u64,
     last_ticks: u64,
     open_slots: HashSet<u64>,
+    /// Stack pointers of open system calls.
+    open_syscalls: HashSet<u64>,
     lossy: bool,
     oddities: BTreeMap<Oddity, Tally>,
 }
@@ -44,6 +46,7 @@ enum Oddity {
     UnknownFunction,
     NullSlot,
     LeftNotEntered,
+    EndedNotBegun,
     UnknownProbe,
     OtherFormat,
     Torn,
@@ -187,6 +190,14 @@ impl Thread {
                     self.odd(place, Oddity::LeftNotEntered);
                 }
             }
+            Record::Syscall(syscall) => {
+                self.open_syscalls.insert(syscall.stack);
+            }
+            Record::SyscallEnd(end) => {
+                if !self.open_syscalls.remove(&end.stack) {
+                    self.odd(place, Oddity::EndedNotBegun);
+                }
+            }
             Record::Gap { .. } => self.lossy = true,
             _ => {}
         }
@@ -232,7 +243,7 @@ impl Oddity {
             Self::NoThreadRecord | Self::UnknownFunction | Self::UnknownProbe if !from_start => {
                 None
             }
-            Self::LeftNotEntered if !from_start || lossy => None,
+            Self::LeftNotEntered | Self::EndedNotBegun if !from_start || lossy => None,
             // Late records are moved up to the watermark: allowed, but the recorder should wait longer.
             Self::Late | Self::TimeRunsBack => Some(Severity::Note),
             _ => Some(Severity::Odd),
@@ -248,6 +259,7 @@ impl Oddity {
             Self::UnknownFunction => "a record names a function that is not defined",
             Self::NullSlot => "a record has slot 0",
             Self::LeftNotEntered => "a slot is left that was not entered",
+            Self::EndedNotBegun => "a system call ends that did not begin",
             Self::UnknownProbe => "a record names a live probe that is not defined",
             Self::OtherFormat => "a logpoint's record has not the words that its format reads",
             Self::Torn => "the rest of a block cannot be read and counts as a gap",

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Int32Type, Schema};
+use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
@@ -326,11 +326,75 @@ impl CallsFile {
             .collect())
     }
 
+    /// Passes to `each` how the calls of a page began, with what one register held then. Nothing else is read.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When there is no such page.
+    pub fn entries(
+        &self,
+        page: usize,
+        column: EntryColumn,
+        mut each: impl FnMut(CallEntry),
+    ) -> Result<()> {
+        let name = column.name();
+        let batch = self.read(page, Some(&["start_seq", "function_id", "tid", name]))?;
+        let column = |name: &str| batch.column_by_name(name).expect("it was asked for");
+        let start_seq = column("start_seq").as_primitive::<Int64Type>();
+        let function_id = column("function_id").as_primitive::<Int32Type>();
+        let tid = column("tid").as_primitive::<Int32Type>();
+        let bits = column(name).as_primitive::<Int64Type>();
+        for row in 0..batch.num_rows() {
+            each(CallEntry {
+                start_seq: start_seq.value(row) as u64,
+                function_id: function_id.value(row) as u32,
+                tid: tid.is_valid(row).then(|| tid.value(row) as u32),
+                bits: bits.is_valid(row).then(|| bits.value(row) as u64),
+            });
+        }
+        Ok(())
+    }
+
     fn read(&self, page: usize, columns: Option<&[&str]>) -> Result<RecordBatch> {
         let page = self.pages[page];
         let rows = page.first_row..page.first_row + page.rows;
         self.file.rows(page.row_group, rows, columns)
     }
+}
+
+/// A register that was recorded when calls began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryColumn {
+    /// The general register of this argument, from 0 to 5.
+    General(usize),
+    /// The low half of this vector register, from 0 to 7.
+    Vector(usize),
+}
+
+impl EntryColumn {
+    /// Returns the column's name.
+    fn name(self) -> &'static str {
+        let (names, at): (&[&str], usize) = match self {
+            Self::General(at) => (&["a0", "a1", "a2", "a3", "a4", "a5"], at),
+            Self::Vector(at) => (&["x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"], at),
+        };
+        names[at]
+    }
+}
+
+/// How a call began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallEntry {
+    /// Seq of the enter event.
+    pub start_seq: u64,
+    /// The function's id.
+    pub function_id: u32,
+    /// The thread.
+    pub tid: Option<u32>,
+    /// What the register held, if that was recorded.
+    pub bits: Option<u64>,
 }
 
 /// The places of the calls of a page.

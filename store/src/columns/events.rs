@@ -22,8 +22,12 @@
 //! | `logged_write` | what was written to | pc | probe; addr; bytes, old: now and before; size; aux: function; detail: where |
 //! | `logpoint` | message | | probe; addr: the statement; bytes: the record's words; detail: values |
 //! | `exception` | message | number of the signal | aux: type; addr; detail: phase |
+//! | `syscall` | | its number | addr: where it is; size: the call that it was made in; bytes: the arguments, then sections |
+//! | `syscall_end` | | result | size: the event in which it began; bytes: sections |
 //! | `snapshot` | | number of the snapshot | aux: why; size: bytes that had changed |
 //! | `condition_error` | why | | probe; aux: the condition; addr: what could not be read |
+//!
+//! Sections are those of a record: what arguments of a system call lead to.
 //!
 //! Values are an object in JSON: expressions and their texts. Where a write was is told by four texts with tabs between
 //! them: file, line, the function that wrote if it is not `aux`, and `shared` or nothing.
@@ -92,6 +96,10 @@ pub enum EventKind {
     ConditionError,
     /// Memory was copied.
     Snapshot,
+    /// A system call began.
+    Syscall,
+    /// A system call came back.
+    SyscallEnd,
 }
 
 impl EventKind {
@@ -124,6 +132,8 @@ impl EventKind {
             Self::Exception => "exception",
             Self::ConditionError => "condition_error",
             Self::Snapshot => "snapshot",
+            Self::Syscall => "syscall",
+            Self::SyscallEnd => "syscall_end",
         }
     }
 }

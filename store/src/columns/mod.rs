@@ -33,8 +33,8 @@ mod tests;
 mod whole;
 
 pub use access::{
-    CallPage, CallSpine, CallsFile, EventHead, EventsFile, PageBounds, SPINE_COLUMNS, Shown,
-    StatesFile,
+    CallEntry, CallPage, CallSpine, CallsFile, EntryColumn, EventHead, EventsFile, PageBounds,
+    SPINE_COLUMNS, Shown, StatesFile,
 };
 pub use call::{CALL_COLUMNS, CallColumn, CallEnd, CallStart};
 pub use calls::{CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS};

@@ -45,7 +45,7 @@ const SIGNALS: [&str; 31] = [
     "SIGSYS",
 ];
 
-/// Adds a record of a thread, other than enters, leaves and thread exits; output to other files is no event.
+/// Adds a record of a thread, other than enters, leaves, thread exits and system calls; output to other files is no event.
 pub(super) fn record<S: Sink>(
     record: &Record<'_>,
     live: &Live,
@@ -99,9 +99,12 @@ pub(super) fn record<S: Sink>(
         Record::ConditionError { probe, addr } => {
             live.condition_error(probe, addr, tid, ts_ns, out)
         }
-        Record::Enter(_) | Record::Leave(_) | Record::Capture(_) | Record::ThreadExit { .. } => {
-            Ok(())
-        }
+        Record::Enter(_)
+        | Record::Leave(_)
+        | Record::Capture(_)
+        | Record::ThreadExit { .. }
+        | Record::Syscall(_)
+        | Record::SyscallEnd(_) => Ok(()),
     }
 }
 

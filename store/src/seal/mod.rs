@@ -25,6 +25,7 @@ mod queue;
 mod sealer;
 mod stacks;
 mod state;
+mod syscalls;
 mod tail;
 mod terms;
 #[cfg(test)]

@@ -150,6 +150,17 @@ impl Stacks {
         base.map(|base| (base.seq, base.depth))
     }
 
+    /// Returns the id of the innermost open call that contains the stack pointer `stack`.
+    pub(super) fn enclosing(&self, stack: u64) -> Option<u64> {
+        let index = match self.stacks[self.active].holds(stack) {
+            true => self.active,
+            false => self.find(stack).unwrap_or(self.active),
+        };
+        let mut inner = self.stacks[index].open.iter().rev();
+        let call = inner.find(|open| open.start.slot >= stack)?;
+        Some(call.start.seq)
+    }
+
     /// Adds to the callee time of the call that encloses the last open one on stack `index`.
     pub(super) fn add_to_base(&mut self, index: usize, dur_ns: i64) {
         let Some(base) = self.stacks[index].base.take() else {

@@ -18,6 +18,9 @@ use crate::synth::{self, Synth};
 
 const TOP: u64 = 0x7f00_0010_0000;
 
+/// Where the second thread makes its system calls.
+const SYSCALL_STACK: u64 = TOP + 0x10_0000 - 1024;
+
 /// Segments of the test's log, in bytes: small, so that many are removed.
 const SEGMENT_LEN: u64 = 2000;
 
@@ -45,6 +48,9 @@ fn recording(dir: &Path) -> Recording {
         })
     });
     for round in 0..60u64 {
+        if round > 0 {
+            synth.thread(2).syscall_end(1, SYSCALL_STACK, &[]);
+        }
         let function = match round % 10 {
             0 => synth.function(&format!("f{round}")),
             _ => 0,
@@ -58,6 +64,7 @@ fn recording(dir: &Path) -> Recording {
             synth.leave_value(top - 256, round).output(1, b"x");
         }
         synth.logpoint(1, &[round]);
+        synth.syscall(round, [round; 6], SYSCALL_STACK, &[]);
         if round % 7 == 0 {
             synth.live(|ticks| Control::Pause(Box::new(synth::pause(ticks, 2, PauseReason::Step))));
         }

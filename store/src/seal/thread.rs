@@ -7,6 +7,7 @@ use super::live::Live;
 use super::pair::{self, Numbered, Sink};
 use super::queue::{Block, Queue};
 use super::stacks::{Open, Stacks};
+use super::syscalls::Syscalls;
 use crate::columns::{CaptureRow, EventKind};
 use crate::error::Result;
 use crate::wire::{Record, Records};
@@ -25,6 +26,9 @@ pub(super) struct Thread {
     /// The event of its last enter or leave: captures belong to it.
     #[serde(default)]
     last_call: Option<u64>,
+    /// Its open system calls.
+    #[serde(default)]
+    syscalls: Syscalls,
     pub(super) queue: Queue,
     stacks: Stacks,
 }
@@ -37,6 +41,7 @@ impl Thread {
             tid: None,
             ended: false,
             last_call: None,
+            syscalls: Syscalls::default(),
             queue: Queue::default(),
             stacks: Stacks::default(),
         }
@@ -166,6 +171,12 @@ impl Thread {
                     capture,
                 });
             }
+            Record::Syscall(syscall) => {
+                let within = self.stacks.enclosing(syscall.stack);
+                let tid = self.tid;
+                return self.syscalls.begin(&syscall, within, tid, ts_ns, out);
+            }
+            Record::SyscallEnd(end) => return self.syscalls.end(&end, self.tid, ts_ns, out),
             _ => {}
         }
         describe::record(record, live, self.tid, ts_ns, out)

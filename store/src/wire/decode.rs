@@ -1,16 +1,17 @@
 //! Splits blocks into records.
 
 use super::record::{
-    Capture, ENTER_LEN, Enter, EnterForm, GapReason, Leave, Record, probe, slot_from_word1, value,
-    word, word_at,
+    Capture, ENTER_LEN, Enter, EnterForm, GapReason, Leave, Record, Syscall, SyscallEnd,
+    are_sections, probe, slot_from_word1, value, word, word_at,
 };
 use super::{
-    BYTES_WORDS, CONDITION_ERROR_WORDS, ENTER_MAX_XMM, FORK_WORDS, GAP_WORDS, KIND_BITS,
+    BYTES_WORDS, CONDITION_ERROR_WORDS, ENTER_MAX_XMM, FORK_WORDS, GAP_WORDS, INT_ARGS, KIND_BITS,
     KIND_CAPTURE, KIND_CONDITION_ERROR, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY,
     KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT,
-    KIND_THREAD, KIND_THREAD_EXIT, KIND_THREAD_NAME, LEAVE_WORDS, LEAVE_XMM, LEN_SHIFT,
-    LOG_COUNT_SHIFT, LOG_MAX_VALUES, LOG_WORDS, THREAD_EXIT_WORDS, THREAD_NAME_LEN,
-    THREAD_NAME_WORDS, THREAD_WORDS, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+    KIND_SYSCALL, KIND_THREAD, KIND_THREAD_EXIT, KIND_THREAD_NAME, LEAVE_WORDS, LEAVE_XMM,
+    LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES, LOG_WORDS, SYSCALL_BEGINS, SYSCALL_END_WORDS,
+    SYSCALL_ENDS, SYSCALL_WORDS, THREAD_EXIT_WORDS, THREAD_NAME_LEN, THREAD_NAME_WORDS,
+    THREAD_WORDS, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
 };
 
 const LEAVE_LEN: usize = LEAVE_WORDS * WORD_LEN;
@@ -57,6 +58,9 @@ pub enum WireFault {
     /// The sections of a capture do not fill it exactly.
     #[error("the sections of a capture record do not fit into it")]
     Capture,
+    /// What a system call's record holds does not fill it exactly.
+    #[error("what a system call's record holds does not fit into it")]
+    Syscall,
 }
 
 /// The unreadable record: it and everything after it in the block are lost.
@@ -152,6 +156,7 @@ fn decode(bytes: &[u8]) -> Step<'_> {
                 count: xmm_count,
             });
         }
+        KIND_SYSCALL => syscall(bytes, xmm_count)?,
         _ => rare(bytes, kind)?,
     };
     Ok((ticks, record, rest))
@@ -200,6 +205,44 @@ fn leave(bytes: &[u8], kind: u8, xmm_count: u8) -> Result<(Record<'_>, &[u8]), W
         xmm,
     };
     Ok((Record::Leave(leave), rest))
+}
+
+/// Decodes one end of a system call.
+#[inline(never)]
+fn syscall(bytes: &[u8], which: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
+    const HEAD: usize = (SYSCALL_WORDS - BYTES_WORDS) * WORD_LEN;
+    const END_HEAD: usize = (SYSCALL_END_WORDS - BYTES_WORDS) * WORD_LEN;
+    if !matches!(which, SYSCALL_BEGINS | SYSCALL_ENDS) {
+        return Err(WireFault::UnknownKind(KIND_SYSCALL));
+    }
+    let (fixed, rest) = split::<BYTES_LEN>(bytes, KIND_SYSCALL)?;
+    let (payload, rest) = padded(rest, word(fixed, 1) >> LEN_SHIFT, KIND_SYSCALL)?;
+    let record = match which {
+        SYSCALL_BEGINS => payload.split_first_chunk::<HEAD>().map(|(head, memory)| {
+            let syscall = Syscall {
+                number: word(head, 0),
+                arguments: &head[WORD_LEN..(1 + INT_ARGS) * WORD_LEN],
+                addr: word(head, 1 + INT_ARGS),
+                stack: word(head, 2 + INT_ARGS),
+                memory,
+            };
+            (Record::Syscall(syscall), memory)
+        }),
+        _ => payload
+            .split_first_chunk::<END_HEAD>()
+            .map(|(head, memory)| {
+                let end = SyscallEnd {
+                    result: word(head, 0),
+                    stack: word(head, 1),
+                    memory,
+                };
+                (Record::SyscallEnd(end), memory)
+            }),
+    };
+    match record {
+        Some((record, memory)) if are_sections(memory) => Ok((record, rest)),
+        _ => Err(WireFault::Syscall),
+    }
 }
 
 fn without_padding(name: &[u8]) -> &[u8] {

@@ -4,10 +4,10 @@ use super::{
     CAPTURE_REGISTER_WORDS, CAPTURE_REGISTERS, ENTER_MAX_XMM, EnterForm, FUNCTION_BITS,
     FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, GapReason, INT_ARGS, KIND_CAPTURE,
     KIND_CONDITION_ERROR, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY, KIND_ENTER_TAIL,
-    KIND_EXEC, KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_THREAD,
-    KIND_THREAD_EXIT, KIND_THREAD_NAME, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES,
-    Leave, PROBE_BITS, SLOT_POSITION, SLOT_SHIFT, Section, THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN,
-    XMM_SHIFT,
+    KIND_EXEC, KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_SYSCALL,
+    KIND_THREAD, KIND_THREAD_EXIT, KIND_THREAD_NAME, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT,
+    LOG_MAX_VALUES, Leave, PROBE_BITS, SLOT_POSITION, SLOT_SHIFT, SYSCALL_BEGINS, SYSCALL_ENDS,
+    Section, THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
 };
 
 /// The fields of an enter record.
@@ -180,6 +180,46 @@ pub fn push_condition_error(block: &mut Vec<u8>, ticks: u64, probe: u32, addr: u
     assert!(probe >> PROBE_BITS == 0, "28 bits");
     push_value(block, ticks, KIND_CONDITION_ERROR, probe.into());
     push(block, addr);
+}
+
+/// Appends the record of a system call that begins: its number, its arguments, where it is, the stack pointer.
+pub fn push_syscall(
+    block: &mut Vec<u8>,
+    ticks: u64,
+    (number, args): (u64, [u64; INT_ARGS]),
+    (addr, stack): (u64, u64),
+    memory: &[Section<'_>],
+) {
+    let mut words = vec![number];
+    words.extend(args);
+    words.extend([addr, stack]);
+    push_syscall_words(block, ticks, SYSCALL_BEGINS, &words, memory);
+}
+
+/// Appends the record of a system call that is back at the stack pointer `stack`.
+pub fn push_syscall_end(
+    block: &mut Vec<u8>,
+    ticks: u64,
+    result: u64,
+    stack: u64,
+    memory: &[Section<'_>],
+) {
+    push_syscall_words(block, ticks, SYSCALL_ENDS, &[result, stack], memory);
+}
+
+fn push_syscall_words(
+    block: &mut Vec<u8>,
+    ticks: u64,
+    which: u8,
+    words: &[u64],
+    memory: &[Section<'_>],
+) {
+    let (_, sections) = capture_payload(None, memory);
+    let len = (words.len() * WORD_LEN + sections.len()) as u64;
+    push(block, ticks);
+    push(block, len << LEN_SHIFT | tag(KIND_SYSCALL, which.into()));
+    words.iter().for_each(|word| push(block, *word));
+    block.extend_from_slice(&sections);
 }
 
 fn push_value(block: &mut Vec<u8>, ticks: u64, kind: u8, value: u64) {

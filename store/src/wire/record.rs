@@ -196,11 +196,7 @@ impl<'a> Capture<'a> {
                 (Some(registers), sections)
             }
         };
-        let mut rest = sections;
-        while !rest.is_empty() {
-            rest = split_section(rest)?.1;
-        }
-        Some(Self {
+        are_sections(sections).then_some(Self {
             registers,
             sections,
         })
@@ -254,6 +250,43 @@ fn split_section(bytes: &[u8]) -> Option<(Section<'_>, &[u8])> {
     let (padded, rest) = rest.split_at_checked(len.checked_next_multiple_of(WORD_LEN)?)?;
     let bytes = &padded[..len];
     Some((Section { addr, bytes }, rest))
+}
+
+/// A system call that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Syscall<'a> {
+    /// Its number.
+    pub number: u64,
+    /// rdi, rsi, rdx, r10, r8 and r9, 8 bytes each.
+    pub arguments: &'a [u8],
+    /// Where the instruction is.
+    pub addr: u64,
+    /// The stack pointer there.
+    pub stack: u64,
+    /// What its arguments lead to, as far as it was read: [`sections`].
+    pub memory: &'a [u8],
+}
+
+/// A system call that is back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyscallEnd<'a> {
+    /// What the kernel returned; an error is negative.
+    pub result: u64,
+    /// The stack pointer there, by which it is paired with its beginning.
+    pub stack: u64,
+    /// What the kernel has written, as far as it was read: [`sections`].
+    pub memory: &'a [u8],
+}
+
+/// Tells whether `bytes` are complete sections.
+pub(super) fn are_sections(mut bytes: &[u8]) -> bool {
+    while !bytes.is_empty() {
+        match split_section(bytes) {
+            Some((_, rest)) => bytes = rest,
+            None => return false,
+        }
+    }
+    true
 }
 
 /// The content of a record.
@@ -326,6 +359,10 @@ pub enum Record<'a> {
         /// The address that could not be read.
         addr: u64,
     },
+    /// A system call begins.
+    Syscall(Syscall<'a>),
+    /// A system call is back.
+    SyscallEnd(SyscallEnd<'a>),
 }
 
 impl Record<'_> {

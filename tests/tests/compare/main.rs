@@ -3,6 +3,7 @@
 //! compared with the unchanged build; damaged and mismatched recordings.
 
 mod bugs;
+mod prompt;
 mod same;
 mod verdicts;
 

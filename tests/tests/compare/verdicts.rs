@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{build, compare, ends_with, record};
 
 /// Builds and records `invoices` as it is, and once with a wrong tax.
-fn with_a_bug(scratch: &Scratch) {
+pub fn with_a_bug(scratch: &Scratch) {
     let source = fs::read_to_string(fixture_source("hunts").join("invoices.c")).expect("a source");
     let wrong = source.replace("per_mille / 1000", "per_mille / 900");
     let worse = source.replace("unsigned sum = 7;", "unsigned sum = 8;");

@@ -1,5 +1,6 @@
 """Whole investigations by tools alone. Usage: scenarios.py NAME ARGUMENTS..."""
 
+import re
 import sys
 
 from harness import line_of, run
@@ -225,6 +226,44 @@ async def traced(tools, program):
     await tools("debug_session", sessionId=session, action="stop")
 
 
+async def compared(tools, good, bad, again):
+    """A change was planted in one of two builds: which function made the difference, and where does it show first?"""
+    told = await tools.text("debug_compare", a=good, b=bad)
+    lines = told.splitlines()
+    first = lines[lines.index("Look first at") + 1]
+    assert first.startswith("  1. tax_of at invoices.c:") and "its code differs" in first, told
+    assert "B invoices.c:59  return net * rate->per_mille / 100;" in told, told
+    # The seq that it names is a call of that function in the recording that it names.
+    differs = re.search(r"^  B tax_of\(.*, seq (\d+)$", told, re.M)
+    rows = await tools("debug_query", recording=bad, seqFrom=int(differs[1]), seqTo=int(differs[1]))
+    assert rows["events"][0]["function"] == "tax_of", rows
+    # Pages of a small budget are the same text, once.
+    whole = await tools.text("debug_compare", a=good, b=bad, full=True, budget=10_000)
+    assert "more lines" not in whole and "All calls that differ" in whole, whole
+    pages, cursor = "", "0"
+    while cursor is not None:
+        page = await tools.text("debug_compare", a=good, b=bad, full=True, budget=500, cursor=cursor)
+        end = re.search(r'^\(\d+ more lines: call again with cursor "(\d+)"\)\n\Z', page, re.M)
+        pages += page[: end.start()] if end else page
+        cursor = end and end[1]
+    assert pages == whole, (pages, whole)
+    same = await tools.text("debug_compare", a=good, b=again)
+    assert same.startswith(f"A {good} and B {again}: the same\n"), same
+    ignored = await tools.text(
+        "debug_compare", a=good, b=bad, ignore={"functions": ["*_of", "print_invoice"], "output": ["^invoice"]}
+    )
+    assert f"B {bad}: the same" in ignored, ignored
+    for arguments, code, word in [
+        ({"a": good, "b": good}, "FAILED", "same recording"),
+        ({"a": good}, "BAD_REQUEST", "b"),
+        ({"a": good, "b": "nothing-here"}, "FAILED", "nothing-here"),
+        ({"a": good, "b": bad, "ignore": {"kinds": ["colour"]}}, "BAD_REQUEST", "colour"),
+        ({"a": good, "b": bad, "ignore": {"functions": "x"}}, "BAD_REQUEST", "sequence"),
+    ]:
+        error = await tools.refused("debug_compare", **arguments)
+        assert error["code"] == code and word in error["message"], error
+
+
 async def offered(tools, recording):
     """Resources, prompts and instructions."""
     assert "seq" in tools.client.instructions
@@ -241,6 +280,6 @@ async def offered(tools, recording):
 
 
 if __name__ == "__main__":
-    scenario = {f.__name__: f for f in (live, recorded, filters, mistakes, waiting, traced, offered)}[sys.argv[1]]
+    scenario = {f.__name__: f for f in (live, recorded, filters, mistakes, waiting, traced, compared, offered)}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")

@@ -46,7 +46,7 @@ pub enum Patience {
 }
 
 /// The environment variable with the session's number.
-const SESSION_VARIABLE: &str = "HINDSIGHT_SESSION";
+pub const SESSION_VARIABLE: &str = "HINDSIGHT_SESSION";
 /// How long a start or a search may take without progress.
 const START_PATIENCE: Duration = Duration::from_secs(600);
 

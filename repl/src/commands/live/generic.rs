@@ -86,6 +86,7 @@ fn argument(word: &'static Word) -> Arg {
         Form::Numbers => list().value_parser(value_parser!(u32)),
         Form::Path => operand().value_parser(value_parser!(OsString)),
         Form::Number => value(arg).value_parser(value_parser!(u32)),
+        Form::NumberOperand => operand().value_parser(value_parser!(u32)),
         Form::Text => operand().allow_negative_numbers(true),
         Form::TextOption(letter) => option().short(letter),
         Form::NumberOption => option().value_parser(value_parser!(u64)),
@@ -160,7 +161,9 @@ fn value(word: &Word, matches: &ArgMatches, common: &mut Common) -> Option<Value
                 .find(is_meant)
                 .map(|(name, _)| Value::from(*name))
         }
-        Form::Number => matches.get_one::<u32>(word.field).copied().map(Value::from),
+        Form::Number | Form::NumberOperand => {
+            matches.get_one::<u32>(word.field).copied().map(Value::from)
+        }
         Form::NumberOption => matches.get_one::<u64>(word.field).copied().map(Value::from),
         Form::SecondsOption => matches.get_one::<f64>(word.field).copied().map(Value::from),
         Form::Flag(_) => Some(matches.get_flag(word.field).into()),

@@ -2,12 +2,10 @@
 //! program and the second ends the wait. The prompt stays in any case. A search through a recording in this process
 //! ends by itself.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use server::client::{Client, Cutter, Wait};
-use server::gone::Gone;
 use server::paths::Paths;
 use server::protocol::Code;
 use server::verbs::{self, Nothing};
@@ -96,12 +94,11 @@ impl Watch<'_> {
     }
 }
 
-/// Runs `work` on the past. The first Ctrl-C sets `interrupt`, which ends searches; the second ends the prompt.
+/// Runs `work` on recordings. The first Ctrl-C calls `interrupt`, which is to end it; the second ends the prompt.
 ///
 /// # Errors
 /// Ctrl-C cannot be caught.
-pub fn watched<T>(interrupt: Arc<Gone>, work: impl FnOnce() -> T) -> Result<T, Error> {
-    interrupt.clear();
+pub fn watched<T>(interrupt: impl FnOnce() + Send, work: impl FnOnce() -> T) -> Result<T, Error> {
     let mut interrupts = Interrupts::catch()?;
     let (done, mut ended) = tokio::sync::oneshot::channel::<()>();
     Ok(std::thread::scope(|scope| {
@@ -109,7 +106,7 @@ pub fn watched<T>(interrupt: Arc<Gone>, work: impl FnOnce() -> T) -> Result<T, E
             if interrupts.wait(&mut ended).is_ok() {
                 return;
             }
-            interrupt.set();
+            interrupt();
             eprintln!("\nhindsight: ending the search; Ctrl-C again leaves the prompt");
             if interrupts.wait(&mut ended).is_err() {
                 std::process::exit(exit::from_signal(libc::SIGINT).into());

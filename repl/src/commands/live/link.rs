@@ -149,13 +149,33 @@ impl Link {
         };
         let flag = recording.interrupt();
         let call = || recording.call::<V>(args, None, wait);
-        let reply = match self.is_typed.get() {
-            true => match interrupt::watched(flag, call) {
-                Ok(reply) => reply,
-                Err(error) => return Some(Err(error)),
-            },
-            false => call(),
+        flag.clear();
+        let reply = match self.watched(move || flag.set(), call) {
+            Ok(reply) => reply,
+            Err(error) => return Some(Err(error)),
         };
         Some(reply.map_err(Error::from))
+    }
+
+    /// Works on recordings in this process. Where a user types the lines, Ctrl-C calls `interrupt`, which is to end it.
+    ///
+    /// # Errors
+    /// Ctrl-C cannot be caught.
+    pub fn watched<T>(
+        &self,
+        interrupt: impl FnOnce() + Send,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, Error> {
+        match self.is_typed.get() {
+            true => interrupt::watched(interrupt, work),
+            false => Ok(work()),
+        }
+    }
+
+    /// Exchanges the recording in this process with another one, if there is one.
+    pub fn exchange(&self, other: &mut InProcess) {
+        if let Some(own) = self.recording.borrow_mut().as_mut() {
+            std::mem::swap(own, other);
+        }
     }
 }

@@ -10,7 +10,7 @@ mod link;
 mod output;
 mod session;
 
-pub use ask::{Common, Patience, asked_of_daemon, fetch, write};
+pub use ask::{Common, Patience, SESSION_VARIABLE, asked_of_daemon, fetch, write};
 pub use generic::{commands, described, run as run_generic, written};
 pub use link::{Begun, Link, Origin};
 pub use output::pass_on;

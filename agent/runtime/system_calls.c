@@ -1,0 +1,353 @@
+/* System calls of the program: one record where a thread makes one, one where
+ * it is back. The recorder leads the program here from right before and right
+ * behind its `syscall` instructions, which stay where they are.
+ *
+ * The rules of runtime.c hold. What arguments lead to is read by the kernel
+ * (process_vm_readv), which says so if it is not there: another thread may
+ * unmap it at any time. Only what is on the thread's own stack is read
+ * directly. A sandbox may forbid that; then only the arguments are recorded.
+ */
+#define _GNU_SOURCE
+#include "runtime.h"
+#include "system_call.h"
+
+#include <sched.h>
+
+/* What is read of memory: `ARGUMENT` leads to it. */
+#define RULE_ARGUMENT 7      /* which one */
+#define RULE_AT_RETURN 8     /* it is there when the call is back, without an error */
+#define RULE_TEXT 0x10       /* up to a NUL */
+#define RULE_COUNTED 0x20    /* as many bytes as the next argument says */
+#define RULE_RESULT 0x30     /* as many bytes as the result says */
+#define RULE_HOW 0x30        /* 0: as many bytes as stand in the rule */
+#define RULE_BYTES_SHIFT 6   /* divided by 4; of those that are counted, at most so many */
+
+#define TEXT(argument) (argument | RULE_TEXT)
+#define FIXED(argument, bytes) (argument | (bytes) / 4 << RULE_BYTES_SHIFT)
+#define MADE(argument, bytes) (FIXED (argument, bytes) | RULE_AT_RETURN)
+#define COUNTED(argument, most) (FIXED (argument, most) | RULE_COUNTED)
+#define RESULT(argument, most) (MADE (argument, most) | RULE_RESULT)
+
+#define RULES 3
+/* Of a buffer's bytes. */
+#define SHOWN 32
+#define TEXT_PIECE 256
+#define TEXT_MAX 4096
+#define PAGE 4096UL
+
+/* A rule 0 is none: it would be a text of no bytes. */
+static const uint16_t rules[][RULES] = {
+  [SYS_read] = { RESULT (1, SHOWN) },
+  [SYS_write] = { COUNTED (1, SHOWN) },
+  [SYS_open] = { TEXT (0) },
+  [SYS_stat] = { TEXT (0), MADE (1, 144) },
+  [SYS_fstat] = { MADE (1, 144) },
+  [SYS_lstat] = { TEXT (0), MADE (1, 144) },
+  [SYS_poll] = { FIXED (0, 32), MADE (0, 32) },
+  [SYS_rt_sigprocmask] = { FIXED (1, 8), MADE (2, 8) },
+  [SYS_pread64] = { RESULT (1, SHOWN) },
+  [SYS_pwrite64] = { COUNTED (1, SHOWN) },
+  [SYS_access] = { TEXT (0) },
+  [SYS_pipe] = { MADE (0, 8) },
+  [SYS_nanosleep] = { FIXED (0, 16) },
+  [SYS_connect] = { COUNTED (1, 112) },
+  [SYS_accept] = { MADE (1, 28) },
+  [SYS_sendto] = { COUNTED (1, SHOWN), COUNTED (4, 112) },
+  [SYS_recvfrom] = { RESULT (1, SHOWN) },
+  [SYS_bind] = { COUNTED (1, 112) },
+  [SYS_getsockname] = { MADE (1, 28) },
+  [SYS_getpeername] = { MADE (1, 28) },
+  [SYS_socketpair] = { MADE (3, 8) },
+  [SYS_setsockopt] = { FIXED (3, 4) },
+  [SYS_getsockopt] = { MADE (3, 4) },
+  [SYS_execve] = { TEXT (0) },
+  [SYS_wait4] = { MADE (1, 4) },
+  [SYS_uname] = { MADE (0, 64) },
+  [SYS_getcwd] = { RESULT (0, 1020) },
+  [SYS_chdir] = { TEXT (0) },
+  [SYS_rename] = { TEXT (0), TEXT (1) },
+  [SYS_mkdir] = { TEXT (0) },
+  [SYS_rmdir] = { TEXT (0) },
+  [SYS_creat] = { TEXT (0) },
+  [SYS_link] = { TEXT (0), TEXT (1) },
+  [SYS_unlink] = { TEXT (0) },
+  [SYS_symlink] = { TEXT (0), TEXT (1) },
+  [SYS_readlink] = { TEXT (0), RESULT (1, 1020) },
+  [SYS_chmod] = { TEXT (0) },
+  [SYS_chown] = { TEXT (0) },
+  [SYS_lchown] = { TEXT (0) },
+  [SYS_truncate] = { TEXT (0) },
+  [SYS_statfs] = { TEXT (0) },
+  [SYS_getrlimit] = { MADE (1, 16) },
+  [SYS_setrlimit] = { FIXED (1, 16) },
+  [SYS_chroot] = { TEXT (0) },
+  [SYS_mknod] = { TEXT (0) },
+  [SYS_getxattr] = { TEXT (0), TEXT (1) },
+  [SYS_lgetxattr] = { TEXT (0), TEXT (1) },
+  [SYS_fgetxattr] = { TEXT (1) },
+  [SYS_setxattr] = { TEXT (0), TEXT (1) },
+  [SYS_listxattr] = { TEXT (0) },
+  [SYS_clock_gettime] = { MADE (1, 16) },
+  [SYS_clock_nanosleep] = { FIXED (2, 16) },
+  [SYS_utimensat] = { TEXT (1) },
+  [SYS_openat] = { TEXT (1) },
+  [SYS_mkdirat] = { TEXT (1) },
+  [SYS_mknodat] = { TEXT (1) },
+  [SYS_fchownat] = { TEXT (1) },
+  [SYS_newfstatat] = { TEXT (1), MADE (2, 144) },
+  [SYS_unlinkat] = { TEXT (1) },
+  [SYS_renameat] = { TEXT (1), TEXT (3) },
+  [SYS_linkat] = { TEXT (1), TEXT (3) },
+  [SYS_symlinkat] = { TEXT (0), TEXT (2) },
+  [SYS_readlinkat] = { TEXT (1), RESULT (2, 1020) },
+  [SYS_fchmodat] = { TEXT (1) },
+  [SYS_faccessat] = { TEXT (1) },
+  [SYS_ppoll] = { FIXED (0, 32), FIXED (2, 16), MADE (0, 32) },
+  [SYS_pipe2] = { MADE (0, 8) },
+  [SYS_prlimit64] = { FIXED (2, 16), MADE (3, 16) },
+  [SYS_accept4] = { MADE (1, 28) },
+  [SYS_inotify_add_watch] = { TEXT (1) },
+  [SYS_renameat2] = { TEXT (1), TEXT (3) },
+  [SYS_memfd_create] = { TEXT (0) },
+  [SYS_execveat] = { TEXT (1) },
+  [SYS_statx] = { TEXT (1), MADE (4, 64) },
+  [SYS_clone3] = { FIXED (0, 64) },
+  [SYS_faccessat2] = { TEXT (1) },
+  [SYS_openat2] = { TEXT (1), FIXED (2, 24) },
+};
+
+/* Calls that threads are in: a handler that interrupts one makes others. */
+#define CALLS_OPEN 32
+struct open_calls
+{
+  uint64_t owner; /* of the ring: its thread and tenancy */
+  uint32_t count;
+  uint32_t borrowed; /* 1: a child of clone runs in the thread's place; 2: it may, for good */
+  struct
+  {
+    uint64_t stack; /* the stack pointer there */
+    uint64_t number;
+  } call[CALLS_OPEN];
+};
+
+_Static_assert (sizeof (struct open_calls) + sizeof (struct hs_frames) <= HS_FRAMES_BYTES, "open calls");
+
+/* Returns the thread's, which lie behind its ring. */
+static struct open_calls *
+calls_of (struct hs_local * local)
+{
+  struct open_calls * calls = (struct open_calls *) (local->end + sizeof (struct hs_frames));
+  uint64_t owner = (uint64_t) local->shared->tenancy << 32 | local->tid;
+  if (calls->owner != owner)
+  {
+    calls->count = calls->borrowed = 0;
+    calls->owner = owner;
+  }
+  return calls;
+}
+
+static int
+is_on_main (const struct hs_local * local, uint64_t at)
+{
+  return at >= local->stack_low && at < local->stack_high;
+}
+
+/* The thread makes a call at `stack`. Calls further down on the same stack were
+ * jumped out of. */
+static void
+open_call (const struct hs_local * local, struct open_calls * calls, uint64_t stack, uint64_t number)
+{
+  uint32_t count = calls->count;
+  while (count != 0 && is_on_main (local, stack)
+         && is_on_main (local, calls->call[count - 1].stack)
+         && calls->call[count - 1].stack <= stack)
+    count--;
+  if (count >= CALLS_OPEN)
+    count = 0;
+  calls->call[count].stack = stack;
+  calls->call[count].number = number;
+  calls->count = count + 1;
+}
+
+/* Returns how many calls are open around the one that is back; -1: none is at
+ * this stack pointer. */
+static int
+find_call (const struct open_calls * calls, uint64_t stack)
+{
+  uint32_t count = calls->count <= CALLS_OPEN ? calls->count : 0;
+  while (count != 0)
+    if (calls->call[--count].stack == stack)
+      return (int) count;
+  return -1;
+}
+
+/* The bytes of a text with its NUL, or as many as there are, of `most`. */
+static uint64_t
+text_bytes (const char * text, uint64_t most)
+{
+  for (uint64_t n = 0; n != most; n++)
+    if (text[n] == 0)
+      return n + 1;
+  return most;
+}
+
+/* The same of a text that may not be there; the first of them come to `piece`. */
+static uint64_t
+far_text_bytes (uint32_t tid, uint64_t at, char * piece)
+{
+  uint64_t length = 0, got;
+  char more[64];
+  do
+  {
+    char * to = length == 0 ? piece : more;
+    uint64_t room = length == 0 ? TEXT_PIECE : sizeof more;
+    got = hs_read_memory (tid, to, at + length, room);
+    uint64_t bytes = text_bytes (to, got);
+    if (bytes != 0 && to[bytes - 1] == 0)
+      return length + bytes;
+    length += got;
+    if (got != room)
+      break;
+  }
+  while (length < TEXT_MAX);
+  return length;
+}
+
+struct reading
+{
+  struct hs_local * local;
+  uint64_t stack; /* the stack pointer at the call */
+  unsigned count;
+  struct hs_piece piece[RULES];
+  char text[2][TEXT_PIECE];
+};
+
+/* Chooses what is read for `rule`. */
+static void
+read_for (struct reading * reading, uint16_t rule, const uint64_t * arguments, uint64_t result)
+{
+  uint64_t at = arguments[rule & RULE_ARGUMENT];
+  uint64_t bytes = (rule >> RULE_BYTES_SHIFT) * 4UL;
+  struct hs_piece * piece = &reading->piece[reading->count];
+  unsigned how = rule & RULE_HOW;
+  if (rule == 0 || at < PAGE)
+    return;
+  uint64_t near = hs_own_stack_bytes (reading->local, reading->stack, at);
+  piece->from = NULL;
+  if (how == RULE_COUNTED && arguments[(rule & RULE_ARGUMENT) + 1] < bytes)
+    bytes = arguments[(rule & RULE_ARGUMENT) + 1];
+  if (how == RULE_RESULT && result < bytes)
+    bytes = result;
+  if (how == RULE_TEXT && near != 0)
+    bytes = text_bytes ((const char *) at, near < TEXT_MAX ? near : TEXT_MAX);
+  else if (how == RULE_TEXT)
+  {
+    char * text = reading->text[reading->count != 0];
+    bytes = far_text_bytes (reading->local->tid, at, text);
+    if (bytes <= TEXT_PIECE)
+      piece->from = text;
+  }
+  if (bytes <= near)
+    piece->from = (const void *) at;
+  if (bytes == 0)
+    return;
+  piece->address = at;
+  piece->bytes = bytes;
+  reading->count++;
+}
+
+static void
+read_all (struct reading * reading, const struct hs_saved_call * saved, uint64_t number, int at_return)
+{
+  const uint64_t arguments[] = { saved->rdi, saved->rsi, saved->rdx, saved->r10, saved->r8, saved->r9, 0, 0 };
+  reading->count = 0;
+  if (number >= sizeof rules / sizeof rules[0] || hs_in_sandbox)
+    return;
+  for (unsigned n = 0; n != RULES; n++)
+  {
+    uint16_t rule = rules[number][n];
+    if (!(rule & RULE_AT_RETURN) == !at_return)
+      read_for (reading, rule, arguments, saved->rax);
+  }
+}
+
+/* Is a child of this call to run in the thread's place, with what the thread
+ * has by itself? 1: until the call is back; 2: it may at any time. */
+static uint32_t
+lends_thread (struct hs_local * local, const struct hs_saved_call * saved)
+{
+  uint64_t flags = saved->rdi;
+  if (saved->rax == SYS_clone3
+      && (hs_in_sandbox || hs_read_memory (local->tid, &flags, saved->rdi, 8) != 8))
+    flags = 0;
+  else if (saved->rax != SYS_clone && saved->rax != SYS_clone3)
+    return saved->rax == SYS_vfork;
+  if (!(flags & CLONE_VM) || (flags & CLONE_SETTLS))
+    return 0;
+  return flags & CLONE_VFORK ? 1 : 2;
+}
+
+static int
+makes_child (uint64_t number)
+{
+  return number == SYS_clone || number == SYS_clone3 || number == SYS_fork || number == SYS_vfork;
+}
+
+#define ERRORS_FROM -4095L
+
+__attribute__ ((used)) void
+hs_call_begins (struct hs_saved_call * saved)
+{
+  if (hs_alive != HS_MAGIC)
+    return;
+  uint64_t stack = (uint64_t) saved + HS_SAVED_CALL_BYTES;
+  struct hs_local * local = hs_local_or_register ();
+  struct open_calls * calls;
+  struct reading reading;
+  if (local == NULL || (calls = calls_of (local))->borrowed)
+    return;
+  reading.local = local;
+  reading.stack = stack;
+  read_all (&reading, saved, saved->rax, 0);
+  const uint64_t words[] = {
+    saved->rax, saved->rdi, saved->rsi, saved->rdx, saved->r10, saved->r8, saved->r9,
+    saved->return_address, stack,
+  };
+  calls->borrowed = lends_thread (local, saved);
+  open_call (local, calls, stack, saved->rax);
+  hs_record_pieces (local, HS_SYSCALL | HS_SYSCALL_BEGINS << 4, words, sizeof words / 8, reading.piece, reading.count);
+}
+
+__attribute__ ((used)) void
+hs_call_ends (struct hs_saved_call * saved)
+{
+  if (hs_alive != HS_MAGIC)
+    return;
+  uint64_t stack = (uint64_t) saved + HS_SAVED_CALL_BYTES;
+  struct hs_local * local = hs_own_local ();
+  struct reading reading;
+  if (local == NULL || local->off || local->vfork || local->shared == NULL)
+    return;
+  struct open_calls * calls = calls_of (local);
+  int found = find_call (calls, stack);
+  if (found < 0)
+    return;
+  uint64_t number = calls->call[found].number;
+  if (makes_child (number))
+  {
+    if (saved->rax == 0)
+      return;
+    if (calls->borrowed == 1)
+      calls->borrowed = 0;
+  }
+  if (calls->borrowed == 1)
+    return;
+  calls->count = (uint32_t) found;
+  reading.local = local;
+  reading.stack = stack;
+  reading.count = 0;
+  if (saved->rax < (uint64_t) ERRORS_FROM)
+    read_all (&reading, saved, number, 1);
+  const uint64_t words[] = { saved->rax, stack };
+  hs_record_pieces (local, HS_SYSCALL | HS_SYSCALL_ENDS << 4, words, sizeof words / 8, reading.piece, reading.count);
+}

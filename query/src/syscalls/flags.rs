@@ -1,0 +1,330 @@
+//! Names of flags and values in the arguments of system calls, as the headers of the kernel and of the C library have them.
+
+/// Names and what they stand for.
+pub type Names = [(&'static str, u64)];
+
+/// Flags of open.
+pub const OPEN: &Names = &[
+    ("O_CREAT", 0x40),
+    ("O_EXCL", 0x80),
+    ("O_NOCTTY", 0x100),
+    ("O_TRUNC", 0x200),
+    ("O_APPEND", 0x400),
+    ("O_NONBLOCK", 0x800),
+    ("O_SYNC", 0x101000),
+    ("O_DSYNC", 0x1000),
+    ("O_ASYNC", 0x2000),
+    ("O_DIRECT", 0x4000),
+    ("O_NOFOLLOW", 0x20000),
+    ("O_NOATIME", 0x40000),
+    ("O_CLOEXEC", 0x80000),
+    ("O_PATH", 0x200000),
+    ("O_TMPFILE", 0x410000),
+    ("O_DIRECTORY", 0x10000),
+];
+
+/// Protections of mmap.
+pub const PROTECTION: &Names = &[("PROT_READ", 0x1), ("PROT_WRITE", 0x2), ("PROT_EXEC", 0x4)];
+
+/// Flags of mmap.
+pub const MAP: &Names = &[
+    ("MAP_SHARED_VALIDATE", 0x3),
+    ("MAP_SHARED", 0x1),
+    ("MAP_PRIVATE", 0x2),
+    ("MAP_FIXED", 0x10),
+    ("MAP_ANONYMOUS", 0x20),
+    ("MAP_GROWSDOWN", 0x100),
+    ("MAP_DENYWRITE", 0x800),
+    ("MAP_LOCKED", 0x2000),
+    ("MAP_NORESERVE", 0x4000),
+    ("MAP_POPULATE", 0x8000),
+    ("MAP_NONBLOCK", 0x10000),
+    ("MAP_STACK", 0x20000),
+    ("MAP_HUGETLB", 0x40000),
+    ("MAP_FIXED_NOREPLACE", 0x100000),
+];
+
+/// Modes of access.
+pub const ACCESS: &Names = &[("R_OK", 0x4), ("W_OK", 0x2), ("X_OK", 0x1)];
+
+/// Flags of calls relative to a folder.
+pub const AT: &Names = &[
+    ("AT_SYMLINK_NOFOLLOW", 0x100),
+    ("AT_REMOVEDIR", 0x200),
+    ("AT_SYMLINK_FOLLOW", 0x400),
+    ("AT_NO_AUTOMOUNT", 0x800),
+    ("AT_EMPTY_PATH", 0x1000),
+    ("AT_STATX_FORCE_SYNC", 0x2000),
+    ("AT_STATX_DONT_SYNC", 0x4000),
+];
+
+/// Flags of clone.
+pub const CLONE: &Names = &[
+    ("CLONE_VM", 0x100),
+    ("CLONE_FS", 0x200),
+    ("CLONE_FILES", 0x400),
+    ("CLONE_SIGHAND", 0x800),
+    ("CLONE_PIDFD", 0x1000),
+    ("CLONE_PTRACE", 0x2000),
+    ("CLONE_VFORK", 0x4000),
+    ("CLONE_PARENT", 0x8000),
+    ("CLONE_THREAD", 0x10000),
+    ("CLONE_NEWNS", 0x20000),
+    ("CLONE_SYSVSEM", 0x40000),
+    ("CLONE_SETTLS", 0x80000),
+    ("CLONE_PARENT_SETTID", 0x100000),
+    ("CLONE_CHILD_CLEARTID", 0x200000),
+    ("CLONE_UNTRACED", 0x800000),
+    ("CLONE_CHILD_SETTID", 0x1000000),
+    ("CLONE_NEWCGROUP", 0x2000000),
+    ("CLONE_NEWUTS", 0x4000000),
+    ("CLONE_NEWIPC", 0x8000000),
+    ("CLONE_NEWUSER", 0x10000000),
+    ("CLONE_NEWPID", 0x20000000),
+    ("CLONE_NEWNET", 0x40000000),
+    ("CLONE_IO", 0x80000000),
+];
+
+/// Flags beside the type of a socket.
+pub const SOCKET: &Names = &[("SOCK_NONBLOCK", 0x800), ("SOCK_CLOEXEC", 0x80000)];
+
+/// Flags of send and recv.
+pub const MESSAGE: &Names = &[
+    ("MSG_OOB", 0x1),
+    ("MSG_PEEK", 0x2),
+    ("MSG_DONTROUTE", 0x4),
+    ("MSG_CTRUNC", 0x8),
+    ("MSG_TRUNC", 0x20),
+    ("MSG_DONTWAIT", 0x40),
+    ("MSG_EOR", 0x80),
+    ("MSG_WAITALL", 0x100),
+    ("MSG_NOSIGNAL", 0x4000),
+    ("MSG_ERRQUEUE", 0x2000),
+    ("MSG_MORE", 0x8000),
+    ("MSG_CMSG_CLOEXEC", 0x40000000),
+];
+
+/// Options of wait4.
+pub const WAIT: &Names = &[("WNOHANG", 0x1), ("WUNTRACED", 0x2), ("WCONTINUED", 0x8)];
+
+/// Events of poll.
+pub const POLL: &Names = &[
+    ("POLLIN", 0x1),
+    ("POLLPRI", 0x2),
+    ("POLLOUT", 0x4),
+    ("POLLERR", 0x8),
+    ("POLLHUP", 0x10),
+    ("POLLNVAL", 0x20),
+    ("POLLRDNORM", 0x40),
+    ("POLLRDBAND", 0x80),
+    ("POLLWRNORM", 0x100),
+    ("POLLWRBAND", 0x200),
+    ("POLLRDHUP", 0x2000),
+];
+
+/// Flags of getrandom.
+pub const RANDOM: &Names = &[("GRND_NONBLOCK", 0x1), ("GRND_RANDOM", 0x2)];
+
+/// Flags of renameat2.
+pub const RENAME: &Names = &[
+    ("RENAME_NOREPLACE", 0x1),
+    ("RENAME_EXCHANGE", 0x2),
+    ("RENAME_WHITEOUT", 0x4),
+];
+
+/// Where lseek counts from.
+pub const WHENCE: &Names = &[
+    ("SEEK_SET", 0x0),
+    ("SEEK_CUR", 0x1),
+    ("SEEK_END", 0x2),
+    ("SEEK_DATA", 0x3),
+    ("SEEK_HOLE", 0x4),
+];
+
+/// Operations of futex.
+pub const FUTEX: &Names = &[
+    ("FUTEX_WAIT", 0x0),
+    ("FUTEX_WAKE", 0x1),
+    ("FUTEX_FD", 0x2),
+    ("FUTEX_REQUEUE", 0x3),
+    ("FUTEX_CMP_REQUEUE", 0x4),
+    ("FUTEX_WAKE_OP", 0x5),
+    ("FUTEX_LOCK_PI", 0x6),
+    ("FUTEX_UNLOCK_PI", 0x7),
+    ("FUTEX_TRYLOCK_PI", 0x8),
+    ("FUTEX_WAIT_BITSET", 0x9),
+    ("FUTEX_WAKE_BITSET", 0xa),
+    ("FUTEX_WAIT_REQUEUE_PI", 0xb),
+    ("FUTEX_CMP_REQUEUE_PI", 0xc),
+    ("FUTEX_LOCK_PI2", 0xd),
+];
+
+/// Commands of fcntl.
+pub const FCNTL: &Names = &[
+    ("F_DUPFD", 0x0),
+    ("F_GETFD", 0x1),
+    ("F_SETFD", 0x2),
+    ("F_GETFL", 0x3),
+    ("F_SETFL", 0x4),
+    ("F_GETLK", 0x5),
+    ("F_SETLK", 0x6),
+    ("F_SETLKW", 0x7),
+    ("F_SETOWN", 0x8),
+    ("F_GETOWN", 0x9),
+    ("F_SETSIG", 0xa),
+    ("F_GETSIG", 0xb),
+    ("F_DUPFD_CLOEXEC", 0x406),
+    ("F_SETPIPE_SZ", 0x407),
+    ("F_GETPIPE_SZ", 0x408),
+    ("F_ADD_SEALS", 0x409),
+    ("F_GET_SEALS", 0x40a),
+    ("F_OFD_GETLK", 0x24),
+    ("F_OFD_SETLK", 0x25),
+    ("F_OFD_SETLKW", 0x26),
+];
+
+/// Clocks.
+pub const CLOCK: &Names = &[
+    ("CLOCK_REALTIME", 0x0),
+    ("CLOCK_MONOTONIC", 0x1),
+    ("CLOCK_PROCESS_CPUTIME_ID", 0x2),
+    ("CLOCK_THREAD_CPUTIME_ID", 0x3),
+    ("CLOCK_MONOTONIC_RAW", 0x4),
+    ("CLOCK_REALTIME_COARSE", 0x5),
+    ("CLOCK_MONOTONIC_COARSE", 0x6),
+    ("CLOCK_BOOTTIME", 0x7),
+];
+
+/// Families of addresses.
+pub const DOMAIN: &Names = &[
+    ("AF_UNIX", 0x1),
+    ("AF_INET", 0x2),
+    ("AF_INET6", 0xa),
+    ("AF_NETLINK", 0x10),
+    ("AF_PACKET", 0x11),
+    ("AF_VSOCK", 0x28),
+    ("AF_ALG", 0x26),
+];
+
+/// Types of sockets.
+pub const SOCKET_TYPE: &Names = &[
+    ("SOCK_STREAM", 0x1),
+    ("SOCK_DGRAM", 0x2),
+    ("SOCK_RAW", 0x3),
+    ("SOCK_RDM", 0x4),
+    ("SOCK_SEQPACKET", 0x5),
+];
+
+/// What rt_sigprocmask does.
+pub const MASK: &Names = &[
+    ("SIG_BLOCK", 0x0),
+    ("SIG_UNBLOCK", 0x1),
+    ("SIG_SETMASK", 0x2),
+];
+
+/// Advices of madvise.
+pub const ADVICE: &Names = &[
+    ("MADV_NORMAL", 0x0),
+    ("MADV_RANDOM", 0x1),
+    ("MADV_SEQUENTIAL", 0x2),
+    ("MADV_WILLNEED", 0x3),
+    ("MADV_DONTNEED", 0x4),
+    ("MADV_FREE", 0x8),
+    ("MADV_REMOVE", 0x9),
+    ("MADV_DONTFORK", 0xa),
+    ("MADV_DOFORK", 0xb),
+    ("MADV_HUGEPAGE", 0xe),
+    ("MADV_NOHUGEPAGE", 0xf),
+    ("MADV_DONTDUMP", 0x10),
+    ("MADV_DODUMP", 0x11),
+    ("MADV_WIPEONFORK", 0x12),
+];
+
+/// Operations of epoll_ctl.
+pub const EPOLL: &Names = &[
+    ("EPOLL_CTL_ADD", 0x1),
+    ("EPOLL_CTL_DEL", 0x2),
+    ("EPOLL_CTL_MOD", 0x3),
+];
+
+/// Resources with limits.
+pub const RESOURCE: &Names = &[
+    ("RLIMIT_CPU", 0x0),
+    ("RLIMIT_FSIZE", 0x1),
+    ("RLIMIT_DATA", 0x2),
+    ("RLIMIT_STACK", 0x3),
+    ("RLIMIT_CORE", 0x4),
+    ("RLIMIT_RSS", 0x5),
+    ("RLIMIT_NPROC", 0x6),
+    ("RLIMIT_NOFILE", 0x7),
+    ("RLIMIT_MEMLOCK", 0x8),
+    ("RLIMIT_AS", 0x9),
+    ("RLIMIT_LOCKS", 0xa),
+    ("RLIMIT_SIGPENDING", 0xb),
+    ("RLIMIT_MSGQUEUE", 0xc),
+    ("RLIMIT_NICE", 0xd),
+    ("RLIMIT_RTPRIO", 0xe),
+    ("RLIMIT_RTTIME", 0xf),
+];
+
+/// Options of prctl.
+pub const PRCTL: &Names = &[
+    ("PR_SET_PDEATHSIG", 0x1),
+    ("PR_GET_PDEATHSIG", 0x2),
+    ("PR_GET_DUMPABLE", 0x3),
+    ("PR_SET_DUMPABLE", 0x4),
+    ("PR_SET_NAME", 0xf),
+    ("PR_GET_NAME", 0x10),
+    ("PR_SET_SECCOMP", 0x16),
+    ("PR_CAPBSET_READ", 0x17),
+    ("PR_SET_NO_NEW_PRIVS", 0x26),
+    ("PR_SET_CHILD_SUBREAPER", 0x24),
+    ("PR_SET_VMA", 0x53564d41),
+];
+
+/// What arch_prctl sets.
+pub const ARCH: &Names = &[
+    ("ARCH_SET_GS", 0x1001),
+    ("ARCH_SET_FS", 0x1002),
+    ("ARCH_GET_FS", 0x1003),
+    ("ARCH_GET_GS", 0x1004),
+];
+
+/// Requests of ioctl.
+pub const IOCTL: &Names = &[
+    ("TCGETS", 0x5401),
+    ("TCSETS", 0x5402),
+    ("TCSETSW", 0x5403),
+    ("TCSETSF", 0x5404),
+    ("TIOCGPGRP", 0x540f),
+    ("TIOCSPGRP", 0x5410),
+    ("TIOCGWINSZ", 0x5413),
+    ("TIOCSWINSZ", 0x5414),
+    ("FIONREAD", 0x541b),
+    ("FIONBIO", 0x5421),
+    ("FIOCLEX", 0x5451),
+    ("FICLONE", 0x40049409),
+    ("TIOCSCTTY", 0x540e),
+    ("TIOCGSID", 0x5429),
+];
+
+/// Types of files.
+pub const FILE_TYPE: &Names = &[
+    ("S_IFSOCK", 0xc000),
+    ("S_IFLNK", 0xa000),
+    ("S_IFREG", 0x8000),
+    ("S_IFBLK", 0x6000),
+    ("S_IFDIR", 0x4000),
+    ("S_IFCHR", 0x2000),
+    ("S_IFIFO", 0x1000),
+];
+
+/// Advices of fadvise64.
+pub const FADVICE: &Names = &[
+    ("POSIX_FADV_NORMAL", 0x0),
+    ("POSIX_FADV_RANDOM", 0x1),
+    ("POSIX_FADV_SEQUENTIAL", 0x2),
+    ("POSIX_FADV_WILLNEED", 0x3),
+    ("POSIX_FADV_DONTNEED", 0x4),
+    ("POSIX_FADV_NOREUSE", 0x5),
+];

@@ -1,0 +1,381 @@
+//! Writes the arguments of a system call as text, in the form that strace has made usual. What was not read of the program's
+//! memory is shown by its address.
+
+use store::wire::{Section, sections};
+
+use super::flags;
+use super::names::name;
+use super::signatures::signature;
+use super::values::{self, add, bits, named, number, open_flags, quoted};
+
+/// Bytes of its six arguments.
+const ARGUMENTS: usize = 6 * 8;
+/// The most bytes of a text that a record has.
+const TEXT_MAX: usize = 4096;
+const O_CREAT: u64 = 0x40;
+const O_TMPFILE: u64 = 0x41_0000;
+const AT_FDCWD: i32 = -100;
+
+/// What is recorded of a system call.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Its number.
+    pub number: u64,
+    /// Its arguments and what they led to, as its event has them.
+    pub begun: &'a [u8],
+    /// What the kernel has written, as the event of its end has it.
+    pub written: &'a [u8],
+    /// What it returned, if it did.
+    pub result: Option<i64>,
+}
+
+impl<'a> Call<'a> {
+    /// Returns argument `index`; 0 where the recording is damaged.
+    pub fn argument(&self, index: usize) -> u64 {
+        number(self.begun, 8 * index, 8).unwrap_or(0)
+    }
+
+    /// Returns what argument `index` led to when the call began.
+    pub fn given(&self, index: usize) -> Option<&'a [u8]> {
+        let memory = self.begun.get(ARGUMENTS..)?;
+        at(sections(memory), self.argument(index))
+    }
+
+    /// Returns what argument `index` led to when the call was back.
+    pub fn made(&self, index: usize) -> Option<&'a [u8]> {
+        at(sections(self.written), self.argument(index))
+    }
+
+    /// Returns the text that argument `index` led to.
+    pub fn text(&self, index: usize) -> Option<String> {
+        let bytes = self.given(index)?;
+        let len = bytes.iter().position(|byte| *byte == 0);
+        let text = &bytes[..len.unwrap_or(bytes.len())];
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn failed(&self) -> bool {
+        self.result
+            .is_some_and(|result| (-4095..0).contains(&result))
+    }
+}
+
+fn at<'a>(mut sections: impl Iterator<Item = Section<'a>>, addr: u64) -> Option<&'a [u8]> {
+    let found = sections.find(|section| section.addr == addr)?;
+    Some(found.bytes)
+}
+
+/// Returns the arguments of a call, with commas between them.
+pub fn arguments(call: &Call<'_>) -> String {
+    let mut text = String::new();
+    let known = name(call.number).and_then(signature);
+    let words = known.unwrap_or("hex hex hex hex hex hex");
+    for (index, word) in words.split_whitespace().enumerate() {
+        if word == "create" && !makes_file(call.argument(index - 1)) {
+            break;
+        }
+        if index != 0 {
+            text.push_str(", ");
+        }
+        argument(&mut text, call, index, word);
+    }
+    text
+}
+
+fn makes_file(flags: u64) -> bool {
+    flags & O_CREAT != 0 || flags & O_TMPFILE == O_TMPFILE
+}
+
+/// Appends argument `index`, which is what `word` says.
+fn argument(text: &mut String, call: &Call<'_>, index: usize, word: &str) {
+    let value = call.argument(index);
+    match word {
+        "fd" | "int" => add(text, format_args!("{}", signed(word, value))),
+        "uint" => add(text, format_args!("{}", value as u32)),
+        "size" => add(text, format_args!("{value}")),
+        "hex" => add(text, format_args!("{value:#x}")),
+        "octal" | "create" => octal(text, value),
+        "dirfd" if value as i32 == AT_FDCWD => text.push_str("AT_FDCWD"),
+        "dirfd" => add(text, format_args!("{}", value as i32)),
+        "signal" => values::signal(text, value & 0xffff_ffff),
+        _ if flag(text, call, word, value) => {}
+        _ => {
+            let len = text.len();
+            if memory(text, call, index, word).is_none() {
+                text.truncate(len);
+                pointer(text, value);
+            }
+        }
+    }
+}
+
+/// Descriptors are 32 bits wide; other numbers may be offsets.
+fn signed(word: &str, value: u64) -> i64 {
+    let narrow = value >> 32 == 0;
+    match word == "fd" || narrow {
+        true => i64::from(value as i32),
+        false => value as i64,
+    }
+}
+
+fn octal(text: &mut String, value: u64) {
+    match value & 0xffff_ffff {
+        0 => text.push('0'),
+        value => add(text, format_args!("0{value:o}")),
+    }
+}
+
+fn pointer(text: &mut String, value: u64) {
+    match value {
+        0 => text.push_str("NULL"),
+        _ => add(text, format_args!("{value:#x}")),
+    }
+}
+
+/// Appends a number that consists of flags or has a name. Returns false for other words.
+fn flag(text: &mut String, call: &Call<'_>, word: &str, value: u64) -> bool {
+    let value = value & 0xffff_ffff;
+    match word {
+        "open" => open_flags(text, value),
+        "prot" => bits(text, value, flags::PROTECTION, "PROT_NONE"),
+        "map" => bits(text, value, flags::MAP, "MAP_FILE"),
+        "access" => bits(text, value, flags::ACCESS, "F_OK"),
+        "at" => bits(text, value, flags::AT, "0"),
+        "clone" => clone(text, value),
+        "msg" => bits(text, value, flags::MESSAGE, "0"),
+        "wait" => bits(text, value, flags::WAIT, "0"),
+        "random" => bits(text, value, flags::RANDOM, "0"),
+        "rename" => bits(text, value, flags::RENAME, "0"),
+        "sockflags" => bits(text, value, flags::SOCKET, "0"),
+        "socktype" => {
+            named(text, value & 0xf, flags::SOCKET_TYPE);
+            if value & !0xf != 0 {
+                text.push('|');
+                bits(text, value & !0xf, flags::SOCKET, "0");
+            }
+        }
+        "futex" => {
+            named(text, value & 0x7f, flags::FUTEX);
+            if value & 0x80 != 0 {
+                text.push_str("_PRIVATE");
+            }
+            if value & 0x100 != 0 {
+                text.push_str("|FUTEX_CLOCK_REALTIME");
+            }
+        }
+        "fcntlarg" => match call.argument(1) {
+            1 | 3 => text.truncate(text.len() - ", ".len()),
+            2 => bits(text, value, &[("FD_CLOEXEC", 1)], "0"),
+            4 => open_flags(text, value),
+            _ => add(text, format_args!("{value:#x}")),
+        },
+        _ => match names(word) {
+            Some(names) => named(text, value, names),
+            None => return false,
+        },
+    }
+    true
+}
+
+/// Names of values, one of which an argument has.
+fn names(word: &str) -> Option<&'static flags::Names> {
+    Some(match word {
+        "whence" => flags::WHENCE,
+        "fcntl" => flags::FCNTL,
+        "clock" => flags::CLOCK,
+        "domain" => flags::DOMAIN,
+        "mask" => flags::MASK,
+        "advice" => flags::ADVICE,
+        "fadvice" => flags::FADVICE,
+        "epoll" => flags::EPOLL,
+        "resource" => flags::RESOURCE,
+        "prctl" => flags::PRCTL,
+        "arch" => flags::ARCH,
+        "ioctl" => flags::IOCTL,
+        _ => return None,
+    })
+}
+
+fn clone(text: &mut String, value: u64) {
+    let signal = value & 0xff;
+    if value & !0xff != 0 {
+        bits(text, value & !0xff, flags::CLONE, "");
+    }
+    if signal != 0 {
+        if value & !0xff != 0 {
+            text.push('|');
+        }
+        values::signal(text, signal);
+    } else if value == 0 {
+        text.push('0');
+    }
+}
+
+/// Appends what an argument leads to; `None` if that is not in the recording.
+fn memory(text: &mut String, call: &Call<'_>, index: usize, word: &str) -> Option<()> {
+    let (given, made) = (call.given(index), call.made(index));
+    match word {
+        "path" => {
+            let bytes = given?;
+            let len = bytes.iter().position(|byte| *byte == 0);
+            let is_cut = len.is_none() && bytes.len() >= TEXT_MAX;
+            quoted(text, &bytes[..len.unwrap_or(bytes.len())], is_cut);
+        }
+        "in" => data(text, given, call.argument(index + 1))?,
+        "out" | "out0" => {
+            let len = u64::try_from(call.result?).ok()?;
+            match word {
+                "out0" => quoted(text, made?.strip_suffix(&[0]).unwrap_or(made?), false),
+                _ => data(text, made, len)?,
+            }
+        }
+        "stat" => values::stat(text, made?)?,
+        "statx" => values::statx(text, made?)?,
+        "time" => values::time(text, given?)?,
+        "outtime" => values::time(text, made?)?,
+        "limit" => values::limit(text, given?)?,
+        "outlimit" => values::limit(text, made?)?,
+        "addr" | "addr4" => values::address(text, given?)?,
+        "outaddr" => values::address(text, made?)?,
+        "status" => values::status(text, made.filter(|_| call.result != Some(0))?)?,
+        "set" => values::signals(text, number(given?, 0, 8)?),
+        "outset" => values::signals(text, number(made?, 0, 8)?),
+        "inint" => add(text, format_args!("[{}]", number(given?, 0, 4)? as i32)),
+        "outint" => add(text, format_args!("[{}]", number(made?, 0, 4)? as i32)),
+        "outfds" => {
+            let (one, other) = (number(made?, 0, 4)? as i32, number(made?, 4, 4)? as i32);
+            add(text, format_args!("[{one}, {other}]"));
+        }
+        "poll" => polled(text, call, given?),
+        "clone3" => {
+            text.push_str("{flags=");
+            bits(text, number(given?, 0, 8)?, flags::CLONE, "0");
+            text.push_str(", ...}");
+        }
+        "how" => {
+            text.push_str("{flags=");
+            open_flags(text, number(given?, 0, 8)?);
+            text.push_str(", ...}");
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Appends bytes of which `len` were meant.
+fn data(text: &mut String, bytes: Option<&[u8]>, len: u64) -> Option<()> {
+    match len {
+        0 => text.push_str("\"\""),
+        _ => quoted(text, bytes?, (bytes?.len() as u64) < len),
+    }
+    Some(())
+}
+
+/// Appends what `poll` was asked and, where it has found something, what.
+fn polled(text: &mut String, call: &Call<'_>, given: &[u8]) {
+    let count = call.argument(1);
+    values::poll(text, given, count, false);
+    if let Some(made) = call
+        .made(0)
+        .filter(|_| !call.failed() && call.result != Some(0))
+    {
+        text.push_str(" => ");
+        values::poll(text, made, count, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of a call's event: arguments, then sections.
+    fn begun(args: [u64; 6], memory: &[(u64, &[u8])]) -> Vec<u8> {
+        let mut bytes: Vec<u8> = args.iter().flat_map(|arg| arg.to_le_bytes()).collect();
+        bytes.extend(packed(memory));
+        bytes
+    }
+
+    fn packed(memory: &[(u64, &[u8])]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (addr, content) in memory {
+            bytes.extend(addr.to_le_bytes());
+            bytes.extend((content.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(content);
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+        }
+        bytes
+    }
+
+    fn shown(number: u64, begun: &[u8], written: &[u8], result: Option<i64>) -> String {
+        arguments(&Call {
+            number,
+            begun,
+            written,
+            result,
+        })
+    }
+
+    #[test]
+    fn texts_flags_and_results_are_told() {
+        let open = begun(
+            [-100i64 as u64, 0x1000, 0o2_000_000, 0, 0, 0],
+            &[(0x1000, b"/etc/passwd\0")],
+        );
+        assert_eq!(
+            shown(257, &open, &[], Some(3)),
+            "AT_FDCWD, \"/etc/passwd\", O_RDONLY|O_CLOEXEC"
+        );
+        let made = begun(
+            [0xffff_ff9c, 0x1000, 0o101, 0o644, 0, 0],
+            &[(0x1000, b"x\0")],
+        );
+        assert_eq!(
+            shown(257, &made, &[], Some(3)),
+            "AT_FDCWD, \"x\", O_WRONLY|O_CREAT, 0644"
+        );
+        let read = begun([3, 0x2000, 4096, 0, 0, 0], &[]);
+        assert_eq!(
+            shown(0, &read, &packed(&[(0x2000, b"abc")]), Some(3)),
+            "3, \"abc\", 4096"
+        );
+        assert_eq!(shown(0, &read, &[], Some(0)), "3, \"\", 4096");
+        assert_eq!(shown(0, &read, &[], Some(-9)), "3, 0x2000, 4096");
+        assert_eq!(shown(0, &read, &[], None), "3, 0x2000, 4096");
+        let write = begun([1, 0x3000, 100, 0, 0, 0], &[(0x3000, &[b'x'; 32])]);
+        assert_eq!(
+            shown(1, &write, &[], Some(100)),
+            format!("1, \"{}\"..., 100", "x".repeat(32))
+        );
+    }
+
+    #[test]
+    fn calls_that_are_not_known_have_their_six_words() {
+        let call = begun([1, 2, 3, 4, 5, 16], &[]);
+        assert_eq!(
+            shown(5000, &call, &[], None),
+            "0x1, 0x2, 0x3, 0x4, 0x5, 0x10"
+        );
+        assert_eq!(shown(39, &call, &[], Some(7)), "");
+        // Cut short by damage.
+        assert_eq!(shown(3, &call[..4], &[], None), "0");
+    }
+
+    #[test]
+    fn an_argument_that_a_command_does_not_have_is_left_out() {
+        let get = begun([3, 3, 0, 0, 0, 0], &[]);
+        assert_eq!(shown(72, &get, &[], Some(2)), "3, F_GETFL");
+        let set = begun([3, 2, 1, 0, 0, 0], &[]);
+        assert_eq!(shown(72, &set, &[], Some(0)), "3, F_SETFD, FD_CLOEXEC");
+    }
+
+    #[test]
+    fn memory_that_was_not_read_is_shown_by_its_address() {
+        let stat = begun([0xffff_ff9c, 0x1000, 0x2000, 0, 0, 0], &[]);
+        assert_eq!(
+            shown(262, &stat, &[], Some(-14)),
+            "AT_FDCWD, 0x1000, 0x2000, 0"
+        );
+        let none = begun([-1i64 as u64, 0, 1, 0, 0, 0], &[]);
+        assert_eq!(shown(61, &none, &[], Some(0)), "-1, NULL, WNOHANG, NULL");
+    }
+}

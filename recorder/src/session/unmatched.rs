@@ -1,0 +1,103 @@
+//! The patterns of `-f` that have matched no function, each with what may have been meant.
+
+use debuginfo::SymbolKind;
+
+use crate::arm::{Filter, LoadedModule};
+
+/// How similar a name must be to be suggested.
+const SIMILAR: f64 = 0.85;
+
+/// Returns a warning for each pattern that has matched nothing.
+pub fn warnings(filter: &Filter, modules: &[LoadedModule]) -> Vec<String> {
+    let unmatched = filter.unmatched();
+    if unmatched.is_empty() {
+        return Vec::new();
+    }
+    let names = Names::of(modules);
+    let warning =
+        |pattern: &str| format!("-f '{pattern}' matches no function{}", names.near(pattern));
+    unmatched.into_iter().map(warning).collect()
+}
+
+struct Names {
+    functions: Vec<String>,
+    chosen_at_run_time: Vec<String>,
+    modules: Vec<String>,
+}
+
+impl Names {
+    fn of(modules: &[LoadedModule]) -> Names {
+        let mut names = Names {
+            functions: Vec::new(),
+            chosen_at_run_time: Vec::new(),
+            modules: Vec::new(),
+        };
+        for module in modules {
+            let file = module.file.path.file_name().unwrap_or_default();
+            names.modules.push(file.to_string_lossy().into_owned());
+            let Some(elf) = &module.elf else { continue };
+            if !module.is_system {
+                let functions = elf.functions().list.iter();
+                names
+                    .functions
+                    .extend(functions.map(|function| function.name.clone()));
+            }
+            for symbol in elf.symbols() {
+                match symbol.kind {
+                    SymbolKind::Ifunc => names.chosen_at_run_time.push(symbol.name),
+                    SymbolKind::Function => names.functions.push(symbol.name),
+                    SymbolKind::Cold => {}
+                }
+            }
+        }
+        names
+    }
+
+    /// Returns the end of the sentence about `pattern`.
+    fn near(&self, pattern: &str) -> String {
+        if let Some(module) = pattern.strip_prefix("module:") {
+            return suggested(module, self.modules.iter().map(String::as_str), "module:");
+        }
+        if pattern.starts_with("file:") {
+            return "; the path of a source file, or its last part, is what counts".to_owned();
+        }
+        if self.chosen_at_run_time.iter().any(|name| name == pattern) {
+            return ": the C library chooses among several, without names, when the program starts"
+                .to_owned();
+        }
+        suggested(pattern, self.functions.iter().map(String::as_str), "")
+    }
+}
+
+fn suggested<'a>(wanted: &str, known: impl Iterator<Item = &'a str>, before: &str) -> String {
+    let likeness = |name: &str| strsim::jaro_winkler(&wanted.to_lowercase(), &name.to_lowercase());
+    let nearest = known
+        .map(|name| (likeness(name), name))
+        .filter(|(likeness, _)| *likeness > SIMILAR)
+        .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)));
+    match nearest {
+        Some((_, name)) => format!("; did you mean '{before}{name}'?"),
+        None => "; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_meant_is_named() {
+        let names = Names {
+            functions: vec!["parse_order".to_owned(), "malloc".to_owned()],
+            chosen_at_run_time: vec!["strlen".to_owned()],
+            modules: vec!["libc.so.6".to_owned()],
+        };
+        assert_eq!(names.near("parse_oder"), "; did you mean 'parse_order'?");
+        assert_eq!(
+            names.near("module:libc.so"),
+            "; did you mean 'module:libc.so.6'?"
+        );
+        assert!(names.near("strlen").contains("chooses among several"));
+        assert!(names.near("xyzzy").contains("lists names"));
+    }
+}

@@ -1,0 +1,226 @@
+//! Completion in the shell. The shell asks this program for candidates as the user types, so that recordings, functions and
+//! breakpoints are those of the moment. Nothing is started for it, and an error means no candidates.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::builder::ValueHint;
+use clap::{Arg, Command};
+use clap_complete::engine::{
+    ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
+use clap_complete::env::{CompleteEnv, Shells};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use server::client::{Client, Wait};
+use server::paths::Paths;
+use server::verbs::{NameKind, Names, NamesArgs, NamesReply, ProbesReply, Verb};
+use store::format::RECORDING_SUFFIX;
+
+use super::Cli;
+
+/// The variable by which the script in the shell asks for candidates. It names the shell.
+const VARIABLE: &str = "COMPLETE";
+/// How long a running daemon may take for its part. The shell waits meanwhile.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The most candidates that are offered.
+const MOST: usize = 1000;
+/// Words that `break` and `logpoint` take before locations or numbers.
+const PROBE_WORDS: [&str; 5] = ["add", "list", "remove", "enable", "disable"];
+
+/// Answers the shell and ends the program, if the shell asks for candidates.
+pub fn answer() {
+    CompleteEnv::with_factory(|| with_completers(Cli::whole()))
+        .var(VARIABLE)
+        .bin("hindsight")
+        .complete();
+}
+
+/// Returns the script that makes `shell` ask this program; `None` if that shell is not known.
+pub fn script(shell: &str) -> Option<Vec<u8>> {
+    let shells = Shells::builtins();
+    let shell = shells.completer(shell)?;
+    let mut script = Vec::new();
+    // Writing to memory cannot fail.
+    _ = shell.write_registration(VARIABLE, "hindsight", "hindsight", "hindsight", &mut script);
+    Some(script)
+}
+
+fn with_completers(mut command: Command) -> Command {
+    command = command.mut_args(with_completer);
+    let names = command
+        .get_subcommands()
+        .map(|sub| sub.get_name().to_owned());
+    for name in names.collect::<Vec<_>>() {
+        command = command.mut_subcommand(name, with_completers);
+    }
+    command
+}
+
+/// Chooses by the name of the value what is offered for it.
+fn with_completer(arg: Arg) -> Arg {
+    let value = arg.get_value_names().and_then(|names| names.first());
+    let value = value.map(|name| name.to_string()).unwrap_or_default();
+    match value.as_str() {
+        "RECORDING" | "A" | "B" | "SET" | "RUN" => arg.add(ArgValueCompleter::new(recordings)),
+        "RECORDING|PROGRAM" => arg.add(ArgValueCompleter::new(recordings_and_programs)),
+        "PROGRAM" => arg.value_hint(ValueHint::ExecutablePath),
+        "FILE" => arg.value_hint(ValueHint::FilePath),
+        "DIR" | "FOLDER" => arg.value_hint(ValueHint::DirPath),
+        _ if value.starts_with("[add] LOCATION") => {
+            arg.add(ArgValueCompleter::new(locations_and_probes))
+        }
+        _ if value.contains("LOCATION") => arg.add(ArgValueCompleter::new(locations)),
+        "EXPRESSION" | "TARGET" => arg.add(ArgValueCompleter::new(variables)),
+        _ => arg,
+    }
+}
+
+/// Returns the recordings whose name begins with `current`, without their suffix, and folders on the way to others.
+fn recordings(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(text) = current.to_str() else {
+        return Vec::new();
+    };
+    let (folder, start) = text.rsplit_once('/').map_or(("", text), |(_, start)| {
+        (&text[..text.len() - start.len()], start)
+    });
+    let Ok(entries) = std::fs::read_dir(if folder.is_empty() { "." } else { folder }) else {
+        return Vec::new();
+    };
+    let mut found: Vec<CompletionCandidate> = entries
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| {
+            name.starts_with(start) && (!name.starts_with('.') || start.starts_with('.'))
+        })
+        .map(|name| offered(folder, &name))
+        .collect();
+    found.sort();
+    found
+}
+
+fn offered(folder: &str, name: &str) -> CompletionCandidate {
+    match name.strip_suffix(RECORDING_SUFFIX) {
+        Some(stem) => CompletionCandidate::new(format!("{folder}{stem}")),
+        None if store::recording::resolve(Path::new(&format!("{folder}{name}"))).is_ok() => {
+            CompletionCandidate::new(format!("{folder}{name}"))
+        }
+        None => CompletionCandidate::new(format!("{folder}{name}/")),
+    }
+}
+
+fn recordings_and_programs(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut found = recordings(current);
+    found.extend(PathCompleter::file().complete(current));
+    found
+}
+
+fn locations(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut names = names(NameKind::Functions);
+    names.extend(
+        self::names(NameKind::Files)
+            .into_iter()
+            .map(|file| file + ":"),
+    );
+    beginning_with(current, names)
+}
+
+fn locations_and_probes(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut found = beginning_with(current, PROBE_WORDS.map(str::to_owned).to_vec());
+    found.extend(probes(current));
+    found.extend(locations(current));
+    found
+}
+
+fn variables(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut names = names(NameKind::Locals);
+    names.extend(self::names(NameKind::Globals));
+    beginning_with(current, names)
+}
+
+/// Returns the numbers of breakpoints and logpoints, each with its location.
+fn probes(current: &OsStr) -> Vec<CompletionCandidate> {
+    let start = current.to_string_lossy();
+    let verbs = ["break", "logpoint"];
+    let replies = verbs
+        .iter()
+        .filter_map(|verb| ask::<ProbesReply>(verb, json!({"action": "list"})));
+    let probes = replies.flat_map(|reply| reply.probes);
+    let probes = probes.filter(|probe| probe.id.to_string().starts_with(&*start));
+    let candidate = |probe: server::verbs::ProbeReport| {
+        CompletionCandidate::new(probe.id.to_string()).help(Some(probe.location.into()))
+    };
+    probes.map(candidate).collect()
+}
+
+fn names(of: NameKind) -> Vec<String> {
+    let args = serde_json::to_value(NamesArgs { of }).unwrap_or_default();
+    ask::<NamesReply>(Names::NAME, args)
+        .map(|reply| reply.names)
+        .unwrap_or_default()
+}
+
+fn beginning_with(current: &OsStr, mut names: Vec<String>) -> Vec<CompletionCandidate> {
+    let start = current.to_string_lossy();
+    names.retain(|name| name.starts_with(&*start) && !name.contains(char::is_whitespace));
+    names.sort();
+    names.dedup();
+    names.truncate(MOST);
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// Asks a running daemon about the session that a verb would be about; `None` if there is none.
+fn ask<Reply: DeserializeOwned>(verb: &str, args: Value) -> Option<Reply> {
+    let mut client = Client::connect(&Paths::of_environment()).ok()?;
+    let session = std::env::var(crate::commands::live::SESSION_VARIABLE).ok();
+    let wait = Wait {
+        patience: Some(PATIENCE),
+        notify: &mut |_| {},
+    };
+    let reply = client
+        .ask(
+            verb,
+            args,
+            session.and_then(|number| number.parse().ok()),
+            wait,
+        )
+        .ok()?;
+    serde_json::from_value(reply).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_are_offered_by_name_and_folders_to_go_on() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["app.hindsight", "apple", "box.hindsight", ".hidden"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let start = format!("{}/", folder.path().display());
+        let offered = |typed: &str| -> Vec<String> {
+            let typed = format!("{start}{typed}");
+            let found = recordings(OsStr::new(&typed));
+            let texts = found
+                .iter()
+                .map(|candidate| candidate.get_value().to_string_lossy().into_owned());
+            texts.map(|text| text.replacen(&start, "", 1)).collect()
+        };
+        assert_eq!(offered("app"), ["app", "apple/"]);
+        assert_eq!(offered(""), ["app", "apple/", "box"]);
+        assert_eq!(offered(".h"), [".hidden/"]);
+        assert!(offered("none/").is_empty());
+    }
+
+    #[test]
+    fn scripts_exist_for_each_shell_and_name_the_program() {
+        for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+            let script = String::from_utf8(script(shell).unwrap()).unwrap();
+            assert!(script.contains("hindsight"), "{shell}");
+        }
+        assert!(script("tcsh").is_none());
+    }
+}

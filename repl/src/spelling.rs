@@ -1,0 +1,312 @@
+//! Words of gdb as ours: `x/4xw &a`, `info locals`, `tbreak f`, `bt 5`. Both the shell and the prompt read them.
+//!
+//! Only spelling is changed here: what gdb says with a slash or with two words, a verb here says with an option or with
+//! a name. What gdb can do and nothing here is left as it is written, and `travel/familiar.rs` names what comes nearest.
+
+/// The subjects of `info`, with the words here that answer.
+const SUBJECTS: [(&str, &str); 24] = [
+    ("all-registers", "registers --vectors"),
+    ("args", "args"),
+    ("breakpoints", "info-breakpoints"),
+    ("display", "display"),
+    ("dll", "info-shared"),
+    ("files", "info-shared"),
+    ("frame", "frame"),
+    ("functions", "info-functions"),
+    ("inferiors", "status"),
+    ("line", "info-line"),
+    ("locals", "locals"),
+    ("program", "status"),
+    ("registers", "registers"),
+    ("sharedlibrary", "info-shared"),
+    ("source", "source"),
+    ("stack", "backtrace"),
+    ("symbol", "info-symbol"),
+    ("target", "status"),
+    ("threads", "threads"),
+    ("types", "info-types"),
+    ("variables", "info-variables"),
+    ("vector", "registers --vectors"),
+    ("watchpoints", "info-breakpoints"),
+    ("signals", "catch list"),
+];
+
+/// Abbreviations of subjects that several begin with.
+const SHORT: [(&str, &str); 7] = [
+    ("b", "breakpoints"),
+    ("f", "frame"),
+    ("r", "registers"),
+    ("s", "stack"),
+    ("t", "threads"),
+    ("w", "watchpoints"),
+    ("sh", "sharedlibrary"),
+];
+
+/// Commands that are one or two words here.
+const COMMANDS: [(&str, &str); 22] = [
+    ("advance", "until"),
+    ("br", "break"),
+    ("cont", "continue"),
+    ("d", "break remove"),
+    ("del", "break remove"),
+    ("disable", "break disable"),
+    ("disas", "disassemble"),
+    ("enable", "break enable"),
+    ("f", "frame"),
+    ("fin", "finish"),
+    ("generate-core-file", "gcore"),
+    ("hb", "break"),
+    ("hbreak", "break"),
+    ("inspect", "print"),
+    ("ni", "next --instruction"),
+    ("nexti", "next --instruction"),
+    ("si", "step --instruction"),
+    ("stepi", "step --instruction"),
+    ("taas", "backtrace --all"),
+    ("tb", "break --once"),
+    ("tbreak", "break --once"),
+    ("thbreak", "break --once"),
+];
+
+/// Returns the words of a line as ours; those that are ours already stay.
+pub fn ours(words: Vec<String>) -> Vec<String> {
+    let (words, format) = without_format(words);
+    let Some(verb) = words.first().map(String::as_str) else {
+        return words;
+    };
+    if let Some(format) = format {
+        return formatted(&words, &format);
+    }
+    let rest = &words[1..];
+    match verb {
+        "info" | "inf" | "i" => about(rest).unwrap_or(words),
+        "bt" | "backtrace" => backtrace(&words),
+        "thread" | "thr" => threads(rest).unwrap_or(words),
+        "list" | "l" if rest.len() > 1 && rest.iter().any(|word| word.contains(',')) => {
+            vec!["source".to_owned(), rest.concat()]
+        }
+        "rwatch" => with_option("watch", rest, "--read"),
+        "awatch" => with_option("watch", rest, "--access"),
+        "set" => assignment(rest).unwrap_or(words),
+        "d" | "del" | "enable" | "disable" if rest.is_empty() => put(verb, &["--all".to_owned()]),
+        _ => put(verb, rest),
+    }
+}
+
+/// Puts the words here in the place of a command's name.
+fn put(verb: &str, rest: &[String]) -> Vec<String> {
+    let known = COMMANDS.iter().find(|(theirs, _)| *theirs == verb);
+    let ours = known.map_or(verb, |(_, ours)| *ours);
+    let ours = ours.split(' ').map(str::to_owned);
+    ours.chain(rest.iter().cloned()).collect()
+}
+
+/// Takes the letters behind a slash from the words: `x/4xw`, `p /x`.
+fn without_format(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
+    let is_one = |verb: &str| {
+        matches!(
+            verb,
+            "x" | "p" | "print" | "inspect" | "output" | "call" | "disassemble" | "disas"
+        )
+    };
+    let is_format =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let Some(first) = words.first() else {
+        return (words, None);
+    };
+    if let Some((verb, format)) = first.split_once('/')
+        && is_one(verb)
+        && is_format(format)
+    {
+        let (verb, format) = (verb.to_owned(), format.to_owned());
+        words[0] = verb;
+        return (words, Some(format));
+    }
+    let second = words.get(1).and_then(|word| word.strip_prefix('/'));
+    let Some(format) = second.filter(|format| is_one(first) && is_format(format)) else {
+        return (words, None);
+    };
+    let format = format.to_owned();
+    words.remove(1);
+    (words, Some(format))
+}
+
+fn formatted(words: &[String], format: &str) -> Vec<String> {
+    let verb = match words[0].as_str() {
+        "output" | "inspect" | "p" => "print",
+        "call" => "eval",
+        "disas" => "disassemble",
+        verb => verb,
+    };
+    let options: Vec<&str> = match verb {
+        "disassemble" if format.contains(['s', 'm']) => vec!["--source"],
+        "disassemble" => vec![],
+        "x" => vec!["--format", format],
+        // What has no format here is shown as its type suggests, as gdb does.
+        _ if matches!(format, "s" | "f") => vec!["--format", "natural"],
+        _ if format == "z" => vec!["--format", "hex"],
+        _ => vec!["--format", format],
+    };
+    let options = options.into_iter().map(str::to_owned);
+    let first = std::iter::once(verb.to_owned());
+    first
+        .chain(options)
+        .chain(words[1..].iter().cloned())
+        .collect()
+}
+
+/// The words for `info SUBJECT ..`.
+fn about(words: &[String]) -> Option<Vec<String>> {
+    let (subject, rest) = words.split_first()?;
+    let whole = SHORT.iter().find(|(short, _)| short == subject);
+    let subject = whole.map_or(subject.as_str(), |(_, whole)| *whole);
+    let exact = SUBJECTS.iter().find(|(name, _)| *name == subject);
+    let mut begun = SUBJECTS
+        .iter()
+        .filter(|(name, _)| name.starts_with(subject));
+    let begun = || {
+        let first = begun.next()?;
+        begun.all(|(_, ours)| *ours == first.1).then_some(first)
+    };
+    let (_, ours) = exact.or_else(begun)?;
+    let ours = ours.split(' ').map(str::to_owned);
+    Some(ours.chain(rest.iter().cloned()).collect())
+}
+
+/// Says whether a word alone is a subject of `info` in full.
+pub fn is_subject(word: &str) -> bool {
+    SUBJECTS.iter().any(|(name, _)| *name == word)
+}
+
+/// `bt 5`, `bt full`, `bt full 5`.
+fn backtrace(words: &[String]) -> Vec<String> {
+    let word = |word: &String| match word.as_str() {
+        "full" | "-full" => vec!["--locals".to_owned()],
+        number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            vec!["--limit".to_owned(), number.to_owned()]
+        }
+        _ => vec![word.clone()],
+    };
+    let follows_option = |at: usize| words[at].starts_with("--") && words[at] != "--all";
+    let mut out = vec![words[0].clone()];
+    for (at, text) in words.iter().enumerate().skip(1) {
+        match follows_option(at - 1) {
+            true => out.push(text.clone()),
+            false => out.extend(word(text)),
+        }
+    }
+    out
+}
+
+/// `thread apply all bt`.
+fn threads(words: &[String]) -> Option<Vec<String>> {
+    let text: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ["apply", "all", "bt" | "backtrace" | "where", ..] = text.as_slice() else {
+        return None;
+    };
+    let mut out = backtrace(&words[2..]);
+    out[0] = "backtrace".to_owned();
+    out.insert(1, "--all".to_owned());
+    Some(out)
+}
+
+fn with_option(verb: &str, rest: &[String], option: &str) -> Vec<String> {
+    let verb = std::iter::once(verb.to_owned());
+    let option = std::iter::once(option.to_owned());
+    verb.chain(rest.iter().cloned()).chain(option).collect()
+}
+
+/// `set var x = 3`, `set x = 3`; `None` for `set x 3`.
+fn assignment(words: &[String]) -> Option<Vec<String>> {
+    let is_variable = matches!(words.first()?.as_str(), "var" | "variable");
+    let words = if is_variable { &words[1..] } else { words };
+    let text = words.join(" ");
+    let at = text.find('=')?;
+    let is_one = |c: char| !"=!<>+-*/%&|^".contains(c);
+    let is_assignment = !text[at + 1..].starts_with('=')
+        && text[..at].trim_end().chars().last().is_some_and(is_one);
+    // `set x 'a = b'` has its value in one word.
+    let is_apart = is_variable
+        || words[0].contains('=')
+        || words.get(1).is_some_and(|word| word.starts_with('='));
+    (is_assignment && is_apart).then(|| vec!["eval".to_owned(), text])
+}
+
+/// Says whether a word that follows a verb with an expression is a negative operand: `-7/2`, `-x`, `-(a + b)`.
+pub fn is_negative(word: &str) -> bool {
+    let Some(text) = word.strip_prefix('-') else {
+        return false;
+    };
+    let begins = |c: char| c.is_ascii_alphanumeric() || "_($*.".contains(c);
+    // `-h` asks for help.
+    text.starts_with(begins) && text != "h"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> String {
+        ours(line.split(' ').map(str::to_owned).collect()).join(" ")
+    }
+
+    #[test]
+    fn what_fingers_know_is_understood() {
+        for (theirs, here) in [
+            ("x/4xw &a", "x --format 4xw &a"),
+            ("x /2i $pc", "x --format 2i $pc"),
+            ("x $sp", "x $sp"),
+            ("p/x a + 1", "print --format x a + 1"),
+            ("print /t a", "print --format t a"),
+            ("p/s name", "print --format natural name"),
+            ("p a / b", "p a / b"),
+            ("call/x f(1)", "eval --format x f(1)"),
+            ("info locals", "locals"),
+            ("i r rax", "registers rax"),
+            ("i b", "info-breakpoints"),
+            ("info sh", "info-shared"),
+            ("info line 36", "info-line 36"),
+            ("info fun ^parse", "info-functions ^parse"),
+            ("info var", "info-variables"),
+            ("info app", "info app"),
+            ("i", "i"),
+            ("tbreak main", "break --once main"),
+            ("br f if i == 3", "break f if i == 3"),
+            ("bt 5", "bt --limit 5"),
+            ("bt full 3", "bt --locals --limit 3"),
+            ("bt --limit 5", "bt --limit 5"),
+            ("bt --thread 5 3", "bt --thread 5 --limit 3"),
+            ("thread apply all bt 2", "backtrace --all --limit 2"),
+            ("thread apply all p x", "thread apply all p x"),
+            ("thread 5", "thread 5"),
+            ("si 3", "step --instruction 3"),
+            ("ni", "next --instruction"),
+            ("list 10,20", "list 10,20"),
+            ("list 10, 20", "source 10,20"),
+            ("rwatch x", "watch x --read"),
+            ("d 2", "break remove 2"),
+            ("d", "break remove --all"),
+            ("disable 2", "break disable 2"),
+            ("set var x = 3", "eval x = 3"),
+            ("set x = 3", "eval x = 3"),
+            ("set $rax=5", "eval $rax=5"),
+            ("set x 3", "set x 3"),
+            ("set x a==b", "set x a==b"),
+            ("disas /s main", "disassemble --source main"),
+            ("f 2", "frame 2"),
+        ] {
+            assert_eq!(of(theirs), here, "{theirs}");
+        }
+        assert!(ours(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_minus_before_an_operand_is_no_option() {
+        for text in ["-7/2", "-x", "-(a)", "-*p", "-$rax", "-.5"] {
+            assert!(is_negative(text), "{text}");
+        }
+        for text in ["--json", "-", "-h", "x"] {
+            assert!(!is_negative(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `condition`: gives a probe another condition, or none.
+
+use recorder::live::ProbeId;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Call, Command, Does, Form, Needs, ProbeKind, ProbeReport, ProbesReply, Takes, Text, Verb, Word,
+    probes,
+};
+use crate::inspect;
+use crate::protocol::{Code, Failure};
+use crate::session::{LiveSession, of_recorder};
+
+/// The `condition` verb.
+pub struct Condition;
+
+/// The arguments of `condition`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConditionArgs {
+    /// The probe's number.
+    pub id: ProbeId,
+    /// The condition. Without one the probe has none afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+}
+
+impl Verb for Condition {
+    const NAME: &'static str = "condition";
+    const DOC: &'static str = "Give a breakpoint another condition, or none\n\n  condition 2 i == 3     stop at breakpoint 2 only if i is 3\n  condition 2            stop there each time";
+    const NEEDS: Needs = Needs::RunningProgram;
+    const DOES: Does = Does::Change;
+    const TAKES: Takes = Takes::Expression;
+    type Args = ConditionArgs;
+    type Reply = ProbesReply;
+
+    fn run(call: &Call<'_>, args: ConditionArgs) -> Result<ProbesReply, Failure> {
+        let session = call.live()?;
+        let condition = args.condition.filter(|text| !text.trim().is_empty());
+        let report = change(&session, args.id, condition.as_deref())?;
+        Ok(ProbesReply {
+            probes: vec![report],
+        })
+    }
+}
+
+impl Command for Condition {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "id",
+            "ID",
+            Form::NumberOperand,
+            "The number of the breakpoint",
+        ),
+        Word::new(
+            "condition",
+            "EXPRESSION",
+            Form::Expression,
+            "The condition [default: none]",
+        )
+        .optional(),
+    ];
+
+    fn text(reply: &ProbesReply, _: &ConditionArgs) -> Text {
+        Text::lines(reply.probes.iter().map(|probe| match &probe.condition {
+            Some(condition) => format!("{} {}: only if {condition}", title(probe), probe.id),
+            None => format!("{} {}: each time", title(probe), probe.id),
+        }))
+    }
+}
+
+fn title(probe: &ProbeReport) -> String {
+    let mut word = probe.kind.word().to_owned();
+    word[..1].make_ascii_uppercase();
+    word
+}
+
+/// Gives a probe another condition. Its other properties stay, and so does its state.
+///
+/// # Errors
+/// [`Code::BreakpointNotFound`], [`Code::InvalidCondition`].
+pub(super) fn change(
+    session: &LiveSession,
+    id: ProbeId,
+    condition: Option<&str>,
+) -> Result<ProbeReport, Failure> {
+    let known = session.live.probes();
+    let Some(view) = known.iter().find(|view| view.id == id) else {
+        return Err(probes::no_such(id, ProbeKind::Breakpoint, &known));
+    };
+    if ProbeKind::of(&view.spec) == ProbeKind::Watchpoint {
+        let message = format!("{id} is a watchpoint, whose condition is given when it is set");
+        return Err(Failure::new(Code::NotAllowed, message).hint(format!(
+            "watch remove {id}, then: watch EXPRESSION --condition CONDITION"
+        )));
+    }
+    let was_enabled = view.state != recorder::live::ProbeState::Disabled;
+    let spec = recorder::live::ProbeSpec {
+        condition: inspect::condition(condition)?,
+        ..view.spec.clone()
+    };
+    // A probe that is set again at the same place is changed.
+    let changed = session
+        .live
+        .add_probe(spec)
+        .map_err(|error| of_recorder(&error))?;
+    let changed = match was_enabled {
+        true => changed,
+        false => session
+            .live
+            .enable_probe(changed.id, false)
+            .map_err(|error| of_recorder(&error))?,
+    };
+    Ok(ProbeReport::of(&changed))
+}

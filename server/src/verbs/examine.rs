@@ -1,0 +1,404 @@
+//! `x`: memory as numbers, addresses, texts or instructions: `x/4xw ADDRESS`. The letters mean what they mean in gdb.
+//!
+//! What is not known ends the answer, and the reply says why; nothing is filled in.
+
+use debuginfo::Certainty;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, memory};
+use crate::inspect::{self, View};
+use crate::protocol::{Code, Failure};
+
+/// The `x` verb.
+pub struct Examine;
+
+/// The arguments of `x`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExamineArgs {
+    /// An address, or an expression with an address as its value.
+    pub at: String,
+    /// How many, in which format, of which size: `4xw`, `s`, `3i`. Default: `1xw`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+}
+
+/// The reply of `x`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExamineReply {
+    /// The values, line by line.
+    pub rows: Vec<ExamineRow>,
+    /// If some bytes may have changed since they were seen: the oldest event that showed one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_since: Option<u64>,
+    /// Why there are fewer values than requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+}
+
+/// Values that follow each other in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExamineRow {
+    /// The address of the first one, in hexadecimal.
+    pub address: String,
+    /// The symbol there, and the offset in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<String>,
+    /// The values as text.
+    pub values: Vec<String>,
+    /// The thread is at this instruction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_current: bool,
+}
+
+/// What the letters behind the slash say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Asked {
+    count: usize,
+    letter: char,
+    bytes: usize,
+}
+
+/// The longest text that is shown in one piece.
+const LONGEST_TEXT: usize = 200;
+/// The most values in an answer.
+const MAX_VALUES: usize = 65_536;
+
+impl Verb for Examine {
+    const NAME: &'static str = "x";
+    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\nBehind the slash stand how many, the format (x d u o t a c f s i) and the size of one (b 1, h 2, w 4, g 8\nbytes). Without a format it is x, without a size w: nothing is kept from the last time.";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
+    const TAKES: Takes = Takes::Expression;
+    type Args = ExamineArgs;
+    type Reply = ExamineReply;
+
+    fn run(call: &Call<'_>, args: ExamineArgs) -> Result<ExamineReply, Failure> {
+        let asked = Asked::read(args.format.as_deref().unwrap_or_default())?;
+        call.look(1, |view| {
+            let address = memory::address(view, &args.at)?;
+            match asked.letter {
+                'i' => instructions(view, address, asked.count),
+                's' => texts(view, address, asked.count),
+                _ => numbers(view, address, asked),
+            }
+        })
+    }
+}
+
+impl Command for Examine {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "format",
+            "FORMAT",
+            Form::TextOption(None),
+            "What stands behind the slash of x/4xw: how many, the format, the size [default: 1xw]",
+        ),
+        Word::new(
+            "at",
+            "ADDRESS",
+            Form::Operand,
+            "An address or an expression that is one: 0x404010, &table, $sp + 8",
+        ),
+    ];
+
+    fn read(written: Map<String, Value>) -> Result<ExamineArgs, Failure> {
+        let args: ExamineArgs = serde_json::from_value(Value::Object(written))
+            .map_err(|error| Failure::bad_request(error.to_string()))?;
+        Asked::read(args.format.as_deref().unwrap_or_default())?;
+        Ok(args)
+    }
+
+    fn text(reply: &ExamineReply, _: &ExamineArgs) -> Text {
+        let mut text = Text::default();
+        for row in &reply.rows {
+            let symbol = row.symbol.as_ref();
+            let symbol = symbol.map_or_else(String::new, |name| format!(" <{name}>"));
+            let arrow = if row.is_current { "=> " } else { "" };
+            let values = row.values.join("  ");
+            text.push(format!("{arrow}{}{symbol}:  {values}", row.address));
+        }
+        if let Some(seq) = reply.stale_since {
+            text.push(format!(
+                "(stale: as of event {seq}; it may have changed since)"
+            ));
+        }
+        if let Some(end) = &reply.end {
+            text.push(format!("(ends here: {end})"));
+        }
+        text
+    }
+}
+
+impl Asked {
+    fn read(text: &str) -> Result<Asked, Failure> {
+        let wrong = |why: String| {
+            Failure::bad_request(why)
+                .hint("write x/4xw: how many, then one of x d u o t a c f s i, then one of b h w g")
+        };
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (count, letters) = text.split_at(digits);
+        let count = match count {
+            "" => 1,
+            count => count.parse().unwrap_or(usize::MAX),
+        };
+        if count == 0 || count > MAX_VALUES {
+            return Err(wrong(format!("ask for 1 to {MAX_VALUES} values")));
+        }
+        let (mut letter, mut bytes) = (None, None);
+        for c in letters.chars() {
+            match c {
+                'x' | 'z' | 'd' | 'u' | 'o' | 't' | 'a' | 'c' | 'f' | 's' | 'i' => letter = Some(c),
+                'b' => bytes = Some(1),
+                'h' => bytes = Some(2),
+                'w' => bytes = Some(4),
+                'g' => bytes = Some(8),
+                other => return Err(wrong(format!("\"{other}\" is no format and no size"))),
+            }
+        }
+        let letter = letter.unwrap_or('x');
+        let usual = match letter {
+            'a' | 'f' => 8,
+            'c' => 1,
+            _ => 4,
+        };
+        let bytes = bytes.unwrap_or(usual);
+        if letter == 's' && bytes != 4 && bytes != 1 {
+            return Err(wrong("texts are shown of bytes only".to_owned()));
+        }
+        if letter == 'f' && bytes < 4 {
+            return Err(wrong("floating-point numbers have 4 or 8 bytes".to_owned()));
+        }
+        Ok(Asked {
+            count,
+            letter,
+            bytes: if letter == 'a' { 8 } else { bytes },
+        })
+    }
+
+    /// How many values stand in a line.
+    fn in_line(self) -> usize {
+        match self.bytes {
+            1 | 2 => 8,
+            4 => 4,
+            _ => 2,
+        }
+    }
+}
+
+fn numbers(view: &View<'_>, address: u64, asked: Asked) -> Result<ExamineReply, Failure> {
+    let read = inspect::memory(view.machine, address, asked.count * asked.bytes)?;
+    let bytes = from_hex(&read.bytes);
+    let whole = bytes.chunks_exact(asked.bytes);
+    let values: Vec<String> = whole
+        .map(|bytes| number(view, bytes, asked.letter))
+        .collect();
+    if values.is_empty() {
+        let why = read.end.unwrap_or_default();
+        return Err(Failure::new(
+            Code::ReadFailed,
+            format!("memory at {address:#x} cannot be read: {why}"),
+        ));
+    }
+    let row = |(line, values): (usize, &[String])| {
+        let at = address.wrapping_add((line * asked.in_line() * asked.bytes) as u64);
+        row(view, at, values.to_vec())
+    };
+    let rows = values.chunks(asked.in_line()).enumerate().map(row);
+    Ok(ExamineReply {
+        rows: rows.collect(),
+        stale_since: read.stale_since,
+        end: read.end,
+    })
+}
+
+fn row(view: &View<'_>, address: u64, values: Vec<String>) -> ExamineRow {
+    ExamineRow {
+        address: format!("{address:#x}"),
+        symbol: symbol(view, address),
+        values,
+        is_current: false,
+    }
+}
+
+/// The symbol at an address, of code or of a variable: `main+4`.
+pub(super) fn symbol(view: &View<'_>, address: u64) -> Option<String> {
+    let of_variable = || {
+        let mapped = view.space.at(address)?;
+        let found = mapped.module.variable_symbol_at(mapped.svma(address));
+        found.map(|(name, start)| (name, mapped.address(start)))
+    };
+    let (name, start) = view.space.symbol_at(address).or_else(of_variable)?;
+    Some(match address.wrapping_sub(start) {
+        0 => name,
+        offset => format!("{name}+{offset}"),
+    })
+}
+
+fn from_hex(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks_exact(2);
+    let byte = |pair: &[u8]| {
+        let text = std::str::from_utf8(pair).expect("hexadecimal digits are ASCII");
+        u8::from_str_radix(text, 16).expect("the digits are hexadecimal")
+    };
+    pairs.map(byte).collect()
+}
+
+fn number(view: &View<'_>, bytes: &[u8], letter: char) -> String {
+    let mut wide = [0; 8];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(wide);
+    let shift = 64 - 8 * bytes.len() as u32;
+    let signed = (bits as i64) << shift >> shift;
+    let digits = 2 * bytes.len();
+    match letter {
+        'd' => signed.to_string(),
+        'u' => bits.to_string(),
+        'o' if bits == 0 => "0".to_owned(),
+        'o' => format!("0{bits:o}"),
+        't' => format!("{bits:0width$b}", width = 4 * digits),
+        'a' => match symbol(view, bits) {
+            Some(name) => format!("{bits:#x} <{name}>"),
+            None => format!("{bits:#x}"),
+        },
+        'c' => {
+            let low = bits as u8;
+            let text = match low {
+                b'\'' | b'\\' => format!("\\{}", char::from(low)),
+                0x20..0x7f => char::from(low).to_string(),
+                _ => format!("\\{low:03o}"),
+            };
+            format!("{} '{text}'", low as i8)
+        }
+        'f' if bytes.len() == 4 => f32::from_bits(bits as u32).to_string(),
+        'f' => f64::from_bits(bits).to_string(),
+        _ => format!("{bits:#0width$x}", width = digits + 2),
+    }
+}
+
+/// Texts that end with a zero, one after the other.
+fn texts(view: &View<'_>, address: u64, count: usize) -> Result<ExamineReply, Failure> {
+    let mut reply = ExamineReply {
+        rows: Vec::new(),
+        stale_since: None,
+        end: None,
+    };
+    let mut at = address;
+    while reply.rows.len() < count {
+        let mut bytes = Vec::new();
+        let mut is_whole = false;
+        while bytes.len() < LONGEST_TEXT {
+            let mut byte = [0];
+            match view
+                .machine
+                .memory(at.wrapping_add(bytes.len() as u64), &mut byte)
+            {
+                Ok(Certainty::Known) => {}
+                Ok(Certainty::Stale { as_of }) => {
+                    let oldest = reply.stale_since.map_or(as_of, |old| old.min(as_of));
+                    reply.stale_since = Some(oldest);
+                }
+                Err(unknown) => {
+                    reply.end = Some(unknown.to_string());
+                    break;
+                }
+            }
+            if byte == [0] {
+                is_whole = true;
+                break;
+            }
+            bytes.push(byte[0]);
+        }
+        if bytes.is_empty() && !is_whole {
+            break;
+        }
+        let more = if is_whole || reply.end.is_some() {
+            ""
+        } else {
+            "..."
+        };
+        let text = format!("\"{}\"{more}", quoted(&bytes));
+        reply.rows.push(row(view, at, vec![text]));
+        at = at.wrapping_add(bytes.len() as u64 + u64::from(is_whole));
+        if reply.end.is_some() {
+            break;
+        }
+    }
+    match (&reply.end, reply.rows.is_empty()) {
+        (Some(why), true) => Err(Failure::new(
+            Code::ReadFailed,
+            format!("memory at {address:#x} cannot be read: {why}"),
+        )),
+        _ => Ok(reply),
+    }
+}
+
+fn quoted(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '"' => text.push_str("\\\""),
+                '\\' => text.push_str("\\\\"),
+                '\n' => text.push_str("\\n"),
+                '\t' => text.push_str("\\t"),
+                '\r' => text.push_str("\\r"),
+                c if c.is_control() => text.push_str(&format!("\\{:03o}", c as u32)),
+                c => text.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\{byte:03o}"));
+        }
+    }
+    text
+}
+
+fn instructions(view: &View<'_>, address: u64, count: usize) -> Result<ExamineReply, Failure> {
+    let current = view.frames.get(view.frame).map(|frame| frame.pc);
+    let code = inspect::disassemble(view.space, view.machine, address, count, current, false)?;
+    let end = (code.instructions.len() < count)
+        .then(|| "the code behind is not known, or is none".to_owned());
+    let row = |instruction: &inspect::InstructionReport| {
+        let target = instruction.target.as_ref();
+        let target = target.map_or_else(String::new, |name| format!("  <{name}>"));
+        let start = u64::from_str_radix(instruction.address.trim_start_matches("0x"), 16);
+        ExamineRow {
+            symbol: start.ok().and_then(|start| symbol(view, start)),
+            address: instruction.address.clone(),
+            values: vec![format!("{}{target}", instruction.text)],
+            is_current: instruction.is_current,
+        }
+    };
+    Ok(ExamineReply {
+        rows: code.instructions.iter().map(row).collect(),
+        stale_since: None,
+        end,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_letters_are_those_of_gdb() {
+        let asked = |text: &str| Asked::read(text).map(|a| (a.count, a.letter, a.bytes));
+        assert_eq!(asked("").unwrap(), (1, 'x', 4));
+        assert_eq!(asked("4xw").unwrap(), (4, 'x', 4));
+        assert_eq!(asked("8xb").unwrap(), (8, 'x', 1));
+        assert_eq!(asked("2gx").unwrap(), (2, 'x', 8));
+        assert_eq!(asked("a").unwrap(), (1, 'a', 8));
+        assert_eq!(asked("3c").unwrap(), (3, 'c', 1));
+        assert_eq!(asked("s").unwrap().1, 's');
+        for wrong in ["4q", "0x", "xw4", "99999999999999999999x", "hf", "gs"] {
+            assert!(asked(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn texts_are_written_on_one_line() {
+        assert_eq!(quoted(b"a\"b\\\n\x01\xff"), "a\\\"b\\\\\\n\\001\\377");
+    }
+}

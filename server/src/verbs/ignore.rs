@@ -1,0 +1,84 @@
+//! `ignore`: lets threads pass a breakpoint some times before it stops them.
+
+use recorder::live::ProbeId;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Call, Command, Does, Form, Needs, ProbeKind, ProbesReply, Text, Verb, Word, condition, probes,
+};
+use crate::protocol::{Code, Failure};
+use crate::quantity::count;
+
+/// The `ignore` verb.
+pub struct Ignore;
+
+/// The arguments of `ignore`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IgnoreArgs {
+    /// The probe's number.
+    pub id: ProbeId,
+    /// How often it is passed from now on.
+    pub count: u64,
+}
+
+impl Verb for Ignore {
+    const NAME: &'static str = "ignore";
+    const DOC: &'static str = "Pass a breakpoint some times before it stops again: ignore 2 10\n\nIt becomes the condition hitCount > 10, which counts from now on; condition 2 removes it.";
+    const NEEDS: Needs = Needs::RunningProgram;
+    const DOES: Does = Does::Change;
+    type Args = IgnoreArgs;
+    type Reply = ProbesReply;
+
+    fn run(call: &Call<'_>, args: IgnoreArgs) -> Result<ProbesReply, Failure> {
+        let session = call.live()?;
+        let known = session.live.probes();
+        let Some(view) = known.iter().find(|view| view.id == args.id) else {
+            return Err(probes::no_such(args.id, ProbeKind::Breakpoint, &known));
+        };
+        let old = view.spec.condition_text();
+        // What `ignore` itself has set may be replaced.
+        let is_own = |text: &str| {
+            let rest = text.strip_prefix("hitCount > ");
+            rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        if let Some(old) = old.filter(|old| !is_own(old)) {
+            // Only arrivals are counted, and those of which the condition was false count too.
+            let message = format!("breakpoint {} has a condition: {old}", args.id);
+            return Err(Failure::new(Code::NotAllowed, message).hint(format!(
+                "count within it: condition {} hitCount > {} && ({old}); or stop at its Nth hit: break LOCATION --condition '{old}' --hit-count N",
+                args.id, args.count
+            )));
+        }
+        let text = (args.count > 0).then(|| format!("hitCount > {}", args.count));
+        // Its count begins again with the new condition.
+        let report = condition::change(&session, args.id, text.as_deref())?;
+        Ok(ProbesReply {
+            probes: vec![report],
+        })
+    }
+}
+
+impl Command for Ignore {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "id",
+            "ID",
+            Form::NumberOperand,
+            "The number of the breakpoint",
+        ),
+        Word::new(
+            "count",
+            "COUNT",
+            Form::NumberOperand,
+            "How often it is passed",
+        ),
+    ];
+
+    fn text(reply: &ProbesReply, asked: &IgnoreArgs) -> Text {
+        Text::lines(reply.probes.iter().map(|probe| match asked.count {
+            0 => format!("Breakpoint {} stops each time", probe.id),
+            times => format!("Breakpoint {} is passed {}", probe.id, count(times, "time")),
+        }))
+    }
+}

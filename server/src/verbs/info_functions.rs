@@ -1,0 +1,170 @@
+//! `info_functions`: the functions whose names fit a regular expression, with their lines and addresses.
+
+use debuginfo::Mapped;
+use serde::{Deserialize, Serialize};
+
+use super::pattern::Pattern;
+use super::{Call, Column, Command, Does, Form, Needs, Text, Verb, Word};
+use crate::inspect::View;
+use crate::protocol::Failure;
+use crate::quantity::count;
+
+/// The `info_functions` verb.
+pub struct InfoFunctions;
+
+/// Which names are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ListingArgs {
+    /// A regular expression that has a match in the name. Default: all names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// At most so many. Default: 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+/// The reply of `info_functions`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InfoFunctionsReply {
+    /// The functions, by module and address.
+    pub functions: Vec<FunctionLine>,
+    /// How many more fit.
+    pub left_out: usize,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionLine {
+    /// Its readable name.
+    pub name: String,
+    /// The address of its first instruction, in hexadecimal.
+    pub address: String,
+    /// The file that declares it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line there, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The module's file.
+    pub module: String,
+}
+
+const LIMIT: usize = 1000;
+
+impl Verb for InfoFunctions {
+    const NAME: &'static str = "info_functions";
+    const DOC: &'static str = "List the functions whose names fit a regular expression\n\n  info functions ^parse     info functions\nWithout an expression those of the program and its own libraries are listed, otherwise also those of libraries\nof the system. In SQL the recorded ones are the table functions.";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
+    type Args = ListingArgs;
+    type Reply = InfoFunctionsReply;
+
+    fn run(call: &Call<'_>, args: ListingArgs) -> Result<InfoFunctionsReply, Failure> {
+        let pattern = Pattern::read(args.pattern.as_deref())?;
+        call.look(1, |view| {
+            let mut functions = found(view, &pattern);
+            let left_out = functions.len().saturating_sub(args.most());
+            functions.truncate(args.most());
+            Ok(InfoFunctionsReply {
+                functions,
+                left_out,
+            })
+        })
+    }
+}
+
+impl Command for InfoFunctions {
+    const WORDS: &'static [Word] = WORDS;
+
+    fn text(reply: &InfoFunctionsReply, _: &ListingArgs) -> Text {
+        if reply.functions.is_empty() {
+            return Text::line("No function fits.");
+        }
+        let row = |function: &FunctionLine| {
+            let place = match (&function.file, function.line) {
+                (Some(file), Some(line)) => format!("{file}:{line}"),
+                (Some(file), None) => file.clone(),
+                (None, _) => function.module.clone(),
+            };
+            vec![function.address.clone(), function.name.clone(), place]
+        };
+        let columns = [
+            Column::number("Address"),
+            Column::text("Function"),
+            Column::text("Place"),
+        ];
+        let rows = reply.functions.iter().map(row).collect();
+        Text::table(&columns, rows).and(more(reply.left_out))
+    }
+}
+
+/// The words of verbs that list names.
+pub(super) const WORDS: &[Word] = &[
+    Word::new(
+        "pattern",
+        "REGEX",
+        Form::Text,
+        "A regular expression: names with a match are listed",
+    )
+    .optional(),
+    Word::new(
+        "limit",
+        "N",
+        Form::NumberOption,
+        "At most so many [default: 1000]",
+    ),
+];
+
+impl ListingArgs {
+    /// How many are listed.
+    pub(super) fn most(&self) -> usize {
+        self.limit.unwrap_or(LIMIT)
+    }
+}
+
+/// Says how many names are not listed.
+pub(super) fn more(left_out: usize) -> Text {
+    match left_out {
+        0 => Text::default(),
+        more => Text::hint(format!(
+            "({} more: --limit N, or a narrower expression)",
+            count(more as u64, "name")
+        )),
+    }
+}
+
+fn found(view: &View<'_>, pattern: &Pattern) -> Vec<FunctionLine> {
+    let modules = view.space.modules().iter();
+    let meant = modules.filter(|mapped| !(pattern.is_none() && mapped.is_system));
+    meant
+        .flat_map(|mapped| of_module(mapped, pattern))
+        .collect()
+}
+
+fn of_module(mapped: &Mapped, pattern: &Pattern) -> Vec<FunctionLine> {
+    let module = mapped.module.path().display().to_string();
+    let described = mapped.module.functions().list.iter();
+    let fitting = described.filter(|function| pattern.fits(&function.name));
+    let mut lines: Vec<FunctionLine> = fitting
+        .map(|function| FunctionLine {
+            name: function.name.clone(),
+            address: format!("{:#x}", mapped.address(function.svma)),
+            file: function.file.as_ref().map(|file| file.to_string()),
+            line: function.line,
+            module: module.clone(),
+        })
+        .collect();
+    if !mapped.module.has_dwarf() {
+        let symbols = mapped.module.symbols().into_iter();
+        let fitting = symbols.filter(|symbol| pattern.fits(&symbol.name));
+        lines.extend(fitting.map(|symbol| FunctionLine {
+            name: symbol.name,
+            address: format!("{:#x}", mapped.address(symbol.svma)),
+            file: None,
+            line: None,
+            module: module.clone(),
+        }));
+    }
+    lines
+}

@@ -1,0 +1,54 @@
+//! `info_types`: the types whose names fit a regular expression.
+
+use serde::{Deserialize, Serialize};
+
+use super::info_functions::{WORDS, more};
+use super::pattern::Pattern;
+use super::{Call, Command, Does, ListingArgs, Needs, Text, Verb, Word};
+use crate::protocol::Failure;
+
+/// The `info_types` verb.
+pub struct InfoTypes;
+
+/// The reply of `info_types`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InfoTypesReply {
+    /// The names, sorted, without namespaces.
+    pub types: Vec<String>,
+    /// How many more fit.
+    pub left_out: usize,
+}
+
+/// Types of one module that are looked through, at most.
+const MAX_TYPES: usize = 1 << 20;
+
+impl Verb for InfoTypes {
+    const NAME: &'static str = "info_types";
+    const DOC: &'static str = "List the types whose names fit a regular expression\n\n  info types order     info types\nThose of the program and its own libraries. ptype shows the members of one.";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
+    type Args = ListingArgs;
+    type Reply = InfoTypesReply;
+
+    fn run(call: &Call<'_>, args: ListingArgs) -> Result<InfoTypesReply, Failure> {
+        let pattern = Pattern::read(args.pattern.as_deref())?;
+        call.look(1, |view| {
+            let mut types = debuginfo::type_names(view.space, MAX_TYPES);
+            types.retain(|name| pattern.fits(name));
+            let left_out = types.len().saturating_sub(args.most());
+            types.truncate(args.most());
+            Ok(InfoTypesReply { types, left_out })
+        })
+    }
+}
+
+impl Command for InfoTypes {
+    const WORDS: &'static [Word] = WORDS;
+
+    fn text(reply: &InfoTypesReply, _: &ListingArgs) -> Text {
+        if reply.types.is_empty() {
+            return Text::line("No type fits.");
+        }
+        Text::lines(reply.types.iter().cloned()).and(more(reply.left_out))
+    }
+}

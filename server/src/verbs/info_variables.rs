@@ -1,0 +1,81 @@
+//! `info_variables`: the global variables whose names fit a regular expression, with their types.
+
+use serde::{Deserialize, Serialize};
+
+use super::info_functions::{WORDS, more};
+use super::pattern::Pattern;
+use super::{Call, Column, Command, Does, ListingArgs, Needs, Text, Verb, Word};
+use crate::inspect;
+use crate::protocol::Failure;
+
+/// The `info_variables` verb.
+pub struct InfoVariables;
+
+/// The reply of `info_variables`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InfoVariablesReply {
+    /// The variables, by name.
+    pub variables: Vec<VariableLine>,
+    /// How many more fit.
+    pub left_out: usize,
+}
+
+/// A global variable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VariableLine {
+    /// Its name, without namespaces.
+    pub name: String,
+    /// Its type, if the name alone says which variable is meant.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+}
+
+/// Variables of one module that are looked through, at most.
+const MAX_VARIABLES: usize = 1 << 20;
+
+impl Verb for InfoVariables {
+    const NAME: &'static str = "info_variables";
+    const DOC: &'static str = "List the global variables whose names fit a regular expression\n\n  info variables ^counter     info variables\nThose of the program and its own libraries, as far as debug information describes them.";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
+    type Args = ListingArgs;
+    type Reply = InfoVariablesReply;
+
+    fn run(call: &Call<'_>, args: ListingArgs) -> Result<InfoVariablesReply, Failure> {
+        let pattern = Pattern::read(args.pattern.as_deref())?;
+        call.look(1, |view| {
+            let mut names = debuginfo::global_names(view.space, MAX_VARIABLES);
+            names.retain(|name| pattern.fits(name));
+            let left_out = names.len().saturating_sub(args.most());
+            names.truncate(args.most());
+            // A variable of the selected frame may hide one of the same name.
+            let outside = view.without_frames();
+            let line = |name: String| VariableLine {
+                type_name: inspect::type_of(&outside, &name).ok().map(|ty| ty.name()),
+                name,
+            };
+            Ok(InfoVariablesReply {
+                variables: names.into_iter().map(line).collect(),
+                left_out,
+            })
+        })
+    }
+}
+
+impl Command for InfoVariables {
+    const WORDS: &'static [Word] = WORDS;
+
+    fn text(reply: &InfoVariablesReply, _: &ListingArgs) -> Text {
+        if reply.variables.is_empty() {
+            return Text::line("No global variable fits.");
+        }
+        let row = |line: &VariableLine| {
+            let ty = line.type_name.as_deref();
+            let ty = ty.map_or_else(String::new, debuginfo::short_name);
+            vec![line.name.clone(), ty]
+        };
+        let columns = [Column::text("Variable"), Column::text("Type")];
+        let rows = reply.variables.iter().map(row).collect();
+        Text::table(&columns, rows).and(more(reply.left_out))
+    }
+}

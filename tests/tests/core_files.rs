@@ -1,0 +1,496 @@
+//! Goal: a core file is a recording, and says what gdb says of it. Method: programs in C, C++ and Rust that end by SIGSEGV, also
+//! beside a hundred threads; their core files, whole and cut; gdb on the same files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use e2e::{Hindsight, Live, Program, Scratch, Status, fixture_artifact, marked_line};
+use serde_json::Value;
+
+/// A core file, and its program.
+struct Dumped {
+    scratch: Scratch,
+    program: PathBuf,
+    core: PathBuf,
+}
+
+impl Dumped {
+    fn of(artifact: &str, args: &[&str]) -> Dumped {
+        let scratch = Scratch::new(&format!("core-{artifact}"));
+        let program = fixture_artifact("core_files", artifact);
+        Dumped::running(scratch, program, args)
+    }
+
+    /// The kernel's core file; gdb's, if the kernel gives core files to a program.
+    fn running(scratch: Scratch, program: PathBuf, args: &[&str]) -> Dumped {
+        let shell = ["-c", "ulimit -c unlimited; exec \"$0\" \"$@\""];
+        let path = program.to_str().expect("text");
+        let words: Vec<&str> = shell
+            .into_iter()
+            .chain([path])
+            .chain(args.iter().copied())
+            .collect();
+        let ended = Program::new("/bin/sh", scratch.path()).args(words).run();
+        assert_eq!(ended.status, Status::Signal(11), "{}", ended.errors());
+        let find = || {
+            let entries = std::fs::read_dir(scratch.path()).expect("a folder");
+            let mut paths = entries.map(|entry| entry.expect("an entry").path());
+            paths.find(|path| {
+                path.file_name()
+                    .is_some_and(|name| name.to_string_lossy().starts_with("core"))
+            })
+        };
+        let core = find().unwrap_or_else(|| {
+            let arguments = format!("run {}", args.join(" "));
+            let made = gdb(
+                scratch.path(),
+                &[path],
+                &[&arguments, "generate-core-file core"],
+            );
+            find().unwrap_or_else(|| panic!("no core file: {made}"))
+        });
+        Dumped {
+            scratch,
+            program,
+            core,
+        }
+    }
+
+    fn gdb(&self, commands: &[&str]) -> String {
+        let files = [&self.program, &self.core].map(|path| path.to_str().expect("text"));
+        gdb(self.scratch.path(), &files, commands)
+    }
+
+    fn command(&self, words: &[&str]) -> Program {
+        command(&self.scratch, words)
+    }
+
+    fn text(&self, words: &[&str]) -> String {
+        let ended = self.command(words).run();
+        assert_eq!(
+            ended.status,
+            Status::Code(0),
+            "{words:?}: {}",
+            ended.errors()
+        );
+        ended.text()
+    }
+
+    /// What verbs at the prompt print.
+    fn prompt(&self, core: &Path, lines: &[&str]) -> (String, String) {
+        let mut words = vec!["repl", core.to_str().expect("text")];
+        for line in lines {
+            words.extend(["--cmd", line]);
+        }
+        let ended = self.command(&words).run();
+        (ended.text(), ended.errors())
+    }
+
+    fn core(&self) -> &str {
+        self.core.to_str().expect("text")
+    }
+
+    fn rows(&self, sql: &str) -> Vec<Value> {
+        let text = self.text(&["sql", self.core(), "-f", "jsonl", sql]);
+        let rows = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"));
+        rows.collect()
+    }
+
+    /// The event at which the thread with the signal stands.
+    fn stop(&self) -> i64 {
+        let rows = self.rows("SELECT max(seq) AS seq FROM events WHERE kind = 'pause'");
+        rows[0]["seq"].as_i64().expect("a stop")
+    }
+}
+
+fn command(scratch: &Scratch, words: &[&str]) -> Program {
+    let home = scratch.path().as_os_str();
+    Hindsight::command(scratch, words)
+        .env("XDG_CACHE_HOME", home)
+        .env("HOME", home)
+}
+
+fn gdb(folder: &Path, files: &[&str], commands: &[&str]) -> String {
+    let mut words = vec![
+        "-batch",
+        "-nx",
+        "-q",
+        "-ex",
+        "set width 0",
+        "-ex",
+        "set confirm off",
+    ];
+    for command in commands {
+        words.extend(["-ex", command]);
+    }
+    words.push("--args");
+    let (program, core) = (files[0], files.get(1));
+    words.pop();
+    words.push(program);
+    words.extend(core);
+    let ended = Program::new("/usr/bin/gdb", folder).args(words).run();
+    ended.text()
+}
+
+/// The function and the line of each frame of gdb's backtrace whose file is the fixture's.
+fn frames_of_gdb(text: &str) -> Vec<(String, i64)> {
+    // The innermost one is shown when the file is opened, too.
+    let from = text.rfind("\n#0 ").map_or(0, |at| at + 1);
+    let frames = text[from..].lines().filter(|line| line.starts_with('#'));
+    let own = frames.filter_map(|line| {
+        let (head, place) = line.rsplit_once(" at ")?;
+        let (file, line) = place.rsplit_once(':')?;
+        let name = head.split_once(" in ").map_or_else(
+            || head.split_once(char::is_whitespace).map(|(_, rest)| rest),
+            |(_, rest)| Some(rest),
+        )?;
+        let name = name.trim().split(" (").next()?;
+        let is_own = file.rsplit('/').next()?.starts_with("crash.");
+        is_own.then(|| (name.to_owned(), line.parse().expect("a line")))
+    });
+    own.collect()
+}
+
+/// What stands behind ` = ` in the last line.
+fn value(text: &str) -> String {
+    let last = text.lines().last().unwrap_or_default();
+    last.rsplit_once(" = ")
+        .map_or(last, |(_, value)| value)
+        .to_owned()
+}
+
+fn marks(file: &str, names: &[&str]) -> Vec<i64> {
+    let line = |mark: &&str| marked_line("core_files", file, mark) as i64;
+    names.iter().map(line).collect()
+}
+
+#[test]
+fn backtraces_are_those_of_gdb() {
+    for (artifact, file) in [
+        ("crash_c", "crash.c"),
+        ("crash_cxx", "crash.cc"),
+        ("crash_rust", "crash.rs"),
+        ("crash_c_O2", "crash.c"),
+    ] {
+        let dumped = Dumped::of(artifact, &[]);
+        let theirs = frames_of_gdb(&dumped.gdb(&["bt"]));
+        let sql = format!(
+            "SELECT function, line FROM backtrace({}) WHERE file LIKE '%/crash.%' ORDER BY frame",
+            dumped.stop()
+        );
+        let ours: Vec<(String, i64)> = dumped
+            .rows(&sql)
+            .iter()
+            .map(|row| {
+                (
+                    row["function"].as_str().expect("text").to_owned(),
+                    row["line"].as_i64().expect("a line"),
+                )
+            })
+            .collect();
+        assert_eq!(ours, theirs, "{artifact}");
+        let lines: Vec<i64> = ours.iter().map(|(_, line)| *line).collect();
+        assert_eq!(
+            lines[..3],
+            marks(file, &["fall: write", "middle: call", "outer: call"]),
+            "{artifact}"
+        );
+    }
+}
+
+#[test]
+fn values_registers_and_memory_are_those_of_gdb() {
+    let asked: [(&str, &[(usize, &[&str])]); 3] = [
+        (
+            "crash_c",
+            &[
+                (0, &["local", "depth", "table[2]", "last.id", "last.price"]),
+                (1, &["before", "order->id", "order->price"]),
+                (2, &["own.id", "own.price"]),
+            ],
+        ),
+        (
+            "crash_cxx",
+            &[
+                (0, &["found", "this->count"]),
+                (1, &["before", "item.pieces", "stock.count"]),
+                (2, &["pieces", "item.pieces"]),
+            ],
+        ),
+        (
+            "crash_rust",
+            &[(2, &["found"]), (3, &["before"]), (4, &["pieces"])],
+        ),
+    ];
+    for (artifact, frames) in asked {
+        let dumped = Dumped::of(artifact, &[]);
+        let mut lines = Vec::new();
+        for (frame, expressions) in frames {
+            lines.push(format!("frame {frame}"));
+            lines.extend(expressions.iter().map(|text| format!("p {text}")));
+            let registers = ["rip", "rsp", "rbp", "rbx", "r12"];
+            lines.extend(registers.iter().map(|name| format!("p/x ${name}")));
+            lines.push("x/8xg $rsp".to_owned());
+        }
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let theirs = answers(&dumped.gdb(&lines), &|line| line.starts_with('$'));
+        let (ours, errors) = dumped.prompt(&dumped.core, &lines);
+        let is_printed = |line: &str| {
+            let asked = lines.iter().filter_map(|asked| asked.split_once(' '));
+            asked
+                .filter(|(verb, _)| verb.starts_with('p'))
+                .any(|(_, text)| line.starts_with(&format!("{text} = ")))
+        };
+        let ours = answers(&ours, &is_printed);
+        assert_eq!(ours, theirs, "{artifact}: {errors}");
+        let wanted: usize = frames.iter().map(|(_, list)| list.len() + 5 + 4).sum();
+        assert_eq!(theirs.len(), wanted, "{artifact}");
+    }
+}
+
+/// The values that were printed, and lines of memory without symbols.
+fn answers(text: &str, is_printed: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if is_printed(line) {
+            found.push(value(line));
+        } else if line.starts_with("0x") {
+            let words = line.split_whitespace().filter(|word| word.len() == 18);
+            found.push(words.collect::<Vec<_>>().join(" "));
+        }
+    }
+    found
+}
+
+#[test]
+fn containers_and_texts_are_shown_by_what_they_hold() {
+    let cxx = Dumped::of("crash_cxx", &[]);
+    let (text, errors) = cxx.prompt(
+        &cxx.core,
+        &["frame 1", "p names", "p item.name", "p shop::totals"],
+    );
+    for shown in [
+        "{[1] = \"one\", [2] = \"two\"}",
+        "\"a rather long name of an item\"",
+        "{5, 6, 7, 1}",
+    ] {
+        assert!(text.contains(shown), "{shown}: {text}{errors}");
+    }
+    let c = Dumped::of("crash_c", &[]);
+    // Constants are not in the core file: the program's file has them.
+    let (text, errors) = c.prompt(&c.core, &["p greeting", "p last", "x/s greeting"]);
+    for shown in [
+        "greeting = \"good morning\"",
+        "customer = 0x",
+        "\"Ada\"",
+        ":  \"good morning\"",
+    ] {
+        assert!(text.contains(shown), "{shown}: {text}{errors}");
+    }
+    let rows = c.rows(&format!("SELECT name, value FROM locals({})", c.stop()));
+    let local = rows.iter().find(|row| row["name"] == "local");
+    assert_eq!(local.expect("a variable")["value"], "129");
+}
+
+#[test]
+fn a_hundred_threads_are_told_apart() {
+    let dumped = Dumped::of("crash_c", &["threads"]);
+    let theirs = dumped.gdb(&["thread apply all bt"]);
+    let held: BTreeSet<String> = theirs
+        .lines()
+        .filter_map(|line| line.split_once("hold (number="))
+        .map(|(_, rest)| rest.split(')').next().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(held.len(), 100, "{theirs}");
+    let text = dumped.text(&["repl", dumped.core(), "--json", "--cmd", "backtrace --all"]);
+    let reply: Value = serde_json::from_str(&text).expect("JSON");
+    let threads = reply["result"]["threads"].as_array().expect("threads");
+    assert_eq!(threads.len(), 101);
+    let frames = |thread: &Value| thread["frames"].as_array().cloned().unwrap_or_default();
+    let ours: BTreeSet<String> = threads
+        .iter()
+        .flat_map(frames)
+        .filter(|frame| frame["function"] == "hold")
+        .map(|frame| {
+            frame["args"][0]["value"]
+                .as_str()
+                .expect("a number")
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(ours, held);
+    let crashed = threads
+        .iter()
+        .filter(|thread| frames(thread)[0]["function"] == "fall");
+    assert_eq!(crashed.count(), 1);
+    let rows = dumped.rows("SELECT count(*) AS n FROM threads");
+    assert_eq!(rows[0]["n"], 101);
+}
+
+/// What a cut file still shows is what the whole one shows, and the rest is unknown.
+#[test]
+fn cut_files_say_nothing_wrong() {
+    let dumped = Dumped::of("crash_c", &[]);
+    let whole = std::fs::read(&dumped.core).expect("the core file");
+    let asked = [
+        "p table",
+        "p local",
+        "p last.id",
+        "p/x $rsp",
+        "p *order",
+        "x/2xg $rsp",
+    ];
+    let seen = |core: &Path| -> Vec<String> {
+        asked
+            .iter()
+            .map(|line| dumped.prompt(core, &[line]).0.trim().to_owned())
+            .collect()
+    };
+    let all = seen(&dumped.core);
+    assert_eq!(all[0], "table = {11, 22, 300, 44}");
+    let (mut opened, mut unknown) = (0, 0);
+    for part in [1, 3, 5, 7, 9, 10] {
+        let len = whole.len() * part / 11;
+        let cut = dumped.scratch.join(&format!("cut-{part}"));
+        std::fs::write(&cut, &whole[..len]).expect("the test's folder");
+        for (line, (now, then)) in asked.iter().zip(seen(&cut).iter().zip(&all)) {
+            let is_unknown =
+                now.is_empty() || now.contains("the core file was cut") || now.contains("<unknown");
+            assert!(
+                now == then || is_unknown,
+                "{line}, cut at {len}: {now}, not {then}"
+            );
+            unknown += usize::from(is_unknown);
+        }
+        let path = cut.to_str().expect("text");
+        let said = dumped.text(&[
+            "sql",
+            path,
+            "-f",
+            "csv",
+            "SELECT text FROM events WHERE kind = 'warning'",
+        ]);
+        assert_eq!(
+            said.matches("the core file was cut: its last ").count(),
+            1,
+            "{said}"
+        );
+        opened += 1;
+    }
+    assert!(opened == 6 && unknown > 3, "{opened} {unknown}");
+    let head = dumped.scratch.join("head");
+    std::fs::write(&head, &whole[..100]).expect("the test's folder");
+    let ended = dumped
+        .command(&["overview", head.to_str().expect("text")])
+        .run();
+    assert_ne!(ended.status, Status::Code(0));
+    assert!(ended.errors().contains("cut"), "{}", ended.errors());
+}
+
+#[test]
+fn the_program_may_have_moved_and_another_one_is_refused() {
+    let scratch = Scratch::new("core-moved");
+    let program = scratch.join("program");
+    std::fs::copy(fixture_artifact("core_files", "crash_c"), &program).expect("a copy");
+    let dumped = Dumped::running(scratch, program, &[]);
+    let moved = dumped.scratch.join("elsewhere");
+    std::fs::rename(&dumped.program, &moved).expect("the test's folder");
+    let (text, _) = dumped.prompt(&dumped.core, &["bt"]);
+    assert!(
+        text.contains("cannot be read") && !text.contains("middle"),
+        "{text}"
+    );
+    let with =
+        |program: &str| dumped.text(&["repl", dumped.core(), "--program", program, "--cmd", "bt"]);
+    let text = with(moved.to_str().expect("text"));
+    assert!(text.contains("middle (order=0x"), "{text}");
+    let text = with("/bin/sh");
+    assert!(
+        text.contains("is another one now") && !text.contains("middle"),
+        "{text}"
+    );
+}
+
+#[test]
+fn it_is_a_recording_for_every_command() {
+    let dumped = Dumped::of("crash_c", &[]);
+    let overview = dumped.text(&["overview", dumped.core()]);
+    assert!(
+        overview.contains("Ended by SIGSEGV at address 0x0")
+            && overview.contains("fall at crash.c:"),
+        "{overview}"
+    );
+    assert!(dumped.text(&["check", dumped.core()]).contains("whole"));
+    assert!(dumped.text(&["info", dumped.core()]).contains("by SIGSEGV"));
+    let (_, errors) = dumped.prompt(&dumped.core, &["call fall(0, 1)", "next"]);
+    assert!(
+        errors.contains("eval needs a program that runs"),
+        "{errors}"
+    );
+    assert!(errors.contains("no later event"), "{errors}");
+    // It is made again when the core file was changed.
+    let mut bytes = std::fs::read(&dumped.core).expect("the core file");
+    bytes.push(0);
+    std::fs::write(&dumped.core, bytes).expect("the core file");
+    let (text, errors) = dumped.prompt(&dumped.core, &["p table"]);
+    assert_eq!(text.trim(), "table = {11, 22, 300, 44}", "{errors}");
+}
+
+/// The live program has traps and patches in it, and our return addresses; its core file has none.
+#[test]
+fn a_core_file_of_a_live_program_is_read_by_gdb() {
+    let program = fixture_artifact("control", "control_O0_fixed");
+    let live = Live::started("core-live", &["--break", "leaf"], &program, &[]);
+    live.moved(&["continue"]);
+    let reply = live.ask(&["gcore", "made"]);
+    assert_eq!(reply["threads"], 1, "{reply:#}");
+    assert_eq!(reply["unreadable"], 0, "{reply:#}");
+    assert!(
+        live.refused(&["gcore", "made"])["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("made"))
+    );
+    let core = live.scratch.join("made");
+    let files = [
+        program.to_str().expect("text"),
+        core.to_str().expect("text"),
+    ];
+    let text = gdb(
+        live.scratch.path(),
+        &files,
+        &["bt", "p x", "p counter", "x/16xb leaf", "x/16xb middle"],
+    );
+    for function in ["leaf (x=41)", "middle (x=41)", "main ("] {
+        assert!(text.contains(function), "{function}: {text}");
+    }
+    assert!(
+        text.contains(&format!(" = {}\n", live.print("counter"))),
+        "{text}"
+    );
+    let plain = gdb(
+        live.scratch.path(),
+        &files[..1],
+        &["x/16xb leaf", "x/16xb middle"],
+    );
+    let code = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter(|line| line.starts_with("0x"))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(code(&plain).len(), 4, "{plain}");
+    assert_eq!(code(&text), code(&plain));
+    let ended = command(
+        &live.scratch,
+        &["repl", files[1], "--cmd", "bt 2", "--cmd", "p twice + x"],
+    )
+    .run();
+    assert!(
+        ended.text().contains("middle (x=41)"),
+        "{}{}",
+        ended.text(),
+        ended.errors()
+    );
+}

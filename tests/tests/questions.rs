@@ -1,0 +1,101 @@
+//! Goal: each question of `docs/questions.md` is answered by its one command.
+//! Method: the commands are taken from the page and run by a shell, as a reader would paste them, on recordings of fixtures.
+
+use std::process::Command;
+
+use e2e::{Hindsight, Scratch, fixture_artifact, workspace_dir};
+
+/// A text that the answer to each question of the page contains, in the page's order.
+const ANSWERS: [(&str, &str); 16] = [
+    ("What was slow by itself?", "wait_for_orders"),
+    (
+        "Where did the time go, with all that was called?",
+        "load_all",
+    ),
+    ("Who called this function, and what did it call?", "load"),
+    ("Who called it with this argument?", "parse_order"),
+    ("Which files did it open?", "libc.so.6"),
+    ("What did it wait for?", "nanosleep"),
+    ("Which system calls failed?", "ENOENT"),
+    ("What changed this variable?", "5000"),
+    ("Why did it exit with an error?", "SIGSEGV"),
+    ("Why did it crash?", "count"),
+    ("Where does this value come from?", "parse_order"),
+    ("A picture of all of it?", ""),
+    ("What do two runs have different?", "SIGSEGV"),
+    ("Who printed this line?", "load_all"),
+    ("Which processes did it start?", "true"),
+    ("When was it busy?", "ten_ms"),
+];
+
+#[test]
+fn each_question_has_one_command() {
+    let scratch = Scratch::new("questions");
+    let record = |options: &[&str], name: &str, program: &[&str]| {
+        let words = [&["record"], options, &["-o", name, "--"], program].concat();
+        let mut command = Command::new(Hindsight::path());
+        let ended = command.args(words).current_dir(scratch.path()).output();
+        let ended = ended.expect("hindsight runs");
+        let folder = scratch.path().join(format!("{name}.hindsight"));
+        assert!(
+            folder.exists() || scratch.path().join(format!("{name}.children")).exists(),
+            "{ended:?}"
+        );
+    };
+    let path = |fixture: &str, artifact: &str| {
+        let path = fixture_artifact(fixture, artifact);
+        path.to_str().expect("paths of tests are text").to_owned()
+    };
+    record(
+        &["--syscalls", "--watch", "total"],
+        "app",
+        &[&path("failing", "failing"), "crash"],
+    );
+    record(&[], "good", &[&path("failing", "failing")]);
+    record(&[], "bad", &[&path("failing", "failing"), "crash"]);
+    record(
+        &["--children"],
+        "build",
+        &["sh", "-c", "/bin/true; /bin/true"],
+    );
+
+    let page = std::fs::read_to_string(workspace_dir().join("docs/questions.md"))
+        .expect("the page is there");
+    let rows: Vec<(&str, &str)> = page
+        .lines()
+        .filter_map(|line| {
+            let (question, command) = line.strip_prefix("| ")?.split_once(" | `")?;
+            Some((question, command.strip_suffix("` |")?))
+        })
+        .collect();
+    let questions: Vec<&str> = rows.iter().map(|(question, _)| *question).collect();
+    assert_eq!(questions, ANSWERS.map(|(question, _)| question));
+    let bin = Hindsight::path()
+        .parent()
+        .expect("the program is in a folder");
+    let search = format!(
+        "{}:{}",
+        bin.display(),
+        std::env::var("PATH").expect("there is a PATH")
+    );
+    for ((question, command), (_, answer)) in rows.iter().zip(ANSWERS) {
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", command])
+            .current_dir(scratch.path())
+            .env("PATH", &search);
+        let ended = shell.output().expect("sh runs");
+        let text = String::from_utf8_lossy(&ended.stdout);
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        // compare exits with 1 for "different".
+        let is_well =
+            ended.status.success() || command.contains("compare") && ended.status.code() == Some(1);
+        assert!(
+            is_well && text.contains(answer),
+            "{question}\n{command}\n{text}{errors}"
+        );
+    }
+    let picture =
+        std::fs::read_to_string(scratch.path().join("app.svg")).expect("the picture was written");
+    assert!(picture.contains("wait_for_orders"));
+}

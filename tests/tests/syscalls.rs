@@ -1,0 +1,382 @@
+//! Goal: `record --syscalls` keeps the system calls that a program makes, all of them and in order, and the program does not
+//! notice. Method: programs of Debian under strace and recorded; fixtures that make calls in every way, natively and recorded.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, fixture_artifact};
+
+/// What only strace sees, what loading the runtime has begun (the heap), and what the runtime answers (docs/limits.md).
+const NOT_COMPARED: [&str; 5] = [
+    "rt_sigreturn",
+    "restart_syscall",
+    "brk",
+    "getrandom",
+    "prlimit64",
+];
+/// The C library loads this file once, and has done so for the runtime's loader.
+const LOADED_BEFORE: &str = "gconv-modules.cache";
+/// It opens it, looks at its size, maps it, closes it and wakes whoever waits for it.
+const LOADING: [&str; 5] = ["openat", "newfstatat", "mmap", "close", "futex"];
+
+/// A call: name, arguments, result, error.
+#[derive(Clone, Debug, PartialEq)]
+struct Call {
+    name: String,
+    args: String,
+    result: String,
+}
+
+/// Calls by thread, in the order in which the threads appear.
+fn by_thread(calls: Vec<(String, Call)>) -> Vec<Vec<Call>> {
+    let mut numbers = BTreeMap::new();
+    let mut threads: Vec<Vec<Call>> = Vec::new();
+    for (tid, call) in calls {
+        let index = *numbers.entry(tid).or_insert(threads.len());
+        if index == threads.len() {
+            threads.push(Vec::new());
+        }
+        threads[index].push(call);
+    }
+    threads
+}
+
+/// Runs a program under strace. Returns the calls of each thread.
+fn traced(folder: &Path, program: &Path, args: &[&str]) -> Vec<Vec<Call>> {
+    let log = folder.with_extension("strace");
+    let log_text = log.to_str().expect("the folder's name is text");
+    let ended = Program::new("/usr/bin/strace", folder)
+        .args(["-f", "-o", log_text, "-e", "signal=none"])
+        .args([program])
+        .args(args)
+        .env("PYTHONHASHSEED", "0")
+        .run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let text = fs::read_to_string(&log).expect("strace has written its log");
+    let mut calls = Vec::new();
+    let mut open: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in text.lines() {
+        let (tid, rest) = line.split_once(' ').expect("lines begin with the thread");
+        let rest = rest.trim_start();
+        if let Some(resumed) = rest.strip_prefix("<... ") {
+            let index = open.remove(tid).expect("it was interrupted before");
+            let (_, after) = resumed.split_once(" resumed>").expect("that is their form");
+            let call: &mut (String, Call) = &mut calls[index];
+            finish(&mut call.1, after);
+            continue;
+        }
+        let Some((name, after)) = rest.split_once('(') else {
+            continue;
+        };
+        if name.contains(' ') {
+            continue;
+        }
+        let mut call = Call {
+            name: name.to_owned(),
+            args: String::new(),
+            result: String::new(),
+        };
+        if let Some(begun) = after.strip_suffix(" <unfinished ...>") {
+            call.args = begun.to_owned();
+            open.insert(tid, calls.len());
+        } else {
+            finish(&mut call, after);
+        }
+        calls.push((tid.to_owned(), call));
+    }
+    by_thread(calls)
+}
+
+/// Takes the rest of a line: arguments, result.
+fn finish(call: &mut Call, rest: &str) {
+    let (args, result) = rest.rsplit_once(" = ").unwrap_or((rest, "?"));
+    call.args
+        .push_str(args.trim_end().strip_suffix(')').unwrap_or(args));
+    let mut words = result.split(' ');
+    let value = words.next().unwrap_or_default();
+    call.result = match value {
+        "-1" => format!("-1 {}", words.next().unwrap_or_default()),
+        value => value.to_owned(),
+    };
+}
+
+/// The recorded calls of each thread.
+fn recorded(recording: &Recording) -> Vec<Vec<Call>> {
+    let rows = recording.rows("SELECT tid, name, args, result, errno FROM syscalls ORDER BY seq");
+    let calls = rows.iter().map(|row| {
+        let text = |column: &str| row[column].as_str().unwrap_or_default().to_owned();
+        let result = match (row["result"].as_i64(), row["errno"].as_str()) {
+            (Some(_), Some(errno)) => format!("-1 {errno}"),
+            (Some(result), None) => result.to_string(),
+            (None, _) => "?".to_owned(),
+        };
+        let call = Call {
+            name: text("name"),
+            args: text("args"),
+            result,
+        };
+        (row["tid"].to_string(), call)
+    });
+    by_thread(calls.collect())
+}
+
+fn names(calls: &[Call], left_out: &[&str]) -> Vec<String> {
+    let names = calls.iter().map(|call| call.name.clone());
+    names
+        .filter(|name| !left_out.contains(&name.as_str()))
+        .collect()
+}
+
+fn files_for(folder: &Path) {
+    fs::create_dir_all(folder.join("more")).expect("the folder can be made");
+    fs::write(folder.join("words"), "pear\nfig\napple\n".repeat(400)).expect("it can be written");
+    fs::write(folder.join("more/list.txt"), "one\ntwo\n").expect("it can be written");
+}
+
+/// What the dynamic linker does, and constructors of libraries, before the program's entry point.
+const BEFORE_ENTRY: [&str; 24] = [
+    "execve",
+    "brk",
+    "arch_prctl",
+    "mmap",
+    "access",
+    "openat",
+    "newfstatat",
+    "fstat",
+    "read",
+    "pread64",
+    "close",
+    "mprotect",
+    "munmap",
+    "set_tid_address",
+    "set_robust_list",
+    "rseq",
+    "prlimit64",
+    "statfs",
+    "faccessat",
+    "faccessat2",
+    "stat",
+    "readlink",
+    "uname",
+    "getrandom",
+];
+
+fn leave_out_loading(calls: &mut Vec<Call>) {
+    let is_there = |call: &Call| call.args.contains(LOADED_BEFORE) && call.result != "-1 ENOENT";
+    if let Some(at) = calls.iter().position(is_there) {
+        let loading = calls.splice(at..at + LOADING.len(), []);
+        let loading: Vec<Call> = loading.collect();
+        assert_eq!(names(&loading, &[]), LOADING);
+    }
+}
+
+/// Runs a program both ways, and compares its main thread from the entry point on. Returns both.
+fn compared(program: &str, args: &[&str]) -> (Vec<Call>, Vec<Call>) {
+    let scratch = Scratch::new("beside_strace");
+    let (one, other) = (scratch.join("native/x"), scratch.join("record/x"));
+    files_for(&one);
+    files_for(&other);
+    let mut expected = traced(&one, Path::new(program), args).swap_remove(0);
+    let run = Program::new(program, &other)
+        .args(args)
+        .env("PYTHONHASHSEED", "0");
+    let (ended, recording) = Hindsight::record(&scratch, &["--syscalls"], &run);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let mut found = recorded(&recording).swap_remove(0);
+    for calls in [&mut expected, &mut found] {
+        calls.retain(|call| !NOT_COMPARED.contains(&call.name.as_str()));
+    }
+    leave_out_loading(&mut expected);
+    let (wanted, got) = (names(&expected, &[]), names(&found, &[]));
+    assert!(!got.is_empty(), "{program}: nothing was recorded");
+    assert!(
+        wanted.ends_with(&got),
+        "{program} {args:?}\nstrace:   {wanted:?}\nrecorded: {got:?}"
+    );
+    for name in &wanted[..wanted.len() - got.len()] {
+        assert!(
+            BEFORE_ENTRY.contains(&name.as_str()),
+            "{program}: {name} is missing"
+        );
+    }
+    let check = recording.command("check", &[]);
+    assert_eq!(check.status, Status::Code(0), "{}", check.text());
+    let before = expected.len() - found.len();
+    (expected.split_off(before), found)
+}
+
+macro_rules! same_calls_as_strace {
+    ($($fact:ident: $program:literal [$($arg:literal),*];)*) => {$(
+        #[test]
+        fn $fact() {
+            let _ = compared($program, &[$($arg),*]);
+        }
+    )*};
+}
+
+same_calls_as_strace! {
+    ls_lists_a_folder: "/bin/ls" ["-l", "."];
+    cat_copies_a_file_out: "/bin/cat" ["words"];
+    cp_copies_a_file: "/bin/cp" ["words", "copy"];
+    find_walks: "/usr/bin/find" [".", "-name", "*.txt"];
+    sort_sorts: "/usr/bin/sort" ["words"];
+    gzip_packs: "/bin/gzip" ["-c", "words"];
+    tar_packs: "/bin/tar" ["-cf", "out.tar", "words", "more"];
+    perl_runs_a_line: "/usr/bin/perl" ["-e", "open(F, '<', 'words'); print scalar(<F>); close(F)"];
+    python_runs_a_line: "/usr/bin/python3" ["-S", "-c", "print(open('words').read(4))"];
+    bash_runs_a_line: "/bin/bash" ["-c", "read x < words; echo $x"];
+    mv_renames: "/bin/mv" ["words", "letters"];
+}
+
+/// Calls whose arguments have no addresses are told as strace tells them, and so are their results.
+#[test]
+fn arguments_and_results_are_those_of_strace() {
+    let mut seen = HashSet::new();
+    for (program, args) in [
+        ("/bin/cat", &["words"][..]),
+        ("/bin/cp", &["words", "copy"]),
+        ("/bin/mv", &["words", "letters"]),
+        ("/bin/mkdir", &["-p", "made/below"]),
+        ("/bin/ls", &["."]),
+        ("/bin/rm", &["-r", "more"]),
+        ("/usr/bin/touch", &["new"]),
+        ("/bin/ln", &["-s", "words", "link"]),
+        ("/bin/sleep", &["0.01"]),
+    ] {
+        let (expected, found) = compared(program, args);
+        for (wanted, got) in expected.iter().zip(&found) {
+            let has_address = |call: &Call| call.args.contains("0x") || call.args.contains("{");
+            if has_address(wanted) || has_address(got) || wanted.result.starts_with("0x") {
+                continue;
+            }
+            // Times and numbers of processes differ.
+            if matches!(wanted.name.as_str(), "getpid" | "futex") {
+                continue;
+            }
+            seen.insert(wanted.name.clone());
+            assert_eq!(got, wanted, "{program} {args:?}");
+        }
+    }
+    for name in [
+        "openat",
+        "read",
+        "write",
+        "close",
+        "unlinkat",
+        "mkdir",
+        "exit_group",
+    ] {
+        assert!(seen.contains(name), "{name} was compared nowhere");
+    }
+}
+
+#[test]
+fn each_thread_has_its_calls() {
+    let scratch = Scratch::new("threads");
+    let folder = scratch.join("traced");
+    fs::create_dir_all(&folder).expect("the folder can be made");
+    let program = fixture_artifact("syscalls", "files");
+    let expected = traced(&folder, &program, &[]);
+    let run = Program::new(&program, scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &["--syscalls"], &run);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let found = recorded(&recording);
+    assert_eq!(found.len(), expected.len(), "as many threads");
+    for (wanted, got) in expected.iter().zip(&found).skip(1) {
+        // A thread waits for another only where that is not done.
+        let left_out = ["futex", "rt_sigreturn", "restart_syscall", "brk"];
+        assert_eq!(names(got, &left_out), names(wanted, &left_out));
+    }
+}
+
+/// A fixture behaves the same with its system calls recorded.
+fn survives(fixture: &str, artifact: &str, args: &[&str], options: &[&str]) -> Comparison {
+    let scratch = Scratch::new(&format!("syscalls_{artifact}"));
+    let program = Program::new(fixture_artifact(fixture, artifact), scratch.path()).args(args);
+    let options = [&["--syscalls"], options].concat();
+    Comparison::of_program(scratch, &program, &options, Nesting::Jumps)
+}
+
+macro_rules! survives_with_its_calls_recorded {
+    ($($fact:ident: $fixture:literal / $artifact:literal $([$($arg:literal),*])?;)*) => {$(
+        #[test]
+        fn $fact() {
+            let _ = survives($fixture, $artifact, &[$($($arg),*)?], &[]);
+        }
+    )*};
+}
+
+survives_with_its_calls_recorded! {
+    calls_in_every_way: "syscalls" / "syscalls";
+    calls_of_a_static_program_in_every_way: "syscalls" / "syscalls_static";
+    buffers_that_are_unmapped_meanwhile: "syscalls" / "unmapped";
+    threads_that_end_by_cancellation: "thread_ends" / "thread_ends_c";
+    threads_that_end_by_cancellation_with_destructors: "thread_ends" / "thread_ends_cpp";
+    a_program_that_outlives_its_main_thread: "main_pthread_exit" / "main_pthread_exit";
+    five_thousand_short_threads: "many_threads" / "many_threads" ["5000", "1"];
+    two_hundred_threads_at_once: "many_threads" / "many_threads" ["200", "200"];
+    threads_of_musl: "many_threads" / "many_threads_musl" ["200", "20"];
+    spawned_programs: "spawn" / "spawn";
+    small_stacks: "thread_stacks" / "thread_stacks";
+    programs_that_live_on_faults: "segv_handler" / "segv_handler";
+    closed_descriptors: "closes_fds" / "closes_fds" ["close"];
+    programs_that_look_at_themselves: "self_view" / "self_view" ["one"];
+    plugins_come_and_go: "plugin" / "plugin_host";
+    exceptions: "cpp_exceptions" / "cpp_exceptions_O2";
+    backtraces: "backtrace" / "backtrace_c";
+}
+
+/// Functions of the C library may be recorded besides: their patches and those of the calls meet.
+#[test]
+fn recorded_functions_of_the_c_library_make_recorded_calls() {
+    let options = ["-f", "module:libc.so.6", "-f", "main"];
+    let both = survives("syscalls", "files", &[], &options);
+    let inside = both.recording.number(
+        "SELECT count(*) FROM syscalls s JOIN calls c ON s.call = c.start_seq \
+         WHERE c.function LIKE '%open%' AND s.name = 'openat' AND s.args LIKE '%/dev/zero%'",
+    );
+    assert_eq!(inside, 21, "each opening is a call of open");
+}
+
+#[test]
+fn calls_that_cannot_be_recorded_are_named() {
+    let both = survives("syscalls", "syscalls", &[], &[]);
+    let rows = both.recording.rows(
+        "SELECT function, module, reason FROM probes WHERE state = 'skipped' AND function LIKE 'system call%'",
+    );
+    let returns = rows.iter().filter(|row| {
+        row["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("signal handler returns"))
+    });
+    assert!(returns.count() >= 1, "{rows:?}");
+}
+
+#[test]
+fn nothing_is_recorded_that_was_not_asked_for() {
+    let scratch = Scratch::new("unasked");
+    let program = Program::new("/bin/true", scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(recording.number("SELECT count(*) FROM syscalls"), 0);
+    assert_eq!(recording.number("SELECT count(*) FROM files"), 0);
+    let skipped = "SELECT count(*) FROM probes WHERE function LIKE 'system call%'";
+    assert_eq!(recording.number(skipped), 0);
+}
+
+#[test]
+fn files_have_their_bytes() {
+    let scratch = Scratch::new("files");
+    files_for(scratch.path());
+    let program = Program::new("/bin/cp", scratch.path()).args(["words", "copy"]);
+    let (_, recording) = Hindsight::record(&scratch, &["--syscalls"], &program);
+    let size = i64::try_from("pear\nfig\napple\n".repeat(400).len()).expect("it is small");
+    for (path, column) in [("words", "bytes_read"), ("copy", "bytes_written")] {
+        let row = recording.row(&format!(
+            "SELECT opened_by, {column} AS bytes, closed_seq > opened_seq AS closed FROM files WHERE path = '{path}'"
+        ));
+        assert_eq!(row["opened_by"], "openat", "{row:?}");
+        assert_eq!(row["bytes"], size, "{row:?}");
+        assert_eq!(row["closed"], true, "{row:?}");
+    }
+}
