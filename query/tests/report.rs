@@ -227,7 +227,7 @@ fn reported(report: &Report) -> Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn a_report_adds_up_what_calls_have(steps in prop::collection::vec(step(), 1..120)) {

@@ -141,6 +141,7 @@ fn the_prompt_answers_and_goes_on_after_errors() {
             ------------+-------------------------------------------------------------------
              calls      | one row per call of a traced function, in order of its end
              events     | one row per observed fact, numbered by seq
+             report     | one row per called function: its time without what recording cost
              functions  | one row per traced function
              modules    | one row per ELF file that was mapped
              threads    | one row per thread id
@@ -167,6 +168,7 @@ fn the_prompt_answers_and_goes_on_after_errors() {
             ------------+-------------------------------------------------------------------
              calls      | one row per call of a traced function, in order of its end
              events     | one row per observed fact, numbered by seq
+             report     | one row per called function: its time without what recording cost
              functions  | one row per traced function
              modules    | one row per ELF file that was mapped
              threads    | one row per thread id

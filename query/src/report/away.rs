@@ -1,22 +1,28 @@
-//! The time that was nobody's: threads were held, or the program had ended.
+//! The time that was nobody's: a thread was stopped by the user's live session, or the program had ended.
+
+use rustc_hash::FxHashMap;
 
 use super::read::Call;
 
-/// Stretches of time that are in no call.
+/// Stretches of a thread's time: beginning and end in ns, and the sum of all before; in order, and apart.
+type Stretches = Vec<(i64, i64, i64)>;
+
+/// Times that are in no call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Away {
     /// When the program ended, in ns.
     until_ns: i64,
-    /// Of all threads: beginning and end in ns, and the sum of all before; in order, and apart.
-    held: Vec<(i64, i64, i64)>,
+    /// By thread.
+    held: FxHashMap<u32, Stretches>,
 }
 
 impl Away {
-    /// Takes when the program ended, and when all its threads were held, in any order.
-    pub fn new(until_ns: i64, mut held: Vec<(i64, i64)>) -> Away {
+    /// Takes when the program ended, and when which thread was held, in any order.
+    pub fn new(until_ns: i64, mut held: Vec<(u32, i64, i64)>) -> Away {
         held.sort_unstable();
-        let mut apart: Vec<(i64, i64, i64)> = Vec::with_capacity(held.len());
-        for (from, to) in held {
+        let mut by_thread: FxHashMap<u32, Stretches> = FxHashMap::default();
+        for (tid, from, to) in held {
+            let apart = by_thread.entry(tid).or_default();
             match apart.last_mut() {
                 Some(last) if from <= last.1 => last.1 = last.1.max(to),
                 Some((last_from, last_to, before)) => {
@@ -28,7 +34,7 @@ impl Away {
         }
         Away {
             until_ns,
-            held: apart,
+            held: by_thread,
         }
     }
 
@@ -43,27 +49,29 @@ impl Away {
         if self.held.is_empty() {
             return (whole_ns, 0);
         }
-        (
-            whole_ns,
-            self.before(end_ns) - self.before(call.ts_ns.min(end_ns)),
-        )
+        let Some(held) = self.held.get(&call.tid) else {
+            return (whole_ns, 0);
+        };
+        let away_ns = before(held, end_ns) - before(held, call.ts_ns.min(end_ns));
+        (whole_ns, away_ns)
     }
 
-    /// Returns how long threads were held in all.
+    /// Returns how long threads were held, all added up.
     pub fn held_ns(&self) -> i64 {
-        self.before(self.until_ns)
+        let threads = self.held.values();
+        threads.map(|held| before(held, self.until_ns)).sum()
     }
+}
 
-    /// How long before `ts_ns`.
-    fn before(&self, ts_ns: i64) -> i64 {
-        let at = self.held.partition_point(|(from, ..)| *from < ts_ns);
-        match at.checked_sub(1) {
-            Some(last) => {
-                let (from, to, before) = self.held[last];
-                before + ts_ns.min(to) - from
-            }
-            None => 0,
+/// Returns for how long before `ts_ns`.
+fn before(held: &Stretches, ts_ns: i64) -> i64 {
+    let at = held.partition_point(|(from, ..)| *from < ts_ns);
+    match at.checked_sub(1) {
+        Some(last) => {
+            let (from, to, before) = held[last];
+            before + ts_ns.min(to) - from
         }
+        None => 0,
     }
 }
 
@@ -87,8 +95,17 @@ mod tests {
 
     #[test]
     fn what_lies_in_a_call_is_taken_out() {
-        let away = Away::new(1000, vec![(50, 60), (10, 20), (15, 25), (900, 2000)]);
-        assert_eq!(away.held_ns(), 15 + 10 + 100);
+        let away = Away::new(
+            1000,
+            vec![
+                (1, 50, 60),
+                (1, 10, 20),
+                (1, 15, 25),
+                (2, 0, 90),
+                (1, 900, 2000),
+            ],
+        );
+        assert_eq!(away.held_ns(), 15 + 10 + 100 + 90);
         assert_eq!(away.of_call(&call(0, 100)), (100, 25));
         assert_eq!(away.of_call(&call(12, 3)), (3, 3));
         assert_eq!(away.of_call(&call(20, 35)), (35, 10));

@@ -1,9 +1,11 @@
 //! What recording a call costs, as the recording itself shows it.
 //!
 //! The program's thread takes the time of an enter late and that of a leave early in what it does for them. So a part of
-//! the cost lies inside the call, from its enter to its leave, and another part outside, in the time of its caller. The
-//! shortest calls that made no others, and the shortest time between two calls of one caller, consist of little else.
-//! They are looked for in some row groups from all over the recording.
+//! the cost lies inside the call, from its enter to its leave, and another part outside, in the time of its caller. Calls
+//! of the smallest functions, and two calls of one caller with nothing between them, consist of little else. What these
+//! took on average is the cost, with the caches and the recorder as they were while the program ran: a loop that is
+//! measured at the start takes half as long, and so do the shortest calls. They are looked for in some row groups from
+//! all over the recording.
 
 use rustc_hash::FxHashMap;
 
@@ -12,10 +14,16 @@ use crate::error::Result;
 
 /// Row groups that are looked at.
 const MOST_GROUPS: usize = 8;
-/// Times of so many ns or more are not counted apart.
-const LONG_NS: usize = 1024;
-/// Calls from which a median is taken.
+/// Times of so many ns or more are left out: something else happened in them, such as an interrupt.
+const LONG_NS: i64 = 1000;
+/// Calls from which an average is taken.
 const ENOUGH: u64 = 100;
+/// The part of all such times whose averages are small. A single function may be smaller than others by accident.
+const SMALL_PART: f64 = 0.25;
+/// No average that exceeds the smallest one by this factor is that of a small function.
+const SMALL_FACTOR: f64 = 1.3;
+/// Where nothing is captured, each part costs less than this, in ps. Functions whose calls take longer are not small.
+const MOST_PS: u64 = 40_000;
 
 /// What recording costs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,51 +53,62 @@ impl Costs {
         self.outside_ps
     }
 
-    /// Finds out.
+    /// Finds out. `is_plain`: no call has captures.
     ///
     /// # Errors
     /// The recording cannot be read.
-    pub fn measured(groups: &Groups) -> Result<Costs> {
+    pub fn measured(groups: &Groups, is_plain: bool) -> Result<Costs> {
         let mut shortest = Shortest::default();
         let step = groups.len().div_ceil(MOST_GROUPS).max(1);
         for index in (0..groups.len()).step_by(step) {
             shortest.add(&groups.read(index)?);
         }
-        Ok(shortest.costs())
+        let costs = shortest.costs();
+        let most_ps = if is_plain { MOST_PS } else { u64::MAX };
+        Ok(Costs::of(
+            costs.inside_ps.min(most_ps),
+            costs.outside_ps.min(most_ps),
+        ))
     }
 }
 
-/// How often which time was seen.
-#[derive(Debug)]
+/// Times of one kind.
+#[derive(Clone, Copy, Debug, Default)]
 struct Times {
-    counts: Box<[u32; LONG_NS]>,
-    total: u64,
+    sum_ns: i64,
+    count: u64,
 }
 
 impl Times {
-    fn new() -> Times {
-        Times {
-            counts: Box::new([0; LONG_NS]),
-            total: 0,
+    fn add(&mut self, ns: i64) {
+        if (0..LONG_NS).contains(&ns) {
+            self.sum_ns += ns;
+            self.count += 1;
         }
     }
 
-    fn add(&mut self, ns: i64) {
-        let ns = usize::try_from(ns).unwrap_or(0).min(LONG_NS - 1);
-        self.counts[ns] = self.counts[ns].saturating_add(1);
-        self.total += 1;
+    fn mean_ps(self) -> Option<u64> {
+        let sum_ps = u64::try_from(self.sum_ns).ok()? * 1000;
+        (self.count >= ENOUGH).then(|| sum_ps / self.count)
     }
+}
 
-    /// Returns the time that so much of all times, from 0 to 1, do not exceed.
-    fn quantile(&self, part: f64) -> usize {
-        let wanted = (self.total as f64 * part) as u64;
-        let mut seen = 0;
-        let reached = self.counts.iter().position(|count| {
-            seen += u64::from(*count);
-            seen > wanted
-        });
-        reached.unwrap_or(LONG_NS - 1)
-    }
+/// Returns the average that those of the smaller kinds do not exceed, in ps; 0 if there are too few times.
+fn smallest_ps(all: impl Iterator<Item = Times>) -> u64 {
+    let means = all.filter_map(|times| Some((times.mean_ps()?, times.count)));
+    let mut means: Vec<(u64, u64)> = means.collect();
+    means.sort_unstable();
+    let total: u64 = means.iter().map(|(_, count)| count).sum();
+    let wanted = (total as f64 * SMALL_PART) as u64;
+    let mut seen = 0;
+    let reached = means.iter().find(|(_, count)| {
+        seen += count;
+        seen > wanted
+    });
+    let (Some((least_ps, _)), Some((mean_ps, _))) = (means.first(), reached) else {
+        return 0;
+    };
+    (*mean_ps).min((*least_ps as f64 * SMALL_FACTOR) as u64)
 }
 
 /// The call that ended last at some depth of a thread.
@@ -129,25 +148,22 @@ impl Shortest {
 
     fn look(&mut self, call: &Call, later: Option<(u32, Later)>) {
         if call.child_ns == 0 {
-            let times = self.leaves.entry(call.function).or_insert_with(Times::new);
+            let times = self.leaves.entry(call.function).or_default();
             times.add(call.dur_ns);
         }
         if let Some((function, later)) = later
             && later.parent == call.parent
         {
             let pair = (call.function, function);
-            let times = self.gaps.entry(pair).or_insert_with(Times::new);
+            let times = self.gaps.entry(pair).or_default();
             times.add(later.ts_ns - (call.ts_ns + call.dur_ns));
         }
     }
 
     fn costs(&self) -> Costs {
-        let median = |times: &Times| (times.total >= ENOUGH).then(|| times.quantile(0.5) as u64);
-        let inside_ns = self.leaves.values().filter_map(median).min();
-        let outside_ns = self.gaps.values().filter_map(median).min();
         Costs::of(
-            inside_ns.unwrap_or(0) * 1000,
-            outside_ns.unwrap_or(0) * 1000,
+            smallest_ps(self.leaves.values().copied()),
+            smallest_ps(self.gaps.values().copied()),
         )
     }
 }

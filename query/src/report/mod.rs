@@ -70,7 +70,7 @@ pub struct CostNote {
     pub inside_ns: f64,
     /// What it cost in the caller, in ns.
     pub outside_ns: f64,
-    /// For how long the recorder held all threads, in ns.
+    /// For how long threads were stopped by a live session, all added up, in ns.
     pub held_ns: u64,
     /// Calls on paths that are not told apart: there are too many.
     pub folded_calls: u64,
@@ -257,7 +257,7 @@ impl Source {
     /// The recording cannot be read.
     pub(crate) fn report(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Report> {
         let groups = Groups::open(&self.calls)?;
-        let costs = Costs::measured(&groups)?;
+        let costs = Costs::measured(&groups, self.is_plain())?;
         let away = self.away()?;
         let mut walk = Walk::new(&costs, &away, MOST_PATHS);
         let (mut done, total) = (0, groups.calls());

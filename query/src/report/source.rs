@@ -1,6 +1,9 @@
-//! What a report is made of: the sealed files of calls, the definitions, and when threads were held.
+//! What a report is made of: the sealed files of calls, the definitions, and when threads were stopped.
 
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use store::columns::EventsFile;
 
 use super::away::Away;
 use crate::definitions::Definitions;
@@ -26,6 +29,12 @@ impl Source {
         }
     }
 
+    /// Tells whether nothing was captured with calls.
+    pub(super) fn is_plain(&self) -> bool {
+        let recording = self.states.reader().map(|reader| reader.recording());
+        recording.is_none_or(|recording| recording.manifest().settings.captures.is_empty())
+    }
+
     /// Finds out which time was nobody's.
     ///
     /// # Errors
@@ -34,6 +43,30 @@ impl Source {
         let Some(reader) = self.states.reader() else {
             return Ok(Away::default());
         };
-        Ok(Away::new(reader.last_ts_ns(), Vec::new()))
+        let until_ns = reader.last_ts_ns();
+        let mut stopped: FxHashMap<u32, i64> = FxHashMap::default();
+        let mut held = Vec::new();
+        let filled = reader.parts().iter().filter(|part| part.part.events > 0);
+        for part in filled {
+            let file = EventsFile::open(&part.events)?;
+            for page in 0..file.pages().len() {
+                file.heads(page, |event| match (event.tid, event.kind) {
+                    (Some(tid), "pause") => {
+                        stopped.entry(tid).or_insert(event.ts_ns);
+                    }
+                    (Some(tid), "resume") => {
+                        let since = stopped.remove(&tid);
+                        held.extend(since.map(|since| (tid, since, event.ts_ns)));
+                    }
+                    _ => {}
+                })?;
+            }
+        }
+        held.extend(
+            stopped
+                .into_iter()
+                .map(|(tid, since)| (tid, since, until_ns)),
+        );
+        Ok(Away::new(until_ns, held))
     }
 }

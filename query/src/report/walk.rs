@@ -74,6 +74,27 @@ struct Stack {
     frames: Vec<Frame>,
 }
 
+impl Stack {
+    /// Tells whether the caller of `call` is open on this stack.
+    #[inline]
+    fn holds_caller(&self, call: &Call) -> bool {
+        let above = call.depth.checked_sub(self.base);
+        let caller = above.and_then(|above| self.frames.get(above.checked_sub(1)?));
+        caller.is_some_and(|caller| call.parent == Some(caller.start))
+    }
+
+    /// Tells whether the caller of `call` is the call around this stack.
+    fn is_around(&self, call: &Call) -> bool {
+        let around = self.around.map(|(seq, ..)| seq);
+        call.depth == self.base && around.is_some() && around == call.parent
+    }
+
+    /// Tells whether the call around this stack has been seen.
+    fn is_known(&self) -> bool {
+        self.around.is_some_and(|(_, function, _)| function != NONE)
+    }
+}
+
 #[derive(Debug)]
 struct Thread {
     root: u32,
@@ -98,7 +119,7 @@ pub struct Walk<'a> {
     last: (u32, usize),
 }
 
-/// The call around another: its function, node and frame, if it has one.
+/// The call around another: its function and its node.
 struct Around {
     function: u32,
     node: u32,
@@ -249,13 +270,10 @@ impl<'a> Walk<'a> {
     fn make_room(&mut self, index: usize, call: &Call) -> Around {
         let thread = &self.threads[index];
         let stack = &thread.stacks[thread.current];
-        let fits = match call.depth.checked_sub(stack.base) {
-            Some(0) => call.parent == stack.around.map(|(seq, ..)| seq),
-            Some(above) => match stack.frames.get(above - 1) {
-                Some(frame) => call.parent == Some(frame.start),
-                None => false,
-            },
-            None => false,
+        let fits = match call.parent {
+            None => call.depth == 0 && stack.base == 0,
+            // Who is around a stack may be known elsewhere by now.
+            Some(_) => stack.holds_caller(call) || stack.is_around(call) && stack.is_known(),
         };
         if !fits {
             self.change_stack(index, call);
@@ -293,17 +311,13 @@ impl<'a> Walk<'a> {
     fn change_stack(&mut self, index: usize, call: &Call) {
         self.drop_ended(index, call);
         let stacks = &self.threads[index].stacks;
-        let fits = |stack: &Stack| match call.depth.checked_sub(stack.base) {
-            Some(0) => call.parent.is_some() && call.parent == stack.around.map(|(seq, ..)| seq),
-            Some(above) => {
-                let frame = stack.frames.get(above - 1);
-                frame.is_some_and(|frame| call.parent == Some(frame.start))
-            }
-            None => false,
-        };
         let found = match call.parent {
             None if call.depth == 0 => Some(0),
-            _ => stacks.iter().rposition(fits),
+            None => None,
+            Some(_) => {
+                let holds = stacks.iter().rposition(|stack| stack.holds_caller(call));
+                holds.or_else(|| stacks.iter().rposition(|stack| stack.is_around(call)))
+            }
         };
         self.threads[index].current = match found {
             Some(found) => found,

@@ -14,7 +14,7 @@ use crate::report::FunctionTime;
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
     name: "report",
-    doc: "one row per called function: its time, without what recording cost",
+    doc: "one row per called function: its time without what recording cost",
     columns: &[
         ("function", "name of the function, demangled"),
         ("file", "source file of the function"),

@@ -18,7 +18,7 @@ use crate::commands::captured::Captured;
 use crate::commands::children;
 use crate::commands::keeping::Keeping;
 use crate::commands::probing::Probing;
-use crate::commands::{guard, pack, target};
+use crate::commands::{guard, pack, report, target};
 use crate::duration::parse as parse_duration;
 use crate::error::Error;
 use crate::exit;
@@ -90,6 +90,9 @@ pub struct Args {
     /// Record the process that standard input tells of
     #[arg(long, hide = true, conflicts_with_all = ["pid", "children", "command"])]
     parked: bool,
+    /// Say at the end which functions took longest, as hindsight report does (on stderr: stdout is the program's)
+    #[arg(long, conflicts_with_all = ["children", "parked", "json"])]
+    report: bool,
     /// Print the summary as JSON (on stderr: stdout is the program's)
     #[arg(long)]
     json: bool,
@@ -142,7 +145,7 @@ impl Ran {
 /// When nothing could be recorded.
 pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
     let progress = Progress::new(terminal);
-    let (json, portable) = (args.json, args.portable);
+    let (json, portable, with_report) = (args.json, args.portable, args.report);
     refuse(&args)?;
     if args.parked {
         let copies = args.copies;
@@ -194,6 +197,9 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         if children > 0 {
             eprintln!("hindsight: {}", children_line(children));
         }
+    }
+    if with_report && let Err(error) = report::after_recording(&outcome.recording, terminal) {
+        progress.warning(&format!("there is no report: {error}"));
     }
     Ok(Ran {
         code: exit::of_program(outcome.exit),

@@ -29,9 +29,9 @@ Examples:
   hindsight sql app \"select * from report order by inclusive_ns desc\"
 
 Times are the program's: what recording a call cost is measured in each recording and taken out, as well as
-the time in which the recorder held all threads. --raw shows what was measured.";
+the time in which a live session had stopped a thread. --raw shows what was measured.";
 
-/// Say what was slow: each function's own time, callers and callees, a tree, a flame graph
+/// Say what was slow: functions, their callers, a tree of calls, a flame graph
 ///
 /// The time of a function is its calls' without the recorded calls that they made (self), and with them (inclusive; calls
 /// inside each other count once). Waiting is time too.
@@ -122,6 +122,32 @@ pub fn read(path: &Path, terminal: &Terminal) -> Result<Report, Error> {
     let found = report(&session, &mut |done, all| progress.adding_up(done, all));
     progress.finish();
     found.map_err(|source| Error::Query { source })
+}
+
+/// Functions that are shown after recording.
+const FUNCTIONS_AFTER: usize = 15;
+
+/// Writes the functions that took longest to stderr, right after they were recorded.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<(), Error> {
+    let found = read(path, terminal)?;
+    let args = Args {
+        recording: path.to_owned(),
+        function: None,
+        tree: false,
+        threads: false,
+        folded: false,
+        flamegraph: None,
+        speedscope: None,
+        raw: false,
+        limit: FUNCTIONS_AFTER,
+        depth: 1,
+        json: false,
+    };
+    let failed = |source| Error::io("write to stderr", source);
+    text::functions(&mut std::io::stderr().lock(), &found, &args, terminal).map_err(failed)
 }
 
 /// Writes a file at once: an interrupted command leaves none.

@@ -30,8 +30,7 @@ fn each_command_explains_itself() {
             Begin with these:
               record            Record a program while it runs
               overview          Say what is worth knowing first of a recording
-              report            Say what was slow: each function's own time, callers and callees, a tree, a
-                                flame graph
+              report            Say what was slow: functions, their callers, a tree of calls, a flame graph
               sql               Ask a recording in SQL, or several
               repl              Go through a recording or a live program, forwards and backwards
 
@@ -361,8 +360,8 @@ fn each_command_explains_itself() {
               hindsight sql app < questions.sql             statements from stdin
               hindsight sql 'runs/*' "select run, count(*) from calls group by run"
 
-            Tables: calls, events, functions, modules, threads, output, gaps, probes,
-            pauses, logpoints, writes, exceptions, syscalls, files, notes, runs.
+            Tables: calls, events, report, functions, modules, threads, output, gaps,
+            probes, pauses, logpoints, writes, exceptions, syscalls, files, notes, runs.
             Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
             every event of the recording in one order.
         "#]],

@@ -149,7 +149,7 @@ fn notes(out: &mut dyn Write, cost: &CostNote, raw: bool) -> io::Result<()> {
     if cost.held_ns > 0 {
         write!(
             out,
-            "; {} in which the recorder held the program",
+            "; {} in which a live session had stopped threads",
             duration(cost.held_ns)
         )?;
     }

@@ -1,0 +1,142 @@
+//! Goal: a report counts what another tracer counts, its forms agree with each other, and its corrected times are below what was
+//! measured. Method: SQLite and a doubly recursive function, recorded; uftrace's counts; the table `calls`.
+
+use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
+use serde_json::Value;
+
+/// A recording called `rec` in a folder of its own.
+struct Recorded {
+    scratch: Scratch,
+    recording: Recording,
+    ended: Ended,
+}
+
+impl Recorded {
+    fn of(name: &str, artifact: &str, args: &[&str], options: &[&str]) -> Recorded {
+        let scratch = Scratch::new(name);
+        let program = fixture_artifact(artifact, artifact);
+        let program = Program::new(program, scratch.path()).args(args);
+        let (ended, recording) = Hindsight::record(&scratch, options, &program);
+        Recorded {
+            scratch,
+            recording,
+            ended,
+        }
+    }
+
+    fn report(&self, args: &[&str]) -> String {
+        let args = [&["report", "rec"], args].concat();
+        let ended = Hindsight::command(&self.scratch, &args).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        ended.text()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let args = [args, &["--json", "--limit", "100000"]].concat();
+        serde_json::from_str(&self.report(&args)).expect("it is JSON")
+    }
+}
+
+fn number(value: &Value, field: &str) -> i64 {
+    let found = value[field].as_i64();
+    found.unwrap_or_else(|| panic!("{field} is a number: {value}"))
+}
+
+#[test]
+fn sqlite_is_reported_as_uftrace_counts_it() {
+    let scratch = Scratch::new("report_uftrace");
+    let program = Program::new(fixture_artifact("sqlite", "sqlite_pg"), scratch.path());
+    let oracle = e2e::uftrace_counts(&scratch, &program.args(["200"]));
+    let recorded = Recorded::of("report_sqlite", "sqlite", &["200"], &[]);
+    let report = recorded.json(&[]);
+    let functions = report["functions"].as_array().expect("functions");
+    let mut compared = 0;
+    for function in functions {
+        let name = function["function"].as_str().expect("a name");
+        if let Some(count) = oracle.get(name) {
+            assert_eq!(number(function, "calls"), *count, "{name}");
+            compared += 1;
+        }
+        assert!(
+            number(function, "self_ns") <= number(function, "raw_self_ns"),
+            "{function}"
+        );
+        assert!(
+            number(function, "self_ns") <= number(function, "inclusive_ns"),
+            "{function}"
+        );
+    }
+    assert!(compared >= 400, "only {compared} functions were compared");
+    let raw_ns: i64 = functions.iter().map(|f| number(f, "raw_self_ns")).sum();
+    let of_calls = recorded
+        .recording
+        .number("SELECT sum(self_ns) FROM calls WHERE dur_ns >= 0");
+    assert!(raw_ns >= of_calls, "{raw_ns} {of_calls}");
+    let cost = &report["cost"];
+    for part in ["inside_ns", "outside_ns"] {
+        let ns = cost[part].as_f64().expect("a number");
+        assert!((1.0..1000.0).contains(&ns), "{cost}");
+    }
+}
+
+#[test]
+fn the_forms_of_a_report_agree() {
+    let recorded = Recorded::of("report_fib", "fib", &["15"], &["--report"]);
+    let errors = recorded.ended.errors();
+    assert!(
+        errors.contains("inclusive") && errors.contains("taken out:"),
+        "{errors}"
+    );
+    let report = recorded.json(&["--raw"]);
+    let functions = report["functions"].as_array().expect("functions");
+    let fib = functions
+        .iter()
+        .find(|f| f["function"] == "fib")
+        .expect("fib was called");
+    let told = recorded.ended.text();
+    let calls = format!("calls fib {}\n", number(fib, "calls"));
+    assert!(told.contains(&calls), "{told}");
+    // Recursion counts once.
+    let main = functions
+        .iter()
+        .find(|f| f["function"] == "main")
+        .expect("main was called");
+    assert!(
+        number(fib, "raw_inclusive_ns") <= number(main, "raw_inclusive_ns"),
+        "{report}"
+    );
+    assert_eq!(number(fib, "raw_inclusive_ns"), number(fib, "raw_self_ns"));
+    let folded = recorded.report(&["--folded", "--raw"]);
+    let folded_ns: i64 = folded
+        .lines()
+        .map(|line| {
+            line.rsplit_once(' ')
+                .expect("a number")
+                .1
+                .parse::<i64>()
+                .expect("ns")
+        })
+        .sum();
+    let all_ns: i64 = functions.iter().map(|f| number(f, "raw_self_ns")).sum();
+    assert_eq!(folded_ns, all_ns);
+    let around = recorded.json(&["fib"]);
+    let callers = around["functions"][0]["callers"]
+        .as_array()
+        .expect("callers");
+    let calls: i64 = callers.iter().map(|caller| number(caller, "calls")).sum();
+    assert_eq!(calls, number(fib, "calls"));
+    let tree = recorded.report(&["--tree", "--depth", "3"]);
+    assert!(
+        tree.contains(" main\n") && tree.contains("   fib\n"),
+        "{tree}"
+    );
+    recorded.report(&["--flamegraph", "fib.svg", "--speedscope", "fib.json"]);
+    let svg = std::fs::read_to_string(recorded.scratch.join("fib.svg")).expect("it was written");
+    assert!(
+        svg.starts_with("<?xml") && svg.ends_with("</svg>\n"),
+        "{svg}"
+    );
+    let profile = std::fs::read(recorded.scratch.join("fib.json")).expect("it was written");
+    let profile: Value = serde_json::from_slice(&profile).expect("it is JSON");
+    assert_eq!(profile["profiles"][0]["type"], "evented");
+}
