@@ -15,7 +15,7 @@ fn offered(folder: &Folder, words: &[&str]) -> Vec<String> {
     let script = format!(
         "source <(hindsight completions bash)\n\
          COMP_WORDS=({}); COMP_CWORD={}; COMP_TYPE=9\n\
-         \"$(complete -p hindsight | sed 's/.*-F \\([^ ]*\\).*/\\1/')\" hindsight "${{COMP_WORDS[COMP_CWORD]}}" "${{COMP_WORDS[COMP_CWORD-1]}}"\n\
+         \"$(complete -p hindsight | sed 's/.*-F \\([^ ]*\\).*/\\1/')\" hindsight \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"\n\
          printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         quoted.join(" "),
         words.len() - 1

@@ -104,3 +104,56 @@ fn a_filter_that_only_a_plugin_matches_is_not() {
         ended.errors()
     );
 }
+
+#[test]
+fn names_reach_the_c_library() {
+    let names = ["close", "free", "malloc", "open", "pthread_mutex_lock"];
+    let patterns = ["-f", "main", "-f", "malloc", "-f", "pthread_mutex_*"];
+    let more = ["-f", "open", "-f", "free", "-f", "close"];
+    let options = [&patterns[..], &more].concat();
+    let (_scratch, recording) = record_alone(("library_calls", "library_calls"), &options);
+    let rows = recording.rows(
+        "SELECT c.function, count(*) AS calls FROM calls c JOIN calls p ON c.parent = p.start_seq
+         WHERE p.function = 'main' AND c.function <> 'pthread_mutex_unlock' GROUP BY c.function ORDER BY c.function",
+    );
+    let found: Vec<(&str, i64)> = rows
+        .iter()
+        .map(|row| {
+            let function = row["function"].as_str().expect("a name");
+            (function, row["calls"].as_i64().expect("a number"))
+        })
+        .collect();
+    assert_eq!(found, names.map(|name| (name, 7)));
+}
+
+#[test]
+fn each_pattern_that_matches_nothing_is_named() {
+    let scratch = Scratch::new("unmatched");
+    let artifact = fixture_artifact("library_calls", "library_calls");
+    let program = Program::new(artifact, scratch.path());
+    let options = [
+        "-f",
+        "mian",
+        "-f",
+        "main",
+        "-f",
+        "strlen",
+        "-f",
+        "module:libq*",
+    ];
+    let (ended, _recording) = Hindsight::record(&scratch, &options, &program);
+    let errors = ended.errors();
+    assert!(
+        errors.contains("'mian' matches no function; did you mean 'main'?"),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("'strlen' matches no function: the C library chooses"),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("'module:libq*' matches no function"),
+        "{errors}"
+    );
+    assert!(!errors.contains("'main' matches"), "{errors}");
+}

@@ -48,7 +48,8 @@ pub struct Args {
     /// Where to write [default: the program's name with .hindsight, in this folder]
     #[arg(short, long, value_name = "NAME")]
     output: Option<PathBuf>,
-    /// Record only functions that match: a name (* and ?), file:GLOB or module:GLOB; may be repeated
+    /// Record only functions that match: a name (* and ?), of the program or the C library, file:GLOB or module:GLOB; may
+    /// be repeated
     #[arg(short = 'f', long = "function", value_name = "PATTERN")]
     include: Vec<String>,
     /// Do not record functions that match; may be repeated, wins over --function
