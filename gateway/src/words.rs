@@ -25,6 +25,10 @@ const WORDS: &[(&str, &str)] = &[
         "see what there is with: hindsight check ",
         "see what there is with debug_overview of ",
     ),
+    (
+        "set one breakpoint with many places: break --function 'parse_*'",
+        "set one breakpoint with many places: debug_breakpoint with the function parse_*",
+    ),
     ("hindsight start PROGRAM", "debug_launch"),
     ("hindsight attach PID", "debug_attach"),
     ("hindsight attach", "debug_attach"),

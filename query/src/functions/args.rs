@@ -706,8 +706,9 @@ mod tests {
             ParameterPlace::Sse(7),
             ParameterPlace::Memory,
         ];
-        let mut bits = patterns();
-        let mut next = || bits.next().unwrap();
+        let bits: Vec<u64> = patterns().collect();
+        let mut bits = bits.iter().copied().cycle();
+        let mut next = || bits.next().expect("a cycle has no end");
         for (kind, place) in kinds()
             .iter()
             .flat_map(|kind| places.map(|place| (kind, place)))

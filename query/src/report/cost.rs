@@ -4,8 +4,8 @@
 //! the cost lies inside the call, from its enter to its leave, and another part outside, in the time of its caller. Calls
 //! of the smallest functions, and two calls of one caller with nothing between them, consist of little else. What these
 //! took on average is the cost, with the caches and the recorder as they were while the program ran: a loop that is
-//! measured at the start takes half as long, and so do the shortest calls. They are looked for in some row groups from
-//! all over the recording.
+//! measured at the start would show less, and so do the shortest calls. They are looked for in some row groups from all
+//! over the recording.
 
 use rustc_hash::FxHashMap;
 

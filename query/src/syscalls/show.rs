@@ -118,11 +118,10 @@ fn signed(word: &str, value: u64) -> i64 {
     }
 }
 
+/// Appends a file mode: a zero and at least two digits, as strace shows them.
 fn octal(text: &mut String, value: u64) {
-    match value & 0xffff_ffff {
-        0 => text.push('0'),
-        value => add(text, format_args!("0{value:o}")),
-    }
+    let value = value & 0xffff_ffff;
+    add(text, format_args!("0{value:02o}"));
 }
 
 fn pointer(text: &mut String, value: u64) {

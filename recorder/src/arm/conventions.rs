@@ -15,6 +15,7 @@ const OTHER_STACK: &str =
 const LOOKS: &str = "what it does depends on its return address";
 const KEEPS_REGISTERS: &str =
     "it is called with registers or a stack of its own, by code that compilers or linkers made";
+const OURS: &str = "Hindsight calls it itself when a thread makes its first recorded call";
 const UNWINDS: &str = "it unwinds the stack from its own frame on";
 
 /// Names with the reason. A name that ends in an asterisk matches as a prefix.
@@ -108,6 +109,14 @@ const BY_NAME: &[(&str, &[&str])] = &[
             "__rust_probestack",
             "__chkstk*",
             "___chkstk*",
+        ],
+    ),
+    (
+        OURS,
+        &[
+            "pthread_setspecific",
+            "__pthread_setspecific",
+            "___pthread_setspecific",
         ],
     ),
     (

@@ -25,8 +25,15 @@ Examples:
 /// How many modules with recorded functions are named. Modules without are only counted.
 const MODULES_SHOWN: usize = 20;
 
-/// Tables that only live control fills. An empty one is not shown.
-const LIVE_TABLES: [&str; 4] = ["pauses", "logpoints", "writes", "exceptions"];
+/// Tables that only live control or options fill. An empty one is not shown.
+const SELDOM: [&str; 6] = [
+    "pauses",
+    "logpoints",
+    "writes",
+    "exceptions",
+    "syscalls",
+    "files",
+];
 
 /// Show what a recording holds
 ///
@@ -102,7 +109,7 @@ impl Page<'_> {
         let rows: Vec<String> = facts
             .tables
             .iter()
-            .filter(|(table, rows)| *rows > 0 || !LIVE_TABLES.contains(table))
+            .filter(|(table, rows)| *rows > 0 || !SELDOM.contains(table))
             .map(|(table, rows)| format!("{} {table}", grouped(*rows)))
             .collect();
         self.line("rows", &rows.join(", "))?;

@@ -193,8 +193,8 @@ fn each_command_explains_itself() {
                       Where to write [default: the program's name with .hindsight, in this folder]
 
               -f, --function <PATTERN>
-                      Record only functions that match: a name (* and ?), file:GLOB or module:GLOB; may be
-                      repeated
+                      Record only functions that match: a name (* and ?), of the program or the C library,
+                      file:GLOB or module:GLOB; may be repeated
 
               -x, --exclude <PATTERN>
                       Do not record functions that match; may be repeated, wins over --function
@@ -273,6 +273,10 @@ fn each_command_explains_itself() {
                   --copies
                       With --children: record copies that fork makes too, from the fork on; each fork then takes
                       longer
+
+                  --report
+                      Say at the end which functions took longest, as hindsight report does (on stderr: stdout
+                      is the program's)
 
                   --json
                       Print the summary as JSON (on stderr: stdout is the program's)

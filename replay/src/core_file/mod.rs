@@ -155,13 +155,13 @@ impl Core {
                 continue;
             }
             let space = space.get_or_insert_with(|| modules.space(seq));
-            self.from_files(modules, space, seq, piece.range, &mut runs);
+            self.read_files(modules, space, seq, piece.range, &mut runs);
         }
         runs
     }
 
     /// Adds runs for memory that the core file left out.
-    fn from_files(
+    fn read_files(
         &self,
         modules: &Modules,
         space: &Arc<AddressSpace>,
@@ -171,7 +171,7 @@ impl Core {
     ) {
         let mut at = range.start;
         while at < range.end {
-            let (until, bytes) = self.from_file(space, at, range.end);
+            let (until, bytes) = self.read_file(space, at, range.end);
             match bytes {
                 Some(bytes) => runs.push(known(at, bytes, seq)),
                 None => {
@@ -187,7 +187,7 @@ impl Core {
     }
 
     /// The longest run from `at` on that a module's file has, or that it lacks.
-    fn from_file<'s>(&self, space: &'s AddressSpace, at: u64, end: u64) -> (u64, Option<&'s [u8]>) {
+    fn read_file<'s>(&self, space: &'s AddressSpace, at: u64, end: u64) -> (u64, Option<&'s [u8]>) {
         let Some(mapped) = space.at(at) else {
             let starts = space.modules().iter().map(|mapped| mapped.range.start);
             let next = starts.filter(|start| *start > at).min();

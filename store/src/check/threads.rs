@@ -193,10 +193,8 @@ impl Thread {
             Record::Syscall(syscall) => {
                 self.open_syscalls.insert(syscall.stack);
             }
-            Record::SyscallEnd(end) => {
-                if !self.open_syscalls.remove(&end.stack) {
-                    self.odd(place, Oddity::EndedNotBegun);
-                }
+            Record::SyscallEnd(end) if !self.open_syscalls.remove(&end.stack) => {
+                self.odd(place, Oddity::EndedNotBegun);
             }
             Record::Gap { .. } => self.lossy = true,
             _ => {}
