@@ -471,7 +471,7 @@ fn the_command_line_itself_may_be_wrong() {
 
               tip: a similar subcommand exists: 'pack'
 
-            Usage: hindsight <COMMAND>
+            Usage: hindsight [OPTIONS] <COMMAND>
 
             For more information, try '--help'.
             --- exit code 2
