@@ -20,7 +20,7 @@ const ANSWERS: [(&str, &str); 16] = [
     ("What changed this variable?", "5000"),
     ("Why did it exit with an error?", "SIGSEGV"),
     ("Why did it crash?", "count"),
-    ("Where does this value come from?", "parse_order"),
+    ("Where does this value come from?", "total became 105000"),
     ("A picture of all of it?", ""),
     ("What do two runs have different?", "SIGSEGV"),
     ("Who printed this line?", "load_all"),
