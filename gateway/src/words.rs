@@ -29,6 +29,11 @@ const WORDS: &[(&str, &str)] = &[
         "set one breakpoint with many places: break --function 'parse_*'",
         "set one breakpoint with many places: debug_breakpoint with the function parse_*",
     ),
+    ("watch remove ", "debug_breakpoint with remove "),
+    (
+        ", then: watch EXPRESSION --condition CONDITION",
+        ", then debug_breakpoint with watch and condition",
+    ),
     ("hindsight start PROGRAM", "debug_launch"),
     ("hindsight attach PID", "debug_attach"),
     ("hindsight attach", "debug_attach"),

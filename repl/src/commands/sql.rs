@@ -250,12 +250,13 @@ impl Place {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
+        std::fs::metadata(folder).map_err(cannot_write)?;
         let file = tempfile::Builder::new()
             .prefix(".hindsight-")
             .permissions(std::fs::Permissions::from_mode(0o666))
             .tempfile_in(folder);
         file.map(Place::New)
-            .map_err(|error| cannot_write(without_path(error)))
+            .map_err(|error| cannot_write(error.kind().into()))
     }
 
     fn file(&self) -> &File {
@@ -277,16 +278,6 @@ impl Place {
                 _ => Error::io(format!("write {}", path.display()), failed.error),
             })?;
         Ok(file.metadata().ok().map(|meta| meta.len()))
-    }
-}
-
-/// Removes the name of the temporary file from an error.
-fn without_path(error: std::io::Error) -> std::io::Error {
-    let wrapped = error.get_ref().and_then(|inner| inner.source());
-    let plain = wrapped.and_then(|source| source.downcast_ref::<std::io::Error>());
-    match plain.and_then(std::io::Error::raw_os_error) {
-        Some(number) => std::io::Error::from_raw_os_error(number),
-        None => error,
     }
 }
 
