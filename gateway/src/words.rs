@@ -29,6 +29,10 @@ const WORDS: &[(&str, &str)] = &[
         "set one breakpoint with many places: break --function 'parse_*'",
         "set one breakpoint with many places: debug_breakpoint with the function parse_*",
     ),
+    (
+        "--limit N, or a narrower expression",
+        "a narrower expression",
+    ),
     ("watch remove ", "debug_breakpoint with remove "),
     (
         ", then: watch EXPRESSION --condition CONDITION",

@@ -54,14 +54,15 @@ Examples:
     arg_required_else_help = true,
 )]
 pub struct Cli {
-    /// Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
+    /// Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or never
     #[arg(
         long,
         global = true,
         value_name = "WHEN",
         value_enum,
         default_value_t = ColourChoice::Auto,
-        hide_default_value = true
+        hide_default_value = true,
+        hide_possible_values = true
     )]
     color: ColourChoice,
     #[command(subcommand)]

@@ -339,7 +339,7 @@ survives_with_its_calls_recorded! {
 /// Functions of the C library may be recorded besides: their patches and those of the calls meet.
 #[test]
 fn recorded_functions_of_the_c_library_make_recorded_calls() {
-    let options = ["-f", "module:libc.so.6", "-f", "main"];
+    let options = ["-f", "open", "-f", "main"];
     let both = survives("syscalls", "files", &[], &options);
     let inside = both.recording.number(
         "SELECT count(*) FROM syscalls s JOIN calls c ON s.call = c.start_seq \

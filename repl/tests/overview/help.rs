@@ -138,8 +138,8 @@ fn each_command_explains_itself() {
               help              Show this page, or that of a command: hindsight help record
 
             Options:
-                  --color <WHEN>  Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
-                                  [possible values: auto, always, never]
+                  --color <WHEN>  Whether the output has colour: auto (on a terminal, unless NO_COLOR is set),
+                                  always or never
               -h, --help          Print help
               -V, --version       Print version
 
@@ -185,9 +185,8 @@ fn each_command_explains_itself() {
 
             Options:
                   --color <WHEN>
-                      Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
-          
-                      [possible values: auto, always, never]
+                      Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or
+                      never
 
               -o, --output <NAME>
                       Where to write [default: the program's name with .hindsight, in this folder]
@@ -318,9 +317,8 @@ fn each_command_explains_itself() {
 
             Options:
                   --color <WHEN>
-                      Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
-          
-                      [possible values: auto, always, never]
+                      Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or
+                      never
 
               -f, --format <FORMAT>
                       The form of the answer [default: by the name of the output file, else table]
@@ -387,9 +385,8 @@ fn each_command_explains_itself() {
 
             Options:
                   --color <WHEN>
-                      Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
-          
-                      [possible values: auto, always, never]
+                      Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or
+                      never
 
                   --program <FILE>
                       With a core file: the program, if it is not where the core file says
@@ -422,9 +419,8 @@ fn each_command_explains_itself() {
 
             Options:
                   --color <WHEN>
-                      Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
-          
-                      [possible values: auto, always, never]
+                      Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or
+                      never
 
                   --program <FILE>
                       With a core file: the program, if it is not where the core file says
@@ -457,9 +453,8 @@ fn each_command_explains_itself() {
 
             Options:
                   --color <WHEN>
-                      Whether the output has colour; auto: on a terminal, unless NO_COLOR is set
-          
-                      [possible values: auto, always, never]
+                      Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or
+                      never
 
                   --json
                       Print the result as JSON
