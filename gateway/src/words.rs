@@ -33,6 +33,24 @@ const WORDS: &[(&str, &str)] = &[
         "--limit N, or a narrower expression",
         "a narrower expression",
     ),
+    ("; --program FILE names the program", ""),
+    (
+        "hindsight record --children",
+        "hindsight record with its option children, in a shell",
+    ),
+    (
+        "break LOCATION --pending; or: break dlopen",
+        "debug_breakpoint at dlopen",
+    ),
+    (
+        "break LOCATION --condition '{old}' --hit-count N",
+        "debug_breakpoint with condition and hitCount",
+    ),
+    ("; a function of that name: --function if", ""),
+    (
+        "the condition stands behind if or behind --condition, not both",
+        "give one condition",
+    ),
     ("watch remove ", "debug_breakpoint with remove "),
     (
         ", then: watch EXPRESSION --condition CONDITION",
