@@ -48,7 +48,7 @@ const WORDS: &[(&str, &str)] = &[
     ),
     ("; a function of that name: --function if", ""),
     (
-        "the condition stands behind if or behind --condition, not both",
+        "give the condition after if or with --condition, not with both",
         "give one condition",
     ),
     ("watch remove ", "debug_breakpoint with remove "),

@@ -64,7 +64,7 @@ fn next(context: &Context, args: Args) -> Answer {
 fn live(context: &Context, session: u32, args: &Args) -> Result<Answer, Failure> {
     if !args.remove.is_empty() {
         return Err(
-            Failure::bad_request("a live session goes on recording what it records")
+            Failure::bad_request("a live session keeps the functions that it records")
                 .hint("leave out sessionId to change what the next debug_launch records"),
         );
     }

@@ -120,7 +120,7 @@ fn with_if<'w>(words: &'w [String], written: &mut Written) -> Result<&'w [String
     }
     if written.contains_key("condition") {
         return Err(Failure::bad_request(
-            "the condition stands behind if or behind --condition, not both",
+            "give the condition after if or with --condition, not with both",
         ));
     }
     written.insert("condition".to_owned(), json!(condition));
