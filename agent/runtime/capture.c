@@ -85,6 +85,17 @@ hs_captures (void)
   return control->capture != 0 || control->capture_stack != 0 || control->watch_words != 0;
 }
 
+/* Whether texts are kept with each call of this function, whatever is captured
+ * with all others. */
+int
+hs_keeps_texts (const struct hs_probe * probe)
+{
+  for (unsigned n = 0; n != 6; n++)
+    if (probe->texts[n] != 0)
+      return 1;
+  return 0;
+}
+
 /* Bytes of the text at `at`, up to a NUL. */
 static uint64_t
 terminated (uint32_t tid, uint64_t at)
@@ -571,7 +582,7 @@ hs_capture_enter (struct hs_capture * capture, struct hs_local * local,
   for (unsigned n = 0; n != 6; n++)
   {
     capture->text_bytes[n] = capture->words_bytes[n] = 0;
-    if (!(hs_runtime.control->capture & HS_CAPTURE_TEXTS) || probe->texts[n] == 0)
+    if (probe->texts[n] == 0)
       continue;
     find_text (capture, n, probe->texts[n], arguments);
     if (capture->words_bytes[n] != 0)

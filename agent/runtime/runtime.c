@@ -822,7 +822,7 @@ hs_enter_slow (struct hs_saved * saved, const struct hs_probe * probe)
   if (local == NULL)
     return probe->trampoline;
   capture.bytes = 0;
-  if (hs_captures ())
+  if (hs_captures () || hs_keeps_texts (probe))
     hs_capture_enter (&capture, local, saved, probe);
   if (!begin (&w, local, probe->bytes + capture.bytes))
     return probe->trampoline;
@@ -1135,9 +1135,10 @@ __attribute__ ((constructor))
 void
 hs_fill_exports (void)
 {
-  hs_exports.version = 1;
+  hs_exports.version = 2;
   hs_exports.enter = (void *) hs_enter;
   hs_exports.enter_xmm = (void *) hs_enter_xmm;
+  hs_exports.enter_texts = (void *) hs_enter_texts;
   hs_exports.thread_exits = (void *) thread_exits;
   hs_exports.replacements = hs_replacements;
   hs_exports.replacement_count = hs_replacement_count;

@@ -87,6 +87,7 @@ struct hs_exports
   const struct hs_replacement * replacements;
   uint64_t replacement_count;
   void * enter_go; /* of the self-contained runtime only */
+  void * enter_texts;
 };
 
 
@@ -184,6 +185,7 @@ int hs_init (const struct hs_start * start);
 void hs_fill_exports (void);
 void hs_enter (void);
 void hs_enter_xmm (void);
+void hs_enter_texts (void);
 void hs_enter_go (void);
 void hs_enter_go_slow (const struct hs_saved_go * saved);
 int hs_vfork (void);
@@ -212,6 +214,7 @@ int hs_recording_ended (void);
 void hs_wake_recorder (void);
 int hs_is_in_vfork (void);
 int hs_captures (void);
+int hs_keeps_texts (const struct hs_probe * probe);
 void hs_capture_enter (struct hs_capture * capture, struct hs_local * local,
                        const struct hs_saved * saved,
                        const struct hs_probe * probe);

@@ -95,8 +95,8 @@
 .endm
 
     .text
-    .globl hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
-    .hidden hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
+    .globl hs_enter, hs_enter_xmm, hs_enter_texts, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
+    .hidden hs_enter, hs_enter_xmm, hs_enter_texts, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
     .hidden hs_enter_slow, hs_leave_slow, hs_alive, hs_many, hs_original_vfork
     .hidden hs_record_fork, hs_prctl, hs_mlockall, hs_in_sandbox, hs_original_syscall
     .hidden hs_setrlimit, hs_getrlimit, hs_prlimit
@@ -423,6 +423,22 @@
     .p2align 6
     .type hs_enter_xmm, @function
     enter hs_enter_xmm 1
+
+/* Stubs of functions whose texts are kept lead here: only the slow side keeps
+ * texts. What it is told of the probe says whether there are vectors. */
+    .type hs_enter_texts, @function
+hs_enter_texts:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 16
+    push %rax
+    .cfi_adjust_cfa_offset 8
+    push %rcx
+    .cfi_adjust_cfa_offset 8
+    push %rdx
+    .cfi_adjust_cfa_offset 8
+    jmp .Lslow_hs_enter
+    .cfi_endproc
+    .size hs_enter_texts, . - hs_enter_texts
 
 /* %rsp = r11, slot; r11 = scratch. */
     .type hs_choose, @function

@@ -133,6 +133,7 @@ rpc.exports = {
       shared,
       enter: exports.add(8).readPointer(),
       enterXmm: exports.add(16).readPointer(),
+      enterTexts: exports.add(56).readPointer(),
       replacements: readReplacements(exports),
     };
   },

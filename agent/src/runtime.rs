@@ -18,7 +18,7 @@ pub const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"
 pub const SELF_CONTAINED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/self_contained.so"));
 
 /// Version of `struct hs_exports` in agent/runtime/runtime.h.
-pub const EXPORTS_VERSION: u64 = 1;
+pub const EXPORTS_VERSION: u64 = 2;
 
 /// Common prefix of the library's file names, in all releases.
 const NAME_START: &str = "runtime-";

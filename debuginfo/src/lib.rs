@@ -46,6 +46,7 @@ mod nesting;
 mod own_code;
 mod parallel;
 mod plt;
+pub mod prototypes;
 pub mod scope;
 mod separate;
 mod symbols;
@@ -53,6 +54,7 @@ pub mod types;
 mod units;
 mod unwind;
 pub mod value;
+mod versions;
 
 pub use address_space::{AddressSpace, Mapped};
 pub use core_file::{

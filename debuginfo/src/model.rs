@@ -314,6 +314,8 @@ pub struct PltEntry {
     pub size: u64,
     /// The imported symbol. For an indirect function of the module itself, that function.
     pub symbol: String,
+    /// The file that must define it; `None` if the module does not say.
+    pub library: Option<String>,
     /// The slot of the global offset table through which it jumps.
     pub slot: Svma,
 }

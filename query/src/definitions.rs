@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{ArrayRef, Int64Array, StringViewArray};
 use store::control::{Control, FunctionDef, LiveProbe};
+
+use crate::functions::header_texts::HeaderTexts;
 
 /// A mapped ELF file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +69,7 @@ pub struct Definitions {
     modules: BTreeMap<u32, Module>,
     skipped: Vec<Skipped>,
     probes: BTreeMap<u32, Probe>,
+    header_texts: OnceLock<HeaderTexts>,
 }
 
 impl Definitions {
@@ -138,6 +141,11 @@ impl Definitions {
             self.functions.resize(index + 1, None);
         }
         self.functions[index] = Some(function);
+    }
+
+    /// Returns what the parameters of the C library's functions lead to. All functions are added before.
+    pub fn header_texts(&self) -> &HeaderTexts {
+        self.header_texts.get_or_init(|| HeaderTexts::of(self))
     }
 
     /// Returns one more than the largest function id.

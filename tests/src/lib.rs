@@ -14,6 +14,7 @@ mod oracle;
 mod process;
 mod recording;
 mod scratch;
+mod share;
 mod steady;
 
 pub use compare::{Comparison, Nesting};
@@ -27,4 +28,5 @@ pub use process::{Ended, Program, Running, Status, kill, wait_until};
 pub use recording::{Recording, Row};
 pub use rustix::process::Signal;
 pub use scratch::{Scratch, workspace_dir};
+pub use share::{has_turn, share};
 pub use steady::Steady;

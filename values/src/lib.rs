@@ -35,5 +35,5 @@ pub use render::{
     Format, RenderOptions, Rendered, children, render, render_certain, render_known,
     render_shortened, render_with,
 };
-pub use strings::{Text, text_at};
+pub use strings::{Text, quoted, text_at};
 pub use write::{Write, WriteTarget, writes};

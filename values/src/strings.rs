@@ -69,8 +69,9 @@ pub fn text_at(
     Ok(text)
 }
 
-/// Text in quotes: UTF-8 as it is, control characters and other bytes escaped.
-pub(super) fn quoted(bytes: &[u8], quote: char) -> String {
+/// Returns text in quotes: UTF-8 as it is, control characters and other bytes escaped.
+#[must_use]
+pub fn quoted(bytes: &[u8], quote: char) -> String {
     let mut out = String::new();
     out.push(quote);
     for chunk in bytes.utf8_chunks() {

@@ -98,9 +98,12 @@ pub struct Started {
     /// The jump target of stubs for functions without vector arguments or results.
     #[serde(deserialize_with = "address")]
     pub enter: u64,
-    /// The jump target of all other stubs.
+    /// The jump target of stubs for functions with them.
     #[serde(deserialize_with = "address")]
     pub enter_xmm: u64,
+    /// The jump target of stubs of functions whose texts are kept.
+    #[serde(deserialize_with = "address")]
+    pub enter_texts: u64,
     /// System library functions that the runtime can replace.
     pub replacements: Vec<Replacement>,
 }

@@ -17,6 +17,7 @@ use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
+use debuginfo::prototypes::PointedText;
 use store::columns::ReadCall;
 use store::control::{FunctionDef, Param, ParameterPlace, ValueKind};
 
@@ -48,9 +49,10 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Tells whether the states may know more of a parameter than its register.
-    fn is_about(&self, param: &Param) -> bool {
+    /// Tells whether the states may know more of a parameter than its register. `text`: it leads to text, as a header says.
+    fn is_about(&self, param: &Param, text: Option<PointedText>) -> bool {
         match param.kind {
+            ValueKind::Pointer if text.is_some() => true,
             ValueKind::Struct { .. } => true,
             ValueKind::Pointer => self.has_captures,
             _ => false,
@@ -60,7 +62,41 @@ impl Asked {
     /// Tells whether that holds for any parameter of the recording's functions.
     pub fn is_needed(&self, definitions: &Definitions) -> bool {
         let mut functions = definitions.functions();
-        functions.any(|f| f.params_known && f.params.iter().any(|param| self.is_about(param)))
+        functions.any(|function| function.params_known && self.is_about_any(definitions, function))
+    }
+
+    fn is_about_any(&self, definitions: &Definitions, function: &FunctionDef) -> bool {
+        let mut params = function.params.iter().enumerate();
+        params.any(|(index, param)| {
+            let text = definitions.header_texts().get(function.id, index);
+            self.is_about(param, text)
+        })
+    }
+
+    /// Returns parameter `index` of the call that event `seq` entered as the states know it.
+    fn parameter(
+        &self,
+        texts: &mut CallTexts<'_>,
+        definitions: &Definitions,
+        seq: u64,
+        of: &Parameter<'_>,
+    ) -> Option<String> {
+        let (index, param) = (of.index, of.param);
+        let text = definitions.header_texts().get(of.function.id, index);
+        if !self.is_about(param, text) || param.name.is_empty() {
+            return None;
+        }
+        match text {
+            None => texts.parameter(seq, &param.name),
+            Some(text) => {
+                let at = of.register(index)?;
+                let len = match text {
+                    PointedText::Data => Some(of.register(index + 1)?),
+                    PointedText::Seldom | PointedText::Often => None,
+                };
+                texts.text(seq, at, len)
+            }
+        }
     }
 }
 
@@ -114,8 +150,7 @@ impl ScalarUDFImpl for Args {
         let function = self.definitions.function(*id as usize);
         let needed = Needed::of(function);
         let is_asked = |asked: &Asked| {
-            let mut params = function.iter().flat_map(|function| &function.params);
-            params.any(|param| asked.is_about(param))
+            function.is_some_and(|function| asked.is_about_any(&self.definitions, function))
         };
         let asks = self.asked.as_ref().is_some_and(is_asked);
         let registers = INT_REGISTERS.len() + SSE_REGISTERS;
@@ -156,13 +191,10 @@ impl ScalarUDFImpl for Args {
             };
             text.clear();
             let registers = columns.at(row);
-            let mut known = |param: &Param| {
+            let mut known = |of: &Parameter<'_>| {
                 let asked = self.asked.as_ref()?;
                 let seq = seqs.as_ref()?.at(row)?;
-                match asked.is_about(param) && !param.name.is_empty() {
-                    true => states.as_mut()?.parameter(seq as u64, &param.name),
-                    false => None,
-                }
+                asked.parameter(states.as_mut()?, &self.definitions, seq as u64, of)
             };
             write_args(
                 &mut text,
@@ -258,16 +290,15 @@ impl<'a> RegisterColumns<'a> {
 }
 
 /// Returns the arguments of one call, as the column shows them.
-pub fn of_call(function: Option<&FunctionDef>, call: &ReadCall, asked: &Asked) -> String {
+pub fn of_call(definitions: &Definitions, call: &ReadCall, asked: &Asked) -> String {
+    let function = definitions.function(call.function_id as usize);
     let registers = Registers {
         int: call.args,
         sse: call.xmm,
     };
     let mut texts = CallTexts::new(&asked.states);
-    let mut known = |param: &Param| match asked.is_about(param) && !param.name.is_empty() {
-        true => texts.parameter(call.start_seq, &param.name),
-        false => None,
-    };
+    let mut known =
+        |of: &Parameter<'_>| asked.parameter(&mut texts, definitions, call.start_seq, of);
     let mut text = String::new();
     write_args(&mut text, function, &registers, &mut known);
     text
@@ -281,18 +312,45 @@ pub fn one_of_call(function: &FunctionDef, index: usize, call: &ReadCall) -> (St
     };
     let mut text = String::new();
     if let Some(param) = function.params.get(index) {
-        write_param(&mut text, index, param, &registers, &mut |_| None);
+        let of = Parameter {
+            function,
+            index,
+            param,
+            registers: &registers,
+        };
+        write_param(&mut text, &of, &mut |_| None);
     }
     let (name, value) = text.split_once('=').unwrap_or_default();
     (name.to_owned(), value.to_owned())
 }
+
+/// A parameter of a call.
+struct Parameter<'a> {
+    function: &'a FunctionDef,
+    index: usize,
+    param: &'a Param,
+    registers: &'a Registers,
+}
+
+impl Parameter<'_> {
+    /// Returns the register of the function's parameter `index`, if it has one.
+    fn register(&self, index: usize) -> Option<u64> {
+        match self.function.params.get(index)?.place {
+            ParameterPlace::Int(register) => self.registers.int.get(usize::from(register)).copied(),
+            ParameterPlace::Sse(_) | ParameterPlace::Memory => None,
+        }
+    }
+}
+
+/// Supplies what the registers do not hold of a parameter.
+type Known<'k> = &'k mut dyn FnMut(&Parameter<'_>) -> Option<String>;
 
 /// Appends the arguments of one call to `text`; `known` supplies what the registers do not hold.
 fn write_args(
     text: &mut String,
     function: Option<&FunctionDef>,
     registers: &Registers,
-    known: &mut dyn FnMut(&Param) -> Option<String>,
+    known: Known<'_>,
 ) {
     match function {
         Some(function) if function.params_known => {
@@ -300,7 +358,13 @@ fn write_args(
                 if index > 0 {
                     text.push_str(", ");
                 }
-                write_param(text, index, param, registers, known);
+                let of = Parameter {
+                    function,
+                    index,
+                    param,
+                    registers,
+                };
+                write_param(text, &of, known);
             }
         }
         _ => {
@@ -315,13 +379,13 @@ fn write_args(
     }
 }
 
-fn write_param(
-    text: &mut String,
-    index: usize,
-    param: &Param,
-    registers: &Registers,
-    known: &mut dyn FnMut(&Param) -> Option<String>,
-) {
+fn write_param(text: &mut String, of: &Parameter<'_>, known: Known<'_>) {
+    let Parameter {
+        index,
+        param,
+        registers,
+        ..
+    } = *of;
     match param.name.as_str() {
         "" => append(text, format_args!("arg{index}=")),
         name => {
@@ -329,7 +393,7 @@ fn write_param(
             text.push('=');
         }
     }
-    if let Some(known) = known(param) {
+    if let Some(known) = known(of) {
         return text.push_str(&known);
     }
     match param.place {
@@ -445,8 +509,38 @@ fn write_enum(text: &mut String, value: i128, names: &[(i64, String)]) {
         .find(|(known, _)| i128::from(*known) == value || i128::from(*known as u64) == value)
     {
         Some((_, name)) => text.push_str(name),
-        None => append(text, format_args!("{value}")),
+        None if !write_flags(text, value, names) => append(text, format_args!("{value}")),
+        None => {}
     }
+}
+
+/// Appends the names that a value is made of: `O_WRONLY|O_CREAT|O_TRUNC`. Returns whether it consists of them: if so, it
+/// is a set of flags. As in gdb, at least two are needed.
+fn write_flags(text: &mut String, value: i128, names: &[(i64, String)]) -> bool {
+    let mut all: Vec<&(i64, String)> = names.iter().filter(|(known, _)| *known > 0).collect();
+    let single = |known: &i64| known.count_ones() == 1;
+    let bits = all.iter().map(|(known, _)| *known).filter(single);
+    let bits = bits.fold(0, |all, bit| all | bit);
+    // Where a value is others together, the names are those of numbers.
+    let is_flags = |(known, _): &&(i64, String)| single(known) || known & !bits != 0;
+    let (true, Ok(mut rest)) = (all.iter().all(is_flags), i64::try_from(value)) else {
+        return false;
+    };
+    all.sort_by_key(|(known, _)| std::cmp::Reverse(known.count_ones()));
+    let mut parts: Vec<&(i64, String)> = Vec::new();
+    for part in all {
+        if rest & part.0 == part.0 {
+            rest &= !part.0;
+            parts.push(part);
+        }
+    }
+    if rest != 0 || parts.len() < 2 {
+        return false;
+    }
+    parts.sort_by_key(|(known, _)| *known);
+    let names: Vec<&str> = parts.iter().map(|(_, name)| name.as_str()).collect();
+    text.push_str(&names.join("|"));
+    true
 }
 
 /// Returns the low `bytes` of `bits` as a number.
@@ -616,7 +710,7 @@ mod tests {
                 int: [7; 6],
                 sse: NONE,
             },
-            &mut |param| (param.name == "pair").then(|| "{a = 1, b = 2}".to_owned()),
+            &mut |of| (of.param.name == "pair").then(|| "{a = 1, b = 2}".to_owned()),
         );
         assert_eq!(text, "n=7, pair={a = 1, b = 2}");
     }

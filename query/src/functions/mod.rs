@@ -1,6 +1,7 @@
 //! The scalar and aggregate functions that compute columns, and those that users call.
 
 pub mod args;
+pub mod header_texts;
 mod id_set;
 pub mod label;
 mod lookup;

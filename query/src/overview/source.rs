@@ -180,7 +180,7 @@ impl<'s> Source<'s> {
             seq: call.start,
             end_seq: call.end,
             function: self.name(call.function),
-            args: args::of_call(definition, &whole, &asked),
+            args: args::of_call(self.session.definitions(), &whole, &asked),
             result: ret_text::of_call(definition, &whole, self.session.states()),
             unwound: call.unwound,
             file: definition.and_then(|function| function.file.clone()),

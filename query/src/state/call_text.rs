@@ -4,13 +4,13 @@
 //! A value has no text here if it cannot be read because a module's file is missing or nothing was captured; the
 //! columns show the raw registers.
 
-use debuginfo::TypeKind;
 use debuginfo::types::Type;
 use debuginfo::value::{Look, Value};
+use debuginfo::{Certainty, Machine, TypeKind};
 use expr::Expr;
-use replay::{Event, Places, StateMachine};
+use replay::{Event, Moment, Places, StateMachine};
 use rustc_hash::FxHashMap;
-use values::{RenderOptions, render_known};
+use values::{RenderOptions, quoted, render_known, text_at};
 
 use super::{States, moment};
 
@@ -42,6 +42,24 @@ impl<'s> CallTexts<'s> {
         let at = (seq, event);
         let known = moment::innermost_shown(&mut self.places, timeline, at, parsed, &with_target);
         known.ok().flatten()
+    }
+
+    /// Returns the text at an address when event `seq` entered a call, in quotes, if it was kept: `len` bytes, or up to a
+    /// NUL. What was not kept of it is shown by dots.
+    pub fn text(&mut self, seq: u64, at: u64, len: Option<u64>) -> Option<String> {
+        let timeline = self.states.timeline().ok()?;
+        let event = timeline.event(seq).ok()?;
+        if !matches!(event, Event::Enter(_)) {
+            return None;
+        }
+        let ask = |moment: &Moment<'_>| {
+            let machine = StateMachine::new(&moment.state, &moment.space);
+            match len {
+                None => terminated(&machine, at),
+                Some(len) => data(&machine, at, len),
+            }
+        };
+        self.places.ask(timeline, seq, event, ask).ok().flatten()
     }
 
     /// Returns the targets of the parameters `names` when event `seq` left their call, as far as they are known.
@@ -87,6 +105,27 @@ impl<'s> CallTexts<'s> {
         };
         render_known(&value, &RenderOptions::default(), &look)
     }
+}
+
+/// Bytes of a text that are shown, at most. The recorder keeps more.
+const SHOWN: usize = 200;
+
+fn terminated(machine: &dyn Machine, at: u64) -> Option<String> {
+    let text = text_at(machine, at, 1, SHOWN).ok()?;
+    let quoted = quoted(&text.bytes, '"');
+    let dots = if text.more { "..." } else { "" };
+    (text.certainty == Certainty::Known).then(|| format!("{quoted}{dots}"))
+}
+
+fn data(machine: &dyn Machine, at: u64, len: u64) -> Option<String> {
+    let shown = usize::try_from(len).unwrap_or(SHOWN).min(SHOWN);
+    let mut bytes = vec![0; shown];
+    let certainty = match shown {
+        0 => Certainty::Known,
+        _ => machine.memory(at, &mut bytes).ok()?,
+    };
+    let dots = if shown as u64 == len { "" } else { "..." };
+    (certainty == Certainty::Known).then(|| format!("{}{dots}", quoted(&bytes, '"')))
 }
 
 /// The expression of the parameter `name`.

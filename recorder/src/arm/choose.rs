@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use debuginfo::prototypes::{Prototype, is_c_library, prototype};
 use debuginfo::{Module, SymbolKind};
 use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
 
 use super::conventions::refused_by_name;
 use super::filter::{Filter, Subject};
+use super::prototypes;
 
 /// A function to hook. It gets its id when it is armed.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub struct Candidate {
     pub texts: [u8; 6],
     /// What to capture of the memory that its integer arguments point to: `HS_POINTEE_`, or 0.
     pub pointees: [u16; 6],
+    /// What the headers of the C library say of it.
+    pub prototype: Option<Prototype>,
 }
 
 /// Start-up code that the linker adds. It is never a candidate by symbol.
@@ -52,6 +56,8 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
         false => Aliases::default(),
     };
     let by_name = is_system && !filter.names(module.path());
+    let file = module.path().file_name().unwrap_or_default();
+    let is_c_library = is_system && is_c_library(&file.to_string_lossy());
     let wants = |def: &FunctionDef, aliases: &[String]| {
         let subject = Subject {
             name: &def.name,
@@ -71,6 +77,11 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
         if let Some(known) = aliases.first().filter(|_| is_wanted) {
             candidate.def.name.clone_from(known);
             candidate.def.linkage.clone_from(known);
+        }
+        // Debug information of the library has its inner names and no constants.
+        if is_wanted && is_c_library {
+            let known = aliases.iter().find_map(|alias| prototype(alias));
+            known.into_iter().for_each(|known| prototypes::apply(candidate, known));
         }
         is_wanted
     });
@@ -148,6 +159,7 @@ fn from_dwarf(function: &debuginfo::Function) -> Candidate {
         ret_xmm: function.xmm.ret,
         texts: [0; 6],
         pointees: [0; 6],
+        prototype: None,
     }
 }
 
@@ -165,7 +177,12 @@ fn from_symbols(module: &Module, is_system: bool) -> Vec<Candidate> {
         .filter(|stub| !stub.symbol.is_empty())
         .map(|stub| {
             let linkage = format!("{}@plt", stub.symbol);
-            unknown(stub.svma.0, stub.size, linkage.clone(), linkage)
+            let mut candidate = unknown(stub.svma.0, stub.size, linkage.clone(), linkage);
+            if stub.library.as_deref().is_some_and(is_c_library) {
+                let known = prototype(&stub.symbol).into_iter();
+                known.for_each(|known| prototypes::apply(&mut candidate, known));
+            }
+            candidate
         });
     let mut all: Vec<Candidate> = named.chain(stubs).collect();
     all.sort_by_key(|candidate| candidate.def.svma);
@@ -194,10 +211,11 @@ fn unknown(svma: u64, size: u64, name: String, linkage: String) -> Candidate {
         ret_xmm: false,
         texts: [0; 6],
         pointees: [0; 6],
+        prototype: None,
     }
 }
 
-fn place(place: debuginfo::ParameterPlace) -> ParameterPlace {
+pub(super) fn place(place: debuginfo::ParameterPlace) -> ParameterPlace {
     match place {
         debuginfo::ParameterPlace::Int(register) => ParameterPlace::Int(register),
         debuginfo::ParameterPlace::Sse(register) => ParameterPlace::Sse(register),
@@ -218,7 +236,7 @@ fn ret_place(place: debuginfo::RetPlace) -> RetPlace {
     }
 }
 
-fn value_kind(kind: &debuginfo::ValueKind) -> ValueKind {
+pub(super) fn value_kind(kind: &debuginfo::ValueKind) -> ValueKind {
     match kind {
         debuginfo::ValueKind::Void => ValueKind::Void,
         debuginfo::ValueKind::Bool => ValueKind::Bool,

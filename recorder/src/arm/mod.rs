@@ -8,6 +8,7 @@ mod judge;
 pub mod modules;
 pub mod own_calls;
 pub mod patch;
+mod prototypes;
 pub mod stubs;
 pub mod sweeps;
 mod system_calls;

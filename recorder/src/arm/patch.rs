@@ -21,6 +21,7 @@ use super::{
     filter::Filter,
     golang,
     judge::Judge,
+    prototypes,
     stubs::{Patch, Probe, Region},
     sweeps::Sweep,
     system_calls::{self, Before, Site},
@@ -233,6 +234,12 @@ impl Armer {
 
     /// Decides what to capture of the memory that a function's arguments point to.
     fn choose_captures(&self, elf: &Arc<Module>, space: &AddressSpace, candidate: &mut Candidate) {
+        if let Some(prototype) = &candidate.prototype {
+            if self.captures.texts {
+                candidate.texts = prototypes::texts(prototype, true);
+            }
+            return;
+        }
         let in_registers = in_registers(space, &candidate.def);
         if self.captures.texts {
             let found = texts::of(&in_registers);
@@ -330,8 +337,7 @@ impl Armer {
         let mut region = Region::new(
             base,
             prepared.region_bytes(),
-            started.enter,
-            started.enter_xmm,
+            [started.enter, started.enter_xmm, started.enter_texts],
         );
         let [before, after] = AROUND_CALLS.map(|name| {
             let mut all = started.replacements.iter();
@@ -358,6 +364,7 @@ impl Armer {
                 ret_xmm,
                 texts,
                 pointees,
+                prototype: _,
             } = candidate;
             let probe = Probe {
                 id: self.next_id,

@@ -1,7 +1,7 @@
 //! Builds the code placed near a module: for each armed function its probe, its stub and its displaced instructions.
 //!
 //! ```text
-//! region:   enter address | enter_xmm address | entries ...
+//! region:   enter address | enter_xmm address | enter_texts address | 0 | entries ...
 //! entry:    probe (48 bytes, struct hs_probe) | stub | displaced instructions
 //! stub:     push %r11 ; lea probe(%rip), %r11 ; jmp *enter(%rip)
 //! of Go:    lea probe(%rip), %r13 ; jmp *enter(%rip)
@@ -13,7 +13,7 @@
 
 use crate::displace::{Displacement, MAX_TRAMPOLINE_BYTES, Move, Refusal, Trampoline, patch_bytes};
 
-const HEADER_BYTES: u64 = 16;
+const HEADER_BYTES: u64 = 32;
 /// Distance from a probe to its stub, in bytes.
 pub const PROBE_BYTES: u64 = 48;
 const STUB_BYTES: u64 = 16;
@@ -77,11 +77,13 @@ impl Region {
         (HEADER_BYTES + functions as u64 * ENTRY_BYTES).next_multiple_of(4096)
     }
 
-    /// Starts a region at `base` whose stubs jump to the addresses `enter` and `enter_xmm`.
-    pub fn new(base: u64, len: u64, enter: u64, enter_xmm: u64) -> Self {
+    /// Starts a region at `base` whose stubs jump to the addresses `enter`: of functions without vector arguments or
+    /// results, of those with them, and of those whose texts are kept.
+    pub fn new(base: u64, len: u64, enter: [u64; 3]) -> Self {
         let mut bytes = Vec::new();
-        bytes.extend_from_slice(&enter.to_le_bytes());
-        bytes.extend_from_slice(&enter_xmm.to_le_bytes());
+        for address in enter.into_iter().chain([0]) {
+            bytes.extend_from_slice(&address.to_le_bytes());
+        }
         Self { base, len, bytes }
     }
 
@@ -144,7 +146,13 @@ impl Region {
             true => &[0x4c, 0x8d, 0x2d],
             false => &[0x41, 0x53, 0x4c, 0x8d, 0x1d],
         };
-        self.stub(stub_at, load, at, self.base + if with_xmm { 8 } else { 0 });
+        let keeps_texts = probe.texts != [0; 6] && !probe.is_go;
+        let enter = match (keeps_texts, with_xmm) {
+            (true, _) => 16,
+            (false, true) => 8,
+            (false, false) => 0,
+        };
+        self.stub(stub_at, load, at, self.base + enter);
     }
 
     /// Adds the code at `stub_at`. `load` ends in an instruction that takes the distance to `probe`. The code then

@@ -18,7 +18,7 @@ use crate::{
         Inner, Live, Stdio,
         breakpoints::{compiled::Runtime, orphan_traps::TrapHandler},
         commands::{Command, Commands, ask},
-        error::LiveResult,
+        error::{LiveError, LiveResult},
         event_loop::Tracer,
         family::Family,
         journal::Journal,
@@ -368,7 +368,11 @@ fn release(
         ask(commands, Tracer::hold)??;
     }
     session.release(plan)?;
-    let set = ask(commands, move |tracer| set_first(tracer, first))?;
+    let set = match ask(commands, move |tracer| set_first(tracer, first)) {
+        // It was not held, and has ended meanwhile. What it did is recorded.
+        Err(LiveError::Ended) if !is_ours => return Ok(()),
+        set => set?,
+    };
     if is_ours {
         ask(commands, move |tracer| {
             if stop_on_entry {

@@ -30,7 +30,7 @@ const SCRATCH_BYTES: u64 = 64 << 10;
 /// A stack for each ring, and a spare one.
 const GO_STACKS_BYTES: u64 = (shared::RINGS as u64 + 1) * shared::GO_STACK_BYTES;
 /// The words of `struct hs_exports`; a replacement has three words.
-const EXPORTS_WORDS: usize = 7;
+const EXPORTS_WORDS: usize = 8;
 const REPLACEMENT_BYTES: usize = 24;
 /// Upper bound for the memory after the library's file, which holds the data of every ring's thread.
 const MOST_BEHIND_FILE: u64 = 1 << 20;
@@ -200,7 +200,7 @@ impl Loader<'_> {
     /// Reads the runtime's exports.
     fn started(&self, inside: &Inside<'_>, shared: u64, exports: u64) -> Result<Started, Failure> {
         let words = inside.words(exports, EXPORTS_WORDS)?;
-        let [version, enter, enter_xmm, _, table, count, enter_go] = words[..] else {
+        let [version, enter, enter_xmm, _, table, count, enter_go, enter_texts] = words[..] else {
             return Err(Failure::Runtime("its exports are cut short".into()));
         };
         if version != EXPORTS_VERSION {
@@ -223,6 +223,7 @@ impl Loader<'_> {
             shared,
             enter,
             enter_xmm,
+            enter_texts,
             replacements,
         })
     }

@@ -28,7 +28,7 @@ pub(super) struct EnterCode {
 pub(super) struct Entering<'a> {
     /// Returns the function that owns the stub at an address.
     pub entry_of_stub: &'a dyn Fn(u64) -> Option<u64>,
-    pub enter: &'a [EnterCode; 2],
+    pub enter: &'a [EnterCode; 3],
 }
 
 impl Entering<'_> {
@@ -125,7 +125,7 @@ mod tests {
 
     /// Returns the restored registers of a thread at `pc` that has pushed these words.
     fn undone(pc: u64, pushed: &[u64]) -> [u64; GENERAL_REGISTERS] {
-        let enter = [enter_code(), EnterCode::default()];
+        let enter = [enter_code(), EnterCode::default(), EnterCode::default()];
         let entering = Entering {
             entry_of_stub: &|at| (at == PROBE + PROBE_BYTES).then_some(ENTRY),
             enter: &enter,

@@ -13,7 +13,7 @@ pub(super) struct RuntimeCode {
     /// Where hooked functions return to.
     pub leave: ReturnTrampoline,
     /// Where the stubs lead.
-    pub enter: [EnterCode; 2],
+    pub enter: [EnterCode; 3],
     /// The first instruction that a program started by us runs.
     pub first_instruction: Option<u64>,
 }
@@ -26,7 +26,7 @@ impl RuntimeCode {
         };
         let symbols = library.symbols();
         let find = |name: &str| symbols.iter().find(|symbol| symbol.linkage == name);
-        let enter = ["hs_enter", "hs_enter_xmm"].map(|name| {
+        let enter = ["hs_enter", "hs_enter_xmm", "hs_enter_texts"].map(|name| {
             let found = find(name).and_then(|symbol| {
                 let bytes = library.code(symbol.svma, symbol.size)?.to_vec();
                 let start = base + symbol.svma.0;

@@ -7,7 +7,7 @@ use std::{
     ops::Range,
 };
 
-use e2e::Scratch;
+use e2e::{Scratch, share};
 use recorder::{Captures, SnapshotTimes, live::Motion};
 use replay::{Event, Moment as Past, Seen, StateMachine, Timeline};
 use store::control::ParameterPlace;
@@ -221,7 +221,8 @@ struct Compared {
     lasting: usize,
 }
 
-fn captured_entries_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+fn captured_entries_are_the_same(artifact: &str, seed: u64, whole: usize) {
+    let wanted = share(whole);
     let scratch = Scratch::new(artifact);
     let subject = Subject::new(artifact);
     let timeline = recorded(&subject, &scratch);

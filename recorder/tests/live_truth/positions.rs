@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, ops::Range, time::Duration};
 
 use debuginfo::Register;
-use e2e::Scratch;
+use e2e::{Scratch, share};
 use recorder::{Captures, SnapshotTimes, live::Motion};
 use replay::{Event, Moment as Past, Seen, State, Timeline};
 
@@ -226,7 +226,8 @@ fn copied(
     found
 }
 
-fn positions_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+fn positions_are_the_same(artifact: &str, seed: u64, whole: usize) {
+    let wanted = share(whole);
     let scratch = Scratch::new(artifact);
     let subject = Subject::new(artifact);
     let timeline = recorded(&subject, &scratch);
@@ -274,7 +275,8 @@ fn positions_are_the_same(artifact: &str, seed: u64, wanted: usize) {
 }
 
 /// The same at returns from functions of small programs, which end before memory is copied again.
-fn returns_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+fn returns_are_the_same(artifact: &str, seed: u64, whole: usize) {
+    let wanted = share(whole);
     let scratch = Scratch::new(artifact);
     let subject = Subject::new(artifact);
     let timeline = recorded(&subject, &scratch);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use debuginfo::{Frame, Machine, Register};
-use e2e::Scratch;
+use e2e::{Scratch, share};
 use recorder::live::*;
 use replay::{Event, Moment as Past, State, StateMachine, Timeline};
 use store::control::{FunctionDef, ParameterPlace};
@@ -48,7 +48,8 @@ fn open(scratch: &Scratch, name: &str) -> Timeline {
     Timeline::open(&path, scratch.path()).expect("the recording can be read")
 }
 
-fn recorded_stops_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+fn recorded_stops_are_the_same(artifact: &str, seed: u64, whole: usize) {
+    let wanted = share(whole);
     let scratch = Scratch::new(artifact);
     let subject = Subject::new(artifact);
     let stops = choose(&subject, &scratch, seed, wanted);
@@ -174,7 +175,8 @@ pub fn choose_entries(
     chosen
 }
 
-fn entries_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+fn entries_are_the_same(artifact: &str, seed: u64, whole: usize) {
+    let wanted = share(whole);
     let scratch = Scratch::new(artifact);
     let subject = Subject::new(artifact);
     record(&subject, &scratch, "entries", &[], true);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
-use e2e::Scratch;
+use e2e::{Scratch, share};
 use recorder::live::*;
 
 use crate::{
@@ -68,10 +68,10 @@ pub fn place(file: &str, line: u32) -> String {
     format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
 }
 
-fn stops_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+fn stops_are_the_same(artifact: &str, seed: u64, whole: usize) {
     let scratch = Scratch::new(artifact);
     let subject = Subject::new(artifact);
-    let stops = choose(&subject, &scratch, seed, wanted);
+    let stops = choose(&subject, &scratch, seed, share(whole));
     let mut plan = String::new();
     for stop in &stops {
         writeln!(plan, "{}\t{}", places::planned(stop), stop.hit).unwrap();
@@ -189,10 +189,10 @@ fn stops_in_a_rust_program_are_those_of_gdb() {
     stops_are_the_same("orders_O2", 1, 35);
 }
 
-/// Returns the number of stops per build: more than usual with `STOPS=84 cargo test ... live_truth levels`.
+/// Returns the number of stops per build: more with `WHOLE=1 STOPS=84 cargo test ... live_truth levels`.
 fn of_each() -> usize {
     let wanted = std::env::var("STOPS").ok();
-    wanted.map_or(8, |wanted| wanted.parse().expect("STOPS is a number"))
+    wanted.map_or(12, |wanted| wanted.parse().expect("STOPS is a number"))
 }
 
 #[test]

@@ -1,0 +1,211 @@
+//! Prototypes of the C library's exported functions, as its headers have them. Few machines have its debug information, and that
+//! has no names of constants.
+//!
+//! `generate.py` writes the table, `libc.txt`; its head says what a line means.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use crate::model::{ParameterPlace, ValueKind};
+
+/// The files that define the functions.
+const LIBRARIES: [&str; 5] = ["libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so"];
+
+/// Tells whether a file is the C library or a part of it, by its name.
+#[must_use]
+pub fn is_c_library(name: &str) -> bool {
+    LIBRARIES.iter().any(|library| name.starts_with(library))
+}
+
+const TABLE: &str = include_str!("libc.txt");
+
+/// What a header says of a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prototype {
+    /// Its parameters without those of an ellipsis.
+    pub params: Vec<PrototypeParam>,
+    /// What it returns.
+    pub ret: ValueKind,
+    /// Whether it returns in xmm0.
+    pub returns_float: bool,
+}
+
+/// A parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrototypeParam {
+    /// Its name in the header, without underscores.
+    pub name: &'static str,
+    /// The kind of its value.
+    pub kind: ValueKind,
+    /// Where it is at entry.
+    pub place: ParameterPlace,
+    /// What it leads to, if that is text.
+    pub text: Option<PointedText>,
+}
+
+/// The text that a parameter leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PointedText {
+    /// Up to a NUL, of a function that is not called for each character.
+    Seldom,
+    /// Up to a NUL, of a function that only looks at texts or copies them.
+    Often,
+    /// As long as the next parameter says.
+    Data,
+}
+
+/// Names of values by the set they belong to.
+type Sets = HashMap<&'static str, Arc<[(i64, String)]>>;
+
+struct Table {
+    lines: HashMap<&'static str, &'static str>,
+    sets: Sets,
+}
+
+fn table() -> &'static Table {
+    static READ: OnceLock<Table> = OnceLock::new();
+    READ.get_or_init(|| {
+        let mut read = Table {
+            lines: HashMap::new(),
+            sets: HashMap::new(),
+        };
+        for line in TABLE.lines() {
+            let Some((name, rest)) = line.split_once(' ') else {
+                continue;
+            };
+            match name.strip_prefix('=') {
+                None => {
+                    read.lines.insert(name, rest);
+                }
+                Some(set) => {
+                    let values = rest.split(' ').filter_map(|value| {
+                        let (name, value) = value.split_once('=')?;
+                        Some((value.parse().ok()?, name.to_owned()))
+                    });
+                    read.sets.insert(set, values.collect());
+                }
+            }
+        }
+        read
+    })
+}
+
+/// Returns the prototype of the exported function `name` of the C library; `None` if the headers have none, or one with
+/// structures or `long double` in it.
+#[must_use]
+pub fn prototype(name: &str) -> Option<Prototype> {
+    let table = table();
+    let mut words = table.lines.get(name)?.split(' ');
+    let ret = words.next()?;
+    let (mut general, mut vector) = (0, 0);
+    let mut params = Vec::new();
+    for word in words.filter(|word| *word != "...") {
+        let (name, code) = word.split_once(':')?;
+        let kind = kind(code, &table.sets)?;
+        let place = match kind {
+            ValueKind::Float { .. } => {
+                vector += 1;
+                in_register(ParameterPlace::Sse, vector - 1, 8)
+            }
+            _ => {
+                general += 1;
+                in_register(ParameterPlace::Int, general - 1, 6)
+            }
+        };
+        params.push(PrototypeParam {
+            name,
+            kind,
+            place,
+            text: match code {
+                "t" => Some(PointedText::Seldom),
+                "c" => Some(PointedText::Often),
+                "d" => Some(PointedText::Data),
+                _ => None,
+            },
+        });
+    }
+    let ret = kind(ret, &table.sets)?;
+    Some(Prototype {
+        params,
+        returns_float: matches!(ret, ValueKind::Float { .. }),
+        ret,
+    })
+}
+
+/// What does not fit into registers is on the stack, at an offset that nobody asks for.
+fn in_register(place: fn(u8) -> ParameterPlace, index: u8, registers: u8) -> ParameterPlace {
+    match index < registers {
+        true => place(index),
+        false => ParameterPlace::Unknown,
+    }
+}
+
+fn kind(code: &str, sets: &Sets) -> Option<ValueKind> {
+    let (code, set) = match code.split_once('=') {
+        Some((code, set)) => (code, Some(sets.get(set)?)),
+        None => (code, None),
+    };
+    let bytes = code.get(1..).unwrap_or_default().parse().ok();
+    Some(match (code.get(..1)?, bytes, set) {
+        ("v", None, None) => ValueKind::Void,
+        ("p" | "t" | "c" | "d", None, None) => ValueKind::Pointer,
+        ("f", Some(bytes), None) => ValueKind::Float { bytes },
+        (sign @ ("i" | "u"), Some(bytes), None) => ValueKind::Int {
+            bytes,
+            signed: sign == "i",
+        },
+        (sign @ ("i" | "u"), Some(bytes), Some(names)) => ValueKind::Enum {
+            bytes,
+            signed: sign == "i",
+            names: Arc::clone(names),
+        },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INT: ValueKind = ValueKind::Int {
+        bytes: 4,
+        signed: true,
+    };
+
+    #[test]
+    fn only_the_c_library_is_taken_for_it() {
+        assert!(is_c_library("libc.so.6") && is_c_library("libm.so.6"));
+        assert!(!is_c_library("libcurl.so.4") && !is_c_library("libz.so.1"));
+    }
+
+    #[test]
+    fn every_line_of_the_table_is_understood() {
+        assert!(table().lines.len() > 1500);
+        for name in table().lines.keys() {
+            assert!(prototype(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn parameters_have_names_kinds_and_places() {
+        let open = prototype("open").unwrap();
+        assert_eq!((open.ret, open.params.len()), (INT, 2));
+        let [path, flags] = &open.params[..] else {
+            unreachable!()
+        };
+        assert_eq!((path.name, path.text), ("path", Some(PointedText::Seldom)));
+        assert_eq!(flags.place, ParameterPlace::Int(1));
+        let ValueKind::Enum { names, .. } = &flags.kind else {
+            panic!("{:?}", flags.kind);
+        };
+        assert!(names.contains(&(0o2_000_000, "O_CLOEXEC".into())));
+        let write = prototype("write").unwrap();
+        assert_eq!(write.params[1].text, Some(PointedText::Data));
+        let ldexp = prototype("ldexp").unwrap();
+        assert!(ldexp.returns_float);
+        assert_eq!(ldexp.params[0].place, ParameterPlace::Sse(0));
+        assert_eq!(ldexp.params[1].place, ParameterPlace::Int(0));
+        assert_eq!(prototype("no_such_function"), None);
+        assert_eq!(prototype("strtold"), None, "it returns a long double");
+    }
+}

@@ -1,0 +1,113 @@
+//! Goal: calls of the C library's functions have named and typed arguments without debug information, and the texts that these
+//! lead to. Method: a fixture calls them with known arguments, with debug information and stripped; what is told of each is
+//! compared with its source. A program of Debian is compared with strace.
+
+use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
+
+const FUNCTIONS: [&str; 12] = [
+    "open", "write", "lseek", "close", "getenv", "signal", "kill", "socket", "strcmp", "sqrt", "memset", "getpid",
+];
+
+fn recorded(artifact: &str, options: &[&str]) -> (Scratch, Recording) {
+    let scratch = Scratch::new(artifact);
+    let program = Program::new(fixture_artifact("prototypes", artifact), scratch.path())
+        .env("KEPT_VALUE", "seventeen");
+    let both = Comparison::of_program(scratch, &program, options, Nesting::Proper);
+    (both.scratch, both.recording)
+}
+
+/// What is told of the calls of `function` that the program makes, with their results.
+fn told(recording: &Recording, function: &str) -> Vec<String> {
+    let sql = format!(
+        "SELECT args, ret FROM calls WHERE function = '{function}' AND start_seq > \
+         (SELECT min(start_seq) FROM calls WHERE function LIKE 'memset%') ORDER BY start_seq"
+    );
+    let rows = recording.rows(&sql);
+    rows.iter()
+        .map(|row| {
+            let args = row["args"].as_str().expect("arguments are text");
+            format!("{args} = {}", row["ret"])
+        })
+        .collect()
+}
+
+/// Checks all calls; `stub` ends the names of the functions.
+fn check(recording: &Recording, stub: &str) {
+    let told = |function: &str| told(recording, &format!("{function}{stub}"));
+    assert_eq!(
+        told("open"),
+        [
+            "path=\"kept.txt\", flags=O_WRONLY|O_CREAT|O_TRUNC = 3",
+            "path=\"no such file\", flags=O_RDONLY = -1"
+        ]
+    );
+    let many = "x".repeat(200);
+    assert_eq!(
+        told("write"),
+        [
+            "fd=3, buf=\"one\\ttwo\\n\", n=8 = 8".to_owned(),
+            format!("fd=3, buf=\"{many}\"..., n=300 = 300")
+        ]
+    );
+    assert_eq!(told("lseek"), ["fd=3, offset=4, whence=SEEK_SET = 4"]);
+    assert_eq!(told("close"), ["fd=3 = 0", "fd=3 = 0"]);
+    let getenv = told("getenv");
+    assert!(getenv[0].starts_with("name=\"KEPT_VALUE\" = "), "{getenv:?}");
+    let signal = told("signal");
+    assert!(signal[0].starts_with("sig=SIGUSR1, handler=0x1 = "), "{signal:?}");
+    let kill = told("kill");
+    assert!(kill[0].ends_with(", sig=SIGUSR1 = 0"), "{kill:?}");
+    assert_eq!(
+        told("socket"),
+        ["domain=AF_UNIX, type=SOCK_STREAM|SOCK_CLOEXEC, protocol=0 = 3"]
+    );
+    let sql = format!("SELECT args, ret_f FROM calls WHERE function = 'sqrt{stub}'");
+    let sqrt = recording.row(&sql);
+    assert_eq!((&sqrt["args"], &sqrt["ret_f"]), (&"x=4.0".into(), &2.0.into()));
+}
+
+#[test]
+fn functions_of_the_c_library_have_prototypes() {
+    let options: Vec<&str> = FUNCTIONS.iter().flat_map(|name| ["-f", name]).collect();
+    let (_scratch, recording) = recorded("prototypes", &options);
+    check(&recording, "");
+    let strcmp = told(&recording, "strcmp");
+    assert!(strcmp.iter().all(|call| call.starts_with("s1=0x")), "{strcmp:?}");
+}
+
+#[test]
+fn stubs_of_a_stripped_program_have_them_too() {
+    let (_scratch, recording) = recorded("prototypes_stripped", &[]);
+    check(&recording, "@plt");
+}
+
+#[test]
+fn texts_of_frequent_functions_are_kept_on_request() {
+    let (_scratch, recording) = recorded("prototypes_stripped", &["--strings"]);
+    check(&recording, "@plt");
+    assert_eq!(
+        told(&recording, "strcmp@plt"),
+        ["s1=\"seventeen\", s2=\"seventeen\" = 0"]
+    );
+}
+
+#[test]
+fn a_program_of_debian_opens_what_strace_sees() {
+    let scratch = Scratch::new("prototypes-cat");
+    std::fs::write(scratch.path().join("read me.txt"), "some text\n").expect("a file");
+    let program = Program::new("/bin/cat", scratch.path()).args(["read me.txt"]);
+    let log = scratch.path().join("strace.txt");
+    let strace = Program::new("/usr/bin/strace", scratch.path())
+        .args(["-e", "trace=write,openat", "-o", log.to_str().expect("text")])
+        .args(["/bin/cat", "read me.txt"])
+        .run();
+    assert_eq!(strace.text(), "some text\n");
+    let seen = std::fs::read_to_string(&log).expect("strace has written its log");
+    let (_, recording) = Hindsight::record(&scratch, &["-f", "open", "-f", "write"], &program);
+    let open = recording.row("SELECT args, ret FROM calls WHERE function = 'open' AND args LIKE '%read me.txt%'");
+    assert_eq!(open["args"], "path=\"read me.txt\", flags=O_RDONLY");
+    assert!(seen.contains(&format!("openat(AT_FDCWD, \"read me.txt\", O_RDONLY) = {}", open["ret"])));
+    let write = recording.row("SELECT args, ret FROM calls WHERE function = 'write' AND args LIKE 'fd=1,%'");
+    assert_eq!(write["args"], "fd=1, buf=\"some text\\n\", n=10");
+    assert!(seen.contains("write(1, \"some text\\n\", 10)"), "{seen}");
+}
