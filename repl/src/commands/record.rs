@@ -31,7 +31,7 @@ Examples:
   hindsight record -o run1 -f 'parse*' ./app    only functions that match
   hindsight record -x 'std::*' -x '*alloc*' ./app
   hindsight record --log-writes total ./app     and every write to a variable, with its line
-  hindsight record --memory --locks ./app       and who allocates, frees, holds a lock and waits for one
+  hindsight record --memory --locks ./app       and who allocates, frees, locks and waits
   hindsight record --children -- make -j2       and every process that it starts
   hindsight record --attach 4711 --for 10       look at a running program
   hindsight sql app \"select * from calls\"       then ask
