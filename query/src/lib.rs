@@ -6,6 +6,7 @@
 mod allocator;
 mod answer;
 mod asking;
+mod callers;
 pub mod compare;
 pub mod complete;
 mod context;
@@ -13,6 +14,8 @@ mod definitions;
 mod engine;
 pub mod error;
 mod functions;
+pub mod locks;
+pub mod memory;
 mod open;
 mod options;
 pub mod output;

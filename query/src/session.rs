@@ -80,7 +80,7 @@ impl Session {
     /// Tells whether anything was captured with calls.
     pub(crate) fn has_captures(&self) -> bool {
         let manifest = self.reader.recording().manifest();
-        !manifest.settings.captures.is_empty()
+        manifest.settings.captures_with_calls()
     }
 
     /// Returns its states.

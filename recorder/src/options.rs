@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use store::manifest::Lineage;
 pub use store::manifest::OnFull;
 
+use crate::Result;
+use crate::arm::{Also, Filter};
 use crate::process::Parked;
 
 /// What to record and how.
@@ -39,6 +41,17 @@ pub struct RecordOptions {
     pub target: Target,
 }
 
+impl RecordOptions {
+    /// Returns what selects the functions to record.
+    ///
+    /// # Errors
+    /// [`Error::Pattern`](crate::Error::Pattern) if a pattern is empty.
+    pub(crate) fn filter(&self) -> Result<Filter> {
+        let filter = Filter::new(&self.include, &self.exclude)?;
+        Ok(filter.and_also(Also::of(&self.captures)))
+    }
+}
+
 /// What a started program finds besides its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
@@ -63,6 +76,10 @@ pub struct Captures {
     pub pointees: bool,
     /// The program's system calls.
     pub system_calls: bool,
+    /// The calls that allocate and free memory, whatever else is recorded.
+    pub memory: bool,
+    /// The calls that take and give locks, or wait, whatever else is recorded.
+    pub locks: bool,
     /// Expressions over global variables: the memory that their values consist of.
     pub watches: Vec<String>,
 }
@@ -86,6 +103,12 @@ impl Captures {
         }
         if self.system_calls {
             names.push("system calls".to_owned());
+        }
+        if self.memory {
+            names.push("memory".to_owned());
+        }
+        if self.locks {
+            names.push("locks".to_owned());
         }
         names.extend(self.watches.iter().map(|watch| format!("watch {watch}")));
         names

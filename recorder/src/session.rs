@@ -89,7 +89,7 @@ const RESERVE_TRIES: u32 = 4;
 /// If the program cannot be started, attached to or recorded. A started program is then killed; an attached one
 /// continues.
 pub fn record(options: RecordOptions, observer: &dyn Observer) -> Result<Outcome> {
-    let filter = Filter::new(&options.include, &options.exclude)?;
+    let filter = options.filter()?;
     let signals = ChildSignals::watch();
     let begun = begin(&options, &filter, &signals, observer);
     let outcome = begun.and_then(|session| session.run(observer));

@@ -62,8 +62,10 @@ impl Facts {
         };
         let recording = Recording::open(path).map_err(|source| Error::Store { source })?;
         let mut tables = Vec::new();
-        // The others are computed, one from all calls.
-        let is_recorded = |table: &&query::TableDoc| !matches!(table.name, "runs" | "report");
+        // The others are computed, most of them from all calls.
+        let is_recorded = |table: &&query::TableDoc| {
+            !matches!(table.name, "runs" | "report" | "allocations" | "locks")
+        };
         for table in query::TABLES.iter().filter(is_recorded) {
             let rows = asker.number(&format!("select count(*) from {}", table.name))?;
             tables.push((table.name, rows.unsigned_abs()));

@@ -188,7 +188,8 @@ pub(crate) fn size_of(name: &str) -> Option<Size> {
 
 /// The name of a function without glibc's prefixes: debug information has one of several names, such as
 /// `__libc_malloc`, `__GI___libc_malloc` or `__mmap`.
-pub(crate) fn plain(name: &str) -> &str {
+#[must_use]
+pub fn plain(name: &str) -> &str {
     // Newer compilers of Rust have them in a crate of that name.
     let is_rust = name.starts_with("__rustc::") || name.starts_with("__rustc[");
     let name = match name.rsplit_once("::") {

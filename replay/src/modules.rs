@@ -182,7 +182,8 @@ impl Modules {
     }
 
     /// Returns the address in the process of an address in the file of module `number`, if it was mapped then.
-    pub(crate) fn address(&self, number: u32, svma: u64, seq: u64) -> Option<u64> {
+    #[must_use]
+    pub fn address(&self, number: u32, svma: u64, seq: u64) -> Option<u64> {
         let mut mapped = self.mapped_at(seq);
         let entry = mapped.find(|entry| entry.loaded.number == number)?;
         Some(svma.wrapping_add(entry.mapped()?.bias))

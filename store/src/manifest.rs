@@ -102,6 +102,18 @@ pub struct Settings {
     pub log_writes: Vec<String>,
 }
 
+/// What of [`Settings::captures`] is calls of its own, not data of other calls.
+const OWN_CALLS: [&str; 3] = ["system calls", "memory", "locks"];
+
+impl Settings {
+    /// Says whether data is captured with each enter and leave.
+    #[must_use]
+    pub fn captures_with_calls(&self) -> bool {
+        let mut captures = self.captures.iter();
+        captures.any(|capture| !OWN_CALLS.contains(&capture.as_str()))
+    }
+}
+
 /// How the target was started, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {

@@ -6,7 +6,7 @@ use std::process::Command;
 use e2e::{Hindsight, Scratch, fixture_artifact, workspace_dir};
 
 /// A text that the answer to each question of the page contains, in the page's order.
-const ANSWERS: [(&str, &str); 16] = [
+const ANSWERS: [(&str, &str); 18] = [
     ("What was slow by itself?", "wait_for_orders"),
     (
         "Where did the time go, with all that was called?",
@@ -25,6 +25,11 @@ const ANSWERS: [(&str, &str); 16] = [
     ("What do two runs have different?", "SIGSEGV"),
     ("Who printed this line?", "load_all"),
     ("Which processes did it start?", "true"),
+    ("What leaks?", "keep_order"),
+    (
+        "Who holds which lock, and who waits for it?",
+        "deadlock: 2 threads",
+    ),
     ("When was it busy?", "ten_ms"),
 ];
 
@@ -52,6 +57,12 @@ fn each_question_has_one_command() {
         &[&path("failing", "failing"), "crash"],
     );
     record(&["--syscalls"], "cat", &["cat", "/etc/passwd", "/nothing"]);
+    record(&["--memory"], "orders", &[&path("leaks", "leaks_c")]);
+    record(
+        &["--locks"],
+        "stuck",
+        &[&path("locked", "locked_c"), "deadlock"],
+    );
     record(&[], "good", &[&path("failing", "failing")]);
     record(&[], "bad", &[&path("failing", "failing"), "crash"]);
     record(

@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::rows::ask;
 use crate::session::Session;
 use cost::Costs;
-use read::Groups;
+pub(crate) use read::Groups;
 use tree::NONE;
 use walk::{Inclusive, Walk};
 
@@ -302,7 +302,7 @@ impl Source {
             let module = definition.and_then(|f| self.definitions.module(f.module));
             let self_ns = corrected(total.self_ns - total.away_ns, cost_ps);
             FunctionTime {
-                function: self.name(id),
+                function: self.function_name(id),
                 module: module.map(|module| module.name().to_owned()),
                 file: definition.and_then(|f| f.file.clone()),
                 line: definition.and_then(|f| f.line),
@@ -316,14 +316,6 @@ impl Source {
             }
         });
         ranked(all.collect())
-    }
-
-    /// Returns a function's name, or its number if it has none.
-    fn name(&self, id: u32) -> String {
-        match self.definitions.function(id as usize) {
-            Some(function) => function.name.clone(),
-            None => format!("function {id}"),
-        }
     }
 }
 

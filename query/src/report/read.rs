@@ -174,17 +174,32 @@ impl Groups {
     /// # Panics
     /// There is no such row group.
     pub fn read(&self, index: usize) -> Result<Rows> {
+        self.read_columns(index, &COLUMNS, Rows::of)
+    }
+
+    /// Reads some columns of a row group; `of` takes them, unless they are not as they should be.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    ///
+    /// # Panics
+    /// There is no such row group.
+    pub fn read_columns<T>(
+        &self,
+        index: usize,
+        columns: &[&str],
+        of: impl Fn(&RecordBatch) -> Option<T>,
+    ) -> Result<T> {
         let (file, group) = self.groups[index];
         let (part, metadata) = &self.files[file];
         // The library panics at some damaged pages. Of ours it then holds only the reader, which is dropped.
-        let read = catch_unwind(AssertUnwindSafe(|| decoded(part, metadata, group)));
+        let read = catch_unwind(AssertUnwindSafe(|| decoded(part, metadata, group, columns)));
         let damaged = |what: &str| ParquetError::General(what.to_owned());
         let read = read.unwrap_or_else(|_| Err(damaged("a page cannot be decoded")));
         let batch = read.map_err(|source| failed(part, source))?;
-        let rows = Rows::of(&batch).filter(|rows| {
-            let wanted = metadata.metadata().row_group(group).num_rows();
-            i64::try_from(rows.len()) == Ok(wanted)
-        });
+        let wanted = metadata.metadata().row_group(group).num_rows();
+        let is_whole = i64::try_from(batch.num_rows()) == Ok(wanted);
+        let rows = of(&batch).filter(|_| is_whole);
         rows.ok_or_else(|| failed(part, damaged("its columns are not those of calls")))
     }
 
@@ -193,17 +208,27 @@ impl Groups {
     /// # Errors
     /// One cannot be read, or that of `each`.
     pub fn backwards(&self, mut each: impl FnMut(&Rows) -> Result<()>) -> Result<()> {
+        self.backwards_by(|index| self.read(index), |rows| each(&rows))
+    }
+
+    /// Passes all row groups to `each`, the last one first, as `read` reads them.
+    ///
+    /// # Errors
+    /// Those of `read` and `each`.
+    pub fn backwards_by<T: Send>(
+        &self,
+        read: impl Fn(usize) -> Result<T> + Sync,
+        mut each: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = cores.min(self.len());
+        let read = &read;
         std::thread::scope(|scope| {
-            let mut decoded: Vec<Receiver<Result<Rows>>> = Vec::with_capacity(workers);
+            let mut decoded: Vec<Receiver<Result<T>>> = Vec::with_capacity(workers);
             for worker in 0..workers {
                 let (send, receive) = sync_channel(AHEAD);
                 let own = (0..self.len()).rev().skip(worker).step_by(workers);
-                let work = move || {
-                    own.map(|index| self.read(index))
-                        .all(|rows| send.send(rows).is_ok())
-                };
+                let work = move || own.map(read).all(|rows| send.send(rows).is_ok());
                 let made = std::thread::Builder::new().spawn_scoped(scope, work);
                 made.map_err(|source| Error::System {
                     action: "start a thread",
@@ -216,7 +241,7 @@ impl Groups {
                 let Ok(rows) = decoded[index % workers].recv() else {
                     return Err(Error::Stopped);
                 };
-                each(&rows?)?;
+                each(rows?)?;
             }
             Ok(())
         })
@@ -234,9 +259,10 @@ fn decoded(
     part: &PartFile,
     metadata: &ArrowReaderMetadata,
     group: usize,
+    columns: &[&str],
 ) -> std::result::Result<RecordBatch, ParquetError> {
     let rows = metadata.metadata().row_group(group).num_rows();
-    let mask = ProjectionMask::columns(metadata.parquet_schema(), COLUMNS);
+    let mask = ProjectionMask::columns(metadata.parquet_schema(), columns.iter().copied());
     let reader =
         ParquetRecordBatchReaderBuilder::new_with_metadata(part.file().clone(), metadata.clone())
             .with_row_groups(vec![group])

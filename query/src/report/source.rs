@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use replay::Timeline;
 use rustc_hash::FxHashMap;
 use store::columns::EventsFile;
 
 use super::away::Away;
+use crate::asking::execution;
 use crate::definitions::Definitions;
 use crate::error::Result;
 use crate::parts::PartFile;
@@ -14,9 +16,9 @@ use crate::state::States;
 /// The sources of a report.
 #[derive(Debug)]
 pub struct Source {
-    pub(super) calls: Vec<Arc<PartFile>>,
-    pub(super) definitions: Arc<Definitions>,
-    states: States,
+    pub(crate) calls: Vec<Arc<PartFile>>,
+    pub(crate) definitions: Arc<Definitions>,
+    pub(crate) states: States,
 }
 
 impl Source {
@@ -29,10 +31,31 @@ impl Source {
         }
     }
 
+    /// Returns the timeline; `None` if no recording is opened, or it has no events.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub(crate) fn timeline(&self) -> Result<Option<&Timeline>> {
+        match self.states.reader() {
+            Some(reader) if reader.events() > 0 => {
+                Ok(Some(self.states.timeline().map_err(execution)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns a function's name, or its number if it has none.
+    pub(crate) fn function_name(&self, id: u32) -> String {
+        match self.definitions.function(id as usize) {
+            Some(function) => function.name.clone(),
+            None => format!("function {id}"),
+        }
+    }
+
     /// Tells whether nothing was captured with calls.
     pub(super) fn is_plain(&self) -> bool {
         let recording = self.states.reader().map(|reader| reader.recording());
-        recording.is_none_or(|recording| recording.manifest().settings.captures.is_empty())
+        recording.is_none_or(|recording| !recording.manifest().settings.captures_with_calls())
     }
 
     /// Finds out which time was nobody's.

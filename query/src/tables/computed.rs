@@ -15,10 +15,15 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::planned::Planned;
 
+/// Says whether a query reads a column. What no query reads may be null.
+pub type Wants<'w> = &'w dyn Fn(&str) -> bool;
+
+type Rows = Box<dyn Fn(Wants<'_>) -> Result<RecordBatch> + Send + Sync>;
+
 /// A table and how its rows are computed.
 pub struct Computed {
     schema: SchemaRef,
-    rows: Box<dyn Fn() -> Result<RecordBatch> + Send + Sync>,
+    rows: Rows,
 }
 
 impl Computed {
@@ -26,6 +31,14 @@ impl Computed {
     pub fn new(
         schema: SchemaRef,
         rows: impl Fn() -> Result<RecordBatch> + Send + Sync + 'static,
+    ) -> Self {
+        Self::of_columns(schema, move |_| rows())
+    }
+
+    /// The same where some columns are computed only if they are read.
+    pub fn of_columns(
+        schema: SchemaRef,
+        rows: impl Fn(Wants<'_>) -> Result<RecordBatch> + Send + Sync + 'static,
     ) -> Self {
         Self {
             schema,
@@ -63,7 +76,11 @@ impl TableProvider for Computed {
         'filters: 'planned,
         Self: 'planned,
     {
-        let planned = (self.rows)().and_then(|rows| {
+        let wants = |name: &str| {
+            let is_it = |column: &usize| self.schema.field(*column).name() == name;
+            projection.is_none_or(|columns| columns.iter().any(is_it))
+        };
+        let planned = (self.rows)(&wants).and_then(|rows| {
             let parts = [vec![rows]];
             let plan = MemorySourceConfig::try_new_exec(&parts, self.schema(), projection.cloned());
             Ok(plan? as Arc<dyn ExecutionPlan>)

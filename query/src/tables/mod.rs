@@ -1,5 +1,6 @@
 //! Defines the tables of SQL as plans over sealed files and definitions.
 
+mod allocations;
 mod calls;
 mod computed;
 mod doc;
@@ -9,6 +10,7 @@ mod files;
 mod folded;
 mod functions;
 mod gaps;
+mod locks;
 mod logpoints;
 mod modules;
 mod notes;
@@ -52,6 +54,8 @@ pub const TABLES: &[TableDoc] = &[
     exceptions::DOC,
     syscalls::DOC,
     files::DOC,
+    allocations::DOC,
+    locks::DOC,
     notes::DOC,
     runs::DOC,
 ];
@@ -89,6 +93,8 @@ pub fn provider(name: &str, sources: &Sources) -> Result<Provider> {
         _ if name == exceptions::DOC.name => view(exceptions::plan(sources)?),
         _ if name == syscalls::DOC.name => view(syscalls::plan(sources)?),
         _ if name == files::DOC.name => files::table(sources)?,
+        _ if name == allocations::DOC.name => Arc::new(allocations::table(sources)),
+        _ if name == locks::DOC.name => Arc::new(locks::table(sources)),
         _ if name == notes::DOC.name => notes::table(sources)?,
         _ if name == runs::DOC.name => runs::of_one(&sources.recording)?,
         _ => return plan_err!("there is no table {name}"),

@@ -123,7 +123,7 @@ impl OfCalls {
         let has_pointees = captures.iter().any(|capture| capture == POINTEES);
         let asked = Asked {
             states: of_states.clone(),
-            has_captures: !captures.is_empty(),
+            has_captures: recording.manifest().settings.captures_with_calls(),
         };
         let asked = asked.is_needed(definitions).then_some(asked);
         let module = |f: &FunctionDef| definitions.module(f.module);

@@ -8,6 +8,7 @@ use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, 
 
 use super::conventions::refused_by_name;
 use super::filter::{Filter, Subject};
+use super::inner;
 use super::prototypes;
 
 /// A function to hook. It gets its id when it is armed.
@@ -51,6 +52,9 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
     } else {
         functions.iter().map(from_dwarf).collect()
     };
+    if is_system && filter.also().has_inner() {
+        add_aligned(module, &mut all);
+    }
     let aliases = match is_system {
         true => Aliases::of(module),
         false => Aliases::default(),
@@ -188,6 +192,18 @@ fn from_symbols(module: &Module, is_system: bool) -> Vec<Candidate> {
     all.sort_by_key(|candidate| candidate.def.svma);
     all.dedup_by_key(|candidate| candidate.def.svma);
     all
+}
+
+/// Adds the function that returns the block of `posix_memalign`, by the name that it has in the C library's sources.
+fn add_aligned(module: &Module, all: &mut Vec<Candidate>) {
+    let Some((svma, size)) = inner::aligned(module) else {
+        return;
+    };
+    let name = inner::ALIGNED.to_owned();
+    match all.iter_mut().find(|known| known.def.svma == svma) {
+        Some(known) => (known.def.name, known.def.linkage) = (name.clone(), name),
+        None => all.push(unknown(svma, size, name.clone(), name)),
+    }
 }
 
 fn unknown(svma: u64, size: u64, name: String, linkage: String) -> Candidate {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use debuginfo::{Diagnostic, Glob};
 
+use super::also::Also;
 use crate::{Error, Result};
 
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct Subject<'a> {
 pub struct Filter {
     include: Vec<Included>,
     exclude: Vec<Pattern>,
+    /// What is selected beside those that match.
+    also: Also,
 }
 
 /// A pattern of `-f`. Copies of a filter share what has matched.
@@ -77,28 +80,42 @@ impl Filter {
         Ok(Self {
             include: included.collect::<Result<_>>()?,
             exclude: excluded.collect::<Result<_>>()?,
+            also: Also::default(),
         })
+    }
+
+    /// Adds functions that no pattern needs to match. Those that match an exclude pattern stay out.
+    #[must_use]
+    pub fn and_also(self, also: Also) -> Self {
+        Self { also, ..self }
+    }
+
+    /// Returns the functions that no pattern needs to match.
+    pub fn also(&self) -> &Also {
+        &self.also
     }
 
     /// Returns whether the filter selects a function.
     pub fn wants(&self, subject: Subject<'_>) -> bool {
-        self.selects(subject, |_| true)
+        self.selects(subject, self.include.is_empty(), |_| true)
     }
 
     /// As [`Self::wants`], for a function of a system library that no `module:` pattern names: its exported name is what
     /// reaches it.
     pub fn wants_by_name(&self, subject: Subject<'_>) -> bool {
-        self.selects(subject, Included::reaches_libraries)
+        self.selects(subject, false, Included::reaches_libraries)
     }
 
-    fn selects(&self, subject: Subject<'_>, counts: impl Fn(&Included) -> bool) -> bool {
-        let mut included = self.include.is_empty();
+    /// `all`: the function is wanted though nothing names it.
+    fn selects(&self, subject: Subject<'_>, all: bool, counts: impl Fn(&Included) -> bool) -> bool {
+        let mut included = all;
         for one in self.include.iter().filter(|one| counts(one)) {
             if one.pattern.matches(subject) {
                 one.has_matched.store(true, Ordering::Relaxed);
                 included = true;
             }
         }
+        included |= self.also.has(subject);
         included && !self.exclude.iter().any(|pattern| pattern.matches(subject))
     }
 
@@ -116,8 +133,10 @@ impl Filter {
 
     fn reaches(&self, module: &Path) -> bool {
         let name = module.file_name().unwrap_or_default().to_string_lossy();
-        C_LIBRARY.iter().any(|start| name.starts_with(start))
-            && self.include.iter().any(Included::reaches_libraries)
+        let is_reached =
+            !self.also.is_empty() || self.include.iter().any(Included::reaches_libraries);
+        let is_c_library = C_LIBRARY.iter().any(|start| name.starts_with(start));
+        is_c_library && is_reached || self.also.is_in(&name)
     }
 
     /// Returns the include patterns that have matched no function so far.
@@ -175,6 +194,7 @@ impl Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Captures;
 
     fn wants(include: &[&str], exclude: &[&str], name: &str) -> bool {
         let owned =
@@ -247,6 +267,34 @@ mod tests {
         assert!(!filter("*").considers(libz, true));
         assert!(filter("module:libz*").considers(libz, true));
         assert!(filter("*").considers(libz, false));
+    }
+
+    #[test]
+    fn options_reach_their_functions_alone() {
+        let also = Also::of(&Captures {
+            memory: true,
+            ..Captures::default()
+        });
+        let libc = Path::new("/usr/lib/x86_64-linux-gnu/libc.so.6");
+        let of = |name: &'static str| Subject {
+            name,
+            linkage: name,
+            aliases: &[],
+            file: None,
+            module: libc,
+        };
+        let everything = Filter::new(&[], &[]).unwrap().and_also(also.clone());
+        assert!(everything.considers(libc, true));
+        assert!(!everything.considers(Path::new("/usr/lib/libz.so.1"), true));
+        assert!(everything.considers(Path::new("/usr/lib/libstdc++.so.6"), true));
+        assert!(everything.wants_by_name(of("malloc")));
+        assert!(!everything.wants_by_name(of("printf")));
+        let one = Filter::new(&["parse".to_owned()], &[]).unwrap();
+        let one = one.and_also(also.clone());
+        assert!(one.wants(of("malloc")) && !one.wants(of("main")));
+        let none = Filter::new(&[], &["free".to_owned()]).unwrap();
+        let none = none.and_also(also);
+        assert!(none.wants_by_name(of("malloc")) && !none.wants_by_name(of("free")));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Chooses functions and makes them call the runtime.
 
+mod also;
 pub mod choose;
 pub mod conventions;
 pub mod filter;
 mod golang;
+mod inner;
 mod judge;
 pub mod modules;
 pub mod own_calls;
@@ -14,6 +16,7 @@ pub mod sweeps;
 mod system_calls;
 mod unwinders;
 
+pub use also::Also;
 pub use filter::Filter;
 pub use modules::{LoadedModule, Modules};
 pub use patch::Armer;

@@ -13,7 +13,7 @@ use store::set::{Fact, ProcessLog};
 
 use crate::{
     Error, Exit, Member, Observer, Outcome, RecordOptions, Result, Target,
-    arm::{Filter, patch::Plan},
+    arm::patch::Plan,
     live::{
         Inner, Live, Stdio,
         breakpoints::{compiled::Runtime, orphan_traps::TrapHandler},
@@ -211,7 +211,7 @@ fn begin(
     family: Option<NewFamily>,
     observer: &dyn Observer,
 ) -> Result<(Session, Live)> {
-    let filter = Filter::new(&options.record.include, &options.record.exclude)?;
+    let filter = options.record.filter()?;
     let is_unattended = attended == Attended::ByNobody;
     let control = Controlled {
         stdio: &options.stdio,

@@ -195,6 +195,8 @@ pub(crate) fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec
         texts,
         pointees,
         system_calls,
+        memory,
+        locks,
         watches,
     } = &options.captures;
     if *registers {
@@ -211,6 +213,12 @@ pub(crate) fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec
     }
     if *system_calls {
         add(&["--syscalls"]);
+    }
+    if *memory {
+        add(&["--memory"]);
+    }
+    if *locks {
+        add(&["--locks"]);
     }
     for watch in watches {
         add(&["--watch", watch]);

@@ -31,6 +31,8 @@ impl From<Captured> for Captures {
             texts: captured.strings,
             pointees: captured.pointees,
             system_calls: false,
+            memory: false,
+            locks: false,
             watches: captured.watch,
         }
     }

@@ -31,6 +31,7 @@ Examples:
   hindsight record -o run1 -f 'parse*' ./app    only functions that match
   hindsight record -x 'std::*' -x '*alloc*' ./app
   hindsight record --log-writes total ./app     and every write to a variable, with its line
+  hindsight record --memory --locks ./app       and who allocates, frees, locks and waits
   hindsight record --children -- make -j2       and every process that it starts
   hindsight record --attach 4711 --for 10       look at a running program
   hindsight sql app \"select * from calls\"       then ask
@@ -62,6 +63,12 @@ pub struct Args {
     /// Record system calls too: names, arguments with texts and flags, results and times, for the tables syscalls and files
     #[arg(long)]
     syscalls: bool,
+    /// Record the calls that allocate and free memory too, for the table allocations and report --memory
+    #[arg(long)]
+    memory: bool,
+    /// Record the calls that take and give locks, or wait, too, for the table locks and report --locks
+    #[arg(long)]
+    locks: bool,
     #[command(flatten)]
     probing: Probing,
     /// Logpoints and logged variables may wait for libraries that are loaded later
@@ -254,6 +261,8 @@ fn options(args: Args, given: Given) -> RecordOptions {
         },
         captures: Captures {
             system_calls: args.syscalls,
+            memory: args.memory,
+            locks: args.locks,
             ..args.captured.into()
         },
         guardian: guard::command(),

@@ -1,13 +1,16 @@
-//! `hindsight report`: what was slow, by function, by caller, as a tree of calls, and as files for other programs.
+//! `hindsight report`: what was slow, by function, by caller, as a tree of calls, and as files for other programs; what was
+//! left of memory.
 
+mod locks;
+mod memory;
 mod text;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use query::Report;
 use query::report::{FunctionTime, report};
+use query::{Report, Session};
 use serde_json::json;
 
 use crate::error::Error;
@@ -23,6 +26,8 @@ Examples:
   hindsight report app parse                who called parse, and what it called
   hindsight report app --tree --depth 6     where in the tree of calls the time was spent
   hindsight report app --threads            thread by thread
+  hindsight report app --memory             what was not freed, and the most there was
+  hindsight report app --locks              who waited for which lock, and who held it
   hindsight report app --flamegraph app.svg
   hindsight report app --speedscope app.json   for speedscope.app
   hindsight report app --folded | flamegraph.pl > app.svg
@@ -59,6 +64,12 @@ pub struct Args {
     /// Write a profile for speedscope.app
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     speedscope: Option<PathBuf>,
+    /// Show what was allocated and not freed, by who allocated it, and when the heap was largest (record --memory)
+    #[arg(long, conflicts_with_all = ["function", "tree", "threads", "folded", "flamegraph", "speedscope", "raw"])]
+    memory: bool,
+    /// Show locks: who waited for whom at the end, and how long threads waited for each lock and held it (record --locks)
+    #[arg(long, conflicts_with_all = ["memory", "function", "tree", "threads", "folded", "flamegraph", "speedscope", "raw"])]
+    locks: bool,
     /// Show times as measured, with what recording cost
     #[arg(long)]
     raw: bool,
@@ -79,6 +90,12 @@ pub struct Args {
 /// When there is no such recording or function, or a file cannot be written.
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let path = locate(&args.recording)?;
+    if args.memory {
+        return of_memory(&path, args, terminal);
+    }
+    if args.locks {
+        return of_locks(&path, args, terminal);
+    }
     let found = read(&path, terminal)?;
     let name = args.recording.to_string_lossy();
     let mut wrote = false;
@@ -112,14 +129,44 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     Ok(exit::DONE)
 }
 
+fn of_memory(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error> {
+    let found = with_progress(path, terminal, query::memory::memory)?;
+    let mut out = output::stdout();
+    let written = match args.json {
+        true => writeln!(out, "{:#}", json!(found)),
+        false => memory::memory(&mut out, &found, args.limit, terminal),
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    Ok(exit::DONE)
+}
+
+fn of_locks(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error> {
+    let found = with_progress(path, terminal, query::locks::locks)?;
+    let mut out = output::stdout();
+    let written = match args.json {
+        true => writeln!(out, "{:#}", json!(found)),
+        false => locks::locks(&mut out, &found, args.limit, terminal),
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    Ok(exit::DONE)
+}
+
 /// Adds up a recording, with a bar if that takes a while.
 ///
 /// # Errors
 /// It cannot be read.
 pub fn read(path: &Path, terminal: &Terminal) -> Result<Report, Error> {
+    with_progress(path, terminal, report)
+}
+
+fn with_progress<T>(
+    path: &Path,
+    terminal: &Terminal,
+    read: impl Fn(&Session, &mut dyn FnMut(u64, u64)) -> query::Result<T>,
+) -> Result<T, Error> {
     let progress = Progress::new(terminal);
     let session = query::open(path).map_err(|source| Error::Query { source })?;
-    let found = report(&session, &mut |done, all| progress.adding_up(done, all));
+    let found = read(&session, &mut |done, all| progress.adding_up(done, all));
     progress.finish();
     found.map_err(|source| Error::Query { source })
 }
@@ -141,6 +188,8 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<(), Error> {
         folded: false,
         flamegraph: None,
         speedscope: None,
+        memory: false,
+        locks: false,
         raw: false,
         limit: FUNCTIONS_AFTER,
         depth: 1,

@@ -276,6 +276,7 @@ fn guessed(manifest: &Manifest) -> Result<Launch, Error> {
             ("texts", _) => options.push("--strings".to_owned()),
             ("pointees", _) => options.push("--pointees".to_owned()),
             ("system calls", _) => options.push("--syscalls".to_owned()),
+            ("memory" | "locks", _) => options.push(format!("--{captured}")),
             (_, Some(watch)) => options.extend(["--watch".to_owned(), watch.to_owned()]),
             (other, None) => {
                 if let Some(len) = other.strip_suffix(" bytes of stack") {

@@ -32,7 +32,8 @@ Examples:
   hindsight sql 'runs/*' \"select run, count(*) from calls group by run\"
 
 Tables: calls, events, report, functions, modules, threads, output, gaps,
-probes, pauses, logpoints, writes, exceptions, syscalls, files, notes, runs.
+probes, pauses, logpoints, writes, exceptions, syscalls, files,
+allocations, locks, notes, runs.
 Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
 every event of the recording in one order.";
 

@@ -235,6 +235,14 @@ fn each_command_explains_itself() {
                       Record system calls too: names, arguments with texts and flags, results and times, for the
                       tables syscalls and files
 
+                  --memory
+                      Record the calls that allocate and free memory too, for the table allocations and report
+                      --memory
+
+                  --locks
+                      Record the calls that take and give locks, or wait, too, for the table locks and report
+                      --locks
+
                   --log-writes <EXPRESSION|0xADDRESS[:LENGTH]>
                       Record every write to a global variable, with the line that wrote, the old and the new
                       value; up to four places of 8 bytes; may be repeated
@@ -288,6 +296,7 @@ fn each_command_explains_itself() {
               hindsight record -o run1 -f 'parse*' ./app    only functions that match
               hindsight record -x 'std::*' -x '*alloc*' ./app
               hindsight record --log-writes total ./app     and every write to a variable, with its line
+              hindsight record --memory --locks ./app       and who allocates, frees, locks and waits
               hindsight record --children -- make -j2       and every process that it starts
               hindsight record --attach 4711 --for 10       look at a running program
               hindsight sql app "select * from calls"       then ask
@@ -363,7 +372,8 @@ fn each_command_explains_itself() {
               hindsight sql 'runs/*' "select run, count(*) from calls group by run"
 
             Tables: calls, events, report, functions, modules, threads, output, gaps,
-            probes, pauses, logpoints, writes, exceptions, syscalls, files, notes, runs.
+            probes, pauses, logpoints, writes, exceptions, syscalls, files,
+            allocations, locks, notes, runs.
             Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
             every event of the recording in one order.
         "#]],

@@ -290,6 +290,8 @@ impl Recording {
             texts: self.strings,
             pointees: self.pointees,
             system_calls: false,
+            memory: false,
+            locks: false,
             watches: self.watch.clone(),
         })
     }

@@ -106,7 +106,7 @@ fn place(function: &FunctionTime) -> String {
     }
 }
 
-fn columns(names: &[&str]) -> Vec<Column> {
+pub(super) fn columns(names: &[&str]) -> Vec<Column> {
     let last = names.len() - 1;
     let column = |(at, name): (usize, &&str)| Column {
         name: (*name).to_owned(),
@@ -119,7 +119,7 @@ fn columns(names: &[&str]) -> Vec<Column> {
     names.iter().enumerate().map(column).collect()
 }
 
-fn layout(terminal: &Terminal) -> Layout {
+pub(super) fn layout(terminal: &Terminal) -> Layout {
     match terminal.stdout {
         true => Layout::Fit(Terminal::size().0),
         false => Layout::Whole,

@@ -1,0 +1,254 @@
+//! Adds up what threads did with each lock, and finds out who waited for whom when the recording ended.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::holds::{Outcome, Wish};
+use super::kinds::Kind;
+use super::{Locks, name_of};
+use crate::callers::{Frame, Frames};
+use crate::error::Result;
+use crate::rows::ask;
+use crate::session::Session;
+
+/// A thread at a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Who {
+    /// The thread.
+    pub tid: u32,
+    /// Its name.
+    pub thread: Option<String>,
+    /// The enter event of the call that wanted the lock.
+    pub seq: u64,
+    /// Who called it: the place of the call first, then the recorded calls around it.
+    pub frames: Vec<Frame>,
+    /// A thread that had the lock meanwhile.
+    pub owner: Option<u32>,
+}
+
+/// Times of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// How many are known.
+    pub times: u64,
+    /// All together, in ns.
+    pub total_ns: u64,
+    /// The longest, in ns.
+    pub longest_ns: u64,
+    /// Whose that was.
+    pub longest: Option<Who>,
+}
+
+/// What threads did with a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LockTotal {
+    /// Its address.
+    pub lock: String,
+    /// The global variable that it is, or is in.
+    pub name: Option<String>,
+    /// What it is: `mutex`, `rwlock`, `spin`, `condition`, `semaphore` or `futex`.
+    pub kind: &'static str,
+    /// How often a thread got it.
+    pub acquired: u64,
+    /// How often another thread had it meanwhile.
+    pub contended: u64,
+    /// How often a thread went without it: it was busy, or the time was over.
+    pub refused: u64,
+    /// How long threads waited for it.
+    pub waits: Span,
+    /// How long threads had it.
+    pub holds: Span,
+}
+
+/// A thread that waited when the recording ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiter {
+    /// The thread, and the thread that has the lock.
+    pub who: Who,
+    /// The lock's address.
+    pub lock: String,
+    /// The global variable that it is, or is in.
+    pub name: Option<String>,
+    /// What it is.
+    pub kind: Kind,
+    /// For how long it had waited, in ns.
+    pub waited_ns: u64,
+    /// Where the owner took the lock.
+    pub owner_frames: Vec<Frame>,
+}
+
+/// What threads did with locks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LockReport {
+    /// Threads that waited for each other when the recording ended: each for the next, the last for the first.
+    pub deadlocks: Vec<Vec<Waiter>>,
+    /// All threads that waited then.
+    pub waiting: Vec<Waiter>,
+    /// The locks, those first for which threads waited longest.
+    pub locks: Vec<LockTotal>,
+}
+
+/// Adds up.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn report(locks: &Locks, session: &Session) -> Result<LockReport> {
+    let source = session.report_source();
+    let mut tell = Tell {
+        frames: Frames::new(source.timeline()?, &locks.tree),
+        threads: threads(session)?,
+    };
+    let mut totals: BTreeMap<(u64, &'static str), LockTotal> = BTreeMap::new();
+    for wish in &locks.wishes {
+        let key = (wish.lock, class(wish.kind));
+        let total = match totals.entry(key) {
+            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::btree_map::Entry::Vacant(entry) => entry.insert(LockTotal {
+                lock: format!("{:#x}", wish.lock),
+                name: name_of(source, wish.lock, wish.begun.seq)?,
+                kind: class(wish.kind),
+                acquired: 0,
+                contended: 0,
+                refused: 0,
+                waits: Span::default(),
+                holds: Span::default(),
+            }),
+        };
+        add(total, wish, &mut tell);
+    }
+    let mut all: Vec<LockTotal> = totals.into_values().collect();
+    all.sort_by_key(|lock| {
+        let rest = |ns: u64| u64::MAX - ns;
+        // Waiting for a condition is what it is for.
+        let is_for_waiting = matches!(lock.kind, "condition" | "semaphore" | "futex");
+        (
+            is_for_waiting,
+            rest(lock.waits.total_ns),
+            rest(lock.acquired),
+        )
+    });
+    let waiting = waiting(locks, session, &mut tell)?;
+    Ok(LockReport {
+        deadlocks: deadlocks(&waiting),
+        waiting,
+        locks: all,
+    })
+}
+
+fn class(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Read | Kind::Write => "rwlock",
+        other => other.name(),
+    }
+}
+
+fn threads(session: &Session) -> Result<HashMap<u32, String>> {
+    let rows = ask(
+        session,
+        "select tid, name from threads where name is not null",
+    )?;
+    let named = rows.iter().filter_map(|row| {
+        let tid = row.count(0).and_then(|tid| u32::try_from(tid).ok())?;
+        Some((tid, row.text(1)?.to_owned()))
+    });
+    Ok(named.collect())
+}
+
+struct Tell<'t> {
+    frames: Frames<'t>,
+    threads: HashMap<u32, String>,
+}
+
+impl Tell<'_> {
+    fn who(&mut self, wish: &Wish) -> Who {
+        Who {
+            tid: wish.tid,
+            thread: self.threads.get(&wish.tid).cloned(),
+            seq: wish.begun.seq,
+            frames: self.frames.of(wish.by.1),
+            owner: wish.owner,
+        }
+    }
+}
+
+fn add(total: &mut LockTotal, wish: &Wish, tell: &mut Tell<'_>) {
+    match wish.outcome {
+        Outcome::Acquired => total.acquired += 1,
+        Outcome::Busy | Outcome::TimedOut => total.refused += 1,
+        Outcome::Failed(_) | Outcome::Waiting | Outcome::Left => {}
+    }
+    total.contended += u64::from(wish.contended == Some(true));
+    // What a thread has several times is held from the first to the last.
+    let hold_ns = wish.hold_ns().filter(|_| !wish.is_again);
+    for (span, ns) in [
+        (&mut total.waits, wish.wait_ns()),
+        (&mut total.holds, hold_ns),
+    ] {
+        let Some(ns) = ns.and_then(|ns| u64::try_from(ns).ok()) else {
+            continue;
+        };
+        span.times += 1;
+        span.total_ns += ns;
+        if ns > span.longest_ns {
+            span.longest_ns = ns;
+            span.longest = Some(tell.who(wish));
+        }
+    }
+}
+
+/// Finds the threads that waited at the end, and who had what they waited for.
+fn waiting(locks: &Locks, session: &Session, tell: &mut Tell<'_>) -> Result<Vec<Waiter>> {
+    let source = session.report_source();
+    let until_ns = session.reader().last_ts_ns();
+    let mut held: HashMap<u64, Vec<&Wish>> = HashMap::new();
+    for wish in locks.wishes.iter().filter(|wish| wish.is_held_at_end()) {
+        held.entry(wish.lock).or_default().push(wish);
+    }
+    let mut waiting = Vec::new();
+    let open = locks.wishes.iter();
+    for wish in open.filter(|wish| wish.outcome == Outcome::Waiting) {
+        let holders = held.get(&wish.lock).map_or(&[][..], Vec::as_slice);
+        let owner = holders.iter().find(|held| held.kind.keeps_out(wish.kind));
+        let mut who = tell.who(wish);
+        who.owner = owner.map(|owner| owner.tid);
+        waiting.push(Waiter {
+            who,
+            lock: format!("{:#x}", wish.lock),
+            name: name_of(source, wish.lock, wish.begun.seq)?,
+            kind: wish.kind,
+            waited_ns: u64::try_from(until_ns - wish.begun.ts_ns).unwrap_or(0),
+            owner_frames: owner.map_or_else(Vec::new, |owner| tell.frames.of(owner.by.1)),
+        });
+    }
+    Ok(waiting)
+}
+
+/// Finds threads that wait for each other.
+fn deadlocks(waiting: &[Waiter]) -> Vec<Vec<Waiter>> {
+    let waits: HashMap<u32, &Waiter> = waiting.iter().map(|w| (w.who.tid, w)).collect();
+    let mut found: Vec<Vec<Waiter>> = Vec::new();
+    for first in waiting {
+        let mut circle = vec![first];
+        let mut next = first.who.owner;
+        while let Some(waiter) = next.and_then(|tid| waits.get(&tid)) {
+            if waiter.who.tid == first.who.tid {
+                break;
+            }
+            if circle.iter().any(|seen| seen.who.tid == waiter.who.tid) {
+                // A circle that does not lead back here is told by those in it.
+                circle.clear();
+                break;
+            }
+            circle.push(waiter);
+            next = waiter.who.owner;
+        }
+        let is_closed = next.is_some() && next == Some(first.who.tid) && !circle.is_empty();
+        // Each is told once, beginning with the lowest thread.
+        let is_first = circle.iter().all(|one| one.who.tid >= first.who.tid);
+        if is_closed && is_first {
+            found.push(circle.into_iter().cloned().collect());
+        }
+    }
+    found
+}

@@ -1,0 +1,62 @@
+//! What the program did with memory: its blocks, who made and freed them, what was left at the end, and the most there was.
+//!
+//! All of it comes from the recorded calls of functions that allocate. What other functions handed out is not known.
+
+mod blocks;
+mod kinds;
+mod pages;
+mod report;
+
+pub use crate::callers::Frame;
+pub use blocks::{Block, End, Moment};
+pub use kinds::known_as;
+pub use report::{Held, MemoryReport, Peak, Site};
+
+use crate::callers::{Progress, Tree, walk};
+use crate::error::Result;
+use crate::report::Source;
+use crate::session::Session;
+
+/// All blocks of a recording.
+#[derive(Debug)]
+pub struct Memory {
+    /// In the order in which they were made, those first that were made before the recording.
+    pub blocks: Vec<Block>,
+    /// The paths to the calls that made and freed them.
+    pub(crate) tree: Tree,
+    /// Blocks of posix_memalign whose addresses are not known.
+    pub unknown_blocks: u64,
+    /// A call of a function that allocates was recorded.
+    pub has_makers: bool,
+}
+
+/// Finds the blocks of a recording. `progress` is told how many of how many calls have been read.
+///
+/// # Errors
+/// The recording cannot be read.
+pub(crate) fn read(source: &Source, progress: Progress<'_>) -> Result<Memory> {
+    let mut lives = blocks::Lives::new(source.definitions.functions());
+    let roles = lives.roles();
+    let wants = |function: u32| roles.get(function as usize).copied().unwrap_or(false);
+    let tree = walk(&source.calls, &wants, progress, &mut |found| {
+        lives.add(found)
+    })?;
+    let has_makers = lives.has_makers;
+    let (blocks, unknown_blocks) = lives.finish();
+    Ok(Memory {
+        blocks,
+        tree,
+        unknown_blocks,
+        has_makers,
+    })
+}
+
+/// Adds up what the program did with memory. `progress` is told how many of how many calls have been read.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn memory(session: &Session, progress: &mut dyn FnMut(u64, u64)) -> Result<MemoryReport> {
+    let source = session.report_source();
+    let memory = read(source, progress)?;
+    report::report(&memory, source)
+}

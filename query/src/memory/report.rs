@@ -1,0 +1,193 @@
+//! Adds up blocks: what was left at the end by the place that made it, and the most there was at any time.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::Memory;
+use super::blocks::{Block, End, Moment};
+use super::kinds::known_as;
+use crate::callers::{Frame, Frames};
+use crate::error::Result;
+use crate::report::Source;
+
+/// A number of blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// Bytes that were asked for.
+    pub bytes: u64,
+    /// How many blocks.
+    pub blocks: u64,
+}
+
+impl Held {
+    fn add(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.blocks += 1;
+    }
+}
+
+/// The moment at which the heap had the most bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Peak {
+    /// What there was.
+    pub held: Held,
+    /// The event from which on it was there.
+    pub seq: u64,
+    /// The time of that event, in ns.
+    pub ts_ns: i64,
+}
+
+/// A place in the program that made blocks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Site {
+    /// The function that returned them.
+    pub function: String,
+    /// They are mapped pages, not blocks of the heap.
+    pub is_pages: bool,
+    /// Who called it: the place of the call first, then the recorded calls around it.
+    pub frames: Vec<Frame>,
+    /// What was there at the end.
+    pub live: Held,
+    /// All that was made.
+    pub made: Held,
+}
+
+/// What a program did with memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MemoryReport {
+    /// A call of a function that allocates was recorded.
+    pub has_makers: bool,
+    /// The heap at the end.
+    pub live: Held,
+    /// Mapped pages at the end.
+    pub live_pages: Held,
+    /// All blocks of the heap that were made.
+    pub made: Held,
+    /// Those that were freed.
+    pub freed: Held,
+    /// Those whose end is not known: their addresses were handed out again, and no recorded call had freed them.
+    pub lost: Held,
+    /// When the heap was largest.
+    pub peak: Option<Peak>,
+    /// Blocks that were freed and had been made before the recording, or by a function that was not recorded.
+    pub freed_unknown_blocks: u64,
+    /// Blocks of posix_memalign whose addresses are not known.
+    pub unknown_blocks: u64,
+    /// Who made the blocks, those first with the most left.
+    pub sites: Vec<Site>,
+}
+
+/// Adds up the blocks.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn report(memory: &Memory, source: &Source) -> Result<MemoryReport> {
+    let mut report = MemoryReport {
+        has_makers: memory.has_makers,
+        unknown_blocks: memory.unknown_blocks,
+        peak: peak(&memory.blocks),
+        ..MemoryReport::default()
+    };
+    let mut by_node: HashMap<(u32, u32, bool), (Held, Held)> = HashMap::new();
+    for block in &memory.blocks {
+        let (Some(size), Some(made)) = (block.size, block.made) else {
+            report.freed_unknown_blocks += u64::from(!block.is_pages);
+            continue;
+        };
+        let (all, live) = by_node
+            .entry((made.node, made.function, block.is_pages))
+            .or_default();
+        all.add(size);
+        if block.end == End::Live {
+            live.add(block.live_bytes);
+        }
+        match (block.is_pages, block.end) {
+            (true, End::Live) => report.live_pages.add(block.live_bytes),
+            (true, _) => {}
+            (false, end) => {
+                report.made.add(size);
+                match end {
+                    End::Live => report.live.add(size),
+                    End::Freed => report.freed.add(size),
+                    End::Lost(_) => report.lost.add(size),
+                }
+            }
+        }
+    }
+    report.sites = sites(by_node, memory, source)?;
+    Ok(report)
+}
+
+/// Paths that differ in nothing that is told are one place.
+fn sites(
+    by_node: HashMap<(u32, u32, bool), (Held, Held)>,
+    memory: &Memory,
+    source: &Source,
+) -> Result<Vec<Site>> {
+    let timeline = source.timeline()?;
+    let mut frames = Frames::new(timeline, &memory.tree);
+    let mut places: HashMap<(String, bool, Vec<Frame>), (Held, Held)> = HashMap::new();
+    for ((node, function, is_pages), (made, live)) in by_node {
+        let key = (source.known_name(function), is_pages, frames.of(node));
+        let sum = places.entry(key).or_default();
+        for (sum, one) in [(&mut sum.0, made), (&mut sum.1, live)] {
+            sum.bytes += one.bytes;
+            sum.blocks += one.blocks;
+        }
+    }
+    let site = |((function, is_pages, frames), (made, live))| Site {
+        function,
+        is_pages,
+        frames,
+        live,
+        made,
+    };
+    let mut sites: Vec<Site> = places.into_iter().map(site).collect();
+    let text = |site: &Site| site.frames.iter().map(Frame::text).collect::<Vec<_>>();
+    sites.sort_by_cached_key(|site| {
+        let rest = |bytes: u64| u64::MAX - bytes;
+        let held = (rest(site.live.bytes), rest(site.made.bytes));
+        (site.is_pages, held, text(site), site.function.clone())
+    });
+    Ok(sites)
+}
+
+impl Source {
+    /// Returns the name that a function which allocates goes by.
+    pub(crate) fn known_name(&self, id: u32) -> String {
+        known_as(&self.function_name(id)).to_owned()
+    }
+}
+
+/// Finds when the heap had the most bytes.
+fn peak(blocks: &[Block]) -> Option<Peak> {
+    let mut changes: Vec<(u64, bool, u64, i64)> = Vec::new();
+    for block in blocks.iter().filter(|block| !block.is_pages) {
+        let (Some(size), Some(Moment { at, ts_ns, .. })) = (block.size, block.made) else {
+            continue;
+        };
+        changes.push((at, true, size, ts_ns));
+        let gone = match (block.freed, block.end) {
+            (Some(freed), _) => Some(freed.at),
+            (None, End::Lost(at)) => Some(at),
+            (None, _) => None,
+        };
+        changes.extend(gone.map(|at| (at, false, size, 0)));
+    }
+    changes.sort_unstable();
+    let mut held = Held::default();
+    let mut peak: Option<Peak> = None;
+    for (seq, is_made, size, ts_ns) in changes {
+        if !is_made {
+            held.bytes -= size;
+            held.blocks -= 1;
+            continue;
+        }
+        held.add(size);
+        if peak.is_none_or(|peak| held.bytes > peak.held.bytes) {
+            peak = Some(Peak { held, seq, ts_ns });
+        }
+    }
+    peak
+}

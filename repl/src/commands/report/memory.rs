@@ -1,0 +1,124 @@
+//! How what a program did with memory reads: what was left at the end, the most there was, and who allocated it.
+
+use std::io::{self, Write};
+
+use query::memory::{Held, MemoryReport, Site};
+use server::quantity::{count, duration, grouped};
+
+use super::text::{columns, layout};
+use crate::render::{Table, Terminal};
+
+/// Frames of a place that are shown.
+const FRAMES: usize = 4;
+const HOW: &str = "hindsight record --memory PROGRAM records the calls that allocate and free";
+
+/// Writes the report: totals, and the places that allocated most of what was left.
+///
+/// # Errors
+/// Those of `out`.
+pub fn memory(
+    out: &mut dyn Write,
+    found: &MemoryReport,
+    limit: usize,
+    terminal: &Terminal,
+) -> io::Result<()> {
+    if !found.has_makers {
+        return writeln!(out, "no call that allocates was recorded; {HOW}");
+    }
+    totals(out, found)?;
+    let live: Vec<&Site> = found.sites.iter().filter(|s| s.live.blocks > 0).collect();
+    for (heading, is_pages) in [("left at the end", false), ("mapped at the end", true)] {
+        let of = live.iter().filter(|site| site.is_pages == is_pages);
+        let sites: Vec<&Site> = of.copied().collect();
+        if sites.is_empty() {
+            continue;
+        }
+        writeln!(out)?;
+        let mut table = Table::new(columns(&["bytes", "blocks", "all blocks", heading]));
+        for site in sites.iter().take(limit) {
+            table.push(vec![
+                Some(grouped(site.live.bytes)),
+                Some(grouped(site.live.blocks)),
+                Some(grouped(site.made.blocks)),
+                Some(place(site)),
+            ]);
+        }
+        table.flush(out, layout(terminal), terminal.stdout_colour)?;
+        if sites.len() > limit {
+            let more = count((sites.len() - limit) as u64, "more place");
+            writeln!(out, "{more}; --limit {} shows them", sites.len())?;
+        }
+    }
+    notes(out, found)
+}
+
+fn totals(out: &mut dyn Write, found: &MemoryReport) -> io::Result<()> {
+    writeln!(out, "left at the end: {}", held(found.live))?;
+    if found.live_pages.blocks > 0 {
+        let pages = found.live_pages;
+        let mappings = count(pages.blocks, "mapping");
+        writeln!(out, "mapped at the end: {} in {mappings}", amount(pages))?;
+    }
+    if let Some(peak) = found.peak {
+        let when = duration(u64::try_from(peak.ts_ns).unwrap_or(0));
+        let seq = peak.seq;
+        writeln!(out, "peak: {} after {when} (seq {seq})", held(peak.held))?;
+    }
+    let (made, freed) = (held(found.made), held(found.freed));
+    writeln!(out, "allocated: {made}; freed: {freed}")
+}
+
+fn amount(held: Held) -> String {
+    match held.bytes {
+        1 => "1 byte".to_owned(),
+        bytes => format!("{} bytes", grouped(bytes)),
+    }
+}
+
+fn held(held: Held) -> String {
+    format!("{} in {}", amount(held), count(held.blocks, "block"))
+}
+
+/// `malloc in make_order (app.c:17) < load (app.c:30)`
+fn place(site: &Site) -> String {
+    let frames: Vec<String> = site
+        .frames
+        .iter()
+        .take(FRAMES)
+        .map(|f| f.short_text())
+        .collect();
+    let more = if site.frames.len() > FRAMES {
+        " < ..."
+    } else {
+        ""
+    };
+    match frames.is_empty() {
+        true => site.function.clone(),
+        false => format!("{} in {}{more}", site.function, frames.join(" < ")),
+    }
+}
+
+fn notes(out: &mut dyn Write, found: &MemoryReport) -> io::Result<()> {
+    if found.lost.blocks > 0 {
+        writeln!(
+            out,
+            "{}: freed by no recorded call, but their addresses were handed out again",
+            held(found.lost)
+        )?;
+    }
+    if found.freed_unknown_blocks > 0 {
+        writeln!(
+            out,
+            "{} more freed, allocated before the recording, by what was not recorded, or by the C library for itself",
+            count(found.freed_unknown_blocks, "block")
+        )?;
+    }
+    if found.unknown_blocks > 0 {
+        writeln!(
+            out,
+            "{} of posix_memalign: their addresses are not known, so they are not counted",
+            count(found.unknown_blocks, "block")
+        )?;
+    }
+    Ok(())
+}

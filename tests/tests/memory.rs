@@ -1,0 +1,232 @@
+//! Goal: `record --memory` knows every block that a program allocates, who made it and who freed it. Method: programs in C, C++ and
+//! Rust under valgrind and recorded; what they left at the end must be the same, and the places those of their sources.
+
+use std::path::Path;
+
+use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
+use serde_json::Value;
+
+/// What valgrind sees and no recording: what libraries allocate before a program's entry point, and the thread-local storage of the
+/// first thread, which gets the stack of one that loading the runtime needed.
+const NOT_RECORDED: [&str; 2] = ["call_init", "_dl_allocate_tls"];
+
+/// Bytes and blocks in use at exit, as valgrind counts them.
+fn counted_by_valgrind(program: &Path, folder: &Path) -> (u64, u64) {
+    let ended = Program::new("/usr/bin/valgrind", folder)
+        .args(["--run-libc-freeres=no", "--run-cxx-freeres=no"])
+        .args([
+            "--leak-check=full",
+            "--show-leak-kinds=all",
+            "--num-callers=40",
+        ])
+        .args([program])
+        .run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let text = ended.errors();
+    let numbers = |text: &str| -> Vec<u64> {
+        let words = text.split(' ').map(|word| word.replace(',', ""));
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    let used = text.split("in use at exit: ").nth(1);
+    let used = used.and_then(|used| used.lines().next());
+    let used = numbers(used.expect("valgrind says what is in use at exit"));
+    let (mut bytes, mut blocks) = (used[0], used[1]);
+    // A paragraph per record: "72,704 bytes in 1 blocks are still reachable in loss record 9 of 9", then the stack.
+    for record in text
+        .split("== \n")
+        .filter(|text| text.contains("in loss record"))
+    {
+        if NOT_RECORDED
+            .iter()
+            .any(|function| record.contains(function))
+        {
+            let head = record.lines().find(|line| line.contains("in loss record"));
+            let head = head
+                .and_then(|line| line.split_once("== "))
+                .expect("it has a head")
+                .1;
+            let head = head.split(" (").next().unwrap_or(head);
+            let found = numbers(head);
+            bytes -= found[0];
+            blocks -= found[1];
+        }
+    }
+    (bytes, blocks)
+}
+
+fn recorded(scratch: &Scratch, program: &Path, args: &[&str], options: &[&str]) -> Recording {
+    let program = Program::new(program, scratch.path()).args(args);
+    let options = [&["--memory"], options].concat();
+    let (_, recording) = Hindsight::record(scratch, &options, &program);
+    recording
+}
+
+fn report(scratch: &Scratch, recording: &Recording) -> Value {
+    let path = recording.path().to_str().expect("its name is text");
+    let ended = Hindsight::command(scratch, &["report", path, "--memory", "--json"]).run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    serde_json::from_str(&ended.text()).expect("it is JSON")
+}
+
+/// Compares what is left at the end with valgrind, with all functions recorded and with a few.
+fn agrees(name: &str, artifact: &str) {
+    let scratch = Scratch::new(name);
+    let program = fixture_artifact("leaks", artifact);
+    let expected = counted_by_valgrind(&program, scratch.path());
+    for (part, options) in [("all", &[][..]), ("main", &["-f", "main"])] {
+        let scratch = Scratch::new(&format!("{name}-{part}"));
+        let recording = recorded(&scratch, &program, &[], options);
+        let report = report(&scratch, &recording);
+        let live = &report["live"];
+        let found = (live["bytes"].as_u64(), live["blocks"].as_u64());
+        assert_eq!(found, (Some(expected.0), Some(expected.1)), "{report:#}");
+        assert_eq!(report["lost"]["blocks"], 0, "{report:#}");
+        assert_eq!(report["unknown_blocks"], 0, "{report:#}");
+        let rows = recording.row(
+            "SELECT sum(size) AS bytes, count(*) AS blocks FROM allocations \
+             WHERE state = 'live' AND function NOT LIKE 'm%map'",
+        );
+        assert_eq!(rows["bytes"], expected.0);
+        assert_eq!(rows["blocks"], expected.1);
+    }
+}
+
+#[test]
+fn what_a_c_program_leaves_is_what_valgrind_counts() {
+    agrees("memory-c", "leaks_c");
+}
+
+#[test]
+fn what_a_cxx_program_leaves_is_what_valgrind_counts() {
+    agrees("memory-cxx", "leaks_cxx");
+}
+
+#[test]
+fn what_a_rust_program_leaves_is_what_valgrind_counts() {
+    agrees("memory-rust", "leaks_rust");
+}
+
+#[test]
+fn blocks_have_their_makers_and_freers() {
+    let scratch = Scratch::new("memory-makers");
+    let program = fixture_artifact("leaks", "leaks_c");
+    let recording = recorded(&scratch, &program, &[], &[]);
+    let line = |mark| marked_line("leaks", "leaks.c", mark);
+    let kept = format!("keep_order (leaks.c:{})", line("kept"));
+    let dropped = format!("drop_order (leaks.c:{})", line("dropped"));
+    let rows = recording.rows(
+        "SELECT size, function, place, frames, freed_by, freed_place, state FROM allocations \
+         WHERE place LIKE 'keep_order%' ORDER BY seq",
+    );
+    assert_eq!(rows.len(), 10);
+    for row in &rows {
+        assert_eq!(row["size"], 16);
+        assert_eq!(row["function"], "malloc");
+        assert_eq!(row["place"], kept.as_str());
+        let frames = row["frames"].as_str().expect("frames are known");
+        assert!(
+            frames.starts_with(&format!("{kept} < main (leaks.c:")),
+            "{frames}"
+        );
+    }
+    let freed = rows.iter().filter(|row| row["state"] == "freed");
+    let freed: Vec<_> = freed.collect();
+    assert_eq!(freed.len(), 4);
+    for row in freed {
+        assert_eq!(row["freed_by"], "free");
+        assert_eq!(row["freed_place"], dropped.as_str());
+    }
+    // A function of the C library that allocates for its caller stands before it.
+    let copied = recording.row("SELECT frames, size FROM allocations WHERE place LIKE '%strdup%'");
+    assert_eq!(copied["size"], 41);
+    let frames = copied["frames"].as_str().expect("frames are known");
+    assert!(frames.contains(" < copy < main (leaks.c:"), "{frames}");
+    let pages = recording.rows(
+        "SELECT size, live_bytes, state FROM allocations \
+         WHERE function LIKE 'mmap%' AND place LIKE 'map %' ORDER BY seq",
+    );
+    assert_eq!(pages.len(), 2);
+    assert_eq!(
+        (&pages[0]["size"], &pages[0]["live_bytes"]),
+        (&16384.into(), &12288.into())
+    );
+    assert_eq!(
+        (&pages[1]["state"], &pages[1]["live_bytes"]),
+        (&"freed".into(), &0.into())
+    );
+}
+
+#[test]
+fn the_report_says_what_is_left_and_the_most_there_was() {
+    let scratch = Scratch::new("memory-report");
+    let program = fixture_artifact("leaks", "leaks_c");
+    let recording = recorded(&scratch, &program, &[], &[]);
+    let path = recording.path().to_str().expect("its name is text");
+    let ended = Hindsight::command(&scratch, &["report", path, "--memory"]).run();
+    let text = ended.text();
+    assert!(text.contains("malloc in keep_order (leaks.c:"), "{text}");
+    assert!(text.contains("left at the end: "), "{text}");
+    // The most there was, counted by SQL from the beginnings and ends of all blocks.
+    let peak = recording.number(
+        "WITH changes AS (\
+           SELECT c.end_seq AS seq, a.size AS bytes FROM allocations a JOIN calls c ON c.start_seq = a.seq \
+             WHERE a.function NOT LIKE 'm%map' AND a.size IS NOT NULL \
+           UNION ALL SELECT freed_seq, -size FROM allocations \
+             WHERE freed_seq IS NOT NULL AND function NOT LIKE 'm%map' AND size IS NOT NULL), \
+         running AS (SELECT sum(bytes) OVER (ORDER BY seq) AS held FROM changes) \
+         SELECT max(held) FROM running",
+    );
+    let report = report(&scratch, &recording);
+    assert_eq!(report["peak"]["held"]["bytes"], peak);
+}
+
+#[test]
+fn operator_new_is_told_by_its_name() {
+    let scratch = Scratch::new("memory-new");
+    let program = fixture_artifact("leaks", "leaks_cxx");
+    let recording = recorded(&scratch, &program, &[], &[]);
+    let rows = recording.rows(
+        "SELECT function, size, freed_by, state FROM allocations \
+         WHERE place LIKE 'forget%' ORDER BY seq",
+    );
+    let of = |n: usize| {
+        let text = |column: &str| rows[n][column].as_str().unwrap_or("-").to_owned();
+        (text("function"), rows[n]["size"].as_i64(), text("freed_by"))
+    };
+    let expected = [
+        ("operator new[]", 100, "-"),
+        ("operator new", 192, "-"),
+        ("operator new[]", 500, "operator delete[]"),
+        ("operator new", 192, "operator delete"),
+    ];
+    assert_eq!(rows.len(), expected.len(), "{rows:?}");
+    for (n, (made, size, freed)) in expected.into_iter().enumerate() {
+        assert_eq!(of(n), (made.to_owned(), Some(size), freed.to_owned()));
+    }
+}
+
+#[test]
+fn many_blocks_at_one_address_are_told_apart() {
+    let scratch = Scratch::new("memory-many");
+    let program = fixture_artifact("leaks", "many_blocks");
+    let recording = recorded(&scratch, &program, &["20000"], &[]);
+    let row = recording.row(
+        "SELECT count(*) AS blocks, count(DISTINCT addr) AS places, count(freed_seq) AS freed, \
+         count(*) FILTER (WHERE freed_seq < seq) AS wrong FROM allocations WHERE size = 32",
+    );
+    assert_eq!(row["blocks"], 20_000);
+    assert_eq!(row["places"], 1);
+    assert_eq!(row["freed"], 20_000);
+    assert_eq!(row["wrong"], 0);
+}
+
+#[test]
+fn without_the_option_the_report_says_what_records_it() {
+    let scratch = Scratch::new("memory-none");
+    let program = Program::new(fixture_artifact("leaks", "leaks_c"), scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let path = recording.path().to_str().expect("its name is text");
+    let ended = Hindsight::command(&scratch, &["report", path, "--memory"]).run();
+    assert!(ended.text().contains("record --memory"), "{}", ended.text());
+    assert_eq!(recording.number("SELECT count(*) FROM allocations"), 0);
+}
