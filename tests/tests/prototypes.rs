@@ -5,7 +5,8 @@
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
 
 const FUNCTIONS: [&str; 12] = [
-    "open", "write", "lseek", "close", "getenv", "signal", "kill", "socket", "strcmp", "sqrt", "memset", "getpid",
+    "open", "write", "lseek", "close", "getenv", "signal", "kill", "socket", "strcmp", "sqrt",
+    "memset", "getpid",
 ];
 
 fn recorded(artifact: &str, options: &[&str]) -> (Scratch, Recording) {
@@ -52,9 +53,15 @@ fn check(recording: &Recording, stub: &str) {
     assert_eq!(told("lseek"), ["fd=3, offset=4, whence=SEEK_SET = 4"]);
     assert_eq!(told("close"), ["fd=3 = 0", "fd=3 = 0"]);
     let getenv = told("getenv");
-    assert!(getenv[0].starts_with("name=\"KEPT_VALUE\" = "), "{getenv:?}");
+    assert!(
+        getenv[0].starts_with("name=\"KEPT_VALUE\" = "),
+        "{getenv:?}"
+    );
     let signal = told("signal");
-    assert!(signal[0].starts_with("sig=SIGUSR1, handler=0x1 = "), "{signal:?}");
+    assert!(
+        signal[0].starts_with("sig=SIGUSR1, handler=0x1 = "),
+        "{signal:?}"
+    );
     let kill = told("kill");
     assert!(kill[0].ends_with(", sig=SIGUSR1 = 0"), "{kill:?}");
     assert_eq!(
@@ -63,7 +70,10 @@ fn check(recording: &Recording, stub: &str) {
     );
     let sql = format!("SELECT args, ret_f FROM calls WHERE function = 'sqrt{stub}'");
     let sqrt = recording.row(&sql);
-    assert_eq!((&sqrt["args"], &sqrt["ret_f"]), (&"x=4.0".into(), &2.0.into()));
+    assert_eq!(
+        (&sqrt["args"], &sqrt["ret_f"]),
+        (&"x=4.0".into(), &2.0.into())
+    );
 }
 
 #[test]
@@ -72,7 +82,10 @@ fn functions_of_the_c_library_have_prototypes() {
     let (_scratch, recording) = recorded("prototypes", &options);
     check(&recording, "");
     let strcmp = told(&recording, "strcmp");
-    assert!(strcmp.iter().all(|call| call.starts_with("s1=0x")), "{strcmp:?}");
+    assert!(
+        strcmp.iter().all(|call| call.starts_with("s1=0x")),
+        "{strcmp:?}"
+    );
 }
 
 #[test]
@@ -98,16 +111,26 @@ fn a_program_of_debian_opens_what_strace_sees() {
     let program = Program::new("/bin/cat", scratch.path()).args(["read me.txt"]);
     let log = scratch.path().join("strace.txt");
     let strace = Program::new("/usr/bin/strace", scratch.path())
-        .args(["-e", "trace=write,openat", "-o", log.to_str().expect("text")])
+        .args([
+            "-e",
+            "trace=write,openat",
+            "-o",
+            log.to_str().expect("text"),
+        ])
         .args(["/bin/cat", "read me.txt"])
         .run();
     assert_eq!(strace.text(), "some text\n");
     let seen = std::fs::read_to_string(&log).expect("strace has written its log");
     let (_, recording) = Hindsight::record(&scratch, &["-f", "open", "-f", "write"], &program);
-    let open = recording.row("SELECT args, ret FROM calls WHERE function = 'open' AND args LIKE '%read me.txt%'");
+    let open = recording
+        .row("SELECT args, ret FROM calls WHERE function = 'open' AND args LIKE '%read me.txt%'");
     assert_eq!(open["args"], "path=\"read me.txt\", flags=O_RDONLY");
-    assert!(seen.contains(&format!("openat(AT_FDCWD, \"read me.txt\", O_RDONLY) = {}", open["ret"])));
-    let write = recording.row("SELECT args, ret FROM calls WHERE function = 'write' AND args LIKE 'fd=1,%'");
+    assert!(seen.contains(&format!(
+        "openat(AT_FDCWD, \"read me.txt\", O_RDONLY) = {}",
+        open["ret"]
+    )));
+    let write = recording
+        .row("SELECT args, ret FROM calls WHERE function = 'write' AND args LIKE 'fd=1,%'");
     assert_eq!(write["args"], "fd=1, buf=\"some text\\n\", n=10");
     assert!(seen.contains("write(1, \"some text\\n\", 10)"), "{seen}");
 }

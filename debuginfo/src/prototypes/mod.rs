@@ -9,7 +9,13 @@ use std::sync::{Arc, OnceLock};
 use crate::model::{ParameterPlace, ValueKind};
 
 /// The files that define the functions.
-const LIBRARIES: [&str; 5] = ["libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so"];
+const LIBRARIES: [&str; 5] = [
+    "libc.so",
+    "libm.so",
+    "libpthread.so",
+    "libdl.so",
+    "librt.so",
+];
 
 /// Tells whether a file is the C library or a part of it, by its name.
 #[must_use]

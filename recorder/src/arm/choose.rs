@@ -85,7 +85,9 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
         // Debug information of the library has its inner names and no constants.
         if is_wanted && is_c_library {
             let known = aliases.iter().find_map(|alias| prototype(alias));
-            known.into_iter().for_each(|known| prototypes::apply(candidate, known));
+            known
+                .into_iter()
+                .for_each(|known| prototypes::apply(candidate, known));
         }
         is_wanted
     });

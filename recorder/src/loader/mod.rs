@@ -200,7 +200,17 @@ impl Loader<'_> {
     /// Reads the runtime's exports.
     fn started(&self, inside: &Inside<'_>, shared: u64, exports: u64) -> Result<Started, Failure> {
         let words = inside.words(exports, EXPORTS_WORDS)?;
-        let [version, enter, enter_xmm, _, table, count, enter_go, enter_texts] = words[..] else {
+        let [
+            version,
+            enter,
+            enter_xmm,
+            _,
+            table,
+            count,
+            enter_go,
+            enter_texts,
+        ] = words[..]
+        else {
             return Err(Failure::Runtime("its exports are cut short".into()));
         };
         if version != EXPORTS_VERSION {

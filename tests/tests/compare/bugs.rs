@@ -147,7 +147,10 @@ fn planted_bugs_are_found() {
     let mut built = BTreeMap::new();
     let mut ranks = Vec::new();
     let bugs = bugs();
-    let turns = bugs.iter().enumerate().filter(|(number, _)| has_turn(*number));
+    let turns = bugs
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| has_turn(*number));
     for (number, bug) in turns {
         let (sources, command, args) = recipe(&bug.program);
         let good = built.entry(bug.program.clone()).or_insert_with(|| {
