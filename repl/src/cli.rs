@@ -155,7 +155,7 @@ impl Cli {
             Command::Record(args) => record::run(args, terminal),
             Command::Overview(args) => overview::run(&args),
             Command::Report(args) => report::run(&args, terminal),
-            Command::Compare(args) => compare::run(&args),
+            Command::Compare(args) => compare::run(&args, terminal),
             Command::Rerun(args) => rerun::run(&args, terminal),
             Command::Sql(args) => sql::run(args, terminal),
             Command::Repl(args) => repl::run(*args, terminal),

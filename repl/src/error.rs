@@ -35,6 +35,12 @@ pub enum Error {
     /// The reader of the output has gone. This is not reported.
     #[error("the output is no longer read")]
     ReaderGone,
+    /// A machine that was asked over the network did not do it.
+    #[error("{message}")]
+    Remote {
+        message: String,
+        help: Option<String>,
+    },
     #[error("cannot {}", with_causes(source))]
     Setup { source: agent::Error },
     #[error("{}", record_message(source))]
@@ -69,7 +75,7 @@ impl Error {
     /// Returns the next step, if there is one.
     pub fn help(&self) -> Option<String> {
         match self {
-            Error::Usage { help, .. } => help.clone(),
+            Error::Usage { help, .. } | Error::Remote { help, .. } => help.clone(),
             Error::NoRecording {
                 near: Some(near), ..
             } => Some(format!("did you mean {}?", near.display())),
@@ -141,6 +147,7 @@ impl Error {
                 source: server::Error::Config { .. },
             } => exit::USAGE,
             Error::Store { .. }
+            | Error::Remote { .. }
             | Error::Live { .. }
             | Error::Query { .. }
             | Error::Setup { .. }

@@ -13,7 +13,10 @@ fn refused(message: String, hint: Option<String>) -> Error {
 }
 
 /// Checks one recording; `name` is how the user calls it.
-fn check_whole(session: &Session, name: &str) -> Result<()> {
+///
+/// # Errors
+/// [`Error::NotComparable`] with the reason.
+pub fn check_whole(session: &Session, name: &str) -> Result<()> {
     match session.extent().state {
         RecordingState::Closed => {}
         RecordingState::Live => {

@@ -39,6 +39,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use store::columns::ReadCall;
 
+pub(crate) use comparable::check_whole;
 pub use differences::Kind;
 pub(crate) use forms::Word;
 pub(crate) use identity::module_key;
@@ -54,6 +55,7 @@ pub use steps::Step;
 pub use stop::Stop;
 pub use suspects::Suspect;
 pub(crate) use table::register;
+pub use text::{Role, TextLine};
 pub use twins::{Place, Twin, Twins};
 
 use crate::error::Result;

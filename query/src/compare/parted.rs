@@ -21,6 +21,8 @@ use crate::overview::{CallLine, told};
 const MOST_OPEN: usize = 4096;
 /// Those that are told.
 const TOLD_OPEN: usize = 8;
+/// Lines of source that are told before and after the one of a call.
+const LINES_AROUND: u32 = 1;
 
 /// Where two threads parted.
 #[derive(Clone, Debug, Serialize)]
@@ -69,6 +71,8 @@ pub struct Sight {
     pub around: Vec<CallLine>,
     /// The statement that made the call.
     pub at: Option<SourceLine>,
+    /// That line of source and those around it, as far as the file is there.
+    pub source: Vec<SourceLine>,
     /// The event at which the difference shows.
     pub seq: u64,
     /// Its thread.
@@ -150,6 +154,30 @@ pub fn text_of(file: &str, line: u32) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
+/// Returns a line and those around it without the indentation that all have, if its file can be read.
+fn lines_around(at: &SourceLine) -> Vec<SourceLine> {
+    let Ok(text) = std::fs::read_to_string(Path::new(&at.file)) else {
+        return Vec::new();
+    };
+    let first = at.line.saturating_sub(LINES_AROUND).max(1);
+    let numbers = first..=at.line.saturating_add(LINES_AROUND);
+    let skipped = text.lines().skip(first as usize - 1);
+    let lines: Vec<(u32, String)> = numbers
+        .zip(skipped.map(|line| line.trim_end().replace('\t', "    ")))
+        .collect();
+    let indented = lines.iter().filter(|(_, line)| !line.is_empty());
+    let indent = indented.map(|(_, line)| line.len() - line.trim_start().len());
+    let indent = indent.min().unwrap_or(0);
+    lines
+        .into_iter()
+        .map(|(line, text)| SourceLine {
+            file: at.file.clone(),
+            line,
+            text: Some(text.get(indent..).unwrap_or_default().to_owned()),
+        })
+        .collect()
+}
+
 /// Returns the arguments and the result of two calls of a function where they differ.
 pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
     let (Some((_, form_a)), Some((_, form_b))) =
@@ -224,11 +252,13 @@ fn sight(
         (Some(frame), false) => frame.head.start,
         (None, _) => frames.last().map_or(0, ended),
     };
+    let at = shown.and_then(|frame| call_site(side, &frame.call));
     Ok(Sight {
+        source: at.as_ref().map(lines_around).unwrap_or_default(),
         function: function.map(line).transpose()?,
         call: shown.map(line).transpose()?,
         around: around.map(line).collect::<Result<_>>()?,
-        at: shown.and_then(|frame| call_site(side, &frame.call)),
+        at,
         seq,
         tid,
     })

@@ -16,14 +16,55 @@ const COLUMNS: usize = 120;
 /// Functions, threads and suspects that are told in a summary.
 const FEW: usize = 5;
 
+/// What a line of a summary is, for those who paint it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The verdict, or what the next lines are about.
+    Heading,
+    /// What the first recording has.
+    A,
+    /// What the second recording has.
+    B,
+    /// What is around the difference, the same or not.
+    Context,
+    /// Anything else.
+    Plain,
+}
+
+/// A line of a summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextLine {
+    /// What it is.
+    pub role: Role,
+    /// Its text, without control characters.
+    pub text: String,
+}
+
 /// Text that is written line by line.
 #[derive(Default)]
-struct Page(String);
+struct Page(Vec<TextLine>);
 
 impl Page {
     fn line(&mut self, text: &str) {
-        self.0.push_str(&fitted(&escaped(text), COLUMNS));
-        self.0.push('\n');
+        self.as_is(Role::Plain, text);
+    }
+
+    fn heading(&mut self, text: &str) {
+        self.as_is(Role::Heading, text);
+    }
+
+    /// Writes a line of the side `A` or `B`.
+    fn side(&mut self, name: char, text: &str) {
+        let role = match name {
+            'A' => Role::A,
+            _ => Role::B,
+        };
+        self.as_is(role, text);
+    }
+
+    fn as_is(&mut self, role: Role, text: &str) {
+        let text = fitted(&escaped(text), COLUMNS).into_owned();
+        self.0.push(TextLine { role, text });
     }
 }
 
@@ -31,6 +72,13 @@ impl Comparison {
     /// Writes it: a summary within a screen, and with `is_full` all calls that it has.
     #[must_use]
     pub fn text(&self, is_full: bool) -> String {
+        let lines = self.lines(is_full).into_iter();
+        lines.map(|line| line.text + "\n").collect()
+    }
+
+    /// As [`Self::text`], line by line.
+    #[must_use]
+    pub fn lines(&self, is_full: bool) -> Vec<TextLine> {
         let mut page = Page::default();
         self.head(&mut page);
         if !self.is_same {
@@ -66,7 +114,7 @@ impl Comparison {
             true => "the same build",
             false => "different builds",
         };
-        page.line(&format!(
+        page.heading(&format!(
             "A {} and B {}: {verdict}",
             self.a.name, self.b.name
         ));
@@ -77,8 +125,8 @@ impl Comparison {
             count(self.threads.len() as u64, "thread")
         ));
         if self.a.argv.get(1..) != self.b.argv.get(1..) {
-            page.line(&format!("  A ran {}", self.a.argv.join(" ")));
-            page.line(&format!("  B ran {}", self.b.argv.join(" ")));
+            page.side('A', &format!("  A ran {}", self.a.argv.join(" ")));
+            page.side('B', &format!("  B ran {}", self.b.argv.join(" ")));
         }
     }
 
@@ -86,12 +134,12 @@ impl Comparison {
         if self.suspects.is_empty() {
             return;
         }
-        page.line("Look first at");
+        page.heading("Look first at");
         for (number, suspect) in self.suspects.iter().take(most).enumerate() {
             page.line(&suspect_line(number + 1, suspect));
             if let Some((a, b)) = &suspect.source {
-                page.line(&format!("     A {}", source_line(a)));
-                page.line(&format!("     B {}", source_line(b)));
+                page.side('A', &format!("     A {}", source_line(a)));
+                page.side('B', &format!("     B {}", source_line(b)));
             }
         }
     }
@@ -111,12 +159,12 @@ impl Comparison {
                 thread.function, thread.tids.0, thread.tids.1
             ),
         };
-        page.line(&format!("The first difference{whose}: {}", said(parting)));
+        page.heading(&format!("The first difference{whose}: {}", said(parting)));
         for call in &parting.before {
-            page.line(&format!("    {}", call_text(call)));
+            page.as_is(Role::Context, &format!("    {}", call_text(call)));
         }
-        side(page, 'A', &parting.a);
-        side(page, 'B', &parting.b);
+        side(page, 'A', &parting.a, None);
+        side(page, 'B', &parting.b, Some(&parting.a));
         for values in &parting.values {
             page.line(&format!(
                 "    {}: A {}, B {}",
@@ -124,19 +172,19 @@ impl Comparison {
             ));
         }
         if let Some(call) = parting.a.around.first() {
-            page.line(&format!("    inside {}", call_text(call)));
+            page.as_is(Role::Context, &format!("    inside {}", call_text(call)));
         }
     }
 
     fn outputs(&self, page: &mut Page) {
         for difference in &self.output {
-            page.line(&format!("{} differs", difference.stream));
+            page.heading(&format!("{} differs", difference.stream));
             let line = |line: &Option<Line>| match line {
                 Some(line) => format!("line {} (seq {}): {}", line.line, line.seq, line.text),
                 None => "no more lines".to_owned(),
             };
-            page.line(&format!("  A {}", line(&difference.a)));
-            page.line(&format!("  B {}", line(&difference.b)));
+            page.side('A', &format!("  A {}", line(&difference.a)));
+            page.side('B', &format!("  B {}", line(&difference.b)));
         }
         for difference in &self.events {
             let event = |event: &Option<(String, u64)>| match event {
@@ -144,7 +192,7 @@ impl Comparison {
                 None => "no more of them".to_owned(),
             };
             let (a, b) = (event(&difference.a), event(&difference.b));
-            page.line(&format!("{} differs: A {a}, B {b}", difference.kind));
+            page.heading(&format!("{} differs: A {a}, B {b}", difference.kind));
         }
     }
 
@@ -157,7 +205,7 @@ impl Comparison {
         if differing.is_empty() {
             return;
         }
-        page.line(&format!(
+        page.heading(&format!(
             "Differences: {} of {}",
             count(self.differing, "call"),
             count(differing.len() as u64, "function")
@@ -177,7 +225,7 @@ impl Comparison {
                 .filter(|thread| thread.differing > 0 || thread.is_untold)
         };
         if self.threads.len() > 1 && differing().count() > 0 {
-            page.line(&format!(
+            page.heading(&format!(
                 "{} of {} differ",
                 differing().count(),
                 count(self.threads.len() as u64, "thread")
@@ -221,7 +269,7 @@ impl Comparison {
         if self.calls.is_empty() {
             return;
         }
-        page.line("All calls that differ");
+        page.heading("All calls that differ");
         for pair in &self.calls {
             pair_lines(page, pair);
         }
@@ -237,10 +285,10 @@ fn is_differing(pair: &FunctionPair) -> bool {
 }
 
 fn suspect_line(number: usize, suspect: &Suspect) -> String {
-    let place = suspect.place.as_ref().map(|(file, line)| {
-        let name = file.rsplit('/').next().unwrap_or(file);
-        format!(" at {name}:{line}")
-    });
+    let place = suspect
+        .place
+        .as_ref()
+        .map(|(file, line)| format!(" at {}:{line}", file_name(file)));
     let code = match suspect.code_differs {
         Some(true) if !suspect.why.contains("code") => "; its code differs",
         Some(false) => "; its code is the same",
@@ -254,9 +302,12 @@ fn suspect_line(number: usize, suspect: &Suspect) -> String {
 }
 
 fn source_line(line: &SourceLine) -> String {
-    let file = line.file.rsplit('/').next().unwrap_or(&line.file);
     let text = line.text.as_deref().unwrap_or_default();
-    format!("{file}:{}  {text}", line.line)
+    format!("{}:{}  {text}", file_name(&line.file), line.line)
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Says in a line how two threads parted.
@@ -300,27 +351,51 @@ fn call_text(call: &CallLine) -> String {
     )
 }
 
-fn side(page: &mut Page, name: char, sight: &Sight) {
+/// Writes what a side shows; lines of source that the other one has shown are not repeated.
+fn side(page: &mut Page, name: char, sight: &Sight, shown: Option<&Sight>) {
     let call = match &sight.call {
         Some(call) => call_text(call),
         None => "made no more calls".to_owned(),
     };
-    page.line(&format!("  {name} {call}"));
-    match &sight.at {
-        Some(at) => {
-            page.line(&format!("      called at {}", source_line(at)));
+    page.side(name, &format!("  {name} {call}"));
+    let texts = |sight: &Sight| {
+        let texts = sight.source.iter().map(|line| line.text.clone());
+        texts.collect::<Vec<_>>()
+    };
+    match (&sight.at, &sight.function) {
+        (Some(at), _) if sight.source.is_empty() => {
+            page.as_is(
+                Role::Context,
+                &format!("      called at {}", source_line(at)),
+            );
         }
-        None => {
-            let own = sight
-                .function
-                .as_ref()
-                .and_then(|call| Some((call.file.as_ref()?, call.line?)));
-            if let Some((file, line)) = own {
-                let name = file.rsplit('/').next().unwrap_or(file);
-                let text = text_of(file, line).unwrap_or_default();
-                page.line(&format!("      {name}:{line}  {text}"));
+        (Some(at), _) => {
+            let place = format!("      called at {}:{}", file_name(&at.file), at.line);
+            if shown.is_some_and(|shown| texts(shown) == texts(sight)) {
+                page.as_is(Role::Context, &format!("{place}, the same lines"));
+                return;
+            }
+            page.as_is(Role::Context, &place);
+            for line in &sight.source {
+                let (mark, role) = match line.line == at.line {
+                    true => ('>', Role::Plain),
+                    false => (' ', Role::Context),
+                };
+                let text = line.text.as_deref().unwrap_or_default();
+                page.as_is(
+                    role,
+                    format!("      {mark} {:>5}  {text}", line.line).trim_end(),
+                );
             }
         }
+        (None, Some(call)) => {
+            if let (Some(file), Some(line)) = (&call.file, call.line) {
+                let text = text_of(file, line).unwrap_or_default();
+                let place = format!("      {}:{line}  {text}", file_name(file));
+                page.as_is(Role::Context, &place);
+            }
+        }
+        (None, None) => {}
     }
 }
 
@@ -353,7 +428,7 @@ fn pair_lines(page: &mut Page, pair: &CallPair) {
     page.line(&format!("  {}: {}", pair.function, kind_text(pair.kind)));
     for (name, call) in [('A', &pair.a), ('B', &pair.b)] {
         if let Some(call) = call {
-            page.line(&format!("    {name} {}", call_text(call)));
+            page.side(name, &format!("    {name} {}", call_text(call)));
         }
     }
 }

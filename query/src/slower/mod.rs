@@ -14,8 +14,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 pub use shift::Shift;
+use values::quantity::count;
 
-use crate::error::Result;
+use crate::compare::check_whole;
+use crate::error::{Error, Result};
 use crate::session::Session;
 use samples::{Named, Run, Sample};
 
@@ -124,15 +126,62 @@ impl Slower {
 /// Compares the recordings of two builds.
 ///
 /// # Errors
-/// A recording cannot be read.
+/// A recording cannot be read or is not whole, there are too few, or they are not of one program.
 pub fn slower(baseline: &[Session], candidate: &[Session], level: Level) -> Result<Slower> {
+    enough(baseline.len(), candidate.len(), level.alpha)?;
+    for session in baseline.iter().chain(candidate) {
+        check_whole(session, &name(session))?;
+    }
     let read = |sessions: &[Session]| {
         sessions
             .iter()
             .map(samples::run)
             .collect::<Result<Vec<_>>>()
     };
-    Ok(judge(&read(baseline)?, &read(candidate)?, level))
+    let (before, after) = (read(baseline)?, read(candidate)?);
+    let has =
+        |runs: &[Run], named: &Named| runs.iter().any(|run| run.functions.contains_key(named));
+    let mut names = before.iter().flat_map(|run| run.functions.keys());
+    if !names.any(|named| has(&after, named)) {
+        let message = "the recordings are of different programs: no function is in both";
+        return Err(Error::NotComparable {
+            message: message.to_owned(),
+            hint: Some("name recordings of two builds of one program".to_owned()),
+        });
+    }
+    Ok(judge(&before, &after, level))
+}
+
+/// Refuses so few recordings that no difference between them could be told from chance.
+fn enough(baseline: usize, candidate: usize, alpha: f64) -> Result<()> {
+    let chance = rank::smallest(baseline, candidate);
+    let Some(needed) = needed(baseline.min(candidate), 1, alpha) else {
+        return Ok(());
+    };
+    if chance <= alpha + 1e-9 {
+        return Ok(());
+    }
+    let recordings = |number: usize| count(number as u64, "recording");
+    Err(Error::NotComparable {
+        message: format!(
+            "{} and {} cannot show a difference: even if all of the candidate are slower, chance alone does that in \
+             {:.1} % of all cases, and {} % are asked for",
+            recordings(baseline),
+            recordings(candidate),
+            chance * 100.0,
+            alpha * 100.0
+        ),
+        hint: Some(format!(
+            "make {needed} of each build at least, in turn and on the same machine; six tell of single functions, too"
+        )),
+    })
+}
+
+/// Returns the name of a recording.
+fn name(session: &Session) -> String {
+    let folder = session.reader().recording().dir();
+    let name = folder.file_stem().unwrap_or(folder.as_os_str());
+    name.to_string_lossy().into_owned()
 }
 
 fn judge(before: &[Run], after: &[Run], level: Level) -> Slower {
@@ -307,6 +356,26 @@ mod tests {
             function: format!("f{at}"),
             module: "program".to_owned(),
         }
+    }
+
+    #[test]
+    fn too_few_recordings_are_refused_and_enough_are_named() {
+        for (before, after, alpha, needed) in [
+            (1, 1, 0.05, 3),
+            (2, 2, 0.05, 3),
+            (2, 3, 0.05, 3),
+            (3, 3, 0.01, 5),
+        ] {
+            let refused = enough(before, after, alpha).unwrap_err();
+            let hint = refused.hint().unwrap();
+            assert!(
+                hint.starts_with(&format!("make {needed} of each build")),
+                "{hint}"
+            );
+        }
+        // One of twenty, and of twenty-one.
+        assert!(enough(3, 3, 0.05).is_ok());
+        assert!(enough(2, 5, 0.05).is_ok());
     }
 
     #[test]

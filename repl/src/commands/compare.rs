@@ -12,13 +12,14 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use query::compare::{Asked, Comparison, RuleTexts, Rules, Stop};
+use query::compare::{Asked, Comparison, Role, RuleTexts, Rules, Stop, TextLine};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::exit;
 use crate::output::{self, to_stdout};
 use crate::recording::locate;
+use crate::render::{Colour, Paint, Terminal};
 
 /// Calls that differ and are described in JSON, unless all are asked for.
 const SOME_CALLS: usize = 1000;
@@ -87,14 +88,14 @@ struct Accepted {
 ///
 /// # Errors
 /// When a recording cannot be read, or both cannot be compared.
-pub fn run(args: &Args) -> Result<u8, Error> {
+pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     match (&args.a, &args.b) {
-        (Some(a), Some(b)) => compare(args, a, b),
+        (Some(a), Some(b)) => compare(args, (a, b), terminal),
         _ => slower::run(&args.slower, args.json),
     }
 }
 
-fn compare(args: &Args, a: &Path, b: &Path) -> Result<u8, Error> {
+fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u8, Error> {
     let paths = (locate(a)?, locate(b)?);
     let accepted = match &args.accept {
         Some(file) => accepted(file)?,
@@ -122,7 +123,8 @@ fn compare(args: &Args, a: &Path, b: &Path) -> Result<u8, Error> {
         let json = serde_json::to_value(&found).expect("it is JSON");
         writeln!(out, "{json:#}")
     } else {
-        write!(out, "{}{besides}", found.text(args.full))
+        let text = painted(&found.lines(args.full), terminal.stdout_colour);
+        write!(out, "{text}{besides}")
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     if let (Some(file), None) = (&args.accept, &accepted) {
@@ -134,6 +136,25 @@ fn compare(args: &Args, a: &Path, b: &Path) -> Result<u8, Error> {
     } else {
         exit::FAILED
     })
+}
+
+/// Writes the lines of a comparison: what A has in the colour of what was, what B has in that of what is.
+pub fn painted(lines: &[TextLine], colour: Colour) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let paint = match line.role {
+            Role::Heading => Paint::Heading,
+            Role::A => Paint::Removed,
+            Role::B => Paint::Added,
+            Role::Context => Paint::Dim,
+            Role::Plain => {
+                text += &format!("{}\n", line.text);
+                continue;
+            }
+        };
+        text += &format!("{}\n", colour.paint(paint, &line.text));
+    }
+    text
 }
 
 /// Says what is asked in this folder: its project may have rules of what is not compared.

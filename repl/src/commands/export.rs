@@ -1,7 +1,11 @@
 //! `hindsight export`: writes recordings as plain Parquet files that any engine reads, partitioned by table and run.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+mod bucket;
+mod place;
+mod request;
+mod settings;
+mod upload;
+
 use std::path::{Path, PathBuf};
 
 use query::Options;
@@ -9,6 +13,7 @@ use query::output::Format;
 use query::runs::{find, names};
 use server::quantity::count;
 
+use self::place::Place;
 use crate::ask::Asker;
 use crate::error::Error;
 use crate::exit;
@@ -16,29 +21,30 @@ use crate::progress::Progress;
 use crate::render::{Terminal, bytes, escaped};
 use crate::report::without_numbers;
 
-/// The file of a table of a run.
-const FILE: &str = "part-0.parquet";
-
 const EXAMPLES: &str = "\
 Examples:
   hindsight export 'runs/*' --to lake
   hindsight export app --to lake --table calls --table functions
+  hindsight export app --to s3://bucket/lake
   duckdb -c \"select run, count(*) from read_parquet('lake/table=calls/**', hive_partitioning=true) group by run\"
 
-Exits with 1 when a recording was left out.";
+For s3:// these variables are read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION (or
+AWS_DEFAULT_REGION), AWS_ENDPOINT_URL (or AWS_ENDPOINT_URL_S3; for stores of others than Amazon), AWS_CA_BUNDLE.
+
+Exits with 1 when a recording was left out, or the store failed.";
 
 /// Write recordings as plain Parquet
 ///
 /// Writes each table of each recording to DIR/table=TABLE/run=RUN/part-0.parquet, with the columns that SQL shows: names,
 /// arguments, files and lines are texts. One recording is read after the other, so memory does not grow with their
-/// number or length.
+/// number or length. DIR may be s3://BUCKET/PREFIX.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Recordings, with or without .hindsight, folders of them, or patterns
     #[arg(value_name = "RECORDING", required = true)]
     recordings: Vec<PathBuf>,
-    /// The folder to write to; it may have other runs already
+    /// The folder or s3://BUCKET/PREFIX to write to; it may have other runs already
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
     /// Only this table; may be repeated
@@ -51,36 +57,27 @@ pub struct Args {
 /// # Errors
 /// When a word means no recording, a table or run is wrong, or a file cannot be written.
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
-    let to = args.to.to_string_lossy();
-    if to.contains("://") {
-        return Err(Error::usage(
-            format!("export writes to a folder of this machine, not to {to}"),
-            Some("export to a folder, and copy that: its layout stays the same".to_owned()),
-        ));
-    }
     let tables = tables(&args.tables)?;
     let found = find(&args.recordings);
     if let Some((path, why)) = found.nothing.first() {
         let message = format!("{}: {why}", path.display());
         return Err(Error::usage(message, None));
     }
+    let mut place = Place::of(&args.to)?;
     let named = names(&found.folders);
-    for (name, table) in named
+    let keys: Vec<Vec<String>> = named
         .iter()
-        .flat_map(|name| tables.iter().map(move |t| (name, t)))
-    {
-        let file = partition(&args.to, table, name).join(FILE);
-        if file.exists() {
-            return Err(Error::usage(
-                format!("{} exists already", file.display()),
-                Some("choose another folder, or remove what it has of this run".to_owned()),
-            ));
+        .map(|name| tables.iter().map(|table| key(table, name)).collect())
+        .collect();
+    if place.is_near() {
+        for key in keys.iter().flatten() {
+            refuse_taken(&mut place, key)?;
         }
     }
     let progress = Progress::new(terminal);
     let (mut files, mut size, mut runs) = (0, 0, 0);
-    for (folder, name) in found.folders.iter().zip(&named) {
-        match export(folder, name, &tables, (&args.to, terminal)) {
+    for ((folder, name), keys) in found.folders.iter().zip(&named).zip(&keys) {
+        match export(folder, &tables, keys, (&mut place, terminal)) {
             Ok(len) => {
                 files += tables.len() as u64;
                 size += len;
@@ -90,12 +87,18 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
                 let why = without_numbers(&error.to_string());
                 progress.warning(&format!("{name} is left out: {why}"));
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                if runs > 0 {
+                    let before = count(runs, "recording");
+                    progress.warning(&format!("only the first {before} were exported"));
+                }
+                return Err(error);
+            }
         }
     }
     println!(
         "{}: {}, {}, {}",
-        escaped(&to),
+        escaped(&args.to.to_string_lossy()),
         count(runs, "recording"),
         count(files, "file"),
         bytes(size)
@@ -106,44 +109,52 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     })
 }
 
-/// Returns the tables to write.
+/// Returns the tables to write, `runs` as the last one: who finds a run there finds all of it.
 fn tables(wanted: &[String]) -> Result<Vec<&'static str>, Error> {
-    let all = || query::TABLES.iter().map(|table| table.name);
-    if wanted.is_empty() {
-        return Ok(all().collect());
+    let all: Vec<_> = query::TABLES.iter().map(|table| table.name).collect();
+    if let Some(name) = wanted.iter().find(|name| !all.contains(&name.as_str())) {
+        let help = format!("the tables are {}", all.join(", "));
+        return Err(Error::usage(
+            format!("there is no table {name}"),
+            Some(help),
+        ));
     }
-    let known = |name: &String| {
-        let found = all().find(|table| table == name);
-        found.ok_or_else(|| {
-            let help = format!("the tables are {}", all().collect::<Vec<_>>().join(", "));
-            Error::usage(format!("there is no table {name}"), Some(help))
-        })
-    };
-    wanted.iter().map(known).collect()
+    let is_wanted = |table: &&str| wanted.is_empty() || wanted.iter().any(|name| name == table);
+    Ok(all.into_iter().filter(is_wanted).collect())
+}
+
+/// Refuses to write a file that is there.
+fn refuse_taken(place: &mut Place, key: &str) -> Result<(), Error> {
+    match place.has(key)? {
+        false => Ok(()),
+        true => Err(Error::usage(
+            format!("{} exists already", place.name(key)),
+            Some("choose another folder, or remove what it has of this run".to_owned()),
+        )),
+    }
 }
 
 /// Writes a recording, all of it or nothing, and returns the number of bytes.
 fn export(
     folder: &Path,
-    name: &str,
     tables: &[&str],
-    (to, terminal): (&Path, &Terminal),
+    keys: &[String],
+    (place, terminal): (&mut Place, &Terminal),
 ) -> Result<u64, Error> {
     let mut asker = Asker::open_with(folder, Options::default(), true)?;
     asker.show_life(terminal);
-    let mut written: Vec<PathBuf> = Vec::new();
+    if !place.is_near() {
+        for key in keys {
+            refuse_taken(place, key)?;
+        }
+    }
     let mut size = 0;
-    for table in tables {
-        let file = partition(to, table, name).join(FILE);
-        written.push(file.clone());
-        match write(&mut asker, table, &file) {
+    for (at, (table, key)) in tables.iter().zip(keys).enumerate() {
+        match write(&mut asker, table, (&mut *place, key)) {
             Ok(len) => size += len,
             Err(error) => {
-                for file in written {
-                    // Rows of a recording that is not whole could pass for all of them.
-                    let _ = fs::remove_file(&file);
-                    let _ = file.parent().map(fs::remove_dir);
-                }
+                // Rows of a recording that is not whole could pass for all of them.
+                place.remove(&keys[..=at]);
                 return Err(error);
             }
         }
@@ -152,8 +163,7 @@ fn export(
 }
 
 /// Writes a table and returns the number of bytes.
-fn write(asker: &mut Asker, table: &str, path: &Path) -> Result<u64, Error> {
-    let failed = |source| Error::io(format!("write {}", path.display()), source);
+fn write(asker: &mut Asker, table: &str, (place, key): (&mut Place, &str)) -> Result<u64, Error> {
     let columns = match table == "runs" {
         // The folder says which run it is.
         true => query::TABLES
@@ -167,28 +177,16 @@ fn write(asker: &mut Asker, table: &str, path: &Path) -> Result<u64, Error> {
         false => "*".to_owned(),
     };
     let answer = asker.ask(&format!("select {columns} from {table}"), None)?;
-    let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder).map_err(failed)?;
-    let draft = folder.join(format!(".{FILE}.draft"));
-    let file = File::create(&draft).map_err(failed)?;
-    let mut out = BufWriter::with_capacity(1 << 20, &file);
-    let written = asker
-        .write(answer, Format::Parquet, &mut out, true)
-        .and_then(|_| out.flush().map_err(failed));
-    if let Err(error) = written {
-        let _ = fs::remove_file(&draft);
-        return Err(error);
+    let mut draft = place.draft(key)?;
+    if let Err(error) = asker.write(answer, Format::Parquet, &mut draft, true) {
+        return Err(draft.failure().unwrap_or(error));
     }
-    drop(out);
-    let len = file.metadata().map_err(failed)?.len();
-    fs::rename(&draft, path).map_err(failed)?;
-    Ok(len)
+    draft.finish()
 }
 
-/// Returns the folder of a table of a run.
-fn partition(to: &Path, table: &str, run: &str) -> PathBuf {
-    to.join(format!("table={table}"))
-        .join(format!("run={}", encoded(run)))
+/// Returns the name of the file of a table of a run, below the folder of the export.
+fn key(table: &str, run: &str) -> String {
+    format!("table={table}/run={}/part-0.parquet", encoded(run))
 }
 
 /// Writes a name as Hive does in the name of a folder: other characters than letters, digits, `-`, `_` and `.` as `%` and
@@ -210,13 +208,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn runs_come_last_and_no_table_twice() {
+        let words = ["runs", "calls", "runs"].map(str::to_owned);
+        assert_eq!(tables(&words).unwrap(), ["calls", "runs"]);
+        assert_eq!(tables(&[]).unwrap().last(), Some(&"runs"));
+        assert!(tables(&["cals".to_owned()]).is_err());
+    }
+
+    #[test]
     fn names_of_runs_are_names_of_folders() {
         assert_eq!(encoded("t-2"), "t-2");
         assert_eq!(encoded("a/t x=1"), "a%2Ft%20x%3D1");
         assert_eq!(encoded(".."), "..");
-        assert_eq!(
-            partition(Path::new("lake"), "calls", "a/t"),
-            Path::new("lake/table=calls/run=a%2Ft")
-        );
+        assert_eq!(key("calls", "a/t"), "table=calls/run=a%2Ft/part-0.parquet");
     }
 }

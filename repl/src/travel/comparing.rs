@@ -18,7 +18,6 @@ use crate::commands::live::{self, Common, Patience};
 use crate::error::Error;
 use crate::exit;
 use crate::recording::locate;
-use crate::render::Paint;
 
 /// Calls that differ and can be stepped through.
 const MOST_CALLS: usize = 10_000;
@@ -148,21 +147,8 @@ impl Session {
             let json = serde_json::to_value(&comparing.found).expect("it is JSON");
             return format!("{json:#}\n");
         }
-        let text = comparing.found.text(false);
-        let mut lines = text.lines();
-        let colour = self.terminal().stdout_colour;
-        let mut shown = String::new();
-        if let Some(first) = lines.next() {
-            shown += &format!("{}\n", colour.paint(Paint::Heading, first));
-        }
-        for line in lines {
-            let painted = match line.strip_prefix(' ') {
-                // A heading, or what the first line goes on with.
-                None => colour.paint(Paint::Heading, line).to_string(),
-                Some(_) => sides::painted(line, colour),
-            };
-            shown += &format!("{painted}\n");
-        }
+        let lines = comparing.found.lines(false);
+        let mut shown = compare::painted(&lines, self.terminal().stdout_colour);
         if !comparing.steps.is_empty() {
             shown += "next difference goes to the first one, in both; other VERB asks B\n";
         }

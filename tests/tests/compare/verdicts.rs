@@ -172,6 +172,136 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
     ends_with(&compare(&scratch, &["one"]), 2);
 }
 
+/// CRC-32C, as the headers of files have it.
+fn crc32c(bytes: &[u8]) -> u32 {
+    let bit = |crc: u32, _| (crc >> 1) ^ (0x82f6_3b78 * (crc & 1));
+    let byte = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), bit);
+    !bytes.iter().fold(!0, byte)
+}
+
+#[test]
+fn a_recording_of_a_newer_release_is_refused() {
+    let scratch = Scratch::new("newer");
+    let fib = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["12"]);
+    record(&scratch, "one", &[], &fib);
+    record(&scratch, "two", &[], &fib);
+    let manifest = scratch.join("two.hindsight/manifest");
+    let mut bytes = fs::read(&manifest).expect("a manifest");
+    let crc = |bytes: &[u8]| crc32c(&bytes[..60]).to_le_bytes();
+    assert_eq!(bytes[60..64], crc(&bytes), "the checksum of the header");
+    bytes[8..12].copy_from_slice(&99u32.to_le_bytes());
+    let newer = crc(&bytes);
+    bytes[60..64].copy_from_slice(&newer);
+    fs::write(&manifest, bytes).expect("the test's folder is writable");
+    for args in [
+        &["one", "two"][..],
+        &["two", "one"],
+        &["two", "two"],
+        &[
+            "--baseline",
+            "one",
+            "one",
+            "one",
+            "--candidate",
+            "one",
+            "one",
+            "two",
+        ],
+    ] {
+        let ended = compare(&scratch, args);
+        let told = ended.errors();
+        let why = "two.hindsight/manifest has format version 99, this build reads up to ";
+        assert!(told.contains(why), "{args:?}: {told}");
+        assert!(told.contains("help: use a newer hindsight"), "{told}");
+        assert!(ended.text().is_empty(), "{}", ended.text());
+        ends_with(&ended, 3);
+    }
+}
+
+#[test]
+fn too_few_or_unlike_recordings_do_not_say_what_is_slower() {
+    let scratch = Scratch::new("few");
+    let fib = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["12"]);
+    record(&scratch, "one", &[], &fib);
+    record(&scratch, "two", &[], &fib);
+    let other = fixture_artifact("typed_args", "typed_args_O0");
+    record(&scratch, "other", &[], &Program::new(other, scratch.path()));
+    let refused = |args: &[&str], why: &str, help: &str| {
+        let ended = compare(&scratch, args);
+        let told = ended.errors();
+        assert!(
+            told.contains(why) && told.contains(help),
+            "{args:?}: {told}"
+        );
+        ends_with(&ended, 3);
+    };
+    let few = ["--baseline", "one", "--candidate", "two"];
+    let why = "1 recording and 1 recording cannot show a difference";
+    refused(&few, why, "make 3 of each build at least");
+    let few = ["--baseline", "one", "two", "--candidate", "two", "one"];
+    refused(&few, "chance alone does that in 16.7 %", "make 3 of each");
+    let unlike = [
+        "--baseline",
+        "one",
+        "two",
+        "one",
+        "--candidate",
+        "other",
+        "other",
+        "other",
+    ];
+    refused(&unlike, "are of different programs", "of one program");
+}
+
+#[test]
+fn a_comparison_is_coloured_where_it_is_wanted() {
+    let scratch = Scratch::new("colours");
+    with_a_bug(&scratch);
+    let plain = compare(&scratch, &["good", "bad"]).text();
+    assert!(!plain.contains('\x1b'), "{plain}");
+    let coloured = compare(&scratch, &["good", "bad", "--color", "always"]).text();
+    let bare: String = coloured
+        .split('\x1b')
+        .enumerate()
+        .map(|(at, part)| match at {
+            0 => part,
+            _ => part.split_once('m').expect("an escape ends").1,
+        })
+        .collect();
+    assert_eq!(bare, plain);
+    let line = |beginning: &str| {
+        let found = coloured.lines().find(|line| line.starts_with(beginning));
+        found.unwrap_or_else(|| panic!("{beginning:?}\n{coloured}"))
+    };
+    line("\x1b[1mA good and B bad: different\x1b[0m");
+    assert!(line("\x1b[31m  A tax_of(").ends_with("\x1b[0m"));
+    line("\x1b[32m  B tax_of(");
+    // The statement that made the call, between its neighbours.
+    let source: Vec<&str> = plain
+        .lines()
+        .skip_while(|line| !line.starts_with("      called at invoices.c:"))
+        .skip(1)
+        .take(3)
+        .collect();
+    assert!(
+        source[1].starts_with("      > ") && source[1].contains("tax_of("),
+        "{source:?}"
+    );
+    for at in [0, 2] {
+        assert!(source[at].starts_with("        "), "{source:?}");
+    }
+    let same = ", the same lines";
+    assert_eq!(plain.matches(same).count(), 1, "{plain}");
+    let terminal = Hindsight::command(&scratch, &["compare", "good", "bad"]).env("TERM", "xterm");
+    let shown = terminal.in_terminal().run().text();
+    assert!(shown.contains("\x1b[31m  A tax_of("), "{shown}");
+    let bare = terminal.env("NO_COLOR", "1").in_terminal().run().text();
+    assert!(
+        bare.contains("  A tax_of(") && !bare.contains('\x1b'),
+        "{bare}"
+    );
+}
+
 #[test]
 fn a_recording_that_grows_or_was_cut_is_refused() {
     let scratch = Scratch::new("unfinished");

@@ -114,7 +114,15 @@ fn sight(name: &str, sight: &Sight) -> Markup {
             }
             @if let Some(at) = &sight.at {
                 p.note { "called at " code { (at.file) ":" (at.line) } }
-                @if let Some(text) = &at.text { pre { (text) } }
+                @match sight.source.is_empty() {
+                    true => { @if let Some(text) = &at.text { pre { (text) } } }
+                    false => { pre {
+                        @for line in &sight.source {
+                            @let text = format!("{:>5}  {}\n", line.line, line.text.as_deref().unwrap_or_default());
+                            @if line.line == at.line { b { (text) } } @else { (text) }
+                        }
+                    } }
+                }
             }
             @if !sight.around.is_empty() {
                 p.note { "inside" }

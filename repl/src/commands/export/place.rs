@@ -1,0 +1,206 @@
+//! Where an export goes: a folder of this machine, or a bucket of an object store. What is being written is a draft that
+//! nobody sees before it is finished, and that goes away with its value.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::bucket::Bucket;
+use super::upload::Upload;
+use crate::error::Error;
+
+/// Bytes that are written to a file at once.
+const AT_ONCE: usize = 1 << 20;
+
+/// The target of an export. Its files are named by keys, such as `table=calls/run=app/part-0.parquet`.
+pub enum Place {
+    Folder(PathBuf),
+    Bucket(Box<Bucket>),
+}
+
+impl Place {
+    /// Reads the target as the command line names it.
+    ///
+    /// # Errors
+    /// When it is in a kind of store that is not written to, or the environment has no credentials for it.
+    pub fn of(to: &Path) -> Result<Place, Error> {
+        let text = to.to_string_lossy();
+        match text.split_once("://") {
+            None => Ok(Place::Folder(to.to_owned())),
+            Some(("s3", rest)) => {
+                let variable = |name: &str| std::env::var(name).ok();
+                let bucket = Bucket::open(rest, variable)?;
+                Ok(Place::Bucket(Box::new(bucket)))
+            }
+            Some(_) => Err(Error::usage(
+                format!("export writes to a folder or to s3://BUCKET/PREFIX, not to {text}"),
+                Some("export to a folder, and copy that: its layout stays the same".to_owned()),
+            )),
+        }
+    }
+
+    /// Returns the name of a file of it as messages show it.
+    pub fn name(&self, key: &str) -> String {
+        match self {
+            Place::Folder(folder) => folder.join(key).display().to_string(),
+            Place::Bucket(bucket) => bucket.name(key),
+        }
+    }
+
+    /// Tells whether asking what it has already is quick.
+    pub fn is_near(&self) -> bool {
+        matches!(self, Place::Folder(_))
+    }
+
+    /// Tells whether it has the file.
+    ///
+    /// # Errors
+    /// When that cannot be found out, or Ctrl-C is pressed.
+    pub fn has(&mut self, key: &str) -> Result<bool, Error> {
+        match self {
+            Place::Folder(folder) => Ok(folder.join(key).exists()),
+            Place::Bucket(bucket) => bucket.has(key),
+        }
+    }
+
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// When no file can be made.
+    pub fn draft(&mut self, key: &str) -> Result<Draft<'_>, Error> {
+        match self {
+            Place::Folder(folder) => Ok(Draft::File(FileDraft::new(folder.join(key))?)),
+            Place::Bucket(bucket) => Ok(Draft::Object(Upload::new(bucket, key))),
+        }
+    }
+
+    /// Removes files that may be there, as far as possible, and the folders that were made for them.
+    pub fn remove(&mut self, keys: &[String]) {
+        match self {
+            Place::Folder(folder) => {
+                for key in keys {
+                    let file = folder.join(key);
+                    let _ = fs::remove_file(&file);
+                    let _ = file.parent().map(fs::remove_dir);
+                }
+            }
+            Place::Bucket(bucket) => bucket.remove(keys),
+        }
+    }
+}
+
+/// A file of a place before it is finished.
+pub enum Draft<'a> {
+    File(FileDraft),
+    Object(Upload<'a>),
+}
+
+impl Draft<'_> {
+    /// Completes the file and returns its length in bytes.
+    ///
+    /// # Errors
+    /// When it cannot be written, or Ctrl-C is pressed; then there is no file.
+    pub fn finish(self) -> Result<u64, Error> {
+        match self {
+            Draft::File(draft) => draft.finish(),
+            Draft::Object(upload) => upload.finish(),
+        }
+    }
+
+    /// Takes what a write failed with, if it says more than the write's own error.
+    pub fn failure(&mut self) -> Option<Error> {
+        match self {
+            Draft::File(_) => None,
+            Draft::Object(upload) => upload.failure(),
+        }
+    }
+}
+
+impl Write for Draft<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Draft::File(draft) => draft.out.write(bytes),
+            Draft::Object(upload) => upload.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Draft::File(draft) => draft.out.flush(),
+            Draft::Object(upload) => upload.flush(),
+        }
+    }
+}
+
+/// A file under a hidden name, which it has until it is complete.
+pub struct FileDraft {
+    path: PathBuf,
+    hidden: PathBuf,
+    out: BufWriter<File>,
+}
+
+impl FileDraft {
+    fn new(path: PathBuf) -> Result<FileDraft, Error> {
+        let failed = |source| Error::io(format!("write {}", path.display()), source);
+        let folder = path.parent().unwrap_or(&path);
+        fs::create_dir_all(folder).map_err(failed)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let hidden = folder.join(format!(".{name}.draft"));
+        let file = File::create(&hidden).map_err(failed)?;
+        let out = BufWriter::with_capacity(AT_ONCE, file);
+        Ok(FileDraft { path, hidden, out })
+    }
+
+    fn finish(mut self) -> Result<u64, Error> {
+        let mut finish = || {
+            self.out.flush()?;
+            let len = self.out.get_ref().metadata()?.len();
+            fs::rename(&self.hidden, &self.path)?;
+            Ok(len)
+        };
+        finish().map_err(|source| Error::io(format!("write {}", self.path.display()), source))
+    }
+}
+
+impl Drop for FileDraft {
+    fn drop(&mut self) {
+        // Nothing has this name if the file was finished.
+        let _ = fs::remove_file(&self.hidden);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_is_a_file_only_when_it_is_finished() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut place = Place::of(folder.path()).unwrap();
+        let names = || {
+            let entries = fs::read_dir(folder.path().join("a")).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name());
+            names.collect::<Vec<_>>()
+        };
+        let mut draft = place.draft("a/b").unwrap();
+        draft.write_all(b"some").unwrap();
+        assert_eq!(names(), [".b.draft"]);
+        drop(draft);
+        assert_eq!(names().len(), 0);
+        let mut draft = place.draft("a/b").unwrap();
+        draft.write_all(b"some").unwrap();
+        assert_eq!(draft.finish().unwrap(), 4);
+        assert!(place.has("a/b").unwrap());
+        assert_eq!(names(), ["b"]);
+        place.remove(&["a/b".to_owned(), "a/c".to_owned()]);
+        assert!(!folder.path().join("a").exists(), "nor its folder");
+    }
+
+    #[test]
+    fn other_stores_are_refused() {
+        for to in ["gs://bucket/prefix", "https://host/bucket", "S3://bucket"] {
+            let refused = Place::of(Path::new(to)).err().unwrap();
+            assert!(refused.to_string().ends_with(&format!("not to {to}")));
+        }
+    }
+}

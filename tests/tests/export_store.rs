@@ -1,0 +1,488 @@
+//! Goal: an export to an object store is whole or not there, whatever the store does meanwhile, and says what to do next.
+//! Method: a store of a few lines, which fails as each test wants it to; `export_s3.rs` asks a real one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use e2e::{Hindsight, Program, Scratch, Signal, fixture_artifact, wait_until};
+
+/// What a test wants the store to answer instead of what it would.
+enum Fault {
+    /// A status and a text.
+    Answer(u16, String),
+    /// Nothing, for as long as the client waits.
+    Silence,
+    /// The end of the connection.
+    End,
+    /// The same, after it did what was asked.
+    Lost,
+}
+
+/// Says whether a request fails: its method, its address and how many like it came before.
+type Faults = dyn Fn(&str, &str, usize) -> Option<Fault> + Send + Sync;
+
+#[derive(Default)]
+struct State {
+    objects: BTreeMap<String, Vec<u8>>,
+    parts: BTreeMap<String, Vec<u8>>,
+    /// Method and address of each request, without its signature.
+    asked: Vec<String>,
+}
+
+/// An object store on a port of its own.
+struct Store {
+    port: u16,
+    state: Arc<Mutex<State>>,
+}
+
+impl Store {
+    fn start(faults: impl Fn(&str, &str, usize) -> Option<Fault> + Send + Sync + 'static) -> Store {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(Mutex::new(State::default()));
+        let (known, faults): (_, Arc<Faults>) = (Arc::clone(&state), Arc::new(faults));
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                let (known, faults) = (Arc::clone(&known), Arc::clone(&faults));
+                let connection = connection.unwrap();
+                std::thread::spawn(move || serve(connection, &known, &*faults));
+            }
+        });
+        Store { port, state }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.state().objects.keys().cloned().collect()
+    }
+
+    /// How many requests began so.
+    fn asked(&self, beginning: &str) -> usize {
+        let state = self.state();
+        let like = state
+            .asked
+            .iter()
+            .filter(|asked| asked.starts_with(beginning));
+        like.count()
+    }
+
+    fn command(&self, scratch: &Scratch, args: &[&str]) -> Program {
+        Hindsight::command(scratch, &[&["export"], args].concat())
+            .env("AWS_ACCESS_KEY_ID", "key")
+            .env("AWS_SECRET_ACCESS_KEY", "very secret")
+            .env("AWS_ENDPOINT_URL", self.endpoint())
+    }
+
+    fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Runs an export and returns its exit code and what it says.
+    fn export(&self, scratch: &Scratch, args: &[&str]) -> (i32, String) {
+        run(&self.command(scratch, args))
+    }
+}
+
+fn run(program: &Program) -> (i32, String) {
+    let ended = program.run();
+    let text = ended.text() + &ended.errors();
+    for secret in ["very secret", "X-Amz-Signature"] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    (ended.status.as_shell_code(), text)
+}
+
+/// Answers the requests of a connection.
+fn serve(connection: TcpStream, state: &Mutex<State>, faults: &Faults) {
+    let mut reader = BufReader::new(connection.try_clone().unwrap());
+    let mut connection = connection;
+    while let Some((method, address, body)) = request(&mut reader) {
+        let plain = address.split("&X-Amz-Signature").next().unwrap().to_owned();
+        assert_ne!(plain, address, "each request is signed");
+        let (path, query) = plain.split_once('?').unwrap();
+        let name = path.strip_prefix("/lake").unwrap().trim_start_matches('/');
+        let name = name.replace("%3D", "=").replace("%25", "%");
+        let words: Vec<&str> = query
+            .split('&')
+            .filter(|word| !word.starts_with("X-Amz"))
+            .collect();
+        let asked = format!("{method} {name}?{}", words.join("&"));
+        let fault = {
+            let mut state = state.lock().unwrap();
+            let like = state.asked.iter().filter(|known| **known == asked).count();
+            state.asked.push(asked.clone());
+            faults(&method, &asked, like)
+        };
+        let (status, tag, text) = match fault {
+            Some(Fault::End) => return,
+            Some(Fault::Lost) => {
+                answer(&mut state.lock().unwrap(), &method, (&name, &words), body);
+                return;
+            }
+            Some(Fault::Silence) => {
+                // The client hangs up.
+                let _ = reader.read(&mut [0]);
+                return;
+            }
+            Some(Fault::Answer(status, text)) => (status, String::new(), text),
+            None => {
+                let mut state = state.lock().unwrap();
+                answer(&mut state, &method, (&name, &words), body)
+            }
+        };
+        let len = text.len();
+        let head =
+            format!("HTTP/1.1 {status} x\r\ncontent-length: {len}\r\netag: \"{tag}\"\r\n\r\n");
+        if connection.write_all((head + &text).as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads a request: method, address, body. `None` at the end, also in the middle of one.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, String, Vec<u8>)> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, address) = (words.next()?, words.next()?);
+    let mut len = 0;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).ok()?;
+        if let Some(value) = header.to_lowercase().strip_prefix("content-length:") {
+            len = value.trim().parse().unwrap();
+        }
+        if header.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; len];
+    reader.read_exact(&mut body).ok()?;
+    Some((method, address, body))
+}
+
+/// Does what a store does: the tag of a part is its number.
+fn answer(
+    state: &mut State,
+    method: &str,
+    (name, words): (&str, &[&str]),
+    body: Vec<u8>,
+) -> (u16, String, String) {
+    let word = |key: &str| {
+        let word = words.iter().find_map(|word| word.strip_prefix(key));
+        word.map(|value| {
+            value
+                .replace("%2F", "/")
+                .replace("%3D", "=")
+                .replace("%25", "%")
+        })
+    };
+    let done = |text: String| (200, String::new(), text);
+    let ns = "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"";
+    match (method, word("uploadId="), word("partNumber=")) {
+        ("GET", ..) => {
+            let prefix = word("prefix=").unwrap();
+            let mut found = state.objects.keys().filter(|key| key.starts_with(&prefix));
+            let content = found.next().map_or(String::new(), |key| {
+                let key = key.replace('%', "%25");
+                format!(
+                    "<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00Z</LastModified><ETag>1</ETag>\
+                     <Size>1</Size></Contents>"
+                )
+            });
+            done(format!(
+                "<ListBucketResult {ns}>{content}<MaxKeys>1</MaxKeys></ListBucketResult>"
+            ))
+        }
+        ("POST", None, _) => done(format!(
+            "<InitiateMultipartUploadResult {ns}><UploadId>up</UploadId></InitiateMultipartUploadResult>"
+        )),
+        ("PUT", Some(_), Some(number)) => {
+            let number = format!("{:0>5}", number);
+            state.parts.insert(number.clone(), body);
+            (200, number, String::new())
+        }
+        ("POST", Some(_), _) if state.parts.is_empty() => {
+            (404, String::new(), error("NoSuchUpload"))
+        }
+        ("POST", Some(_), _) => {
+            let text = String::from_utf8(body).unwrap();
+            let whole: Vec<u8> = state.parts.values().flatten().copied().collect();
+            assert_eq!(text.matches("<Part>").count(), state.parts.len(), "{text}");
+            state.parts.clear();
+            state.objects.insert(name.to_owned(), whole);
+            done(String::new())
+        }
+        ("DELETE", Some(_), _) => {
+            state.parts.clear();
+            done(String::new())
+        }
+        ("DELETE", None, _) => {
+            state.objects.remove(name);
+            done(String::new())
+        }
+        ("PUT", None, _) => {
+            state.objects.insert(name.to_owned(), body);
+            done(String::new())
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Records a program as `NAME.hindsight`.
+fn record(scratch: &Scratch, name: &str, program: &Program) {
+    let ended = Hindsight::record_command(scratch, name, &[], program).run();
+    assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+}
+
+/// A folder with a recording whose output fills several parts of an upload: no compression makes it smaller.
+fn with_much_output(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    let program =
+        Program::new("/usr/bin/head", scratch.path()).args(["-c", "10000000", "/dev/urandom"]);
+    record(&scratch, "app", &program);
+    scratch
+}
+
+fn with_small(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    let fib = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["9"]);
+    record(&scratch, "app", &fib);
+    scratch
+}
+
+/// An error as stores write it.
+fn error(code: &str) -> String {
+    format!("<?xml version=\"1.0\"?>\n<Error><Code>{code}</Code><Message>No.</Message></Error>")
+}
+
+fn is_same_as_in_folder(scratch: &Scratch, store: &Store, prefix: &str) {
+    let ended = Hindsight::command(scratch, &["export", "*", "--to", "lake"]).run();
+    assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+    let state = store.state();
+    assert!(!state.objects.is_empty());
+    for (name, bytes) in &state.objects {
+        let name = name.strip_prefix(prefix).unwrap();
+        let file = fs::read(scratch.join("lake").join(name)).unwrap();
+        let is_whole = bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1");
+        assert!(
+            is_whole && file.len().abs_diff(bytes.len()) < 4096,
+            "{name}"
+        );
+        // Entries and returns come in any order.
+        assert!(
+            file == *bytes || name.starts_with("table=events/"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn objects_have_the_names_and_bytes_of_files() {
+    let scratch = with_small("store-names");
+    record(
+        &scratch,
+        "a=b",
+        &Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["3"]),
+    );
+    let store = Store::start(|_, _, _| None);
+    let (code, told) = store.export(&scratch, &["*", "--to", "s3://lake/a/b/"]);
+    assert_eq!(code, 0, "{told}");
+    assert!(
+        told.starts_with("s3://lake/a/b/: 2 recordings, 34 files, "),
+        "{told}"
+    );
+    let names = store.names();
+    assert_eq!(names.len(), 34);
+    assert_eq!(names[0], "a/b/table=calls/run=a%3Db/part-0.parquet");
+    is_same_as_in_folder(&scratch, &store, "a/b/");
+    let (code, told) = store.export(&scratch, &["app", "--to", "s3://lake/a/b"]);
+    assert_eq!(code, 2, "{told}");
+    assert!(
+        told.contains("run=app/part-0.parquet exists already"),
+        "{told}"
+    );
+    let tables = [
+        "app",
+        "--to",
+        "s3://lake",
+        "--table",
+        "runs",
+        "--table",
+        "calls",
+    ];
+    let (code, told) = store.export(&scratch, &tables);
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(store.names().len(), 36);
+    let state = store.state();
+    let written = state
+        .asked
+        .iter()
+        .filter(|asked| asked.starts_with("PUT table="));
+    let written: Vec<&String> = written.collect();
+    assert!(
+        written[1].starts_with("PUT table=runs/"),
+        "runs is the last: {written:?}"
+    );
+}
+
+#[test]
+fn a_large_table_goes_in_parts_and_comes_whole() {
+    let scratch = with_much_output("store-large");
+    let store = Store::start(|_, _, _| None);
+    let args = ["app", "--to", "s3://lake", "--table", "output"];
+    let (code, told) = store.export(&scratch, &args);
+    assert_eq!(code, 0, "{told}");
+    let parts = store.asked("PUT table=output/run=app/part-0.parquet?partNumber=");
+    assert!(parts >= 2, "{:?}", store.state().asked);
+    is_same_as_in_folder(&scratch, &store, "");
+}
+
+#[test]
+fn failures_that_pass_are_waited_for() {
+    let scratch = with_much_output("store-passing");
+    let store = Store::start(|_, _, before| match before {
+        0 => Some(Fault::Answer(503, error("SlowDown"))),
+        1 => Some(Fault::End),
+        _ => None,
+    });
+    let args = ["app", "--to", "s3://lake", "--table", "output"];
+    let (code, told) = store.export(&scratch, &args);
+    assert_eq!(code, 0, "{told}");
+    is_same_as_in_folder(&scratch, &store, "");
+    let lists = store.asked("GET ");
+    assert_eq!(lists, 3, "{:?}", store.state().asked);
+}
+
+#[test]
+fn an_upload_that_completed_without_an_answer_is_complete() {
+    let scratch = with_much_output("store-lost");
+    let store = Store::start(|method, asked, before| {
+        let is_end = method == "POST" && asked.contains("uploadId=");
+        (is_end && before == 0).then_some(Fault::Lost)
+    });
+    let args = ["app", "--to", "s3://lake", "--table", "output"];
+    let (code, told) = store.export(&scratch, &args);
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(
+        store.asked("POST table=output/run=app/part-0.parquet?uploadId"),
+        2
+    );
+    is_same_as_in_folder(&scratch, &store, "");
+}
+
+#[test]
+fn what_does_not_pass_leaves_nothing() {
+    let scratch = with_much_output("store-whole");
+    let store = Store::start(|method, asked, _| {
+        let is_second = method == "PUT" && asked.contains("partNumber=2");
+        is_second.then(|| Fault::Answer(500, error("InternalError")))
+    });
+    let args = [
+        "app",
+        "--to",
+        "s3://lake",
+        "--table",
+        "calls",
+        "--table",
+        "output",
+    ];
+    let (code, told) = store.export(&scratch, &args);
+    assert_eq!(code, 1, "{told}");
+    let message = "error: s3://lake/table=output/run=app/part-0.parquet cannot be used: the store answered 500 \
+                   (InternalError: No.)";
+    assert!(told.starts_with(message), "{told}");
+    assert_eq!(store.names(), [""; 0], "nothing of half a recording");
+    assert!(store.state().parts.is_empty(), "the upload is aborted");
+    let tries = store.asked("PUT table=output/run=app/part-0.parquet?partNumber=2");
+    assert_eq!(tries, 6);
+}
+
+#[test]
+fn ctrl_c_leaves_nothing() {
+    for silent in ["partNumber=2", "list-type", "uploads"] {
+        let scratch = with_much_output(&format!("store-{silent}"));
+        let store =
+            Store::start(move |_, asked, _| asked.contains(silent).then_some(Fault::Silence));
+        let args = [
+            "app",
+            "--to",
+            "s3://lake",
+            "--table",
+            "calls",
+            "--table",
+            "output",
+        ];
+        let running = store.command(&scratch, &args).start();
+        wait_until("the silent request", || {
+            let state = store.state();
+            let mut asked = state.asked.iter();
+            asked.any(|asked| asked.contains(silent)).then_some(())
+        });
+        running.signal(Signal::INT);
+        let ended = running.finish();
+        let told = ended.errors();
+        assert_eq!(ended.status.as_shell_code(), 130, "{silent}: {told}");
+        assert_eq!(told.trim_start(), "error: interrupted\n", "{silent}");
+        assert_eq!(store.names(), [""; 0], "{silent}");
+        assert!(store.state().parts.is_empty(), "{silent}");
+    }
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let scratch = with_small("store-refusals");
+    let to = ["app", "--to", "s3://lake"];
+    for (status, code, why, help) in [
+        (
+            404,
+            "NoSuchBucket",
+            "there is no bucket lake",
+            "make it first",
+        ),
+        (
+            403,
+            "AccessDenied",
+            "access denied",
+            "the key needs s3:ListBucket",
+        ),
+        (403, "ExpiredToken", "AWS_SESSION_TOKEN", "aws configure"),
+    ] {
+        let store = Store::start(move |_, _, _| Some(Fault::Answer(status, error(code))));
+        let (exit, told) = store.export(&scratch, &to);
+        assert_eq!(exit, 1, "{told}");
+        assert!(told.contains(why) && told.contains(help), "{told}");
+        assert_eq!(store.state().asked.len(), 1, "it is not tried again");
+    }
+    let store = Store::start(|_, _, _| Some(Fault::Answer(200, "<html></html>".to_owned())));
+    let (_, told) = store.export(&scratch, &to);
+    assert!(
+        told.contains("does not answer as an object store"),
+        "{told}"
+    );
+    let no_keys = Hindsight::command(&scratch, &["export", "app", "--to", "s3://lake"]);
+    let (code, told) = run(&no_keys);
+    assert_eq!(code, 2);
+    assert!(told.contains("AWS_ACCESS_KEY_ID is not set"), "{told}");
+    // A port that was free a moment ago, and where nobody listens.
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let nobody = store
+        .command(&scratch, &to)
+        .env("AWS_ENDPOINT_URL", format!("http://{free}"));
+    let (code, told) = run(&nobody);
+    assert_eq!(code, 1);
+    assert!(
+        told.starts_with(&format!("error: no answer from http://{free}: ")),
+        "{told}"
+    );
+    assert!(told.contains("help: check AWS_ENDPOINT_URL"), "{told}");
+}
