@@ -39,7 +39,7 @@ def same_rows(a, b):
     duckdb.register("a", a)
     duckdb.register("b", b)
     rest = "select count(*) from (from {} except all from {})"
-    return [duckdb.sql(rest.format(*pair)).fetchone()[0] for pair in ["ab", "ba"]] == [0, 0]
+    return [duckdb.sql(rest.format(*pair)).fetchall()[0][0] for pair in ["ab", "ba"]] == [0, 0]
 
 
 def dataset(filesystem, table):
