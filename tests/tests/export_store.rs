@@ -271,15 +271,9 @@ fn is_same_as_in_folder(scratch: &Scratch, store: &Store, prefix: &str) {
         let name = name.strip_prefix(prefix).unwrap();
         let file = fs::read(scratch.join("lake").join(name)).unwrap();
         let is_whole = bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1");
-        assert!(
-            is_whole && file.len().abs_diff(bytes.len()) < 4096,
-            "{name}"
-        );
-        // Entries and returns come in any order.
-        assert!(
-            file == *bytes || name.starts_with("table=events/"),
-            "{name}"
-        );
+        let is_as_long = file.len().abs_diff(bytes.len()) <= file.len() / 50 + 512;
+        // Several threads read a table, so rows may come in another order; `export_s3.rs` compares them.
+        assert!(file == *bytes || is_whole && is_as_long, "{name}");
     }
 }
 
