@@ -141,7 +141,8 @@ fn the_prompt_answers_and_goes_on_after_errors() {
             -------------+------------------------------------------------------------------
              calls       | one row per call of a traced function, in order of its end
              events      | one row per observed fact, numbered by seq
-             report      | one row per called function: its time without what recording cost
+             report      | one row per called function: its time without what recording
+                         | cost
              functions   | one row per traced function
              modules     | one row per ELF file that was mapped
              threads     | one row per thread id
@@ -153,8 +154,8 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              logpoints   | one row per message of a logpoint
              writes      | one row per change that somebody made to the program, and per
                          | logged write of its own
-             exceptions  | one row per exception, panic or signal that was seen: live, or as
-                         | it ended the program
+             exceptions  | one row per exception, panic or signal that was seen: live, or
+                         | as it ended the program
              syscalls    | one row per system call; recorded with --syscalls
              files       | one row per file descriptor, from its opening to its closing;
                          | recorded with --syscalls
@@ -172,7 +173,8 @@ fn the_prompt_answers_and_goes_on_after_errors() {
             -------------+------------------------------------------------------------------
              calls       | one row per call of a traced function, in order of its end
              events      | one row per observed fact, numbered by seq
-             report      | one row per called function: its time without what recording cost
+             report      | one row per called function: its time without what recording
+                         | cost
              functions   | one row per traced function
              modules     | one row per ELF file that was mapped
              threads     | one row per thread id
@@ -184,8 +186,8 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              logpoints   | one row per message of a logpoint
              writes      | one row per change that somebody made to the program, and per
                          | logged write of its own
-             exceptions  | one row per exception, panic or signal that was seen: live, or as
-                         | it ended the program
+             exceptions  | one row per exception, panic or signal that was seen: live, or
+                         | as it ended the program
              syscalls    | one row per system call; recorded with --syscalls
              files       | one row per file descriptor, from its opening to its closing;
                          | recorded with --syscalls

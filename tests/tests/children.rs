@@ -248,10 +248,13 @@ def child(work):
     return pid
 def status(pid, options=0):
     return os.waitpid(pid, options)[1]
-pid = child(lambda: os.kill(os.getpid(), signal.SIGSTOP))
+go, went = os.pipe()
+pid = child(lambda: (os.kill(os.getpid(), signal.SIGSTOP), os.read(go, 1)))
 print('stopped', os.WIFSTOPPED(status(pid, os.WUNTRACED)))
 os.kill(pid, signal.SIGCONT)
-print('went on', os.WIFCONTINUED(status(pid, os.WCONTINUED)), os.waitstatus_to_exitcode(status(pid)))
+continued = os.WIFCONTINUED(status(pid, os.WCONTINUED))
+os.write(went, b'g')
+print('went on', continued, os.waitstatus_to_exitcode(status(pid)))
 def handle():
     signal.signal(signal.SIGUSR1, lambda *_: os._exit(4))
     os.write(ready, b'x')

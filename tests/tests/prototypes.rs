@@ -4,9 +4,8 @@
 
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
 
-const FUNCTIONS: [&str; 12] = [
-    "open", "write", "lseek", "close", "getenv", "signal", "kill", "socket", "strcmp", "sqrt",
-    "memset", "getpid",
+const FUNCTIONS: [&str; 10] = [
+    "open", "write", "lseek", "close", "getenv", "signal", "kill", "socket", "sqrt", "getpid",
 ];
 
 fn recorded(artifact: &str, options: &[&str]) -> (Scratch, Recording) {
@@ -20,8 +19,8 @@ fn recorded(artifact: &str, options: &[&str]) -> (Scratch, Recording) {
 /// What is told of the calls of `function` that the program makes, with their results.
 fn told(recording: &Recording, function: &str) -> Vec<String> {
     let sql = format!(
-        "SELECT args, ret FROM calls WHERE function = '{function}' AND start_seq > \
-         (SELECT min(start_seq) FROM calls WHERE function LIKE 'memset%') ORDER BY start_seq"
+        "SELECT args, ret FROM calls WHERE function = '{function}' AND start_seq >= \
+         (SELECT min(start_seq) FROM calls WHERE args LIKE '%kept.txt%') ORDER BY start_seq"
     );
     let rows = recording.rows(&sql);
     rows.iter()
@@ -81,11 +80,6 @@ fn functions_of_the_c_library_have_prototypes() {
     let options: Vec<&str> = FUNCTIONS.iter().flat_map(|name| ["-f", name]).collect();
     let (_scratch, recording) = recorded("prototypes", &options);
     check(&recording, "");
-    let strcmp = told(&recording, "strcmp");
-    assert!(
-        strcmp.iter().all(|call| call.starts_with("s1=0x")),
-        "{strcmp:?}"
-    );
 }
 
 #[test]
