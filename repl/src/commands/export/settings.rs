@@ -57,7 +57,7 @@ pub fn settings(
     })?;
     Ok(Settings {
         bucket: found,
-        credentials: credentials(&variable)?,
+        credentials: credentials(variable)?,
         roots: variable("AWS_CA_BUNDLE").or_else(|| variable("SSL_CERT_FILE")),
         endpoint,
     })
