@@ -111,7 +111,7 @@ impl Also {
         self.exported.is_empty()
     }
 
-    /// Says whether one of them is known by its place alone: [`inner::aligned`].
+    /// Says whether one of them is known by its place alone: `inner::aligned`.
     #[must_use]
     pub fn has_inner(&self) -> bool {
         self.exported.contains(&inner::ALIGNED)
