@@ -4,6 +4,7 @@
 //! Registers that are no parameters or no result hold what is left of earlier work, so they are not compared. Without
 //! debug information only what library functions return through their stubs (`read@plt`) is: most of them return something.
 
+use debuginfo::prototypes::prototype;
 use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
 
 use super::hash;
@@ -107,7 +108,7 @@ impl Form {
     /// Returns what is compared of a function's calls. `is_ignored` says so of a parameter.
     pub fn of(function: &FunctionDef, left: Left, is_ignored: impl Fn(&Param) -> bool) -> Form {
         let mut form = Form::default();
-        if function.params_known && !left.args {
+        if has_types(function) && !left.args {
             for (number, param) in function.params.iter().enumerate() {
                 if !is_ignored(param) {
                     let atoms = words_of(param).into_iter().flatten();
@@ -188,6 +189,14 @@ fn words_of(param: &Param) -> [Option<Atom>; 2] {
     [first_atom, second]
 }
 
+/// Tells whether the words of a function's calls are compared by their types. Those of the C library's functions, which a header
+/// describes, are times, process ids, descriptors and the like: they are not.
+fn has_types(function: &FunctionDef) -> bool {
+    let name = function.name.strip_suffix("@plt");
+    let is_described = || prototype(name.unwrap_or(&function.name)).is_some();
+    function.params_known && (function.file.is_some() || !is_described())
+}
+
 fn result_of(function: &FunctionDef) -> Vec<Atom> {
     let kind = &function.ret;
     let bytes = match kind {
@@ -197,8 +206,8 @@ fn result_of(function: &FunctionDef) -> Vec<Atom> {
     };
     let is_float = matches!(kind, ValueKind::Float { bytes: 4 | 8 });
     let words: &[Word] = match function.ret_place {
-        _ if !function.params_known && function.name.ends_with("@plt") => &[Word::Rax],
-        _ if !function.params_known => &[],
+        _ if !has_types(function) && function.name.ends_with("@plt") => &[Word::Rax],
+        _ if !has_types(function) => &[],
         Some(RetPlace::Rax) => &[Word::Rax],
         Some(RetPlace::Xmm0) => &[Word::RetSse(0)],
         None if is_float => &[Word::RetSse(0)],
@@ -211,11 +220,7 @@ fn result_of(function: &FunctionDef) -> Vec<Atom> {
         Some(RetPlace::Nowhere | RetPlace::Memory | RetPlace::X87 | RetPlace::Unknown) => &[],
     };
     let unknown = ValueKind::Unknown;
-    let kind = if function.params_known {
-        kind
-    } else {
-        &unknown
-    };
+    let kind = if has_types(function) { kind } else { &unknown };
     words
         .iter()
         .filter_map(|word| Atom::new(*word, kind, bytes.min(8)))
