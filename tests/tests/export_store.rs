@@ -314,7 +314,7 @@ fn objects_have_the_names_and_bytes_of_files() {
     ];
     let (code, told) = store.export(&scratch, &tables);
     assert_eq!(code, 0, "{told}");
-    assert_eq!(store.names().len(), 36);
+    assert_eq!(store.names().len(), 40);
     let state = store.state();
     let written = state
         .asked
