@@ -111,3 +111,45 @@ fn colour_is_as_it_was_chosen() {
     // The program that is recorded has options of its own.
     assert!(stderr(&["--color=always", "why", "none", "1"]).contains('\x1b'));
 }
+
+/// `cargo deb` packs them; new ones: `hindsight man --to packaging/man`, `hindsight completions SHELL`.
+#[test]
+fn packaged_pages_and_completions_are_those_of_this_program() {
+    let folder = Folder::empty();
+    let packaging = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging");
+    let told = folder.transcript(&["man", "--to", "man"]);
+    assert!(
+        told.is_empty() || told.ends_with("--- exit code 0\n"),
+        "{told}"
+    );
+    let names = |dir: &std::path::Path| {
+        let entries = std::fs::read_dir(dir).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let (made, packed) = (folder.path("man"), packaging.join("man"));
+    assert_eq!(names(&made), names(&packed));
+    for name in names(&made) {
+        let page = std::fs::read_to_string(made.join(&name)).unwrap();
+        let known = std::fs::read_to_string(packed.join(&name)).unwrap();
+        assert!(
+            page == known,
+            "packaging/man/{name} is not what the program writes"
+        );
+    }
+    for (shell, file) in [
+        ("bash", "hindsight.bash"),
+        ("zsh", "_hindsight"),
+        ("fish", "hindsight.fish"),
+    ] {
+        let told = folder.transcript(&["completions", shell]);
+        let known = std::fs::read_to_string(packaging.join("completions").join(file)).unwrap();
+        assert!(
+            told.starts_with(known.trim_end()),
+            "packaging/completions/{file}: {told}"
+        );
+    }
+}
