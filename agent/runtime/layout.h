@@ -329,7 +329,7 @@ struct hs_probe
   uint64_t word2; /* high 16 bits of the function, << 48 */
   uint64_t trampoline;
   uint8_t bytes; /* of the enter record */
-  uint8_t xmm;   /* 1: the stub goes to hs_enter_xmm */
+  uint8_t xmm;   /* 1: it has vector arguments or results */
   uint8_t texts[6]; /* HS_TEXT_ for each integer argument register, or 0 */
   uint16_t pointees[8]; /* HS_POINTEE_ for each of these six, or 0 */
 };
