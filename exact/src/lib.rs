@@ -1,3 +1,15 @@
 //! Every instruction: records what a program cannot compute by itself (what the kernel and the processor decided), and runs it again.
 
+mod error;
+mod log;
+mod ptrace;
+mod record;
+mod replay;
 pub mod system_calls;
+mod tracee;
+pub mod translate;
+
+pub use error::{Error, Result};
+pub use log::Registers;
+pub use replay::Replay;
+pub use record::{Options, Summary, record};

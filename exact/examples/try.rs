@@ -1,0 +1,32 @@
+//! `try record FOLDER PROGRAM [ARG...]`
+use std::path::Path;
+fn main() {
+    let args: Vec<_> = std::env::args_os().collect();
+    let start = std::time::Instant::now();
+    let folder = Path::new(&args[2]);
+    match args[1].to_str() {
+        Some("record") => {
+            std::fs::create_dir_all(folder).unwrap();
+            let summary = exact::record(Path::new(&args[3]), &args[3..], folder, &exact::Options::default());
+            eprintln!("{summary:?} {:?}", start.elapsed());
+        }
+        Some("replay") => {
+            let mut replay = exact::Replay::open(folder).unwrap();
+            let end = replay.end();
+            eprintln!("end {end} {:?}", start.elapsed());
+            for goal in args[3..].iter().map(|goal| goal.to_str().unwrap().parse().unwrap()).chain([end]) {
+                let start = std::time::Instant::now();
+                match replay.goto(goal) {
+                    Ok(()) => {
+                        let r = replay.registers().unwrap();
+                        eprintln!("{goal}: rip {:x} rsp {:x} rax {:x} rbx {:x} r15 {:x} {:?}", r.rip, r.rsp, r.rax, r.rbx, r.r15, start.elapsed());
+                    }
+                    Err(error) => { let r = replay.registers().unwrap();
+                        let mut b=[0u8;16]; replay.read(r.rip,&mut b);
+                        eprintln!("{goal}: {error} {:?} {r:x?} {b:x?}", start.elapsed()) }
+                }
+            }
+        }
+        _ => panic!("?"),
+    }
+}

@@ -1,0 +1,125 @@
+//! Signals: handlers run as translated code too, and see the program's own registers.
+
+use std::fs;
+
+use libc::user_regs_struct;
+
+use super::threads::Next;
+use super::{Recorder, State, context};
+use crate::error::{Context as _, Result};
+use crate::log::{Bytes, Entry};
+use crate::ptrace;
+use crate::translate::Trap;
+
+/// The kernel leaves these bytes below the stack pointer alone (System V ABI, 3.2.2).
+const RED_ZONE: u64 = 128;
+/// Where the frame of a signal has the instruction pointer (rt_sigframe: return address, then ucontext_t).
+const FRAME_RIP: u64 = 8 + 40 + 16 * 8;
+
+impl Recorder {
+    /// A thread has stopped because a signal is about to be delivered to it; it runs translated code, or waits in a call.
+    pub(super) fn signal(&mut self, tid: i32, number: i32) -> Result<Next> {
+        let info = ptrace::signal_info(tid).context("read the signal")?;
+        let in_call = matches!(self.threads[&tid].state, State::InCall(_));
+        let mut moved = false;
+        if !in_call {
+            moved = self.to_boundary(tid)?;
+            let registers = ptrace::registers(tid).context("read registers")?;
+            self.take_counter(tid, &registers, registers.rip)?;
+        }
+        if moved {
+            ptrace::set_signal_info(tid, &info).context("deliver a signal")?;
+        }
+        if !self.is_caught(number)? {
+            // It is ignored, or ends or stops the program.
+            ptrace::cont(tid, number).context("resume the program")?;
+            return Ok(Next::Running);
+        }
+        let registers = ptrace::registers(tid).context("read registers")?;
+        let mut own = self.own(tid, &registers)?;
+        let next = match &self.threads[&tid].state {
+            State::InCall(call) => {
+                own.rip = call.next;
+                own.rcx = call.next;
+                Some(call.next)
+            }
+            State::Ready => {
+                own.orig_rax = u64::MAX;
+                None
+            }
+        };
+        ptrace::set_registers(tid, &own).context("set registers")?;
+        let status = self.step(tid, number)?;
+        if !libc::WIFSTOPPED(status) || libc::WSTOPSIG(status) != libc::SIGTRAP {
+            return Ok(Next::Stopped(status));
+        }
+        self.handler(tid, number, &own, next)
+    }
+
+    /// A thread is at the first instruction of a handler.
+    fn handler(&mut self, tid: i32, number: i32, before: &user_regs_struct, next: Option<u64>) -> Result<Next> {
+        let context = context(tid)?;
+        let registers = user_regs_struct::from(&context.registers);
+        let (start, end) = self.threads[&tid].alternate;
+        let top = if (start..end).contains(&registers.rsp) && !(start..end).contains(&before.rsp) { end } else { before.rsp - RED_ZONE };
+        let length = top.saturating_sub(registers.rsp).min(64 << 10);
+        let mut writes = vec![Bytes {
+            at: registers.rsp,
+            bytes: self.process.bytes(registers.rsp, length as usize),
+        }];
+        let interrupted = self.process.word(registers.rsp + FRAME_RIP)?;
+        let call_done = next == Some(interrupted);
+        if let State::InCall(call) = std::mem::replace(&mut self.thread(tid).state, State::Ready)
+            && call_done
+        {
+            let result = -i64::from(libc::EINTR);
+            writes.extend(self.writes_of(tid, &call, result));
+        }
+        self.log.add(&Entry::Signal {
+            at: self.count,
+            tid,
+            number,
+            call_done,
+            context,
+            writes,
+        })?;
+        self.count += u64::from(call_done);
+        self.enter(tid, &registers)?;
+        Ok(Next::Resume)
+    }
+
+    /// Has a thread go on to where the program's state is whole; returns whether it had to be moved.
+    pub(super) fn to_boundary(&mut self, tid: i32) -> Result<bool> {
+        let mut moved = false;
+        loop {
+            let mut registers = ptrace::registers(tid).context("read registers")?;
+            let Some(place) = self.translator.place(registers.rip) else {
+                return Ok(moved);
+            };
+            if place.boundary && (place.at == registers.rip || !place.saved && self.is_copy_free(registers.rip, place.at)) {
+                return Ok(moved);
+            }
+            if self.translator.trap(registers.rip) == Some(Trap::Miss) {
+                // The trap that is due here.
+                registers.rip += 1;
+                let at = registers.rip - 1;
+                self.at_trap(tid, &mut registers, at, Trap::Miss)?;
+                return Ok(true);
+            }
+            moved = true;
+            self.step(tid, 0)?;
+        }
+    }
+
+    /// Whether an address inside of a stretch is as good as its start. Only the start is known to be.
+    fn is_copy_free(&self, address: u64, start: u64) -> bool {
+        address == start
+    }
+
+    fn is_caught(&self, number: i32) -> Result<bool> {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.process.pid)).context("read the program's state")?;
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        Ok(mask & (1 << (number - 1)) != 0)
+    }
+}

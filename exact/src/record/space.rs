@@ -1,0 +1,92 @@
+//! System calls that change the address space.
+
+use super::Recorder;
+use super::image::content;
+use super::system_call::Call;
+use crate::error::Result;
+use crate::log::{Bytes, Space, Span};
+
+const PAGE: u64 = 4096;
+
+fn whole(start: u64, length: u64, protection: u32) -> Span {
+    Span {
+        start,
+        end: (start + length).next_multiple_of(PAGE),
+        protection,
+    }
+}
+
+impl Recorder {
+    /// What a call did to the address space. What file mappings hold is added to `writes`.
+    pub(super) fn space(&mut self, call: &Call, result: i64, writes: &mut Vec<Bytes>) -> Result<Option<Space>> {
+        if (-4095..0).contains(&result) {
+            return Ok(None);
+        }
+        let [first, length, third, fourth, ..] = call.args;
+        let space = match i64::try_from(call.number).unwrap_or(-1) {
+            libc::SYS_mmap => {
+                let span = whole(result as u64, length, third as u32);
+                if fourth & libc::MAP_ANONYMOUS as u64 == 0 {
+                    writes.extend(content(&self.process, span.start, span.end));
+                }
+                Space::Map(span)
+            }
+            libc::SYS_munmap => Space::Unmap(whole(first, length, 0)),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect => Space::Protect(whole(first, length, third as u32)),
+            libc::SYS_mremap => Space::Move {
+                from: whole(first, length, 0),
+                to: whole(result as u64, third, 3),
+            },
+            libc::SYS_madvise if matches!(third as i32, libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_REMOVE) => {
+                let span = whole(first, length, 0);
+                writes.extend(content(&self.process, span.start, span.end));
+                Space::Discard(span)
+            }
+            libc::SYS_brk => match self.brk(result as u64) {
+                Some(space) => space,
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let (start, end) = match space {
+            Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => (span.start, span.end),
+            Space::Move { from, .. } => (from.start, from.end),
+        };
+        if self.translator.has_code_in(start, end) {
+            self.forget()?;
+        }
+        Ok(Some(space))
+    }
+
+    fn brk(&mut self, now: u64) -> Option<Space> {
+        let before = std::mem::replace(&mut self.brk, now);
+        let (before, now) = (before.next_multiple_of(PAGE), now.next_multiple_of(PAGE));
+        let span = |start, end| Span {
+            start,
+            end,
+            protection: 3,
+        };
+        match before {
+            0 => None,
+            _ if now > before => Some(Space::Map(span(before, now))),
+            _ if now < before => Some(Space::Unmap(span(now, before))),
+            _ => None,
+        }
+    }
+
+    /// The program's code has changed: nobody goes on in old translations.
+    fn forget(&mut self) -> Result<()> {
+        self.translator.forget();
+        self.process.flush(&mut self.translator)?;
+        self.epoch += 1;
+        for tid in self.ready.clone() {
+            let registers = crate::ptrace::registers(tid).map_err(|source| crate::Error::System {
+                what: "read registers",
+                source,
+            })?;
+            let own = self.own(tid, &registers)?;
+            self.enter(tid, &own)?;
+        }
+        Ok(())
+    }
+}
