@@ -1,4 +1,16 @@
 //! Which bytes of a program's memory the kernel has written with a system call that has returned.
+//!
+//! A list may be longer than what was written, never shorter: what it names is read after the call. It may also reach past mapped
+//! memory, for example where a socket's address is longer than the room for it; what cannot be read there was not written.
+//!
+//! Left to others: mappings that come, go or move; memory that is shared with a file or another process and changes through that (a
+//! `write` to a mapped file or to `/proc/self/mem`); what the kernel writes when it delivers a signal, and when a thread
+//! starts or ends (its number, its robust list).
+
+use super::call::Call;
+use super::{
+    control, files, fixed, ioctl, ipc, memory, nothing, polling, processes, signals, sockets, time,
+};
 
 /// The memory of the program, after the call.
 pub trait Memory {
@@ -23,7 +35,42 @@ pub enum Written {
     Unknown,
 }
 
+/// The families: each says nothing of calls that are not its own.
+const FAMILIES: [fn(&Call) -> Option<Written>; 10] = [
+    files::written,
+    sockets::written,
+    polling::written,
+    time::written,
+    signals::written,
+    processes::written,
+    memory::written,
+    control::written,
+    ioctl::written,
+    ipc::written,
+];
+
 /// What a call wrote.
-pub fn written(_call: &Finished, _memory: &dyn Memory) -> Written {
-    Written::Unknown
+///
+/// Results of -512 to -516 mean that the kernel is about to repeat the call or to end it with `EINTR`; no other result follows in the
+/// second case. What it wrote until then (the rest of a pause, for example) is in the list.
+pub fn written(finished: &Finished, memory: &dyn Memory) -> Written {
+    let call = Call::new(finished, memory);
+    if nothing::is_written_by(call.number()) {
+        return Written::Exactly(Vec::new());
+    }
+    if let Some(written) = fixed::written(&call) {
+        return written;
+    }
+    // The kernel does not say how far it got before it met an address that it could not use.
+    if call.failed_with(libc::EFAULT) {
+        return Written::Unknown;
+    }
+    let said = FAMILIES.iter().find_map(|family| family(&call));
+    said.unwrap_or_else(|| {
+        if call.failed_with(libc::ENOSYS) {
+            Written::Exactly(Vec::new())
+        } else {
+            Written::Unknown
+        }
+    })
 }
