@@ -27,6 +27,12 @@ fn main() {
                 }
             }
         }
+        Some("log") => {
+            let number = |index: usize| args[index].to_str().unwrap().parse().unwrap();
+            for line in exact::Replay::open(folder).unwrap().entries(number(3), number(4)) {
+                println!("{line}");
+            }
+        }
         _ => panic!("?"),
     }
 }

@@ -103,6 +103,10 @@ struct Recorder {
     brk: u64,
     /// The thread that ran last.
     running: i32,
+    /// Signals that came at a moment when they could not be delivered.
+    held: VecDeque<(i32, libc::siginfo_t)>,
+    /// A thread that waited has brought the recording to its end.
+    ended: Option<Ended>,
     /// A thread that we have sent SIGSTOP.
     stopping: Option<i32>,
     /// When the current thread began to run, where others wait.
@@ -141,6 +145,8 @@ impl Recorder {
             epoch: 0,
             brk: 0,
             running: pid,
+            ended: None,
+            held: VecDeque::new(),
             stopping: None,
             since: std::time::Instant::now(),
             slots: 1,
@@ -191,6 +197,8 @@ impl Recorder {
     fn translated(&mut self, tid: i32, pc: u64) -> Result<Option<u64>> {
         if self.translator.needs_cache(pc) {
             self.process.add_cache(tid, &mut self.translator, pc, &|_, _| true)?;
+            let came = std::mem::take(&mut self.process.came);
+            self.held.extend(came.into_iter().map(|info| (tid, info)));
         }
         let body = self.translator.entry(pc, &self.process);
         self.process.flush(&mut self.translator)?;
@@ -242,7 +250,9 @@ impl Recorder {
 
     fn run(&mut self) -> Result<Ended> {
         loop {
-            if let Some(tid) = self.current {
+            if let Some(tid) = self.current
+                && !self.deliver_held(tid)?
+            {
                 ptrace::cont(tid, 0).context("resume the program")?;
             }
             let ended = self.wait_for_current()?;
@@ -325,9 +335,16 @@ impl Recorder {
     fn step(&mut self, tid: i32, signal: i32) -> Result<i32> {
         ptrace::step(tid, signal).context("step the program")?;
         loop {
-            if let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")? {
+            let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")? else {
+                continue;
+            };
+            let other = libc::WIFSTOPPED(status) && status >> 16 == 0 && libc::WSTOPSIG(status) != libc::SIGTRAP;
+            // A fault of the instruction itself comes again when it is executed again.
+            if !other || signal != 0 {
                 return Ok(status);
             }
+            self.hold(tid)?;
+            ptrace::step(tid, 0).context("step the program")?;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Signals: handlers run as translated code too, and see the program's own registers.
 
 use std::fs;
+use std::time::Instant;
 
 use libc::user_regs_struct;
 
@@ -13,22 +14,71 @@ use crate::translate::Trap;
 
 /// The kernel leaves these bytes below the stack pointer alone (System V ABI, 3.2.2).
 const RED_ZONE: u64 = 128;
+/// Results of calls that a signal has interrupted: the kernel makes them again, or has them fail with EINTR
+/// (ERESTARTSYS to ERESTART_RESTARTBLOCK in its errno.h).
+const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 /// Where the frame of a signal has the instruction pointer (rt_sigframe: return address, then ucontext_t).
 const FRAME_RIP: u64 = 8 + 40 + 16 * 8;
 
 impl Recorder {
     /// A thread has stopped because a signal is about to be delivered to it; it runs translated code, or waits in a call.
-    pub(super) fn signal(&mut self, tid: i32, number: i32) -> Result<Next> {
+    pub(super) fn signal(&mut self, tid: i32) -> Result<Next> {
         let info = ptrace::signal_info(tid).context("read the signal")?;
-        let in_call = matches!(self.threads[&tid].state, State::InCall(_));
-        let mut moved = false;
+        self.deliver(tid, &info, false)
+    }
+
+    /// Keeps the signal that a thread has stopped for.
+    pub(super) fn hold(&mut self, tid: i32) -> Result<()> {
+        let info = ptrace::signal_info(tid).context("read the signal")?;
+        if info.si_signo == libc::SIGSTOP && self.stopping == Some(tid) {
+            self.stopping = None;
+            self.since = Instant::now();
+        } else {
+            self.held.push_back((tid, info));
+        }
+        Ok(())
+    }
+
+    /// Delivers a signal that was kept, if there is one; returns whether the thread has been resumed with it.
+    pub(super) fn deliver_held(&mut self, tid: i32) -> Result<bool> {
+        if self.held.is_empty() {
+            return Ok(false);
+        }
+        let rip = ptrace::registers(tid).context("read registers")?.rip;
+        if matches!(self.threads[&tid].state, State::InCall(_)) || self.translator.trap(rip).is_some() {
+            return Ok(false);
+        }
+        let Some(index) = self.held.iter().position(|(of, _)| *of == tid) else {
+            return Ok(false);
+        };
+        let (_, info) = self.held.remove(index).expect("it was found");
+        // Signals can be passed on where one has stopped the thread: that of a step will do.
+        self.step(tid, 0)?;
+        match self.deliver(tid, &info, true)? {
+            Next::Resume => Ok(false),
+            Next::Running => Ok(true),
+            Next::Stopped(status) => {
+                self.arrived.push_back((tid, status));
+                Ok(true)
+            }
+        }
+    }
+
+    fn deliver(&mut self, tid: i32, info: &libc::siginfo_t, mut moved: bool) -> Result<Next> {
+        let number = info.si_signo;
+        let rip = ptrace::registers(tid).context("read registers")?.rip;
+        let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
         if !in_call {
-            moved = self.to_boundary(tid)?;
+            // A call that has not begun yet is made after the handler.
+            self.thread(tid).state = State::Ready;
+        }
+        if !in_call {
+            moved |= self.to_boundary(tid)?;
             let registers = ptrace::registers(tid).context("read registers")?;
             self.take_counter(tid, &registers, registers.rip)?;
         }
         if moved {
-            ptrace::set_signal_info(tid, &info).context("deliver a signal")?;
+            ptrace::set_signal_info(tid, info).context("deliver a signal")?;
         }
         if !self.is_caught(number)? {
             // It is ignored, or ends or stops the program.
@@ -39,9 +89,15 @@ impl Recorder {
         let mut own = self.own(tid, &registers)?;
         let next = match &self.threads[&tid].state {
             State::InCall(call) => {
-                own.rip = call.next;
-                own.rcx = call.next;
-                Some(call.next)
+                let next = call.next;
+                own.rip = next;
+                own.rcx = next;
+                if RESTARTS.contains(&(own.rax as i64)) {
+                    Some(next)
+                } else {
+                    self.answered(tid, own.rax as i64)?;
+                    None
+                }
             }
             State::Ready => {
                 own.orig_rax = u64::MAX;
@@ -96,7 +152,7 @@ impl Recorder {
             let Some(place) = self.translator.place(registers.rip) else {
                 return Ok(moved);
             };
-            if place.boundary && (place.at == registers.rip || !place.saved && self.is_copy_free(registers.rip, place.at)) {
+            if place.boundary && place.at == registers.rip {
                 return Ok(moved);
             }
             if self.translator.trap(registers.rip) == Some(Trap::Miss) {
@@ -109,11 +165,6 @@ impl Recorder {
             moved = true;
             self.step(tid, 0)?;
         }
-    }
-
-    /// Whether an address inside of a stretch is as good as its start. Only the start is known to be.
-    fn is_copy_free(&self, address: u64, start: u64) -> bool {
-        address == start
     }
 
     fn is_caught(&self, number: i32) -> Result<bool> {

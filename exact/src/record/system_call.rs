@@ -7,7 +7,6 @@ use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry};
 use crate::ptrace;
 use crate::system_calls::written::{Finished, Written, written};
-use crate::translate::layout;
 
 /// Bytes that are compared at each argument of a call whose writes are not known.
 const COMPARED: usize = 4096;
@@ -143,11 +142,24 @@ impl Recorder {
 
     /// A call has returned; the thread is stopped behind the trap at `at`, or that is what it means.
     pub(super) fn returned(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, next: u64) -> Result<()> {
+        let epoch = self.answered(tid, registers.rax as i64)?;
+        registers.rcx = next;
+        if epoch != self.epoch {
+            let mut own = *registers;
+            own.rip = next;
+            return self.enter(tid, &own);
+        }
+        registers.rip = at + 1;
+        registers.orig_rax = u64::MAX;
+        ptrace::set_registers(tid, registers).context("set registers")
+    }
+
+    /// Notes the answer to a call; returns which translations were valid before it.
+    pub(super) fn answered(&mut self, tid: i32, result: i64) -> Result<u64> {
         let state = std::mem::replace(&mut self.thread(tid).state, State::Ready);
         let State::InCall(call) = state else {
             unreachable!("only a call returns")
         };
-        let result = registers.rax as i64;
         let mut writes = self.writes_of(tid, &call, result);
         let space = self.space(&call, result, &mut writes)?;
         self.log.add(&Entry::SystemCall {
@@ -159,15 +171,7 @@ impl Recorder {
             space,
         })?;
         self.count += 1;
-        registers.rcx = next;
-        if call.epoch != self.epoch {
-            let mut own = *registers;
-            own.rip = next;
-            return self.enter(tid, &own);
-        }
-        registers.rip = at + 1;
-        registers.orig_rax = u64::MAX;
-        ptrace::set_registers(tid, registers).context("set registers")
+        Ok(call.epoch)
     }
 
     /// What the kernel wrote with a call that returned this.
@@ -224,9 +228,20 @@ impl Recorder {
 
     /// rt_sigreturn(2) loads all registers from the stack.
     fn sigreturn(&mut self, tid: i32) -> Result<()> {
-        for _ in 0..2 {
+        // To its beginning, and to its end.
+        let mut left = 2;
+        while left > 0 {
             ptrace::to_system_call(tid).context("resume the program")?;
-            while ptrace::wait(tid, false).context("wait for the program")?.is_none() {}
+            let status = loop {
+                if let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")? {
+                    break status;
+                }
+            };
+            match status >> 8 {
+                stop if stop == libc::SIGTRAP | 0x80 => left -= 1,
+                stop if stop >> 8 == 0 && libc::WIFSTOPPED(status) => self.hold(tid)?,
+                _ => {}
+            }
         }
         let context = context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
@@ -259,15 +274,5 @@ impl Recorder {
         self.log.add(&Entry::End { at: self.count, tid, writes })?;
         self.current = None;
         Ok(())
-    }
-
-    /// The block of a thread has this in the slot.
-    pub(super) fn slot(&self, tid: i32, slot: u32) -> Result<u64> {
-        self.process.word(self.threads[&tid].block + u64::from(slot))
-    }
-
-    /// The program's r15 of a thread that is stopped in translated code where the counter is in the register.
-    pub(super) fn own_r15(&self, tid: i32) -> Result<u64> {
-        self.slot(tid, layout::SLOT_R15)
     }
 }

@@ -36,6 +36,9 @@ impl Recorder {
             if self.current.is_none() && self.take_turn()? {
                 return Ok(None);
             }
+            if let Some(ended) = self.ended.take() {
+                return Ok(Some(ended));
+            }
             let Some((tid, status)) = self.next_event()? else {
                 if self.current.is_none() {
                     continue;
@@ -61,6 +64,12 @@ impl Recorder {
             }
             match self.stopped(tid, status)? {
                 Ok(Next::Resume) if self.current.is_some() => return Ok(None),
+                Ok(Next::Stopped(status)) if libc::WIFSTOPPED(status) => self.arrived.push_back((tid, status)),
+                Ok(Next::Stopped(status)) => {
+                    if let Some(ended) = self.gone(tid, status)? {
+                        return Ok(Some(ended));
+                    }
+                }
                 Ok(_) => {}
                 Err(ended) => return Ok(Some(ended)),
             }
@@ -133,7 +142,8 @@ impl Recorder {
             self.current = Some(tid);
             match self.stopped(tid, status)? {
                 Ok(Next::Resume) => self.ready.push_back(tid),
-                Ok(_) | Err(_) => {}
+                Ok(_) => {}
+                Err(ended) => self.ended = Some(ended),
             }
             self.current = None;
         }
@@ -190,7 +200,7 @@ impl Recorder {
             }
             return Ok(Ok(Next::Resume));
         }
-        self.signal(tid, signal).map(Ok)
+        self.signal(tid).map(Ok)
     }
 
     /// A thread has made another one, or a process; it is stopped in the call.

@@ -94,6 +94,7 @@ impl Replay {
         for span in spans {
             replay.space(Space::Map(span))?;
         }
+        replay.make_caches()?;
         replay.write(&memory)?;
         replay.load(&context)?;
         replay.keep()?;
@@ -108,6 +109,13 @@ impl Replay {
     /// How many instructions have been executed.
     pub fn position(&self) -> u64 {
         self.now.count
+    }
+
+    /// The entries between two moments, as text.
+    #[doc(hidden)]
+    pub fn entries(&self, from: u64, to: u64) -> Vec<String> {
+        let entries = self.entries.iter().filter(|entry| (from..=to).contains(&entry.at()));
+        entries.map(|entry| format!("{entry:x?}").chars().take(420).collect()).collect()
     }
 
     /// How many are recorded.
@@ -158,10 +166,23 @@ impl Replay {
         })
     }
 
+    /// Maps caches near all code that there will be, before there are copies of the process: all of them share the caches.
+    fn make_caches(&mut self) -> Result<()> {
+        let pid = self.process.pid;
+        for index in 0..self.taken.len() {
+            let span = self.taken[index];
+            if span.protection & libc::PROT_EXEC as u32 != 0 && self.translator.needs_cache(span.start) {
+                let free = free_of(&self.taken);
+                self.process.add_cache(pid, &mut self.translator, span.start, &free)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The translation of the code at `pc`. When the caches are full, all of it is made anew.
     fn translated_at(&mut self, pc: u64) -> Result<Option<u64>> {
-        if self.translator.needs_cache(pc) {
-            let free = free_of(&self.taken);
-            self.process.add_cache(self.process.pid, &mut self.translator, pc, &free)?;
+        if self.translator.is_full() {
+            self.translator.reset();
         }
         let body = self.translator.entry(pc, &self.process);
         self.process.flush(&mut self.translator)?;
@@ -218,7 +239,7 @@ fn with_stack(mut spans: Vec<Span>, stack: u64) -> Vec<Span> {
 fn taken(spans: &[Span], entries: &[Entry]) -> Vec<Span> {
     let mapped = entries.iter().filter_map(|entry| match entry {
         Entry::SystemCall { space, .. } => match space {
-            Some(Space::Map(span)) | Some(Space::Move { to: span, .. }) => Some(*span),
+            Some(Space::Map(span) | Space::Protect(span) | Space::Move { to: span, .. }) => Some(*span),
             _ => None,
         },
         _ => None,

@@ -7,9 +7,9 @@ use crate::ptrace;
 use crate::translate::{Trap, layout};
 
 /// The last instructions before a moment are stepped: so many that no block that ends before them reaches it.
-const STEPPED: u64 = 256;
+const STEPPED: u64 = 112;
 /// More than any block has instructions.
-const BLOCK: u64 = 128;
+const BLOCK: u64 = 100;
 /// A limit that is never reached.
 const FAR: u64 = 1 << 40;
 
@@ -168,10 +168,12 @@ impl Replay {
             }
             _ => return Err(self.diverged("it comes to a place where nothing was recorded")),
         };
-        let Some(body) = self.translated_at(target)? else {
+        let (resets, translated) = (self.translator.resets(), self.translated_at(target)?);
+        let Some(body) = translated else {
             return Err(self.diverged("it goes to where no code is"));
         };
         match trap {
+            _ if self.translator.resets() != resets => {}
             Trap::Exit { distance_at, .. } => self.translator.link(at, distance_at, body),
             _ => self.translator.check(target, body),
         }

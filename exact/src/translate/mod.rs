@@ -55,6 +55,26 @@ struct Cache {
     places: Places,
 }
 
+impl Cache {
+    /// An empty one, with the trap that indirect jumps come to at first.
+    fn new(base: u64) -> Cache {
+        let mut places = Places::default();
+        places.add(Place {
+            at: base,
+            pc: 0,
+            ahead: 0,
+            boundary: false,
+            swapped: false,
+            saved: true,
+        });
+        Cache {
+            base,
+            used: 16,
+            places,
+        }
+    }
+}
+
 /// Bytes that a cache must have left for a block.
 const LEFT: u64 = 64 << 10;
 /// Code that is no further away than this from all of a cache reaches it, and what the code reaches, by 32 bits of distance.
@@ -74,6 +94,7 @@ pub struct Translator {
     traps: FxHashMap<u64, Trap>,
     pages: FxHashSet<u64>,
     writes: Vec<(u64, Vec<u8>)>,
+    resets: usize,
     info: InstructionInfoFactory,
 }
 
@@ -91,6 +112,7 @@ impl Translator {
             traps: FxHashMap::default(),
             pages: FxHashSet::default(),
             writes: Vec::new(),
+            resets: 0,
             info: InstructionInfoFactory::new(),
         }
     }
@@ -112,19 +134,7 @@ impl Translator {
 
     /// Takes over a new cache: [`layout::CACHE_BYTES`] that can be executed.
     pub fn add_cache(&mut self, base: u64) {
-        let mut cache = Cache {
-            base,
-            used: 16,
-            places: Places::default(),
-        };
-        cache.places.add(Place {
-            at: base,
-            pc: 0,
-            ahead: 0,
-            boundary: false,
-            swapped: false,
-            saved: true,
-        });
+        let cache = Cache::new(base);
         self.traps.insert(base, Trap::Miss);
         self.writes.push((base, vec![0xcc; 16]));
         self.caches.push(cache);
@@ -236,6 +246,27 @@ impl Translator {
             return self.pages.iter().any(|page| (start / PAGE..end.div_ceil(PAGE)).contains(page));
         }
         (start / PAGE..end.div_ceil(PAGE)).any(|page| self.pages.contains(&page))
+    }
+
+    /// Whether some cache has no room for a block.
+    pub fn is_full(&self) -> bool {
+        self.caches.iter().any(|cache| cache.used + LEFT >= layout::CACHE_BYTES)
+    }
+
+    /// How often [`Self::reset`] was used.
+    pub fn resets(&self) -> usize {
+        self.resets
+    }
+
+    /// Starts anew with empty caches. No thread may go on in what was there.
+    pub fn reset(&mut self) {
+        self.resets += 1;
+        self.traps.clear();
+        for cache in &mut self.caches {
+            *cache = Cache::new(cache.base);
+            self.traps.insert(cache.base, Trap::Miss);
+        }
+        self.forget();
     }
 
     /// Forgets all translations: the program's code has changed. Threads must go on by [`Self::entry`].
