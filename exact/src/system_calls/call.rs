@@ -4,8 +4,8 @@ use super::written::{Finished, Memory, Written};
 
 /// The kernel takes no more buffers than these in a call (`UIO_MAXIOV`).
 const MOST_BUFFERS: u64 = 1024;
-/// The kernel moves no more bytes than these in a call (`MAX_RW_COUNT`).
-const MOST_BYTES: u64 = 0x7fff_f000;
+/// No piece that the kernel copies and counts at once is longer: a piece of TCP's has at most 512 KiB.
+const MOST_AT_ONCE: u64 = 1 << 20;
 const IOVEC: u64 = 16;
 
 /// How a call ended.
@@ -86,18 +86,25 @@ impl<'a> Call<'a> {
         self.memory.read(address, &mut bytes) as u64
     }
 
-    /// Whether a buffer is mapped to its end. Pipes and sockets that meet the end of mapped memory return what they counted before, and
-    /// have written more than that.
-    pub(super) fn is_mapped_to_its_end(&self, address: u64, len: u64) -> bool {
-        let Some(before_end) = len.min(MOST_BYTES).checked_sub(1) else {
-            return true;
-        };
-        let last = address.checked_add(before_end);
-        last.is_some_and(|last| self.array_at::<1>(last).is_some())
+    /// Whether what follows the filled part of a buffer can be written. Pipes and sockets that meet memory which cannot return what they
+    /// counted before, and have written more than that.
+    pub(super) fn is_whole(&self, rest: u64, len: u64) -> bool {
+        self.memory.can_be_written(rest, len.min(MOST_AT_ONCE))
     }
 
     /// The parts of buffers that a call filled in order, as an array of `iovec` names them. None if they are not known for sure.
     pub(super) fn spread(&self, array: u64, count: u64, filled: u64) -> Option<Ranges> {
+        let (ranges, left) = self.spread_what_fits(array, count, filled)?;
+        (left == 0).then_some(ranges)
+    }
+
+    /// The same, and how much the buffers had no room for.
+    pub(super) fn spread_what_fits(
+        &self,
+        array: u64,
+        count: u64,
+        filled: u64,
+    ) -> Option<(Ranges, u64)> {
         let mut ranges = Ranges::default();
         if count > MOST_BUFFERS {
             return None;
@@ -107,7 +114,7 @@ impl<'a> Call<'a> {
             let entry = array.checked_add(at * IOVEC)?;
             let (base, len) = (self.u64_at(entry)?, self.u64_at(entry.checked_add(8)?)?);
             let part = left.min(len);
-            if part < len && !self.is_mapped_to_its_end(base, len) {
+            if part < len && !self.is_whole(base.saturating_add(part), len - part) {
                 return None;
             }
             ranges.push(base, part);
@@ -115,7 +122,7 @@ impl<'a> Call<'a> {
         }
         // The array is read after the call: it may be what the call wrote.
         let is_sure = !ranges.overlap(array, count * IOVEC);
-        is_sure.then_some(ranges)
+        is_sure.then_some((ranges, left))
     }
 }
 

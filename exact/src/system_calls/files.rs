@@ -43,7 +43,7 @@ pub(super) fn filled(call: &Call, buffer: u64, room: u64) -> Written {
     let Some(count) = call.returned() else {
         return none();
     };
-    if count < room && !call.is_mapped_to_its_end(buffer, room) {
+    if count < room && !call.is_whole(buffer.saturating_add(count), room - count) {
         return Written::Unknown;
     }
     one(buffer, count.min(room))

@@ -19,7 +19,7 @@ pub(super) fn written(call: &Call) -> Option<Written> {
         }
         libc::SYS_recvfrom => from(call),
         libc::SYS_recvmsg => match call.returned() {
-            Some(count) => known(message(call, call.arg(1), count)),
+            Some(count) => known(message(call, call.arg(1), call.int(2), count)),
             None => failed_to_receive(call),
         },
         libc::SYS_recvmmsg => match call.returned() {
@@ -72,10 +72,15 @@ fn from(call: &Call) -> Written {
 }
 
 /// What a `struct msghdr` names and holds, for a message of so many bytes.
-fn message(call: &Call, header: u64, count: u64) -> Option<Ranges> {
+fn message(call: &Call, header: u64, flags: i32, count: u64) -> Option<Ranges> {
     let field = |at| call.u64_at(header.checked_add(at)?);
     let (name, array, buffers) = (field(0)?, field(16)?, field(24)?);
-    let mut ranges = call.spread(array, buffers, count)?;
+    let (mut ranges, left) = call.spread_what_fits(array, buffers, count)?;
+    // Only on request is the result longer than the buffers. Otherwise they are not those of the call: it wrote over the header.
+    let may_be_longer = flags & libc::MSG_TRUNC != 0;
+    if left > 0 && !may_be_longer {
+        return None;
+    }
     let mut others = Ranges::default();
     if name != 0 {
         others.push(name, u64::from(call.u32_at(header + 8)?));
@@ -104,7 +109,7 @@ fn messages(call: &Call, count: u64) -> Option<Ranges> {
     for at in 0..count {
         let header = header(at)?;
         let filled = call.u32_at(header.checked_add(HEADER)?)?;
-        ranges.extend(message(call, header, u64::from(filled))?);
+        ranges.extend(message(call, header, call.int(3), u64::from(filled))?);
         ranges.push(header + HEADER, 4);
     }
     if count > 0 {

@@ -16,6 +16,18 @@ use super::{
 pub trait Memory {
     /// Fills as much of `into` as can be read from `address` on; returns how many bytes that are.
     fn read(&self, address: u64, into: &mut [u8]) -> usize;
+
+    /// Whether the program can write all of it. Who knows the mappings should say so by them: reading is slow, and does not tell memory
+    /// that can be read only.
+    fn can_be_written(&self, address: u64, len: u64) -> bool {
+        const BLOCK: u64 = 16 << 10;
+        let mut bytes = [0; BLOCK as usize];
+        (0..len).step_by(BLOCK as usize).all(|at| {
+            let block = &mut bytes[..(len - at).min(BLOCK) as usize];
+            let start = address.checked_add(at);
+            start.is_some_and(|start| self.read(start, block) == block.len())
+        })
+    }
 }
 
 /// A system call that has returned.
