@@ -7,7 +7,7 @@ fn main() {
     match args[1].to_str() {
         Some("record") => {
             std::fs::create_dir_all(folder).unwrap();
-            let summary = exact::record(Path::new(&args[3]), &args[3..], folder, &exact::Options::default());
+            let summary = exact::record(Path::new(&args[3]), &args[3..], folder, exact::Options::default());
             eprintln!("{summary:?} {:?}", start.elapsed());
         }
         Some("replay") => {

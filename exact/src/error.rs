@@ -14,6 +14,8 @@ pub enum Error {
     Unsupported { pc: u64 },
     #[error("the recording is cut off or damaged: {0}")]
     Damaged(String),
+    #[error("the log of instructions has version {found}, and this program knows version {known}")]
+    Version { found: u8, known: u8 },
     #[error("at instruction {at}, the program does not do what was recorded: {what}")]
     Diverged { at: u64, what: String },
     #[error("the recording ends at instruction {end}")]

@@ -2,6 +2,7 @@
 
 mod error;
 mod log;
+mod outline;
 mod ptrace;
 mod record;
 mod replay;
@@ -10,6 +11,7 @@ mod tracee;
 pub mod translate;
 
 pub use error::{Error, Result};
-pub use log::Registers;
+pub use log::{Fatal, MappedFile, Registers};
+pub use outline::{Mapping, Outline, ThreadSpan, outline};
 pub use replay::Replay;
 pub use record::{Options, Summary, record};

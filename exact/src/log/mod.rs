@@ -71,6 +71,19 @@ pub(crate) struct Span {
     pub(crate) protection: u32,
 }
 
+/// A file in the address space.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct MappedFile {
+    /// Addresses: the first, and the one after the last.
+    pub start: u64,
+    pub end: u64,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// As in mmap(2).
+    pub protection: u32,
+    pub path: String,
+}
+
 /// What a system call did to the address space.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 pub(crate) enum Space {
@@ -91,6 +104,18 @@ pub(crate) struct Context {
     pub(crate) extended: Vec<u8>,
 }
 
+/// The signal that ended the program.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Fatal {
+    /// The thread that got it.
+    pub tid: i32,
+    /// As in sigaction(2): the signal, and where it came from.
+    pub signal: i32,
+    pub code: i32,
+    /// For a fault, the address that was used; otherwise the process that sent the signal.
+    pub address: u64,
+}
+
 /// Something that a program does not compute. `at` is how many instructions all threads together have executed before it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Entry {
@@ -101,6 +126,7 @@ pub(crate) enum Entry {
         context: Context,
         spans: Vec<Span>,
         memory: Vec<Bytes>,
+        files: Vec<MappedFile>,
     },
     /// A call of thread `tid` returns. It is an instruction by itself.
     SystemCall {
@@ -110,6 +136,7 @@ pub(crate) enum Entry {
         result: i64,
         writes: Vec<Bytes>,
         space: Option<Space>,
+        file: Option<MappedFile>,
     },
     /// An instruction with results that no other run would see: the registers after it.
     Chance { at: u64, registers: Registers },
@@ -132,7 +159,7 @@ pub(crate) enum Entry {
     /// A thread has ended.
     End { at: u64, tid: i32, writes: Vec<Bytes> },
     /// The program has ended: by exit_group(2) with a code, or by a signal.
-    Exit { at: u64, code: i32, signal: i32 },
+    Exit { at: u64, code: i32, signal: i32, fatal: Option<Fatal> },
     /// From here on nothing is recorded.
     Lost { at: u64, why: String },
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::error::{Context, Result};
-use crate::log::{Bytes, Span};
+use crate::log::{Bytes, MappedFile, Span};
 use crate::tracee::Tracee;
 
 const PAGE: usize = 4096;
@@ -30,6 +30,24 @@ fn span(line: &str) -> Option<Span> {
         end: u64::from_str_radix(end, 16).ok()?,
         protection: protection as u32,
     })
+}
+
+/// The files among the mappings.
+pub(super) fn files(pid: i32) -> Result<Vec<MappedFile>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
+    let files = text.lines().filter_map(|line| {
+        let span = span(line)?;
+        let path = line.get(line.find('/')?..)?;
+        let offset = u64::from_str_radix(line.split_whitespace().nth(2)?, 16).ok()?;
+        Some(MappedFile {
+            start: span.start,
+            end: span.end,
+            offset,
+            protection: span.protection,
+            path: path.to_owned(),
+        })
+    });
+    Ok(files.collect())
 }
 
 /// What a stretch of memory holds, without pages of zeros and those that cannot be read.

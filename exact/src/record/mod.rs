@@ -10,22 +10,30 @@ mod threads;
 use std::collections::VecDeque;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use libc::user_regs_struct;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Context as _, Result};
-use crate::log::{Context, Entry, Registers, Writer};
+use crate::log::{Context, Entry, Fatal, Registers, Writer};
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_registers};
 use crate::translate::{Mode, Translator, Trap, layout};
 
 /// How a program is recorded.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub struct Options {
     /// No randomisation of addresses.
     pub fixed_addresses: bool,
+    /// The environment, if it is another one than ours.
+    pub environment: Option<Vec<(OsString, OsString)>>,
+    /// What the program reads as its standard input, if it is not ours.
+    pub input: Option<PathBuf>,
+    /// Signals that the program gets with their default action, though we ignore or catch them.
+    pub default_signals: Vec<i32>,
+    /// Is told the program's process id before its first instruction.
+    pub started: Option<Box<dyn FnOnce(i32) + Send>>,
 }
 
 /// How it went.
@@ -37,6 +45,7 @@ pub struct Summary {
     pub code: Option<i32>,
     /// Signal, if one ended it.
     pub signal: Option<i32>,
+    pub fatal: Option<Fatal>,
     /// Why not everything was recorded.
     pub lost: Option<String>,
     /// Blocks translated.
@@ -107,6 +116,8 @@ struct Recorder {
     held: VecDeque<(i32, libc::siginfo_t)>,
     /// A thread that waited has brought the recording to its end.
     ended: Option<Ended>,
+    /// The last signal that no handler was there for.
+    fatal: Option<Fatal>,
     /// A thread that we have sent SIGSTOP.
     stopping: Option<i32>,
     /// When the current thread began to run, where others wait.
@@ -115,13 +126,17 @@ struct Recorder {
 }
 
 /// Records a program into a folder that exists.
-pub fn record(program: &Path, args: &[OsString], folder: &Path, options: &Options) -> Result<Summary> {
+pub fn record(program: &Path, args: &[OsString], folder: &Path, mut options: Options) -> Result<Summary> {
     let path = CString::new(program.as_os_str().as_bytes()).map_err(|error| crate::Error::System {
         what: "start the program",
         source: error.into(),
     })?;
     let log = Writer::create(folder)?;
-    let pid = start::start(&path, args, options.fixed_addresses)?;
+    let started = options.started.take();
+    let pid = start::start(&path, args, &options)?;
+    if let Some(started) = started {
+        started(pid);
+    }
     let mut recorder = Recorder::new(pid, log)?;
     recorder.begin(args)?;
     let ended = recorder.run();
@@ -147,6 +162,7 @@ impl Recorder {
             running: pid,
             ended: None,
             held: VecDeque::new(),
+            fatal: None,
             stopping: None,
             since: std::time::Instant::now(),
             slots: 1,
@@ -167,6 +183,7 @@ impl Recorder {
             context: context(pid)?,
             spans,
             memory,
+            files: image::files(pid)?,
         })?;
         let block = layout::block(self.translator.low(), 0);
         self.threads.insert(pid, Thread::new(block, 0));
@@ -366,6 +383,7 @@ impl Recorder {
                 at,
                 code: code.unwrap_or(0),
                 signal: signal.unwrap_or(0),
+                fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
             })?,
             Some(why) => self.log.add(&Entry::Lost { at, why: why.clone() })?,
         }
@@ -374,6 +392,7 @@ impl Recorder {
             instructions: at,
             code,
             signal,
+            fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
             lost,
             blocks,
             code_bytes,

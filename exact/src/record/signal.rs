@@ -8,7 +8,7 @@ use libc::user_regs_struct;
 use super::threads::Next;
 use super::{Recorder, State, context};
 use crate::error::{Context as _, Result};
-use crate::log::{Bytes, Entry};
+use crate::log::{Bytes, Entry, Fatal};
 use crate::ptrace;
 use crate::translate::Trap;
 
@@ -82,6 +82,14 @@ impl Recorder {
         }
         if !self.is_caught(number)? {
             // It is ignored, or ends or stops the program.
+            // SAFETY: both are in the same place of the structure, and plain numbers.
+            let address = unsafe { info.si_addr() } as u64;
+            self.fatal = Some(Fatal {
+                tid,
+                signal: number,
+                code: info.si_code,
+                address: if info.si_code > 0 { address } else { address & 0xffff_ffff },
+            });
             ptrace::cont(tid, number).context("resume the program")?;
             return Ok(Next::Running);
         }

@@ -4,7 +4,7 @@ use super::Recorder;
 use super::image::content;
 use super::system_call::Call;
 use crate::error::Result;
-use crate::log::{Bytes, Space, Span};
+use crate::log::{Bytes, MappedFile, Space, Span};
 
 const PAGE: u64 = 4096;
 
@@ -56,6 +56,25 @@ impl Recorder {
             self.forget()?;
         }
         Ok(Some(space))
+    }
+
+    /// The file that a call has mapped.
+    pub(super) fn mapped_file(&self, call: &Call, result: i64) -> Option<MappedFile> {
+        let [_, length, protection, flags, descriptor, offset] = call.args;
+        let maps = call.number == libc::SYS_mmap as u64 && !(-4095..0).contains(&result);
+        if !maps || flags & libc::MAP_ANONYMOUS as u64 != 0 {
+            return None;
+        }
+        let link = format!("/proc/{}/fd/{}", self.process.pid, descriptor as i32);
+        let path = std::fs::read_link(link).ok()?;
+        let span = whole(result as u64, length, protection as u32);
+        Some(MappedFile {
+            start: span.start,
+            end: span.end,
+            offset,
+            protection: span.protection,
+            path: path.to_string_lossy().into_owned(),
+        })
     }
 
     fn brk(&mut self, now: u64) -> Option<Space> {

@@ -162,6 +162,7 @@ impl Recorder {
         };
         let mut writes = self.writes_of(tid, &call, result);
         let space = self.space(&call, result, &mut writes)?;
+        let file = self.mapped_file(&call, result);
         self.log.add(&Entry::SystemCall {
             at: self.count,
             tid,
@@ -169,6 +170,7 @@ impl Recorder {
             result,
             writes,
             space,
+            file,
         })?;
         self.count += 1;
         Ok(call.epoch)

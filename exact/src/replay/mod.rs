@@ -13,7 +13,7 @@ use libc::user_regs_struct;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Context as _, Error, Result};
-use crate::log::{Bytes, Context, Entry, Reader, Registers, Space, Span};
+use crate::log::{Bytes, Context, Entry, MappedFile, Reader, Registers, Space, Span};
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_registers};
 use crate::translate::{Mode, Translator, layout};
@@ -39,6 +39,7 @@ struct Moment {
 pub struct Replay {
     entries: Vec<Entry>,
     command: Vec<String>,
+    files: Vec<MappedFile>,
     process: Tracee,
     translator: Translator,
     now: Moment,
@@ -61,6 +62,7 @@ impl Replay {
             context,
             spans,
             memory,
+            files,
         }) = reader.next()?
         else {
             return Err(Error::Damaged(String::from("it does not begin with a start")));
@@ -78,6 +80,7 @@ impl Replay {
         let mut replay = Replay {
             entries,
             command,
+            files,
             process,
             translator: Translator::new(Mode::Replay, low),
             now: Moment {
@@ -121,6 +124,54 @@ impl Replay {
     /// How many are recorded.
     pub fn end(&self) -> u64 {
         self.entries.last().map_or(0, Entry::at)
+    }
+
+    /// The files that the program had in its memory, each with the position from which on it was there.
+    pub fn files(&self) -> impl Iterator<Item = (u64, &MappedFile)> {
+        let mapped = self.entries.iter().filter_map(|entry| match entry {
+            Entry::SystemCall { at, file: Some(file), .. } => Some((*at + 1, file)),
+            _ => None,
+        });
+        self.files.iter().map(|file| (0, file)).chain(mapped)
+    }
+
+    /// What the program unmapped, with the position from which on it was gone: start, and the address after the end.
+    pub fn unmapped(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::SystemCall {
+                at,
+                space: Some(Space::Unmap(span)),
+                ..
+            } => Some((*at + 1, span.start, span.end)),
+            _ => None,
+        })
+    }
+
+    /// How the program ended: exit code and signal; `None`, and why, where recording stopped before.
+    pub fn ended(&self) -> (Option<i32>, Option<i32>, Option<&str>) {
+        match self.entries.last() {
+            Some(Entry::Exit { signal: 0, code, .. }) => (Some(*code), None, None),
+            Some(Entry::Exit { signal, .. }) => (None, Some(*signal), None),
+            Some(Entry::Lost { why, .. }) => (None, None, Some(why)),
+            _ => (None, None, Some("the recorder was ended")),
+        }
+    }
+
+    /// The threads that are there now, but the one that runs.
+    pub fn others(&self) -> Vec<i32> {
+        let mut tids: Vec<i32> = self.now.others.keys().copied().collect();
+        tids.sort_unstable();
+        tids
+    }
+
+    /// The registers of a thread that does not run.
+    pub fn registers_of(&self, tid: i32) -> Option<user_regs_struct> {
+        self.now.others.get(&tid).map(|context| user_regs_struct::from(&context.registers))
+    }
+
+    /// The x87, SSE and later registers of a thread that does not run.
+    pub fn extended_of(&self, tid: i32) -> Option<&[u8]> {
+        self.now.others.get(&tid).map(|context| context.extended.as_slice())
     }
 
     /// The thread that executes the next instruction.

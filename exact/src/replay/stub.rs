@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd};
 
 use crate::error::{Context, Result};
-use crate::record::start;
+use crate::record::{Options, start};
 
 /// Where its one page lies: below everything that programs are linked to, but for those that ask for it.
 pub(super) const AT: u64 = 0x7d00_0000_0000;
@@ -57,5 +57,10 @@ pub(super) fn start() -> Result<i32> {
     };
     file.write_all(&image()).context("write a file in memory")?;
     let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).expect("no zero in it");
-    start::start(&path, &["hindsight-replay".into()], true)
+    let options = Options {
+        fixed_addresses: true,
+        environment: Some(Vec::new()),
+        ..Options::default()
+    };
+    start::start(&path, &["hindsight-replay".into()], &options)
 }
