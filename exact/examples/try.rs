@@ -27,6 +27,42 @@ fn main() {
                 }
             }
         }
+        Some("who") => {
+            let mut replay = exact::Replay::open(folder).unwrap();
+            let address = u64::from_str_radix(args[3].to_str().unwrap(), 16).unwrap();
+            let end = replay.end();
+            let found = replay.last_write(address, 4, end).unwrap();
+            eprintln!("{found:?} {:?}", start.elapsed());
+            if let Some(found) = found {
+                for at in [found, found + 1] {
+                    replay.goto(at).unwrap();
+                    let r = replay.registers().unwrap();
+                    let mut value = [0; 4];
+                    replay.read(address, &mut value);
+                    eprintln!("{at}: rip {:x} value {value:x?}", r.rip);
+                }
+            }
+        }
+        Some("stops") => {
+            let mut replay = exact::Replay::open(folder).unwrap();
+            let address = u64::from_str_radix(args[3].to_str().unwrap(), 16).unwrap();
+            let end = replay.end();
+            let mut forward = Vec::new();
+            while let Some(at) = replay.next_stop(&[address], end, &mut |_| true).unwrap() {
+                forward.push(at);
+                assert_eq!(replay.registers().unwrap().rip, address);
+            }
+            eprintln!("{} {:?} {:?} {:?}", forward.len(), forward.first(), forward.last(), start.elapsed());
+            replay.goto(end).unwrap();
+            let mut backward = Vec::new();
+            while let Some(at) = replay.previous_stop(&[address], &mut |_| true).unwrap() {
+                backward.push(at);
+                assert_eq!(replay.registers().unwrap().rip, address);
+            }
+            backward.reverse();
+            assert_eq!(forward, backward);
+            eprintln!("same backwards {:?}", start.elapsed());
+        }
         Some("log") => {
             let number = |index: usize| args[index].to_str().unwrap().parse().unwrap();
             for line in exact::Replay::open(folder).unwrap().entries(number(3), number(4)) {

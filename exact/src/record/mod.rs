@@ -317,7 +317,7 @@ impl Recorder {
                 ptrace::set_registers(tid, registers).context("set registers")?;
                 return Ok(Some(Ended::Lost(crate::Error::Unsupported { pc }.to_string())));
             }
-            Trap::Limit { .. } => unreachable!("code that is recorded has no limit"),
+            Trap::Limit { .. } | Trap::Stop { .. } => unreachable!("code that is recorded has neither limits nor stops"),
         }
         Ok(None)
     }

@@ -16,6 +16,7 @@ impl Replay {
     pub(super) fn apply(&mut self) -> Result<()> {
         let entry = self.entries[self.now.next].clone();
         self.now.next += 1;
+        self.note_kernel(&entry);
         match entry {
             Entry::SystemCall {
                 tid, result, writes, space, number, ..
@@ -62,6 +63,18 @@ impl Replay {
                 Ok(())
             }
             Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd { end: self.now.count }),
+        }
+    }
+
+    /// What the kernel wrote is written, too.
+    fn note_kernel(&mut self, entry: &Entry) {
+        let (Entry::SystemCall { writes, .. } | Entry::Signal { writes, .. } | Entry::Thread { writes, .. } | Entry::End { writes, .. }) = entry else {
+            return;
+        };
+        if let Some(watch) = &mut self.watch {
+            for bytes in writes {
+                watch.kernel(self.now.count, bytes.at, bytes.bytes.len() as u64);
+            }
         }
     }
 

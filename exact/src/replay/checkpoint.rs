@@ -5,7 +5,7 @@ use crate::error::{Context as _, Result};
 use crate::ptrace;
 use crate::tracee::Tracee;
 
-/// Instructions between two copies, at first.
+/// Instructions between two copies, at first: some 50 ms of running.
 pub(super) const EVERY: u64 = 50_000_000;
 /// Copies at most.
 const MOST: usize = 64;
@@ -37,10 +37,33 @@ impl Replay {
     pub(super) fn keep_some(&mut self) -> Result<()> {
         let before = self.checkpoints.partition_point(|other| other.moment.count <= self.now.count);
         let last = self.checkpoints[..before].last().map_or(0, |other| other.moment.count);
-        if self.now.count - last < EVERY || self.checkpoints.len() >= MOST {
+        if self.now.count - last < self.every {
             return Ok(());
         }
+        if self.checkpoints.len() >= MOST {
+            self.thin_out();
+        }
         self.keep()
+    }
+
+    /// Gives up every second copy.
+    fn thin_out(&mut self) {
+        self.every *= 2;
+        let mut index = 0;
+        self.checkpoints.retain(|checkpoint| {
+            index += 1;
+            let keep = index % 2 == 1;
+            if !keep {
+                end(checkpoint.process.pid);
+            }
+            keep
+        });
+    }
+
+    /// The position of the last copy before this one.
+    pub(super) fn checkpoint_before(&self, position: u64) -> u64 {
+        let before = self.checkpoints.partition_point(|other| other.moment.count < position);
+        self.checkpoints[..before].last().map_or(0, |other| other.moment.count)
     }
 
     /// Has the process make a copy of itself.

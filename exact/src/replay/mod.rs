@@ -4,6 +4,7 @@
 mod apply;
 mod checkpoint;
 mod run;
+mod search;
 mod stub;
 
 use std::fs;
@@ -48,6 +49,10 @@ pub struct Replay {
     /// All that is or was mapped by the program at any time.
     taken: Vec<Span>,
     checkpoints: Vec<Checkpoint>,
+    /// Instructions between two of them.
+    every: u64,
+    /// Bytes that are watched at the moment.
+    watch: Option<search::Watch>,
     /// How often the program's code has changed, up to now; translations are those of `translated`.
     translated: usize,
 }
@@ -92,6 +97,8 @@ impl Replay {
             limit: 0,
             taken,
             checkpoints: Vec::new(),
+            every: checkpoint::EVERY,
+            watch: None,
             translated: 0,
         };
         for span in spans {

@@ -5,6 +5,8 @@ use iced_x86::{
     OpAccess, OpKind, Register,
 };
 
+use rustc_hash::FxHashSet;
+
 use super::emit::{Emitter, R15, RAX, RCX, Reg};
 use super::{Code, Mode, PAGE, Place, Translator, Trap, layout};
 
@@ -25,7 +27,7 @@ const ARITHMETIC: u32 = iced_x86::RflagsBits::OF
 pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -> Option<u64> {
     let mut bytes = [0; BYTES];
     let count = code.read(pc, &mut bytes);
-    let instructions = decode(&bytes[..count], pc);
+    let instructions = decode(&bytes[..count], pc, &translator.stops);
     if instructions.is_empty() {
         return None;
     }
@@ -44,6 +46,9 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         low: translator.low,
         info: &mut translator.info,
     };
+    if translator.stops.contains(&pc) {
+        block.stop();
+    }
     block.head(translator.mode, &instructions);
     for instruction in &instructions {
         block.instruction(instruction);
@@ -67,10 +72,13 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
     Some(base)
 }
 
-fn decode(bytes: &[u8], pc: u64) -> Vec<Instruction> {
+fn decode(bytes: &[u8], pc: u64, stops: &FxHashSet<u64>) -> Vec<Instruction> {
     let mut decoder = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
     let mut found = Vec::new();
     while found.len() < MOST && decoder.can_decode() {
+        if !found.is_empty() && stops.contains(&decoder.ip()) {
+            break;
+        }
         let instruction = decoder.decode();
         if instruction.is_invalid() {
             // Cut off by the end of what was read, unless it is the first: that one faults as it does in the program.
@@ -156,6 +164,13 @@ impl Block<'_> {
             saved,
         };
         self.places.push(place);
+    }
+
+    /// A stop that was set, before anything is counted.
+    fn stop(&mut self) {
+        let ahead = std::mem::take(&mut self.ahead);
+        self.trap(self.pc, Trap::Stop { pc: self.pc });
+        self.ahead = ahead;
     }
 
     /// Counts, and in replay traps before the counter goes above zero.
@@ -444,6 +459,8 @@ impl Block<'_> {
         }
         if instruction.flow_control() == FlowControl::IndirectCall {
             self.push_constant(next);
+            self.ahead = self.ahead.saturating_sub(1);
+            self.place(pc, false, true);
         }
         self.e.look_up(self.low as u32);
     }

@@ -43,6 +43,8 @@ pub enum Trap {
     Returned { next: u64 },
     /// Before an instruction whose results no other run would see again; it lies behind the trap.
     Chance { pc: u64, next: u64 },
+    /// A stop that was set: before the instruction at `pc`.
+    Stop { pc: u64 },
     /// The counter would go above zero in this block.
     Limit { pc: u64 },
     /// An instruction that cannot be translated.
@@ -95,6 +97,7 @@ pub struct Translator {
     pages: FxHashSet<u64>,
     writes: Vec<(u64, Vec<u8>)>,
     resets: usize,
+    stops: FxHashSet<u64>,
     info: InstructionInfoFactory,
 }
 
@@ -113,6 +116,7 @@ impl Translator {
             pages: FxHashSet::default(),
             writes: Vec::new(),
             resets: 0,
+            stops: FxHashSet::default(),
             info: InstructionInfoFactory::new(),
         }
     }
@@ -256,6 +260,12 @@ impl Translator {
     /// How often [`Self::reset`] was used.
     pub fn resets(&self) -> usize {
         self.resets
+    }
+
+    /// Sets where translated code stops; all translations are made anew.
+    pub fn set_stops(&mut self, stops: &[u64]) {
+        self.stops = stops.iter().copied().collect();
+        self.forget();
     }
 
     /// Starts anew with empty caches. No thread may go on in what was there.
