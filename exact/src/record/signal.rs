@@ -95,13 +95,13 @@ impl Recorder {
         }
         let registers = ptrace::registers(tid).context("read registers")?;
         let mut own = self.own(tid, &registers)?;
-        let next = match &self.threads[&tid].state {
+        let call = match &self.threads[&tid].state {
             State::InCall(call) => {
                 let next = call.next;
                 own.rip = next;
                 own.rcx = next;
                 if RESTARTS.contains(&(own.rax as i64)) {
-                    Some(next)
+                    Some((next, own.rax as i64))
                 } else {
                     self.answered(tid, own.rax as i64)?;
                     None
@@ -117,11 +117,11 @@ impl Recorder {
         if !libc::WIFSTOPPED(status) || libc::WSTOPSIG(status) != libc::SIGTRAP {
             return Ok(Next::Stopped(status));
         }
-        self.handler(tid, number, &own, next)
+        self.handler(tid, number, &own, call)
     }
 
     /// A thread is at the first instruction of a handler.
-    fn handler(&mut self, tid: i32, number: i32, before: &user_regs_struct, next: Option<u64>) -> Result<Next> {
+    fn handler(&mut self, tid: i32, number: i32, before: &user_regs_struct, call: Option<(u64, i64)>) -> Result<Next> {
         let context = context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
         let (start, end) = self.threads[&tid].alternate;
@@ -132,12 +132,12 @@ impl Recorder {
             bytes: self.process.bytes(registers.rsp, length as usize),
         }];
         let interrupted = self.process.word(registers.rsp + FRAME_RIP)?;
-        let call_done = next == Some(interrupted);
-        if let State::InCall(call) = std::mem::replace(&mut self.thread(tid).state, State::Ready)
-            && call_done
+        let call_done = call.is_some_and(|(next, _)| next == interrupted);
+        if let State::InCall(begun) = std::mem::replace(&mut self.thread(tid).state, State::Ready)
+            && let Some((_, result)) = call
         {
-            let result = -i64::from(libc::EINTR);
-            writes.extend(self.writes_of(tid, &call, result));
+            // What is left of a time to sleep, for example.
+            writes.extend(self.writes_of(tid, &begun, result));
         }
         self.log.add(&Entry::Signal {
             at: self.count,

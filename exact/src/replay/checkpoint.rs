@@ -1,5 +1,7 @@
 //! Copies of the process, made by fork(2), so that going back is short.
 
+use libc::user_regs_struct;
+
 use super::{Moment, Replay};
 use crate::error::{Context as _, Result};
 use crate::ptrace;
@@ -14,7 +16,7 @@ const MOST: usize = 64;
 pub(super) struct Checkpoint {
     pub(super) process: Tracee,
     pub(super) moment: Moment,
-    limit: u64,
+    registers: user_regs_struct,
     translated: usize,
 }
 
@@ -25,7 +27,7 @@ impl Replay {
         let checkpoint = Checkpoint {
             process,
             moment: self.now.clone(),
-            limit: self.limit,
+            registers: self.registers()?,
             translated: self.translated,
         };
         let index = self.checkpoints.partition_point(|other| other.moment.count < self.now.count);
@@ -86,7 +88,7 @@ impl Replay {
         if self.now.count <= goal && self.now.count >= checkpoint.moment.count {
             return Ok(());
         }
-        let (moment, limit, translated) = (checkpoint.moment.clone(), checkpoint.limit, checkpoint.translated);
+        let (moment, own, translated) = (checkpoint.moment.clone(), checkpoint.registers, checkpoint.translated);
         let place = self.checkpoints[index].process.pid;
         // The copy makes the process that goes on; the one until now ends.
         let copy = self.checkpoints[index].process.copy(place)?;
@@ -94,11 +96,7 @@ impl Replay {
         end(now.pid);
         let next = self.fork()?;
         self.process = next;
-        let own = {
-            self.now = moment;
-            self.limit = limit;
-            self.registers()?
-        };
+        self.now = moment;
         if translated != self.translated {
             self.translator.forget();
             self.process.flush(&mut self.translator)?;

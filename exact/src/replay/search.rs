@@ -90,9 +90,7 @@ impl Replay {
     /// addresses and `accept` agrees. The process is there afterwards, or at `end`.
     pub fn next_stop(&mut self, stops: &[u64], end: u64, accept: &mut dyn FnMut(&Replay) -> bool) -> Result<Option<u64>> {
         let start = self.position();
-        self.translator.set_stops(stops);
-        self.process.flush(&mut self.translator)?;
-        self.reenter()?;
+        self.set_stops(stops)?;
         let mut found = None;
         let ran = self.forward_with(end, &mut |replay| {
             let here = replay.position();
@@ -102,7 +100,6 @@ impl Replay {
             }
             stop
         });
-        self.clear_stops()?;
         ran.map(|()| found)
     }
 
@@ -110,9 +107,7 @@ impl Replay {
     pub fn previous_stop(&mut self, stops: &[u64], accept: &mut dyn FnMut(&Replay) -> bool) -> Result<Option<u64>> {
         let before = self.position();
         let found = self.search_back(before, &mut |replay, end| {
-            replay.translator.set_stops(stops);
-            replay.process.flush(&mut replay.translator)?;
-            replay.reenter()?;
+            replay.set_stops(stops)?;
             let mut last = None;
             let ran = replay.forward_with(end, &mut |replay| {
                 let here = replay.position();
@@ -121,7 +116,6 @@ impl Replay {
                 }
                 false
             });
-            replay.clear_stops()?;
             ran.map(|()| last)
         })?;
         self.goto(found.unwrap_or(0))?;
@@ -142,15 +136,12 @@ impl Replay {
         Ok(None)
     }
 
-    fn clear_stops(&mut self) -> Result<()> {
-        self.translator.set_stops(&[]);
-        self.process.flush(&mut self.translator)?;
-        self.reenter()
-    }
-
-    /// The same moment in translations that are valid now.
-    fn reenter(&mut self) -> Result<()> {
+    /// Sets where the process stops. Translations with stops are kept for the next search.
+    fn set_stops(&mut self, stops: &[u64]) -> Result<()> {
         let own = self.registers()?;
+        if self.translator.set_stops(stops) {
+            self.process.flush(&mut self.translator)?;
+        }
         self.enter(&own)
     }
 

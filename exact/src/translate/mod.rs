@@ -262,10 +262,15 @@ impl Translator {
         self.resets
     }
 
-    /// Sets where translated code stops; all translations are made anew.
-    pub fn set_stops(&mut self, stops: &[u64]) {
-        self.stops = stops.iter().copied().collect();
+    /// Sets where translated code stops; if that is new, all translations are made anew. Returns whether it is.
+    pub fn set_stops(&mut self, stops: &[u64]) -> bool {
+        let stops = stops.iter().copied().collect();
+        if self.stops == stops {
+            return false;
+        }
+        self.stops = stops;
         self.forget();
+        true
     }
 
     /// Starts anew with empty caches. No thread may go on in what was there.
