@@ -55,13 +55,32 @@ fn main() {
             eprintln!("{} {:?} {:?} {:?}", forward.len(), forward.first(), forward.last(), start.elapsed());
             replay.goto(end).unwrap();
             let mut backward = Vec::new();
-            while let Some(at) = replay.previous_stop(&[address], &mut |_| true).unwrap() {
+            while let Some(at) = replay.previous_stop(&[address], &mut |_| true).unwrap() && backward.len() < 30 {
                 backward.push(at);
                 assert_eq!(replay.registers().unwrap().rip, address);
             }
             backward.reverse();
-            assert_eq!(forward, backward);
+            assert_eq!(forward[forward.len() - backward.len()..], backward);
             eprintln!("same backwards {:?}", start.elapsed());
+        }
+        Some("trace") => {
+            let entries: Vec<u64> = args[3..].iter().map(|arg| u64::from_str_radix(arg.to_str().unwrap(), 16).unwrap()).collect();
+            let mut counts = [0u64; 3];
+            let mut shown = 0;
+            exact::trace(folder, &entries, &mut |traced| {
+                match traced {
+                    exact::Traced::Enter { .. } => counts[0] += 1,
+                    exact::Traced::Leave { .. } => counts[1] += 1,
+                    exact::Traced::Unwound { .. } => counts[2] += 1,
+                }
+                shown += 1;
+                if shown < 5 {
+                    eprintln!("{traced:x?}");
+                }
+                true
+            })
+            .unwrap();
+            eprintln!("{counts:?} {:?}", start.elapsed());
         }
         Some("log") => {
             let number = |index: usize| args[index].to_str().unwrap().parse().unwrap();

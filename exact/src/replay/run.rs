@@ -71,10 +71,16 @@ impl Replay {
     /// Runs until `stop` instructions are executed, or not so far; `asked`: the instruction there traps by itself. Returns whether
     /// it has come to a stop that was set.
     fn run(&mut self, stop: u64, asked: bool) -> Result<bool> {
+        let at_stop = self.run_some(stop, asked)?;
+        self.drain()?;
+        Ok(at_stop)
+    }
+
+    fn run_some(&mut self, stop: u64, asked: bool) -> Result<bool> {
         let mut stop_fast = if asked { stop + 1 } else { stop.saturating_sub(STEPPED) };
         // Long stretches are cut, for checkpoints.
-        let cut = stop_fast > self.now.count + self.every;
-        stop_fast = stop_fast.min(self.now.count + self.every);
+        let cut = stop_fast > self.now.count.saturating_add(self.every);
+        stop_fast = stop_fast.min(self.now.count.saturating_add(self.every));
         if stop_fast > self.now.count + BLOCK || asked {
             match self.run_fast(stop_fast)? {
                 Halt::Stop => return Ok(true),
@@ -94,6 +100,7 @@ impl Replay {
 
     /// Sets the counter so that the process runs up to this limit.
     fn set_limit(&mut self, limit: u64) -> Result<()> {
+        self.drain()?;
         let pid = self.process.pid;
         let mut registers = ptrace::registers(pid).context("read registers")?;
         let place = self.translator.place(registers.rip);
@@ -167,6 +174,7 @@ impl Replay {
                 }
                 Some(trap) => self.pass(at, trap)?,
                 None if signal == libc::SIGTRAP && self.noted_write()? => {}
+                None if signal == libc::SIGSEGV && self.emptied()? => {}
                 None => {
                     self.take_counter(registers.r15, registers.rip)?;
                     return Ok(Halt::Fault(signal));
@@ -239,6 +247,9 @@ impl Replay {
             ptrace::step(pid, 0).context("step the replay")?;
             let signal = self.wait()?;
             self.noted_write()?;
+            if signal == libc::SIGSEGV && self.emptied()? {
+                continue;
+            }
             if signal != libc::SIGTRAP {
                 return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
             }

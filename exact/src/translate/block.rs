@@ -5,8 +5,6 @@ use iced_x86::{
     OpAccess, OpKind, Register,
 };
 
-use rustc_hash::FxHashSet;
-
 use super::emit::{Emitter, R15, RAX, RCX, Reg};
 use super::{Code, Mode, PAGE, Place, Translator, Trap, layout};
 
@@ -27,7 +25,7 @@ const ARITHMETIC: u32 = iced_x86::RflagsBits::OF
 pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -> Option<u64> {
     let mut bytes = [0; BYTES];
     let count = code.read(pc, &mut bytes);
-    let instructions = decode(&bytes[..count], pc, &translator.stops);
+    let instructions = decode(&bytes[..count], pc, |ip| translator.stops.contains(&ip) || translator.hooks.contains_key(&ip));
     if instructions.is_empty() {
         return None;
     }
@@ -44,10 +42,14 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         constants: Vec::new(),
         traps: Vec::new(),
         low: translator.low,
+        records_returns: !translator.hooks.is_empty(),
         info: &mut translator.info,
     };
     if translator.stops.contains(&pc) {
         block.stop();
+    }
+    if let Some(function) = translator.hooks.get(&pc) {
+        block.entry(*function);
     }
     block.head(translator.mode, &instructions);
     for instruction in &instructions {
@@ -72,11 +74,11 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
     Some(base)
 }
 
-fn decode(bytes: &[u8], pc: u64, stops: &FxHashSet<u64>) -> Vec<Instruction> {
+fn decode(bytes: &[u8], pc: u64, begins: impl Fn(u64) -> bool) -> Vec<Instruction> {
     let mut decoder = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
     let mut found = Vec::new();
     while found.len() < MOST && decoder.can_decode() {
-        if !found.is_empty() && stops.contains(&decoder.ip()) {
+        if !found.is_empty() && begins(decoder.ip()) {
             break;
         }
         let instruction = decoder.decode();
@@ -150,6 +152,7 @@ struct Block<'a> {
     constants: Vec<(u64, u64)>,
     traps: Vec<(u64, Trap)>,
     low: u64,
+    records_returns: bool,
     info: &'a mut InstructionInfoFactory,
 }
 
@@ -170,6 +173,14 @@ impl Block<'_> {
     fn stop(&mut self) {
         let ahead = std::mem::take(&mut self.ahead);
         self.trap(self.pc, Trap::Stop { pc: self.pc });
+        self.ahead = ahead;
+    }
+
+    /// A record of a call, before anything is counted.
+    fn entry(&mut self, function: u32) {
+        let ahead = std::mem::take(&mut self.ahead);
+        self.place(self.pc, true, false);
+        self.e.record_entry(function);
         self.ahead = ahead;
     }
 
@@ -424,6 +435,10 @@ impl Block<'_> {
         let pc = instruction.ip();
         let drop = if instruction.op_count() == 1 { u32::from(instruction.immediate16()) } else { 0 };
         self.normal(pc);
+        if self.records_returns {
+            self.place(pc, true, false);
+            self.e.record_return();
+        }
         self.place(pc, true, false);
         self.save_for_look_up();
         self.e.put(&[0x48, 0x8b, 0x04, 0x24]); // mov rax, [rsp]

@@ -4,6 +4,7 @@
 
 mod block;
 mod emit;
+pub mod hooks;
 pub mod layout;
 mod places;
 
@@ -98,6 +99,8 @@ pub struct Translator {
     writes: Vec<(u64, Vec<u8>)>,
     resets: usize,
     stops: FxHashSet<u64>,
+    /// Functions whose calls are recorded, by address; with any, all returns are.
+    hooks: FxHashMap<u64, u32>,
     info: InstructionInfoFactory,
 }
 
@@ -117,6 +120,7 @@ impl Translator {
             writes: Vec::new(),
             resets: 0,
             stops: FxHashSet::default(),
+            hooks: FxHashMap::default(),
             info: InstructionInfoFactory::new(),
         }
     }
@@ -260,6 +264,12 @@ impl Translator {
     /// How often [`Self::reset`] was used.
     pub fn resets(&self) -> usize {
         self.resets
+    }
+
+    /// Sets the functions whose calls are recorded, before anything is translated.
+    pub fn set_hooks(&mut self, entries: &[u64]) {
+        self.hooks = entries.iter().zip(0..).map(|(entry, number)| (*entry, number)).collect();
+        self.forget();
     }
 
     /// Sets where translated code stops; if that is new, all translations are made anew. Returns whether it is.
