@@ -1,6 +1,7 @@
 //! The calls of chosen functions, found by running a recording once.
 
 use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use rustc_hash::FxHashMap;
 
@@ -58,31 +59,46 @@ pub(super) struct Calls {
     buffer: u64,
     frames: FxHashMap<i32, Vec<Frame>>,
     found: Vec<Traced>,
+    sender: SyncSender<Vec<Traced>>,
 }
 
+/// Calls that are passed on at once.
+const BATCH: usize = 1 << 12;
+/// Batches that wait at most.
+const WAITING: usize = 8;
+
 /// Runs the recording in a folder once, and reports each call of the functions that begin at these addresses, in the order of
-/// positions.
+/// positions. It ends early when `report` returns false.
 pub fn trace(folder: &Path, entries: &[u64], report: &mut dyn FnMut(Traced) -> bool) -> Result<()> {
-    let mut replay = Replay::open(folder)?;
-    replay.every = u64::MAX;
-    replay.begin_trace(entries)?;
-    let end = replay.end();
-    while replay.position() < end {
-        let goal = end.min(replay.position().saturating_add(1 << 26));
-        let ran = replay.forward(goal);
-        let calls = replay.calls.as_mut().expect("it has begun");
-        for traced in calls.found.drain(..) {
-            if !report(traced) {
-                return Ok(());
+    let (sender, batches) = sync_channel(WAITING);
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| run(folder, entries, sender));
+        for batch in &batches {
+            if !batch.into_iter().all(&mut *report) {
+                break;
             }
         }
-        ran?;
-    }
-    Ok(())
+        drop(batches);
+        run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn run(folder: &Path, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Result<()> {
+    let mut replay = Replay::open(folder)?;
+    replay.every = u64::MAX;
+    replay.begin_trace(entries, sender)?;
+    let end = replay.end();
+    let ran = replay.forward(end);
+    let closed = match &mut replay.calls {
+        Some(calls) => !calls.pass_on(0),
+        None => false,
+    };
+    // Nobody wants the rest.
+    if closed { Ok(()) } else { ran }
 }
 
 impl Replay {
-    fn begin_trace(&mut self, entries: &[u64]) -> Result<()> {
+    fn begin_trace(&mut self, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Result<()> {
         let own = self.registers()?;
         let pid = self.process.pid;
         let at = {
@@ -102,6 +118,7 @@ impl Replay {
             buffer: at,
             frames: FxHashMap::default(),
             found: Vec::new(),
+            sender,
         });
         self.translator.set_hooks(entries);
         self.process.flush(&mut self.translator)?;
@@ -127,6 +144,9 @@ impl Replay {
             let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|byte| record[index * 8 + byte]));
             calls.take(tid, kind, word(1).wrapping_add(limit), &word);
             rest = behind;
+            if !calls.pass_on(BATCH) {
+                return Err(Error::Damaged(String::from("nobody listens")));
+            }
         }
         let buffer = calls.buffer;
         self.process.set_word(slot, buffer)
@@ -165,6 +185,11 @@ impl Replay {
 const ENTRY_CODE: (u64, [u8; 5]) = (9, [0x65, 0x48, 0x89, 0x04, 0x25]);
 
 impl Calls {
+    /// Passes on what was found, if it is so many; returns whether anybody wants it.
+    fn pass_on(&mut self, least: usize) -> bool {
+        self.found.len() < least || self.sender.send(std::mem::take(&mut self.found)).is_ok()
+    }
+
     fn take(&mut self, tid: i32, kind: u32, counter: u64, word: &dyn Fn(usize) -> u64) {
         let stack = word(2);
         let frames = self.frames.entry(tid).or_default();
