@@ -10,6 +10,12 @@ fn main() {
             let summary = exact::record(Path::new(&args[3]), &args[3..], folder, exact::Options::default());
             eprintln!("{summary:?} {:?}", start.elapsed());
         }
+        Some("recordx") => {
+            std::fs::create_dir_all(folder).unwrap();
+            let summary = exact::record(Path::new(&args[3]), &args[3..], folder, exact::Options::default()).unwrap();
+            eprintln!("@@{summary:?} {:?}", start.elapsed());
+            std::process::exit(summary.code.unwrap_or_else(|| 128 + summary.signal.unwrap_or(0)));
+        }
         Some("replay") => {
             let mut replay = exact::Replay::open(folder).unwrap();
             let end = replay.end();

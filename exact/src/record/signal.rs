@@ -66,6 +66,9 @@ impl Recorder {
 
     fn deliver(&mut self, tid: i32, info: &libc::siginfo_t, mut moved: bool) -> Result<Next> {
         let number = info.si_signo;
+        if self.writes_code(tid, info)? {
+            return Ok(Next::Resume);
+        }
         let rip = ptrace::registers(tid).context("read registers")?.rip;
         let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
         if !in_call {

@@ -25,6 +25,10 @@ impl Replay {
                     self.space(space)?;
                 }
                 self.write(&writes)?;
+                for bytes in &writes {
+                    let end = bytes.at + bytes.bytes.len() as u64;
+                    self.code_changed(Space::Discard(Span { start: bytes.at, end, protection: 0 }))?;
+                }
                 self.now.count += 1;
                 self.answer(tid, number, result)
             }
@@ -56,6 +60,7 @@ impl Replay {
                 self.now.others.insert(tid, context);
                 Ok(())
             }
+            Entry::Code { start, end, .. } => self.code_changes(start, end),
             Entry::Switch { tid, .. } => self.switch(tid),
             Entry::End { tid, writes, .. } => {
                 self.write(&writes)?;
@@ -155,11 +160,20 @@ impl Replay {
             Space::Move { from, .. } => from,
         };
         if span.end > span.start && self.translator.has_code_in(span.start, span.end) {
-            self.translator.forget();
+            self.translator.forget_range(span.start, span.end);
             self.process.flush(&mut self.translator)?;
             self.translated = self.now.next;
         }
         Ok(())
+    }
+
+    /// The program's code in this range is another one from now on.
+    fn code_changes(&mut self, start: u64, end: u64) -> Result<()> {
+        let own = self.registers()?;
+        self.translator.forget_range(start, end);
+        self.process.flush(&mut self.translator)?;
+        self.translated = self.now.next;
+        self.enter(&own)
     }
 }
 

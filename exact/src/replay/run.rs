@@ -188,7 +188,7 @@ impl Replay {
         let pid = self.process.pid;
         let mut registers = ptrace::registers(pid).context("read registers")?;
         let target = match trap {
-            Trap::Exit { target, .. } => target,
+            Trap::Exit { target, .. } | Trap::Moved { target } => target,
             Trap::Miss => {
                 let target = registers.rax;
                 registers.rax = self.process.word(self.block() + u64::from(layout::SLOT_RAX))?;
@@ -204,6 +204,7 @@ impl Replay {
         match trap {
             _ if self.translator.resets() != resets => {}
             Trap::Exit { distance_at, .. } => self.translator.link(at, distance_at, body),
+            Trap::Moved { .. } => self.translator.lead(at, body),
             _ => self.translator.check(target, body),
         }
         self.process.flush(&mut self.translator)?;
@@ -231,7 +232,7 @@ impl Replay {
                 }
             }
             match self.translator.trap(at) {
-                Some(trap @ (Trap::Exit { .. } | Trap::Miss)) => {
+                Some(trap @ (Trap::Exit { .. } | Trap::Moved { .. } | Trap::Miss)) => {
                     self.pass(at, trap)?;
                     continue;
                 }

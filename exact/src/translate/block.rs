@@ -64,7 +64,8 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
     let Block { e, places, traps, .. } = block;
     let end = instructions.last().expect("there is one").next_ip();
     for page in pc / PAGE..=(end - 1) / PAGE {
-        translator.pages.insert(page);
+        translator.pages.entry(page).or_default().push(pc);
+        translator.fresh.push(page);
     }
     for place in places {
         translator.caches[cache].places.add(place);
