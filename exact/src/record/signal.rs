@@ -71,7 +71,8 @@ impl Recorder {
         }
         let rip = ptrace::registers(tid).context("read registers")?.rip;
         let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
-        if !in_call {
+        let caught = self.is_caught(number)?;
+        if !in_call && caught {
             // A call that has not begun yet is made after the handler.
             self.thread(tid).state = State::Ready;
         }
@@ -83,7 +84,7 @@ impl Recorder {
         if moved {
             ptrace::set_signal_info(tid, info).context("deliver a signal")?;
         }
-        if !self.is_caught(number)? {
+        if !caught {
             // It is ignored, or ends or stops the program.
             // SAFETY: both are in the same place of the structure, and plain numbers.
             let address = unsafe { info.si_addr() } as u64;

@@ -68,8 +68,24 @@ impl Replay {
         Ok(found)
     }
 
-    /// All instructions from the present up to `end` that write to any of these bytes, at most `limit`.
-    pub fn writes(&mut self, address: u64, length: u64, end: u64) -> Result<Vec<u64>> {
+    /// The first instruction from the present on, before position `end`, that writes to any of these bytes. The process is after it,
+    /// or at `end`.
+    pub fn next_write(&mut self, address: u64, length: u64, end: u64) -> Result<Option<u64>> {
+        let mut step = 1 << 16;
+        while self.position() < end {
+            let goal = end.min(self.position() + step);
+            let found = self.writes(address, length, goal, 1)?.first().copied();
+            if let Some(found) = found {
+                self.goto(found + 1)?;
+                return Ok(Some(found));
+            }
+            step = (step * 4).min(1 << 28);
+        }
+        Ok(None)
+    }
+
+    /// The first instructions from the present on, before position `end`, that write to any of these bytes: at most `limit`.
+    pub fn writes(&mut self, address: u64, length: u64, end: u64, limit: usize) -> Result<Vec<u64>> {
         if pieces(address, length).len() > REGISTERS {
             return Err(Error::TooLong { length });
         }
@@ -83,7 +99,9 @@ impl Replay {
         let watch = self.watch.take().unwrap_or_default();
         self.set_watch()?;
         ran?;
-        Ok(watch.hits)
+        let mut hits = watch.hits;
+        hits.truncate(limit);
+        Ok(hits)
     }
 
     /// Runs to the next moment, up to position `end`, at which the program is about to execute an instruction at one of these
