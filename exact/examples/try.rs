@@ -10,6 +10,12 @@ fn main() {
             let summary = exact::record(Path::new(&args[3]), &args[3..], folder, exact::Options::default());
             eprintln!("{summary:?} {:?}", start.elapsed());
         }
+        Some("recordx") => {
+            std::fs::create_dir_all(folder).unwrap();
+            let summary = exact::record(Path::new(&args[3]), &args[3..], folder, exact::Options::default()).unwrap();
+            eprintln!("@@{summary:?} {:?}", start.elapsed());
+            std::process::exit(summary.code.unwrap_or_else(|| 128 + summary.signal.unwrap_or(0)));
+        }
         Some("replay") => {
             let mut replay = exact::Replay::open(folder).unwrap();
             let end = replay.end();
@@ -26,6 +32,61 @@ fn main() {
                         eprintln!("{goal}: {error} {:?} {r:x?} {b:x?}", start.elapsed()) }
                 }
             }
+        }
+        Some("who") => {
+            let mut replay = exact::Replay::open(folder).unwrap();
+            let address = u64::from_str_radix(args[3].to_str().unwrap(), 16).unwrap();
+            let end = replay.end();
+            let found = replay.last_write(address, 4, end).unwrap();
+            eprintln!("{found:?} {:?}", start.elapsed());
+            if let Some(found) = found {
+                for at in [found, found + 1] {
+                    replay.goto(at).unwrap();
+                    let r = replay.registers().unwrap();
+                    let mut value = [0; 4];
+                    replay.read(address, &mut value);
+                    eprintln!("{at}: rip {:x} value {value:x?}", r.rip);
+                }
+            }
+        }
+        Some("stops") => {
+            let mut replay = exact::Replay::open(folder).unwrap();
+            let address = u64::from_str_radix(args[3].to_str().unwrap(), 16).unwrap();
+            let end = replay.end();
+            let mut forward = Vec::new();
+            while let Some(at) = replay.next_stop(&[address], end, &mut |_| true).unwrap() {
+                forward.push(at);
+                assert_eq!(replay.registers().unwrap().rip, address);
+            }
+            eprintln!("{} {:?} {:?} {:?}", forward.len(), forward.first(), forward.last(), start.elapsed());
+            replay.goto(end).unwrap();
+            let mut backward = Vec::new();
+            while let Some(at) = replay.previous_stop(&[address], &mut |_| true).unwrap() && backward.len() < 30 {
+                backward.push(at);
+                assert_eq!(replay.registers().unwrap().rip, address);
+            }
+            backward.reverse();
+            assert_eq!(forward[forward.len() - backward.len()..], backward);
+            eprintln!("same backwards {:?}", start.elapsed());
+        }
+        Some("trace") => {
+            let entries: Vec<u64> = args[3..].iter().map(|arg| u64::from_str_radix(arg.to_str().unwrap(), 16).unwrap()).collect();
+            let mut counts = [0u64; 3];
+            let mut shown = 0;
+            exact::trace(folder, &entries, &mut |traced| {
+                match traced {
+                    exact::Traced::Enter { .. } => counts[0] += 1,
+                    exact::Traced::Leave { .. } => counts[1] += 1,
+                    exact::Traced::Unwound { .. } => counts[2] += 1,
+                }
+                shown += 1;
+                if shown < 5 {
+                    eprintln!("{traced:x?}");
+                }
+                true
+            })
+            .unwrap();
+            eprintln!("{counts:?} {:?}", start.elapsed());
         }
         Some("log") => {
             let number = |index: usize| args[index].to_str().unwrap().parse().unwrap();

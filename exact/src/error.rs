@@ -18,6 +18,8 @@ pub enum Error {
     Version { found: u8, known: u8 },
     #[error("at instruction {at}, the program does not do what was recorded: {what}")]
     Diverged { at: u64, what: String },
+    #[error("{length} bytes cannot be watched at once: at most 32, and 4 aligned pieces of 1, 2, 4 or 8")]
+    TooLong { length: u64 },
     #[error("the recording ends at instruction {end}")]
     AfterEnd { end: u64 },
 }

@@ -92,7 +92,7 @@ impl Outline {
                 self.fatal = fatal;
             }
             Entry::Lost { why, .. } => self.lost = Some(why),
-            Entry::Chance { .. } | Entry::Signal { .. } | Entry::Return { .. } | Entry::Switch { .. } => {}
+            Entry::Chance { .. } | Entry::Code { .. } | Entry::Signal { .. } | Entry::Return { .. } | Entry::Switch { .. } => {}
         }
     }
 

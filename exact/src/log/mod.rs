@@ -154,6 +154,8 @@ pub(crate) enum Entry {
     Return { at: u64, context: Context },
     /// A thread begins.
     Thread { at: u64, tid: i32, context: Context, writes: Vec<Bytes> },
+    /// The program is about to write to code that it has executed.
+    Code { at: u64, start: u64, end: u64 },
     /// Another thread goes on.
     Switch { at: u64, tid: i32 },
     /// A thread has ended.
@@ -173,6 +175,7 @@ impl Entry {
             | Entry::Signal { at, .. }
             | Entry::Return { at, .. }
             | Entry::Thread { at, .. }
+            | Entry::Code { at, .. }
             | Entry::Switch { at, .. }
             | Entry::End { at, .. }
             | Entry::Exit { at, .. }

@@ -1,5 +1,6 @@
 //! Recording: the program runs translated code, one thread at a time; whatever it does not compute by itself comes by here.
 
+mod code;
 mod image;
 mod signal;
 mod space;
@@ -13,10 +14,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use libc::user_regs_struct;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Context as _, Result};
-use crate::log::{Context, Entry, Fatal, Registers, Writer};
+use crate::log::{Context, Entry, Fatal, Registers, Span, Writer};
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_registers};
 use crate::translate::{Mode, Translator, Trap, layout};
@@ -106,7 +107,11 @@ struct Recorder {
     early: Vec<i32>,
     /// Threads that wait in the kernel have stopped there, with this status.
     arrived: VecDeque<(i32, i32)>,
-    /// How often all translations were forgotten.
+    /// Memory that can be written and executed.
+    both: Vec<Span>,
+    /// Pages of it that cannot be written at the moment, because code in them has been translated.
+    guarded: FxHashSet<u64>,
+    /// How often translations were forgotten.
     epoch: u64,
     /// The end of the heap, once the program has asked for it.
     brk: u64,
@@ -157,6 +162,8 @@ impl Recorder {
             log,
             early: Vec::new(),
             arrived: VecDeque::new(),
+            both: Vec::new(),
+            guarded: FxHashSet::default(),
             epoch: 0,
             brk: 0,
             running: pid,
@@ -176,6 +183,7 @@ impl Recorder {
         self.hide_vdso(registers.rsp)?;
         let mut spans = image::spans(pid)?;
         spans.retain(|span| !self.translator.owns(span.start));
+        spans.iter().for_each(|span| self.note_protection(*span));
         let memory = spans.iter().flat_map(|span| image::content(&self.process, span.start, span.end)).collect();
         self.log.add(&Entry::Start {
             tid: pid,
@@ -219,6 +227,7 @@ impl Recorder {
         }
         let body = self.translator.entry(pc, &self.process);
         self.process.flush(&mut self.translator)?;
+        self.guard(tid)?;
         Ok(body)
     }
 
@@ -294,6 +303,17 @@ impl Recorder {
                 }
                 ptrace::set_registers(tid, registers).context("set registers")?;
             }
+            Trap::Moved { target } => {
+                match self.translated(tid, target)? {
+                    Some(body) => {
+                        self.translator.lead(at, body);
+                        self.process.flush(&mut self.translator)?;
+                        registers.rip = body;
+                    }
+                    None => return self.at_nothing(tid, registers, target),
+                }
+                ptrace::set_registers(tid, registers).context("set registers")?;
+            }
             Trap::Miss => {
                 let target = registers.rax;
                 registers.rax = self.process.word(block + u64::from(layout::SLOT_RAX))?;
@@ -317,7 +337,7 @@ impl Recorder {
                 ptrace::set_registers(tid, registers).context("set registers")?;
                 return Ok(Some(Ended::Lost(crate::Error::Unsupported { pc }.to_string())));
             }
-            Trap::Limit { .. } => unreachable!("code that is recorded has no limit"),
+            Trap::Limit { .. } | Trap::Stop { .. } => unreachable!("code that is recorded has neither limits nor stops"),
         }
         Ok(None)
     }

@@ -66,9 +66,13 @@ impl Recorder {
 
     fn deliver(&mut self, tid: i32, info: &libc::siginfo_t, mut moved: bool) -> Result<Next> {
         let number = info.si_signo;
+        if self.writes_code(tid, info)? {
+            return Ok(Next::Resume);
+        }
         let rip = ptrace::registers(tid).context("read registers")?.rip;
         let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
-        if !in_call {
+        let caught = self.is_caught(number)?;
+        if !in_call && caught {
             // A call that has not begun yet is made after the handler.
             self.thread(tid).state = State::Ready;
         }
@@ -80,7 +84,7 @@ impl Recorder {
         if moved {
             ptrace::set_signal_info(tid, info).context("deliver a signal")?;
         }
-        if !self.is_caught(number)? {
+        if !caught {
             // It is ignored, or ends or stops the program.
             // SAFETY: both are in the same place of the structure, and plain numbers.
             let address = unsafe { info.si_addr() } as u64;
@@ -95,13 +99,13 @@ impl Recorder {
         }
         let registers = ptrace::registers(tid).context("read registers")?;
         let mut own = self.own(tid, &registers)?;
-        let next = match &self.threads[&tid].state {
+        let call = match &self.threads[&tid].state {
             State::InCall(call) => {
                 let next = call.next;
                 own.rip = next;
                 own.rcx = next;
                 if RESTARTS.contains(&(own.rax as i64)) {
-                    Some(next)
+                    Some((next, own.rax as i64))
                 } else {
                     self.answered(tid, own.rax as i64)?;
                     None
@@ -117,11 +121,11 @@ impl Recorder {
         if !libc::WIFSTOPPED(status) || libc::WSTOPSIG(status) != libc::SIGTRAP {
             return Ok(Next::Stopped(status));
         }
-        self.handler(tid, number, &own, next)
+        self.handler(tid, number, &own, call)
     }
 
     /// A thread is at the first instruction of a handler.
-    fn handler(&mut self, tid: i32, number: i32, before: &user_regs_struct, next: Option<u64>) -> Result<Next> {
+    fn handler(&mut self, tid: i32, number: i32, before: &user_regs_struct, call: Option<(u64, i64)>) -> Result<Next> {
         let context = context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
         let (start, end) = self.threads[&tid].alternate;
@@ -132,12 +136,12 @@ impl Recorder {
             bytes: self.process.bytes(registers.rsp, length as usize),
         }];
         let interrupted = self.process.word(registers.rsp + FRAME_RIP)?;
-        let call_done = next == Some(interrupted);
-        if let State::InCall(call) = std::mem::replace(&mut self.thread(tid).state, State::Ready)
-            && call_done
+        let call_done = call.is_some_and(|(next, _)| next == interrupted);
+        if let State::InCall(begun) = std::mem::replace(&mut self.thread(tid).state, State::Ready)
+            && let Some((_, result)) = call
         {
-            let result = -i64::from(libc::EINTR);
-            writes.extend(self.writes_of(tid, &call, result));
+            // What is left of a time to sleep, for example.
+            writes.extend(self.writes_of(tid, &begun, result));
         }
         self.log.add(&Entry::Signal {
             at: self.count,

@@ -52,8 +52,12 @@ impl Recorder {
             Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => (span.start, span.end),
             Space::Move { from, .. } => (from.start, from.end),
         };
+        match space {
+            Space::Map(span) | Space::Protect(span) | Space::Unmap(span) => self.note_protection(span),
+            Space::Move { .. } | Space::Discard(_) => {}
+        }
         if self.translator.has_code_in(start, end) {
-            self.forget()?;
+            self.forget(start, end)?;
         }
         Ok(Some(space))
     }
@@ -91,21 +95,5 @@ impl Recorder {
             _ if now < before => Some(Space::Unmap(span(now, before))),
             _ => None,
         }
-    }
-
-    /// The program's code has changed: nobody goes on in old translations.
-    fn forget(&mut self) -> Result<()> {
-        self.translator.forget();
-        self.process.flush(&mut self.translator)?;
-        self.epoch += 1;
-        for tid in self.ready.clone() {
-            let registers = crate::ptrace::registers(tid).map_err(|source| crate::Error::System {
-                what: "read registers",
-                source,
-            })?;
-            let own = self.own(tid, &registers)?;
-            self.enter(tid, &own)?;
-        }
-        Ok(())
     }
 }

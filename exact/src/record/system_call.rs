@@ -162,6 +162,12 @@ impl Recorder {
         };
         let mut writes = self.writes_of(tid, &call, result);
         let space = self.space(&call, result, &mut writes)?;
+        for bytes in &writes {
+            let end = bytes.at + bytes.bytes.len() as u64;
+            if space.is_none() && self.translator.has_code_in(bytes.at, end) {
+                self.forget(bytes.at, end)?;
+            }
+        }
         let file = self.mapped_file(&call, result);
         self.log.add(&Entry::SystemCall {
             at: self.count,

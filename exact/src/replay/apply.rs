@@ -16,6 +16,7 @@ impl Replay {
     pub(super) fn apply(&mut self) -> Result<()> {
         let entry = self.entries[self.now.next].clone();
         self.now.next += 1;
+        self.note_kernel(&entry);
         match entry {
             Entry::SystemCall {
                 tid, result, writes, space, number, ..
@@ -24,6 +25,10 @@ impl Replay {
                     self.space(space)?;
                 }
                 self.write(&writes)?;
+                for bytes in &writes {
+                    let end = bytes.at + bytes.bytes.len() as u64;
+                    self.code_changed(Space::Discard(Span { start: bytes.at, end, protection: 0 }))?;
+                }
                 self.now.count += 1;
                 self.answer(tid, number, result)
             }
@@ -55,6 +60,7 @@ impl Replay {
                 self.now.others.insert(tid, context);
                 Ok(())
             }
+            Entry::Code { start, end, .. } => self.code_changes(start, end),
             Entry::Switch { tid, .. } => self.switch(tid),
             Entry::End { tid, writes, .. } => {
                 self.write(&writes)?;
@@ -62,6 +68,18 @@ impl Replay {
                 Ok(())
             }
             Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd { end: self.now.count }),
+        }
+    }
+
+    /// What the kernel wrote is written, too.
+    fn note_kernel(&mut self, entry: &Entry) {
+        let (Entry::SystemCall { writes, .. } | Entry::Signal { writes, .. } | Entry::Thread { writes, .. } | Entry::End { writes, .. }) = entry else {
+            return;
+        };
+        if let Some(watch) = &mut self.watch {
+            for bytes in writes {
+                watch.kernel(self.now.count, bytes.at, bytes.bytes.len() as u64);
+            }
         }
     }
 
@@ -142,11 +160,20 @@ impl Replay {
             Space::Move { from, .. } => from,
         };
         if span.end > span.start && self.translator.has_code_in(span.start, span.end) {
-            self.translator.forget();
+            self.translator.forget_range(span.start, span.end);
             self.process.flush(&mut self.translator)?;
             self.translated = self.now.next;
         }
         Ok(())
+    }
+
+    /// The program's code in this range is another one from now on.
+    fn code_changes(&mut self, start: u64, end: u64) -> Result<()> {
+        let own = self.registers()?;
+        self.translator.forget_range(start, end);
+        self.process.flush(&mut self.translator)?;
+        self.translated = self.now.next;
+        self.enter(&own)
     }
 }
 

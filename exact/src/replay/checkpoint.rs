@@ -1,11 +1,13 @@
 //! Copies of the process, made by fork(2), so that going back is short.
 
+use libc::user_regs_struct;
+
 use super::{Moment, Replay};
 use crate::error::{Context as _, Result};
 use crate::ptrace;
 use crate::tracee::Tracee;
 
-/// Instructions between two copies, at first.
+/// Instructions between two copies, at first: some 50 ms of running.
 pub(super) const EVERY: u64 = 50_000_000;
 /// Copies at most.
 const MOST: usize = 64;
@@ -14,7 +16,7 @@ const MOST: usize = 64;
 pub(super) struct Checkpoint {
     pub(super) process: Tracee,
     pub(super) moment: Moment,
-    limit: u64,
+    registers: user_regs_struct,
     translated: usize,
 }
 
@@ -25,7 +27,7 @@ impl Replay {
         let checkpoint = Checkpoint {
             process,
             moment: self.now.clone(),
-            limit: self.limit,
+            registers: self.registers()?,
             translated: self.translated,
         };
         let index = self.checkpoints.partition_point(|other| other.moment.count < self.now.count);
@@ -37,10 +39,33 @@ impl Replay {
     pub(super) fn keep_some(&mut self) -> Result<()> {
         let before = self.checkpoints.partition_point(|other| other.moment.count <= self.now.count);
         let last = self.checkpoints[..before].last().map_or(0, |other| other.moment.count);
-        if self.now.count - last < EVERY || self.checkpoints.len() >= MOST {
+        if self.now.count - last < self.every {
             return Ok(());
         }
+        if self.checkpoints.len() >= MOST {
+            self.thin_out();
+        }
         self.keep()
+    }
+
+    /// Gives up every second copy.
+    fn thin_out(&mut self) {
+        self.every *= 2;
+        let mut index = 0;
+        self.checkpoints.retain(|checkpoint| {
+            index += 1;
+            let keep = index % 2 == 1;
+            if !keep {
+                end(checkpoint.process.pid);
+            }
+            keep
+        });
+    }
+
+    /// The position of the last copy before this one.
+    pub(super) fn checkpoint_before(&self, position: u64) -> u64 {
+        let before = self.checkpoints.partition_point(|other| other.moment.count < position);
+        self.checkpoints[..before].last().map_or(0, |other| other.moment.count)
     }
 
     /// Has the process make a copy of itself.
@@ -63,7 +88,7 @@ impl Replay {
         if self.now.count <= goal && self.now.count >= checkpoint.moment.count {
             return Ok(());
         }
-        let (moment, limit, translated) = (checkpoint.moment.clone(), checkpoint.limit, checkpoint.translated);
+        let (moment, own, translated) = (checkpoint.moment.clone(), checkpoint.registers, checkpoint.translated);
         let place = self.checkpoints[index].process.pid;
         // The copy makes the process that goes on; the one until now ends.
         let copy = self.checkpoints[index].process.copy(place)?;
@@ -71,11 +96,7 @@ impl Replay {
         end(now.pid);
         let next = self.fork()?;
         self.process = next;
-        let own = {
-            self.now = moment;
-            self.limit = limit;
-            self.registers()?
-        };
+        self.now = moment;
         if translated != self.translated {
             self.translator.forget();
             self.process.flush(&mut self.translator)?;

@@ -4,7 +4,9 @@
 mod apply;
 mod checkpoint;
 mod run;
+mod search;
 mod stub;
+mod trace;
 
 use std::fs;
 use std::path::Path;
@@ -18,6 +20,7 @@ use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_registers};
 use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoint;
+pub use trace::{Traced, trace};
 
 /// Bytes of a stack that grows, at most (the usual limit of setrlimit(2)).
 const STACK: u64 = 8 << 20;
@@ -39,6 +42,8 @@ struct Moment {
 pub struct Replay {
     entries: Vec<Entry>,
     command: Vec<String>,
+    /// The thread that runs first.
+    first: i32,
     files: Vec<MappedFile>,
     process: Tracee,
     translator: Translator,
@@ -48,6 +53,12 @@ pub struct Replay {
     /// All that is or was mapped by the program at any time.
     taken: Vec<Span>,
     checkpoints: Vec<Checkpoint>,
+    /// Instructions between two of them.
+    every: u64,
+    /// Bytes that are watched at the moment.
+    watch: Option<search::Watch>,
+    /// Calls that are traced.
+    calls: Option<trace::Calls>,
     /// How often the program's code has changed, up to now; translations are those of `translated`.
     translated: usize,
 }
@@ -80,6 +91,7 @@ impl Replay {
         let mut replay = Replay {
             entries,
             command,
+            first: tid,
             files,
             process,
             translator: Translator::new(Mode::Replay, low),
@@ -92,6 +104,9 @@ impl Replay {
             limit: 0,
             taken,
             checkpoints: Vec::new(),
+            every: checkpoint::EVERY,
+            watch: None,
+            calls: None,
             translated: 0,
         };
         for span in spans {
@@ -155,6 +170,15 @@ impl Replay {
             Some(Entry::Lost { why, .. }) => (None, None, Some(why)),
             _ => (None, None, Some("the recorder was ended")),
         }
+    }
+
+    /// Which thread runs from which position on.
+    pub fn schedule(&self) -> Vec<(u64, i32)> {
+        let switches = self.entries.iter().filter_map(|entry| match entry {
+            Entry::Switch { at, tid } => Some((*at, *tid)),
+            _ => None,
+        });
+        std::iter::once((0, self.first)).chain(switches).collect()
     }
 
     /// The threads that are there now, but the one that runs.

@@ -19,6 +19,8 @@ enum Halt {
     Limit,
     /// Before a system call or an instruction with results of its own.
     Asked,
+    /// A stop that was set.
+    Stop,
     /// A fault.
     Fault(i32),
 }
@@ -30,22 +32,35 @@ impl Replay {
             return Err(Error::AfterEnd { end: self.end() });
         }
         self.return_to(goal)?;
+        self.forward(goal)
+    }
+
+    /// Goes forwards.
+    pub(super) fn forward(&mut self, goal: u64) -> Result<()> {
+        self.forward_with(goal, &mut |_| false)
+    }
+
+    /// Goes forwards. At each stop that was set, `halt` is asked whether that is far enough.
+    pub(super) fn forward_with(&mut self, goal: u64, halt: &mut dyn FnMut(&Replay) -> bool) -> Result<()> {
         loop {
             let Some(entry) = self.entries.get(self.now.next) else {
                 return Ok(());
             };
             let (at, last) = (entry.at(), matches!(entry, Entry::Exit { .. } | Entry::Lost { .. }));
-            let asked = matches!(entry, Entry::SystemCall { tid, .. } if *tid == self.now.running) || matches!(entry, Entry::Chance { .. } | Entry::Return { .. });
+            let instruction = matches!(entry, Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. });
+            let asked = instruction && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
             if at < self.now.count {
                 return Err(self.diverged(&format!("it is past instruction {at}, where something was recorded")));
             }
-            let instruction = matches!(entry, Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. });
             if self.now.count == goal && (at > goal || instruction || last) {
                 return Ok(());
             }
             let stop = at.min(goal);
             if self.now.count < stop {
-                self.run(stop, stop == at && asked)?;
+                let at_stop = self.run(stop, stop == at && asked)?;
+                if at_stop && halt(self) {
+                    return Ok(());
+                }
                 self.keep_some()?;
                 continue;
             }
@@ -53,37 +68,39 @@ impl Replay {
         }
     }
 
-    /// Runs until `stop` instructions are executed; `asked`: the instruction there traps by itself.
-    fn run(&mut self, stop: u64, asked: bool) -> Result<()> {
+    /// Runs until `stop` instructions are executed, or not so far; `asked`: the instruction there traps by itself. Returns whether
+    /// it has come to a stop that was set.
+    fn run(&mut self, stop: u64, asked: bool) -> Result<bool> {
+        let at_stop = self.run_some(stop, asked)?;
+        self.drain()?;
+        Ok(at_stop)
+    }
+
+    fn run_some(&mut self, stop: u64, asked: bool) -> Result<bool> {
         let mut stop_fast = if asked { stop + 1 } else { stop.saturating_sub(STEPPED) };
         // Long stretches are cut, for checkpoints.
-        stop_fast = stop_fast.min(self.now.count + super::checkpoint::EVERY);
+        let cut = stop_fast > self.now.count.saturating_add(self.every);
+        stop_fast = stop_fast.min(self.now.count.saturating_add(self.every));
         if stop_fast > self.now.count + BLOCK || asked {
             match self.run_fast(stop_fast)? {
-                Halt::Asked if asked && self.now.count == stop => return Ok(()),
+                Halt::Stop => return Ok(true),
+                Halt::Asked if asked && self.now.count == stop => return Ok(false),
                 Halt::Asked => return Err(self.diverged("it asks for something that was not recorded")),
-                Halt::Fault(signal) => {
-                    if self.now.count == stop {
-                        return Ok(());
-                    }
-                    return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
-                }
-                Halt::Limit if asked && self.now.count + BLOCK > stop => {
-                    return Err(self.diverged("it does not ask for what was recorded"));
-                }
+                Halt::Fault(_) if self.now.count == stop => return Ok(false),
+                Halt::Fault(signal) => return Err(self.diverged(&format!("signal {signal}, which was not recorded"))),
+                Halt::Limit if asked && !cut => return Err(self.diverged("it does not ask for what was recorded")),
                 Halt::Limit => {}
             }
         }
-        if self.now.count + super::checkpoint::EVERY > stop && !asked || self.now.count + STEPPED + BLOCK > stop && !asked {
-            if stop - self.now.count <= STEPPED + BLOCK {
-                return self.step_to(stop);
-            }
+        if !asked && stop - self.now.count <= STEPPED + BLOCK {
+            return self.step_to(stop);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Sets the counter so that the process runs up to this limit.
     fn set_limit(&mut self, limit: u64) -> Result<()> {
+        self.drain()?;
         let pid = self.process.pid;
         let mut registers = ptrace::registers(pid).context("read registers")?;
         let place = self.translator.place(registers.rip);
@@ -99,15 +116,20 @@ impl Replay {
 
     /// Takes over the counter; the process is stopped at this address.
     fn take_counter(&mut self, r15: u64, at: u64) -> Result<()> {
+        self.now.count = self.counter(r15, at)?;
+        Ok(())
+    }
+
+    /// How many instructions are executed when the process is stopped at this address.
+    pub(super) fn counter(&self, r15: u64, at: u64) -> Result<u64> {
         let Some(place) = self.translator.place(at) else {
-            return Ok(());
+            return Ok(self.now.count);
         };
         let value = match place.swapped {
             true => self.process.word(self.block() + u64::from(layout::SLOT_COUNTER))?,
             false => r15,
         };
-        self.now.count = value.wrapping_add(self.limit).wrapping_sub(u64::from(place.ahead));
-        Ok(())
+        Ok(value.wrapping_add(self.limit).wrapping_sub(u64::from(place.ahead)))
     }
 
     fn wait(&self) -> Result<i32> {
@@ -145,7 +167,14 @@ impl Replay {
                     self.take_counter(registers.r15, at)?;
                     return Ok(Halt::Asked);
                 }
+                Some(Trap::Stop { .. }) => {
+                    // It goes on behind the trap.
+                    self.take_counter(registers.r15, at)?;
+                    return Ok(Halt::Stop);
+                }
                 Some(trap) => self.pass(at, trap)?,
+                None if signal == libc::SIGTRAP && self.noted_write()? => {}
+                None if signal == libc::SIGSEGV && self.emptied()? => {}
                 None => {
                     self.take_counter(registers.r15, registers.rip)?;
                     return Ok(Halt::Fault(signal));
@@ -159,7 +188,7 @@ impl Replay {
         let pid = self.process.pid;
         let mut registers = ptrace::registers(pid).context("read registers")?;
         let target = match trap {
-            Trap::Exit { target, .. } => target,
+            Trap::Exit { target, .. } | Trap::Moved { target } => target,
             Trap::Miss => {
                 let target = registers.rax;
                 registers.rax = self.process.word(self.block() + u64::from(layout::SLOT_RAX))?;
@@ -175,6 +204,7 @@ impl Replay {
         match trap {
             _ if self.translator.resets() != resets => {}
             Trap::Exit { distance_at, .. } => self.translator.link(at, distance_at, body),
+            Trap::Moved { .. } => self.translator.lead(at, body),
             _ => self.translator.check(target, body),
         }
         self.process.flush(&mut self.translator)?;
@@ -183,7 +213,7 @@ impl Replay {
     }
 
     /// Steps until `stop` instructions are executed.
-    fn step_to(&mut self, stop: u64) -> Result<()> {
+    fn step_to(&mut self, stop: u64) -> Result<bool> {
         let pid = self.process.pid;
         self.set_limit(self.now.count + FAR)?;
         loop {
@@ -195,22 +225,32 @@ impl Replay {
             {
                 self.take_counter(registers.r15, at)?;
                 if self.now.count == stop {
-                    return Ok(());
+                    return Ok(false);
                 }
                 if self.now.count > stop {
                     return Err(self.diverged(&format!("it went past instruction {stop}")));
                 }
             }
             match self.translator.trap(at) {
-                Some(trap @ (Trap::Exit { .. } | Trap::Miss)) => {
+                Some(trap @ (Trap::Exit { .. } | Trap::Moved { .. } | Trap::Miss)) => {
                     self.pass(at, trap)?;
                     continue;
+                }
+                Some(Trap::Stop { .. }) => {
+                    let mut registers = registers;
+                    registers.rip = at + 1;
+                    ptrace::set_registers(pid, &registers).context("set registers")?;
+                    return Ok(true);
                 }
                 Some(_) => return Err(self.diverged("it asks for something that was not recorded")),
                 None => {}
             }
             ptrace::step(pid, 0).context("step the replay")?;
             let signal = self.wait()?;
+            self.noted_write()?;
+            if signal == libc::SIGSEGV && self.emptied()? {
+                continue;
+            }
             if signal != libc::SIGTRAP {
                 return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
             }

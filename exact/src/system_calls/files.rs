@@ -11,11 +11,14 @@ const LONG_MOUNT_NUMBER: i32 = 1;
 pub(super) fn written(call: &Call) -> Option<Written> {
     Some(match call.number() {
         libc::SYS_read | libc::SYS_pread64 => filled(call, call.arg(1), call.arg(2)),
+        libc::SYS_getdents | libc::SYS_getdents64 => {
+            filled(call, call.arg(1), u64::from(call.int(2) as u32))
+        }
         libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 | libc::SYS_vmsplice => {
             // vmsplice writes only from a pipe's end for reading, which its arguments do not show.
             buffers(call, 1, 2)
         }
-        libc::SYS_getdents | libc::SYS_getdents64 | libc::SYS_readlink => counted(call, 1),
+        libc::SYS_readlink => counted(call, 1),
         libc::SYS_readlinkat => counted(call, 2),
         libc::SYS_getcwd | libc::SYS_getrandom => counted(call, 0),
         libc::SYS_getxattr | libc::SYS_lgetxattr | libc::SYS_fgetxattr => sized(call, 2, 3),
@@ -40,9 +43,14 @@ fn sized(call: &Call, at: usize, size: usize) -> Written {
 
 /// The start of a buffer that may be filled in part.
 pub(super) fn filled(call: &Call, buffer: u64, room: u64) -> Written {
-    let Some(count) = call.returned() else {
-        return none();
-    };
+    match call.returned() {
+        Some(count) => filled_to(call, buffer, count, room),
+        None => none(),
+    }
+}
+
+/// So many bytes of a buffer that has room for more.
+pub(super) fn filled_to(call: &Call, buffer: u64, count: u64, room: u64) -> Written {
     if count < room && !call.is_whole(buffer.saturating_add(count), room - count) {
         return Written::Unknown;
     }

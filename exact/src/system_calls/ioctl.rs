@@ -75,8 +75,8 @@ fn of_sockets(number: u32) -> Option<u64> {
 
 fn of_files(number: u32) -> Option<u64> {
     Some(match number {
-        // FIBMAP, FIGETBSZ
-        1 | 2 => INT,
+        // FIGETBSZ
+        2 => INT,
         // FICLONE, FICLONERANGE
         0x4004_9409 | 0x4020_940d => 0,
         // FS_IOC_SETFLAGS, FS_IOC_SETVERSION, FS_IOC_FSSETXATTR
@@ -102,15 +102,22 @@ fn of_files(number: u32) -> Option<u64> {
 fn by_number(number: u32) -> Option<u64> {
     const GIVES: u32 = 2;
     let (direction, len) = (number >> 30, number >> 16 & 0x3fff);
+    let of_kind = number & 0xff;
     let is_true = match (number >> 8 & 0xff) as u8 {
-        // Terminals, clocks, devices for input, random numbers, counters.
-        b'T' | b'p' | b'E' | b'R' => true,
+        // Terminals; network tunnels have the same letter, and give more than they say.
+        b'T' => (0x20..0x60).contains(&of_kind),
+        // Clocks; signals of time have the same letter, and give the length of an address.
+        b'p' => of_kind < 0x20,
+        // Devices for input; masks have an address.
+        b'E' => of_kind != 0x92,
+        // How random the kernel is.
+        b'R' => of_kind == 0,
         b'$' => number == 0x8008_2407,
         // FS_IOC_GETFLAGS, FS_IOC_GETVERSION, FS_IOC_FSGETXATTR
-        b'f' | b'v' => number & 0xff == 1,
-        b'X' => number & 0xff == 31,
+        b'f' | b'v' => of_kind == 1,
+        b'X' => of_kind == 31,
         // Sizes of block devices.
-        0x12 => [112, 114].contains(&(number & 0xff)),
+        0x12 => [112, 114].contains(&of_kind),
         _ => false,
     };
     (is_true && direction == GIVES).then_some(u64::from(len))

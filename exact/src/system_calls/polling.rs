@@ -1,6 +1,7 @@
 //! Waiting for descriptors: poll, select, epoll.
 
-use super::call::{Call, Ranges, none, one};
+use super::call::{Call, Ranges, none};
+use super::files::filled_to;
 use super::written::Written;
 
 const TIME: u64 = size_of::<libc::timespec>() as u64;
@@ -15,7 +16,10 @@ pub(super) fn written(call: &Call) -> Option<Written> {
         libc::SYS_select | libc::SYS_pselect6 => sets(call).with(call.arg(4), TIME).done(),
         libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
             match call.returned() {
-                Some(count) => one(call.arg(1), count.saturating_mul(EPOLL_EVENT)),
+                Some(count) => {
+                    let room = u64::from(call.int(2) as u32) * EPOLL_EVENT;
+                    filled_to(call, call.arg(1), count * EPOLL_EVENT, room)
+                }
                 None => none(),
             }
         }

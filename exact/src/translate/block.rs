@@ -25,7 +25,7 @@ const ARITHMETIC: u32 = iced_x86::RflagsBits::OF
 pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -> Option<u64> {
     let mut bytes = [0; BYTES];
     let count = code.read(pc, &mut bytes);
-    let instructions = decode(&bytes[..count], pc);
+    let instructions = decode(&bytes[..count], pc, |ip| translator.stops.contains(&ip) || translator.hooks.contains_key(&ip));
     if instructions.is_empty() {
         return None;
     }
@@ -42,8 +42,15 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         constants: Vec::new(),
         traps: Vec::new(),
         low: translator.low,
+        records_returns: !translator.hooks.is_empty(),
         info: &mut translator.info,
     };
+    if translator.stops.contains(&pc) {
+        block.stop();
+    }
+    if let Some(function) = translator.hooks.get(&pc) {
+        block.entry(*function);
+    }
     block.head(translator.mode, &instructions);
     for instruction in &instructions {
         block.instruction(instruction);
@@ -57,7 +64,8 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
     let Block { e, places, traps, .. } = block;
     let end = instructions.last().expect("there is one").next_ip();
     for page in pc / PAGE..=(end - 1) / PAGE {
-        translator.pages.insert(page);
+        translator.pages.entry(page).or_default().push(pc);
+        translator.fresh.push(page);
     }
     for place in places {
         translator.caches[cache].places.add(place);
@@ -67,10 +75,13 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
     Some(base)
 }
 
-fn decode(bytes: &[u8], pc: u64) -> Vec<Instruction> {
+fn decode(bytes: &[u8], pc: u64, begins: impl Fn(u64) -> bool) -> Vec<Instruction> {
     let mut decoder = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
     let mut found = Vec::new();
     while found.len() < MOST && decoder.can_decode() {
+        if !found.is_empty() && begins(decoder.ip()) {
+            break;
+        }
         let instruction = decoder.decode();
         if instruction.is_invalid() {
             // Cut off by the end of what was read, unless it is the first: that one faults as it does in the program.
@@ -142,6 +153,7 @@ struct Block<'a> {
     constants: Vec<(u64, u64)>,
     traps: Vec<(u64, Trap)>,
     low: u64,
+    records_returns: bool,
     info: &'a mut InstructionInfoFactory,
 }
 
@@ -156,6 +168,21 @@ impl Block<'_> {
             saved,
         };
         self.places.push(place);
+    }
+
+    /// A stop that was set, before anything is counted.
+    fn stop(&mut self) {
+        let ahead = std::mem::take(&mut self.ahead);
+        self.trap(self.pc, Trap::Stop { pc: self.pc });
+        self.ahead = ahead;
+    }
+
+    /// A record of a call, before anything is counted.
+    fn entry(&mut self, function: u32) {
+        let ahead = std::mem::take(&mut self.ahead);
+        self.place(self.pc, true, false);
+        self.e.record_entry(function);
+        self.ahead = ahead;
     }
 
     /// Counts, and in replay traps before the counter goes above zero.
@@ -409,6 +436,10 @@ impl Block<'_> {
         let pc = instruction.ip();
         let drop = if instruction.op_count() == 1 { u32::from(instruction.immediate16()) } else { 0 };
         self.normal(pc);
+        if self.records_returns {
+            self.place(pc, true, false);
+            self.e.record_return();
+        }
         self.place(pc, true, false);
         self.save_for_look_up();
         self.e.put(&[0x48, 0x8b, 0x04, 0x24]); // mov rax, [rsp]
@@ -444,6 +475,8 @@ impl Block<'_> {
         }
         if instruction.flow_control() == FlowControl::IndirectCall {
             self.push_constant(next);
+            self.ahead = self.ahead.saturating_sub(1);
+            self.place(pc, false, true);
         }
         self.e.look_up(self.low as u32);
     }

@@ -14,6 +14,7 @@ pub(super) struct Reg(pub(super) u8);
 
 pub(super) const RAX: Reg = Reg(0);
 pub(super) const RCX: Reg = Reg(1);
+pub(super) const R11: Reg = Reg(11);
 pub(super) const R15: Reg = Reg(15);
 
 impl Emitter {

@@ -9,6 +9,10 @@ pub const SLOT_RAX: u32 = 16;
 pub const SLOT_RCX: u32 = 24;
 /// Another register, for one instruction.
 pub const SLOT_SCRATCH: u32 = 32;
+/// One more.
+pub const SLOT_SCRATCH_2: u32 = 40;
+/// Where the next record of a traced call goes.
+pub const SLOT_RECORDS: u32 = 48;
 /// Bytes of a thread's block.
 pub const BLOCK_BYTES: u64 = 64;
 /// How many threads there are blocks for.

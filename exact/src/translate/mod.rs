@@ -4,6 +4,7 @@
 
 mod block;
 mod emit;
+pub mod hooks;
 pub mod layout;
 mod places;
 
@@ -37,12 +38,16 @@ pub enum Trap {
     Miss,
     /// A jump to code that has no translation, or is not linked with it; the distance to fill in lies at `distance_at`.
     Exit { target: u64, distance_at: u64 },
+    /// A translation that was forgotten.
+    Moved { target: u64 },
     /// Before a system call.
     SystemCall { next: u64 },
     /// After it.
     Returned { next: u64 },
     /// Before an instruction whose results no other run would see again; it lies behind the trap.
     Chance { pc: u64, next: u64 },
+    /// A stop that was set: before the instruction at `pc`.
+    Stop { pc: u64 },
     /// The counter would go above zero in this block.
     Limit { pc: u64 },
     /// An instruction that cannot be translated.
@@ -92,9 +97,15 @@ pub struct Translator {
     chains: FxHashMap<u16, u64>,
     checked: FxHashSet<u64>,
     traps: FxHashMap<u64, Trap>,
-    pages: FxHashSet<u64>,
+    /// The blocks of each page of the program that has any.
+    pages: FxHashMap<u64, Vec<u64>>,
+    /// Pages that have a new block since they were asked for.
+    fresh: Vec<u64>,
     writes: Vec<(u64, Vec<u8>)>,
     resets: usize,
+    stops: FxHashSet<u64>,
+    /// Functions whose calls are recorded, by address; with any, all returns are.
+    hooks: FxHashMap<u64, u32>,
     info: InstructionInfoFactory,
 }
 
@@ -110,9 +121,12 @@ impl Translator {
             chains: FxHashMap::default(),
             checked: FxHashSet::default(),
             traps: FxHashMap::default(),
-            pages: FxHashSet::default(),
+            pages: FxHashMap::default(),
+            fresh: Vec::new(),
             writes: Vec::new(),
             resets: 0,
+            stops: FxHashSet::default(),
+            hooks: FxHashMap::default(),
             info: InstructionInfoFactory::new(),
         }
     }
@@ -242,10 +256,40 @@ impl Translator {
 
     /// Whether anything in this range has been translated.
     pub fn has_code_in(&self, start: u64, end: u64) -> bool {
-        if (end - start) / PAGE > self.pages.len() as u64 {
-            return self.pages.iter().any(|page| (start / PAGE..end.div_ceil(PAGE)).contains(page));
+        !self.pages_in(start, end).is_empty()
+    }
+
+    fn pages_in(&self, start: u64, end: u64) -> Vec<u64> {
+        let range = start / PAGE..end.div_ceil(PAGE);
+        if range.end - range.start > self.pages.len() as u64 {
+            return self.pages.keys().copied().filter(|page| range.contains(page)).collect();
         }
-        (start / PAGE..end.div_ceil(PAGE)).any(|page| self.pages.contains(&page))
+        range.filter(|page| self.pages.contains_key(page)).collect()
+    }
+
+    /// The pages of the program from which blocks were made since this was asked.
+    pub fn take_fresh(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Forgets the translations of what lies in this range: the program's code there has changed. What leads to them will lead to
+    /// new ones. Threads inside of them must go on by [`Self::entry`].
+    pub fn forget_range(&mut self, start: u64, end: u64) {
+        for page in self.pages_in(start, end) {
+            for pc in self.pages.remove(&page).unwrap_or_default() {
+                let Some(body) = self.blocks.remove(&pc) else { continue };
+                self.traps.insert(body, Trap::Moved { target: pc });
+                self.writes.push((body, vec![0xcc]));
+            }
+        }
+    }
+
+    /// Makes a forgotten translation lead to the new one.
+    pub fn lead(&mut self, from: u64, body: u64) {
+        let mut jump = Emitter::new(from);
+        jump.far_jump(body);
+        self.traps.remove(&from);
+        self.writes.push((from, jump.bytes));
     }
 
     /// Whether some cache has no room for a block.
@@ -256,6 +300,23 @@ impl Translator {
     /// How often [`Self::reset`] was used.
     pub fn resets(&self) -> usize {
         self.resets
+    }
+
+    /// Sets the functions whose calls are recorded, before anything is translated.
+    pub fn set_hooks(&mut self, entries: &[u64]) {
+        self.hooks = entries.iter().zip(0..).map(|(entry, number)| (*entry, number)).collect();
+        self.forget();
+    }
+
+    /// Sets where translated code stops; if that is new, all translations are made anew. Returns whether it is.
+    pub fn set_stops(&mut self, stops: &[u64]) -> bool {
+        let stops = stops.iter().copied().collect();
+        if self.stops == stops {
+            return false;
+        }
+        self.stops = stops;
+        self.forget();
+        true
     }
 
     /// Starts anew with empty caches. No thread may go on in what was there.

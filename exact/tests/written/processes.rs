@@ -4,10 +4,12 @@ use crate::region::Region;
 
 /// A child that ends at once.
 fn child() -> u64 {
-    // SAFETY: the child does nothing else.
-    match unsafe { libc::fork() } {
-        0 => unsafe { libc::_exit(3) },
-        child => child as u64,
+    // SAFETY: the child does nothing but end.
+    unsafe {
+        match libc::fork() {
+            0 => libc::_exit(3),
+            child => child as u64,
+        }
     }
 }
 
