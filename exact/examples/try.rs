@@ -77,7 +77,7 @@ fn main() {
                 match traced {
                     exact::Traced::Enter { .. } => counts[0] += 1,
                     exact::Traced::Leave { .. } => counts[1] += 1,
-                    exact::Traced::Unwound { .. } => counts[2] += 1,
+                    _ => counts[2] += 1,
                 }
                 shown += 1;
                 if shown < 5 {

@@ -197,9 +197,11 @@ impl Tracee {
             0x7000_0000_0000.. => below.rev().chain(above).collect(),
             _ => below.chain(above).collect(),
         };
+        // Without randomisation of addresses all libraries lie in the last 4 GiB, below the 128 MiB that are left to the stack.
+        const STACK: u64 = 0x7fff_f800_0000;
         let (protection, kind) = self.code_kind();
         for at in near {
-            let ok = (0x10000..0x7fff_0000_0000).contains(&at) && free(at, layout::CACHE_BYTES);
+            let ok = (0x10000..=STACK - layout::CACHE_BYTES).contains(&at) && free(at, layout::CACHE_BYTES);
             if ok && self.map(tid, at, layout::CACHE_BYTES, protection, kind)? {
                 translator.add_cache(at);
                 self.flush(translator)?;

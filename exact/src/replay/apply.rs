@@ -21,6 +21,7 @@ impl Replay {
             Entry::SystemCall {
                 tid, result, writes, space, number, ..
             } => {
+                self.trace_system_call(tid, number, result)?;
                 if let Some(space) = space {
                     self.space(space)?;
                 }
@@ -38,6 +39,7 @@ impl Replay {
             }
             Entry::Signal {
                 tid,
+                number,
                 call_done,
                 context,
                 writes,
@@ -45,6 +47,9 @@ impl Replay {
             } => {
                 self.write(&writes)?;
                 self.now.count += u64::from(call_done);
+                if let Some(calls) = &mut self.calls {
+                    calls.signal(self.now.count, tid, number);
+                }
                 if tid == self.now.running {
                     return self.load(&context);
                 }

@@ -14,8 +14,8 @@ use crate::translate::{hooks, layout};
 const BYTES: u64 = 4 << 20;
 const PAGE: u64 = 4096;
 
-/// A call begins or ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A call begins or ends, or the program meets the kernel.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Traced {
     /// The first instruction of a function is about to be executed.
     Enter {
@@ -37,9 +37,27 @@ pub enum Traced {
         tid: i32,
         function: usize,
         stack: u64,
-        /// rax, rdx, the lower half of xmm0.
-        results: [u64; 3],
+        /// rax, rdx, the lower halves of xmm0 and xmm1.
+        results: [u64; 4],
     },
+    /// A system call of the thread.
+    SystemCall {
+        /// It is the next instruction.
+        position: u64,
+        /// It has returned.
+        until: u64,
+        tid: i32,
+        number: u64,
+        arguments: [u64; 6],
+        result: i64,
+        /// The instruction, and the stack pointer.
+        address: u64,
+        stack: u64,
+        /// What was written to descriptor 1 or 2.
+        output: Option<Vec<u8>>,
+    },
+    /// The first instruction of a signal's handler is about to be executed.
+    Signal { position: u64, tid: i32, number: i32 },
     /// It has been left in another way: by an exception, by longjmp(3), or because its thread ended. It was found at this position.
     Unwound {
         position: u64,
@@ -125,6 +143,59 @@ impl Replay {
         self.enter(&own)
     }
 
+    /// Notes a system call that is about to get its answer.
+    pub(super) fn trace_system_call(&mut self, tid: i32, number: u64, result: i64) -> Result<()> {
+        if self.calls.is_none() {
+            return Ok(());
+        }
+        let registers = match self.registers_of(tid) {
+            Some(registers) => registers,
+            None => self.registers()?,
+        };
+        let r = &registers;
+        let arguments = [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9];
+        let output = self.output(number, &arguments, result);
+        let position = self.now.count;
+        let traced = Traced::SystemCall {
+            position,
+            until: position + 1,
+            tid,
+            number,
+            arguments,
+            result,
+            address: r.rip,
+            stack: r.rsp,
+            output,
+        };
+        if let Some(calls) = &mut self.calls {
+            calls.found.push(traced);
+        }
+        Ok(())
+    }
+
+    /// What a call has written to standard output or standard error.
+    fn output(&self, number: u64, arguments: &[u64; 6], result: i64) -> Option<Vec<u8>> {
+        let length = usize::try_from(result).ok()?;
+        if !matches!(arguments[0], 1 | 2) {
+            return None;
+        }
+        match i64::try_from(number).ok()? {
+            libc::SYS_write | libc::SYS_sendto => Some(self.process.bytes(arguments[1], length)),
+            libc::SYS_writev => {
+                let mut bytes = Vec::new();
+                for index in 0..arguments[2].min(1024) {
+                    let part = self.process.bytes(arguments[1] + 16 * index, 16);
+                    let (at, size) = part.split_at_checked(8)?;
+                    let at = u64::from_le_bytes(at.try_into().ok()?);
+                    let size = u64::from_le_bytes(size.try_into().ok()?) as usize;
+                    bytes.extend(self.process.bytes(at, size.min(length - bytes.len())));
+                }
+                Some(bytes)
+            }
+            _ => None,
+        }
+    }
+
     /// Takes the records that there are.
     pub(super) fn drain(&mut self) -> Result<()> {
         let Some(calls) = &mut self.calls else {
@@ -185,6 +256,11 @@ impl Replay {
 const ENTRY_CODE: (u64, [u8; 5]) = (9, [0x65, 0x48, 0x89, 0x04, 0x25]);
 
 impl Calls {
+    /// A handler begins.
+    pub(super) fn signal(&mut self, position: u64, tid: i32, number: i32) {
+        self.found.push(Traced::Signal { position, tid, number });
+    }
+
     /// Passes on what was found, if it is so many; returns whether anybody wants it.
     fn pass_on(&mut self, least: usize) -> bool {
         self.found.len() < least || self.sender.send(std::mem::take(&mut self.found)).is_ok()
@@ -207,7 +283,7 @@ impl Calls {
                         tid,
                         function,
                         stack: own,
-                        results: [word(3), word(4), word(5)],
+                        results: [word(3), word(4), word(5), word(6)],
                     }
                 } else {
                     Traced::Unwound {
