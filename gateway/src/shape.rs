@@ -178,9 +178,15 @@ fn reason(reason: &ReasonReport) -> Map<String, Value> {
             ("message", json!(message)),
             ("unhandled", json!(unhandled)),
         ]),
-        ReasonReport::Event { seq, what, changed } => object([
+        ReasonReport::Event {
+            seq,
+            steps,
+            what,
+            changed,
+        } => object([
             ("reason", json!("event")),
             ("seq", json!(seq)),
+            ("steps", Some(*steps).filter(|steps| *steps > 0).into()),
             ("event", json!(what)),
             (
                 "changed",

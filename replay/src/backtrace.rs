@@ -41,6 +41,16 @@ impl State<'_> {
     /// # Errors
     /// The files cannot be read.
     pub fn backtrace(&self, space: &AddressSpace, limit: usize) -> Result<Trace> {
+        if self.timeline.has_every_instruction() {
+            let found = backtrace(space, &StateMachine::new(self, space), limit);
+            return Ok(Trace {
+                backtrace: Backtrace {
+                    end: found.end.map(|why| self.told_of_module(&found.frames, why)),
+                    frames: found.frames,
+                },
+                gaps: Vec::new(),
+            });
+        }
         let mut trace = Trace::default();
         let mut next = self.timeline.innermost(self.tid, self.seq)?;
         let strict = StateMachine::strict(self, space);

@@ -59,6 +59,12 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// The instructions of a recording cannot be run again.
+    #[error("its instructions cannot be run again: {why}")]
+    Instructions {
+        /// The reason.
+        why: String,
+    },
     /// The search was interrupted before it had an answer.
     #[error("interrupted")]
     Interrupted,
@@ -85,6 +91,9 @@ impl Error {
                 what.hint.clone()
             }
             Error::NoCore { .. } => None,
+            Error::Instructions { .. } => Some(
+                "this needs the same kind of processor, and the right to trace processes; the events are still there".to_owned(),
+            ),
             Error::Interrupted => Some("nothing has moved".to_owned()),
         }
     }

@@ -3,7 +3,8 @@
 //! A [`Timeline`] is an opened recording. It finds events by number and thread without reading the events in between.
 //! [`State`] gives registers and memory just after an event. Each value is known, stale (seen earlier, and may have
 //! changed since) or unknown, and says which. [`Moment`] adds modules, so that `debuginfo` can inspect it like a
-//! stopped thread. No answer folds over all events: each one comes from page indexes and a few pages.
+//! stopped thread. No answer folds over all events: each one comes from page indexes and a few pages. If every instruction is
+//! recorded, all values are known: they come from a process that runs them again.
 //!
 //! The crate leaves commands and tables to `server` and `repl`, SQL to `query`, and capturing to `recorder`.
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ mod core_file;
 mod crash;
 mod error;
 mod event;
+mod every;
 mod heap;
 pub mod history;
 mod left;
@@ -37,6 +39,7 @@ mod snapshots;
 mod state;
 mod target;
 mod timeline;
+mod walk;
 
 pub use backtrace::Trace;
 pub use blocks::{Block, Blocks};
@@ -56,3 +59,4 @@ pub use pack::{Outcome as PackOutcome, pack};
 pub use state::{Reason, Seen, State};
 pub use target::Target;
 pub use timeline::{ThreadInfo, Timeline};
+pub use walk::{Instant, Walk, Walked, Wrote};

@@ -175,6 +175,9 @@ impl<'s> StateMachine<'s> {
 
     /// The call that the thread makes at this event, if any.
     fn entered(&self) -> Option<CallHead> {
+        if self.state.steps > 0 {
+            return None;
+        }
         match self.state.event().ok()? {
             Event::Enter(call) if call.tid == Some(self.state.tid) && self.returned.is_none() => {
                 Some(*call)
@@ -185,6 +188,9 @@ impl<'s> StateMachine<'s> {
 
     /// Tells whether the thread has just returned from a call.
     fn has_left(&self) -> bool {
+        if self.state.steps > 0 {
+            return false;
+        }
         let event = self.state.event();
         let is_own = |call: &CallHead| call.tid == Some(self.state.tid) && call.returned();
         self.returned.is_none() && matches!(&event, Ok(Event::Leave(call)) if is_own(call))
@@ -194,6 +200,9 @@ impl<'s> StateMachine<'s> {
     fn left_at_stop(&self) -> Option<usize> {
         let (timeline, seq) = (self.state.timeline, self.state.seq);
         let pause = timeline.marks.last_pause(self.state.tid, seq)?;
+        if self.state.steps > 0 {
+            return None;
+        }
         if self.returned.is_some() || !self.state.is_held_since(pause).ok()? {
             return None;
         }

@@ -9,6 +9,7 @@
 //! | snapshot | all writable memory that is not shared |
 //! | module file | what is mapped from it read-only |
 //! | core file | all that it has, and nothing else shows anything then |
+//! | every instruction | all memory, and nothing else is asked then |
 //!
 //! A new source is one more function that [`State::newest`] calls. Each source first says which bytes it has and since
 //! when; only bytes that no newer source hides are copied.
@@ -145,6 +146,9 @@ impl State<'_> {
         if let Some(core) = &self.timeline.core {
             let range = address..address.saturating_add(len);
             return Ok(core.memory(&self.timeline.modules, self.seq, range));
+        }
+        if let Some((every, position)) = self.every()? {
+            return every.memory(position, self.seq, address..address.saturating_add(len));
         }
         let mut gaps = Gaps {
             left: vec![address..address.saturating_add(len)],

@@ -30,7 +30,21 @@ impl<'t> Moment<'t> {
     /// # Errors
     /// There is no such event, or the files cannot be read.
     pub fn at(timeline: &'t Timeline, seq: u64, tid: u32, limit: usize) -> Result<Moment<'t>> {
-        let state = State::new(timeline, seq, tid)?;
+        Self::after(timeline, seq, 0, tid, limit)
+    }
+
+    /// The same so many instructions later: those of all threads are counted.
+    ///
+    /// # Errors
+    /// As for [`Self::at`], or instructions are not recorded.
+    pub fn after(
+        timeline: &'t Timeline,
+        seq: u64,
+        steps: u64,
+        tid: u32,
+        limit: usize,
+    ) -> Result<Moment<'t>> {
+        let state = State::after(timeline, seq, steps, tid)?;
         let space = timeline.modules.space(seq);
         let trace = state.backtrace(&space, limit)?;
         Ok(Moment {
@@ -215,8 +229,23 @@ impl Timeline {
     /// # Errors
     /// [`Error::NoEvent`], [`Error::NoThread`], or the files cannot be read.
     pub fn thread_at(&self, seq: u64) -> Result<u32> {
+        self.thread_after(seq, 0)
+    }
+
+    /// The same so many instructions later: the thread that executes the next one.
+    ///
+    /// # Errors
+    /// As for [`Self::thread_at`], or instructions cannot be run.
+    pub fn thread_after(&self, seq: u64, steps: u64) -> Result<u32> {
+        if steps > 0 {
+            let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+            return every.running(self.position(seq)? + steps);
+        }
         if let Some(tid) = self.event(seq)?.tid() {
             return Ok(tid);
+        }
+        if let Some(every) = &self.every {
+            return every.running(self.position(seq)?);
         }
         let mut before = seq;
         for _ in 0..1000 {

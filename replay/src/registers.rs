@@ -9,6 +9,8 @@
 //! | logged write | rip: the instruction that wrote; with `--regs` all general ones |
 //! | passed logpoint | rip, if its probe was set in one place only; with `--regs` or `--stack` always, with `--regs` all general ones |
 //!
+//! If every instruction is recorded, all registers are known, whatever the event.
+//!
 //! A leave that stands for an exception or longjmp shows nothing.
 
 use debuginfo::Register;
@@ -18,6 +20,7 @@ use store::control::{ParameterPlace, REGISTER_NAMES};
 use crate::calls::CallHead;
 use crate::error::Result;
 use crate::event::{Event, Kind};
+use crate::every::Every;
 use crate::state::{Reason, Seen, State};
 use crate::timeline::Timeline;
 
@@ -89,6 +92,9 @@ impl State<'_> {
     /// Returns a general register, rip or a segment base if the event itself shows it, as enters and leaves do: it is
     /// known then, without a look at other events.
     pub(crate) fn shown_register(&self, register: Register) -> Option<u64> {
+        if self.steps > 0 {
+            return None;
+        }
         let own = self.own.get_or_init(|| match Registers::own(self) {
             // The slower way reports the error.
             Ok(None) | Err(_) => None,
@@ -132,6 +138,9 @@ impl Registers {
 
     /// Finds all registers: applies the latest event of each kind, in order.
     pub(crate) fn find(state: &State<'_>) -> Result<Box<Self>> {
+        if let Some((every, position)) = state.every()? {
+            return Self::of_thread(every, position, state);
+        }
         if let Some(reason) = state.gone()? {
             return Ok(Box::new(Self::unknown(reason)));
         }
@@ -176,6 +185,24 @@ impl Registers {
             && let Some(place) = timeline.place_of_logpoint(event)?
         {
             all.set(Register::RIP, place, seq, true);
+        }
+        Ok(all)
+    }
+
+    /// The registers of a thread of which every instruction is recorded.
+    fn of_thread(every: &Every, position: u64, state: &State<'_>) -> Result<Box<Self>> {
+        let seq = state.seq;
+        let Some(found) = every.registers(position, state.tid)? else {
+            return Ok(Box::new(Self::unknown(Reason::NoSuchThread)));
+        };
+        let mut all = Box::new(Self::unknown(Reason::NotCaptured));
+        for (name, value) in REGISTER_NAMES.into_iter().zip(found.general) {
+            if let Some(register) = Register::by_name(name) {
+                all.set(register, value, seq, true);
+            }
+        }
+        for (index, bytes) in found.vectors.into_iter().enumerate() {
+            all.set_vector(index, Vector { bytes, len: 16 }, seq, true);
         }
         Ok(all)
     }

@@ -4,7 +4,8 @@
 //! held since the event that did. Otherwise code may have run in between, and the value is *stale*. Memory that threads
 //! can write to is known at the event that showed it, and after a snapshot while the program stands still
 //! (`snapshots.rs`). At other events nothing proves that the other threads, the kernel and other processes left it
-//! alone. Memory mapped read-only from a file is always known.
+//! alone. Memory mapped read-only from a file is always known. If every instruction is recorded, all is known at every event
+//! (`every.rs`).
 
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
@@ -16,6 +17,7 @@ use store::columns::ReadState;
 use crate::calls::CallHead;
 use crate::error::Result;
 use crate::event::{Event, Kind};
+use crate::every::Every;
 use crate::registers::Registers;
 use crate::timeline::Timeline;
 
@@ -30,8 +32,12 @@ pub enum Reason {
     HandedOutSince(u64),
     /// The thread has ended.
     ThreadEnded,
+    /// The thread is not there at this moment.
+    NoSuchThread,
     /// The process has ended, or is recorded no longer.
     ProcessEnded,
+    /// The program had no memory there that it could read.
+    NotMapped,
     /// It is in a module whose file cannot be used, and why.
     NoModule(String),
     /// The core file leaves it out, and no file is known to have it.
@@ -72,8 +78,10 @@ impl fmt::Display for Reason {
                 f,
                 "that block of the heap was handed out at event {seq}, and was not seen since"
             ),
+            Reason::NoSuchThread => f.write_str("the thread has ended, or has not begun"),
             Reason::ThreadEnded => f.write_str("the thread has ended"),
             Reason::ProcessEnded => f.write_str("the process has ended"),
+            Reason::NotMapped => f.write_str("the program has no readable memory there"),
             Reason::NotInCore => f.write_str("the core file does not have it"),
             Reason::CoreCut => f.write_str("the core file was cut before it"),
             Reason::NoModule(why) | Reason::Unreadable(why) => f.write_str(why),
@@ -168,6 +176,8 @@ pub struct State<'t> {
     pub(crate) timeline: &'t Timeline,
     pub(crate) seq: u64,
     pub(crate) tid: u32,
+    /// So many instructions after the event, of all threads.
+    pub(crate) steps: u64,
     registers: OnceCell<Result<Box<Registers>, String>>,
     /// The registers that the event alone shows.
     pub(crate) own: OnceCell<Option<Box<Registers>>>,
@@ -210,11 +220,24 @@ impl<'t> State<'t> {
             timeline,
             seq,
             tid,
+            steps: 0,
             registers: OnceCell::new(),
             own: OnceCell::new(),
             event: OnceCell::new(),
             open: RefCell::default(),
         })
+    }
+
+    /// The same so many instructions later: those of all threads are counted.
+    ///
+    /// # Errors
+    /// [`crate::Error::NoEvent`], or instructions are not recorded.
+    pub fn after(timeline: &'t Timeline, seq: u64, steps: u64, tid: u32) -> Result<State<'t>> {
+        if steps > 0 && timeline.every.is_none() {
+            return Err(timeline.no_instructions());
+        }
+        let state = State::new(timeline, seq, tid)?;
+        Ok(State { steps, ..state })
     }
 
     /// The same for an event that is already read.
@@ -257,6 +280,17 @@ impl<'t> State<'t> {
         }
         let event = self.timeline.event(self.seq)?;
         Ok(self.event.get_or_init(|| event))
+    }
+
+    /// Returns the source that knows all, if every instruction is recorded, and the position in it.
+    pub(crate) fn every(&self) -> Result<Option<(&'t Every, u64)>> {
+        let Some(every) = &self.timeline.every else {
+            return Ok(None);
+        };
+        Ok(Some((
+            every,
+            self.timeline.position(self.seq)? + self.steps,
+        )))
     }
 
     /// Returns open call number `index` of the thread, from 0, the innermost; `None` if there are fewer.

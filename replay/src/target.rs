@@ -1,16 +1,19 @@
-//! Places in time as users write them: `48211`, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17`.
+//! Places in time as users write them: `48211`, `48211+300`, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17`.
 
 use debuginfo::Diagnostic;
 
 use crate::error::{Error, Result};
 use crate::event::Kind;
 use crate::timeline::Timeline;
+use crate::walk::Instant;
 
 /// A place in time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// The event of that number.
     Seq(u64),
+    /// So many instructions after the event of that number.
+    Instruction(Instant),
     /// The first event.
     First,
     /// The last event.
@@ -45,8 +48,7 @@ impl Target {
     pub fn parse(text: &str) -> Result<Target> {
         let text = text.trim();
         let wrong = || {
-            let hint =
-                "write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE";
+            let hint = "write an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE or EVENT+INSTRUCTIONS";
             let what = Diagnostic::new(format!("\"{text}\" is not a place in time"));
             Error::Target(what.with_hint(hint))
         };
@@ -83,6 +85,12 @@ impl Target {
         if let Ok(seq) = text.replace(['_', ','], "").parse() {
             return Ok(Target::Seq(seq));
         }
+        if let Some((seq, steps)) = text.split_once('+')
+            && let Ok(seq) = seq.replace(['_', ','], "").trim().parse()
+            && let Ok(steps) = steps.replace(['_', ','], "").trim().parse()
+        {
+            return Ok(Target::Instruction(Instant { seq, steps }));
+        }
         for (unit, ns) in UNITS {
             if let Some(number) = text.strip_suffix(unit)
                 && let Ok(number) = number.trim().parse::<f64>()
@@ -104,6 +112,7 @@ impl Timeline {
     pub fn find(&self, target: &Target) -> Result<u64> {
         match target {
             Target::Seq(seq) => self.check(*seq).map(|()| *seq),
+            Target::Instruction(instant) => Ok(self.instant(self.position_of(*instant)?)?.seq),
             Target::First => Ok(0),
             Target::Last => Ok(self.last()),
             Target::Crash => self.crash()?.ok_or_else(|| {
@@ -120,8 +129,29 @@ impl Timeline {
         }
     }
 
+    /// Finds a place in time to the instruction.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    pub fn find_instant(&self, target: &Target) -> Result<Instant> {
+        match target {
+            Target::Instruction(instant) if instant.steps > 0 => {
+                self.instant(self.position_of(*instant)?)
+            }
+            // The time of an instruction is its number.
+            Target::Time(ns) if self.has_every_instruction() => {
+                let position = u64::try_from(*ns).unwrap_or(0);
+                self.instant(self.position_of(Instant {
+                    seq: 0,
+                    steps: position,
+                })?)
+            }
+            target => Ok(Instant::at(self.find(target)?)),
+        }
+    }
+
     /// The last event at or before a time; the first one if all are later.
-    fn at_time(&self, ns: i64) -> Result<u64> {
+    pub(crate) fn at_time(&self, ns: i64) -> Result<u64> {
         let (mut low, mut high) = (0, self.events());
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -202,12 +232,19 @@ mod tests {
                 Target::Note("before the crash".to_owned()),
             ),
             ("output:17", Target::Output(17)),
+            (
+                "12+1_300",
+                Target::Instruction(Instant {
+                    seq: 12,
+                    steps: 1300,
+                }),
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(Target::parse(text).unwrap(), expected, "{text}");
         }
         for text in [
-            "", "soon", "101%", "-1s", "output:0", "output:x", "@", "1.5",
+            "", "soon", "101%", "12+", "+5", "-1s", "output:0", "output:x", "@", "1.5",
         ] {
             assert!(Target::parse(text).is_err(), "{text}");
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use debuginfo::SourceCopies;
+use debuginfo::{Diagnostic, SourceCopies};
 use rustc_hash::FxHashMap;
 use store::columns::{ReadCall, ReadEvent};
 use store::control::{Control, FunctionDef};
@@ -14,6 +14,7 @@ use crate::captures::Captures;
 use crate::core_file::Core;
 use crate::error::{Error, Result};
 use crate::event::{Event, Kind};
+use crate::every::Every;
 use crate::heap::Heap;
 use crate::logged_writes::LoggedBytes;
 use crate::marks::Marks;
@@ -33,6 +34,7 @@ pub struct Timeline {
     pub(crate) captures: Captures,
     pub(crate) pauses: Pauses,
     pub(crate) core: Option<Core>,
+    pub(crate) every: Option<Every>,
     /// Bytes that were written from outside, in the order of seq.
     written: OnceLock<Vec<ShownBytes>>,
     /// What logged writes wrote.
@@ -93,6 +95,7 @@ impl Timeline {
             captures: Captures::open(parts)?,
             pauses: Pauses::open(parts)?,
             core: Core::of(recording)?,
+            every: Every::of(recording),
             written: OnceLock::new(),
             logged_bytes: OnceLock::new(),
             placed: OnceLock::new(),
@@ -120,6 +123,12 @@ impl Timeline {
     #[must_use]
     pub fn is_core(&self) -> bool {
         self.core.is_some()
+    }
+
+    /// Says whether every instruction is recorded: all registers and all memory are known at each of them.
+    #[must_use]
+    pub fn has_every_instruction(&self) -> bool {
+        self.every.is_some()
     }
 
     /// Returns the recording's copies of source files.
@@ -216,6 +225,20 @@ impl Timeline {
             }
             Event::Other(event) => Ok(event.ts_ns),
         }
+    }
+
+    /// Returns the number of instructions executed before an event, if every instruction is recorded: it is its time.
+    ///
+    /// # Errors
+    /// As for [`Self::event`].
+    pub fn position(&self, seq: u64) -> Result<u64> {
+        Ok(u64::try_from(self.ts_ns(seq)?).unwrap_or(0))
+    }
+
+    /// Makes the error of a question about instructions that are not recorded.
+    pub(crate) fn no_instructions(&self) -> Error {
+        let what = Diagnostic::new("this recording does not have every instruction");
+        Error::Target(what.with_hint("record with: hindsight record --full -- PROGRAM"))
     }
 
     /// Returns all captured data of a call.
@@ -464,8 +487,29 @@ impl Timeline {
                 }
             }
         }
+        if let Some(every) = &self.every {
+            self.add_threads(every, &mut threads)?;
+        }
         threads.sort_by_key(|thread| thread.first);
         Ok(threads)
+    }
+
+    /// Adds the threads that no event names.
+    fn add_threads(&self, every: &Every, threads: &mut Vec<ThreadInfo>) -> Result<()> {
+        for span in &every.outline()?.threads {
+            let tid = span.tid.cast_unsigned();
+            if threads.iter().any(|thread| thread.tid == tid) {
+                continue;
+            }
+            let at = |position: u64| self.at_time(i64::try_from(position).unwrap_or(i64::MAX));
+            threads.push(ThreadInfo {
+                tid,
+                first: at(span.from)?,
+                exit: span.until.map(at).transpose()?,
+                name: None,
+            });
+        }
+        Ok(())
     }
 
     fn thread_name(&self, tid: u32) -> Result<Option<String>> {

@@ -5,6 +5,7 @@
 
 mod by_name;
 mod functions;
+mod line_goal;
 mod model;
 mod pattern;
 mod prologue;
@@ -17,6 +18,7 @@ mod units;
 
 use std::sync::Arc;
 
+pub use line_goal::{LineGoal, Look};
 pub use model::{FunctionPlace, InlinedCopy, LineError, LinePlace, SourceLine};
 pub use source::{SourceCopies, SourceError, SourceText, with_source_copies};
 pub use steps::{CallAt, Standing, StepLine};

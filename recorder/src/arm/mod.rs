@@ -17,6 +17,7 @@ mod system_calls;
 mod unwinders;
 
 pub use also::Also;
+pub(crate) use choose::candidates;
 pub use filter::Filter;
 pub(crate) use modules::is_system_path;
 pub use modules::{LoadedModule, Modules};

@@ -1,9 +1,12 @@
 //! Records every instruction of a program: the recording has few events, and beside them the log from which `exact` runs
 //! the program again.
 //!
+//! When the program has ended it is run once more, to find its calls.
+//!
 //! The clock of such a recording counts instructions: the time of an event is the number of instructions that all threads
 //! had executed before it.
 
+mod calls;
 mod ending;
 mod modules;
 mod signals;
@@ -22,7 +25,7 @@ use std::{
     time::Instant,
 };
 
-use exact::Summary;
+use exact::{Outline, Summary};
 use store::{
     format::{FORMAT_VERSION, INSTRUCTIONS_DIR},
     manifest::{ByteBuf, ClockCalibration, EVERY_INSTRUCTION, Launch, Manifest, Settings, Stdin},
@@ -30,9 +33,10 @@ use store::{
     seal::{Ending, SealOptions, Sealer},
 };
 
-use self::story::Story;
+use self::{calls::Writing, story::Story};
 use crate::{
     Error, Exit, Observer, Outcome, Result, Surroundings,
+    arm::Filter,
     process::spawn,
     session::{default_name, folder_bytes, new_id, own_stdin, start_of, this_machine},
 };
@@ -42,6 +46,10 @@ use crate::{
 pub struct FullOptions {
     /// The output folder; `None`: the program's name in the current folder, made unique.
     pub output: Option<PathBuf>,
+    /// Patterns of functions whose calls become events; none: all of the program's own functions.
+    pub include: Vec<String>,
+    /// Patterns of functions whose calls do not.
+    pub exclude: Vec<String>,
     /// What to call this run, by key.
     pub labels: BTreeMap<String, String>,
     /// What the program finds.
@@ -67,6 +75,7 @@ pub struct FullOutcome {
 /// If the program cannot be started or recorded, or the recording cannot be written.
 pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<FullOutcome> {
     let program = program(options)?;
+    let filter = Filter::new(&options.include, &options.exclude)?;
     let path = options.output.clone();
     let on_taken = match path {
         Some(_) => OnTaken::Refuse,
@@ -89,10 +98,10 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
         }
     };
     let duration_ns = began.elapsed().as_nanos() as u64;
-    let story = Story::of(&folder, &options.argv, &cwd)?;
-    for control in &story.controls {
-        log.append_control(control)?;
-    }
+    let story = Story::of(&folder, options, &filter, &cwd)?;
+    let Outline { threads, end, .. } = &story.outline;
+    let writing = Writing::new(&mut log, &story.functions, story.controls, threads);
+    let problem = story.problem.or(writing.calls(&folder, *end)?);
     let seal = SealOptions {
         keep_log: options.keep_log,
         ..SealOptions::default()
@@ -106,16 +115,16 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
     let outcome = Outcome {
         events: sealed.events,
         calls: sealed.parts.iter().map(|part| part.part.calls).sum(),
-        threads: story.threads,
+        threads: threads.len() as u64,
         gaps_lost: 0,
         duration_ns,
         bytes_on_disk: folder_bytes(&dir),
         recording: dir,
-        armed: 0,
+        armed: story.functions.definitions.len() as u64,
         skipped: 0,
         exit: exit(&summary),
         death: story.death,
-        incomplete: summary.lost.or(story.problem),
+        incomplete: summary.lost.or(problem),
     };
     Ok(FullOutcome {
         outcome,
@@ -184,6 +193,7 @@ fn manifest(options: &FullOptions, cwd: &Path) -> Result<Manifest> {
         },
         settings: Settings {
             keep_log: options.keep_log,
+            filters: filters(options),
             captures: vec![EVERY_INSTRUCTION.to_owned()],
             no_aslr: options.surroundings.no_aslr,
             ..Settings::default()
@@ -206,6 +216,13 @@ fn launch(options: &FullOptions, cwd: &Path) -> Launch {
         .iter()
         .map(|(name, value)| ByteBuf::from([name.as_bytes(), b"=", value.as_bytes()].concat()));
     let mut words = vec!["--full".to_owned()];
+    for (option, patterns) in [("-f", &options.include), ("-x", &options.exclude)] {
+        words.extend(
+            patterns
+                .iter()
+                .flat_map(|pattern| [option.to_owned(), pattern.clone()]),
+        );
+    }
     words.extend(
         options
             .labels
@@ -224,6 +241,19 @@ fn launch(options: &FullOptions, cwd: &Path) -> Launch {
         },
         options: words,
     }
+}
+
+/// The patterns as `info` shows them.
+fn filters(options: &FullOptions) -> Vec<String> {
+    let included = options
+        .include
+        .iter()
+        .map(|pattern| format!("-f {pattern}"));
+    let excluded = options
+        .exclude
+        .iter()
+        .map(|pattern| format!("-x {pattern}"));
+    included.chain(excluded).collect()
 }
 
 fn texts(words: &[OsString]) -> Vec<String> {

@@ -45,6 +45,20 @@ pub(super) struct FoundModule {
     pub file: Option<Arc<Module>>,
 }
 
+impl FoundModule {
+    /// Converts an address of the file to one of the process.
+    pub fn address(&self, svma: u64) -> u64 {
+        svma.wrapping_add(self.bias())
+    }
+
+    fn bias(&self) -> u64 {
+        let segments = self.file.iter().flat_map(|file| file.load_segments());
+        let first = segments.map(|segment| segment.vaddr.0).min().unwrap_or(0);
+        // The first mapped page holds the first segment's first byte.
+        self.range.start.wrapping_sub(first & !(PAGE - 1))
+    }
+}
+
 /// Finds the modules, in the order in which they were mapped: the program first.
 pub(super) fn find(mappings: &[FileMapping], exe: &Path) -> Vec<FoundModule> {
     let mut firsts: Vec<&FileMapping> = mappings
@@ -146,11 +160,9 @@ pub(super) fn space(modules: &[FoundModule], position: u64) -> AddressSpace {
 
 fn as_mapped(module: &FoundModule, number: u32) -> Option<Mapped> {
     let file = module.file.as_ref()?;
-    let segments = file.load_segments().iter();
-    let first = segments.map(|segment| segment.vaddr.0).min().unwrap_or(0);
     Some(Mapped {
         number,
-        bias: module.range.start.wrapping_sub(first & !(PAGE - 1)),
+        bias: module.bias(),
         range: module.range.clone(),
         is_system: module.is_system,
         module: Arc::clone(file),

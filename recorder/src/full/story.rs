@@ -1,19 +1,18 @@
 //! The events of a recording with every instruction: what its log tells, and the program's state at its end.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use exact::{Outline, Replay};
 use store::control::Control;
 
 use super::{
+    FullOptions,
+    calls::Functions,
     ending,
     modules::{self, FileMapping},
     texts,
 };
-use crate::{Death, Result};
+use crate::{Death, Result, arm::Filter};
 
 /// An entry of the auxiliary vector (getauxval(3)).
 const AT_ENTRY: u64 = 9;
@@ -24,31 +23,35 @@ const MOST_WORDS: u64 = 1 << 20;
 pub(super) struct Story {
     pub controls: Vec<Control>,
     pub death: Option<Death>,
-    /// Number of threads.
-    pub threads: u64,
+    /// Whose calls are to be found.
+    pub functions: Functions,
+    /// What the log says of the whole run.
+    pub outline: Outline,
     /// Why the state at the end is not known, though it should be.
     pub problem: Option<String>,
 }
 
 impl Story {
     /// Tells what the log in `folder` holds.
-    pub fn of(folder: &Path, argv: &[OsString], cwd: &Path) -> Result<Story> {
+    pub fn of(folder: &Path, options: &FullOptions, filter: &Filter, cwd: &Path) -> Result<Story> {
         let outline = exact::outline(folder)?;
         let mut replay = Replay::open(folder)?;
         let mappings = mappings(&outline);
         let exe = exe(&replay, &mappings);
         let found = modules::find(&mappings, &exe);
+        let functions = Functions::choose(&found, filter);
         let mut story = Story {
             controls: vec![Control::ProcessStart {
                 ticks: 0,
                 pid: outline.pid.cast_unsigned(),
-                argv: texts(argv),
+                argv: texts(&options.argv),
                 exe: exe.to_string_lossy().into_owned(),
                 cwd: cwd.to_string_lossy().into_owned(),
                 attached: false,
             }],
             death: None,
-            threads: outline.threads.len() as u64,
+            functions,
+            outline,
             problem: None,
         };
         story.controls.extend(modules::controls(&found));
@@ -56,8 +59,9 @@ impl Story {
         story
             .controls
             .sort_by_key(|control| control.ticks().unwrap_or(0));
-        if let Some(signal) = outline.signal {
-            let stop = ending::stop(&mut replay, &outline, |at| modules::space(&found, at));
+        story.define();
+        if let Some(signal) = story.outline.signal {
+            let stop = ending::stop(&mut replay, &story.outline, |at| modules::space(&found, at));
             let pause = match stop {
                 Ok((death, pause)) => {
                     story.death = Some(death);
@@ -68,15 +72,31 @@ impl Story {
                     None
                 }
             };
-            let exception = ending::exception(&outline, signal);
+            let exception = ending::exception(&story.outline, signal);
             story.controls.push(Control::Exception(exception));
             story.controls.extend(pause);
         }
-        story.end(&outline);
+        story.end();
         Ok(story)
     }
 
-    fn end(&mut self, outline: &Outline) {
+    /// Adds the definitions of each module's functions after its mapping.
+    fn define(&mut self) {
+        let controls = std::mem::take(&mut self.controls);
+        for control in controls {
+            let mapped = match &control {
+                Control::ModuleLoad { module, .. } => Some(*module),
+                _ => None,
+            };
+            self.controls.push(control);
+            let all = self.functions.definitions.iter();
+            let own = all.filter(|function| Some(function.module) == mapped);
+            self.controls.extend(own.cloned().map(Control::Function));
+        }
+    }
+
+    fn end(&mut self) {
+        let outline = &self.outline;
         let ticks = outline.end;
         let said = outline.lost.iter().chain(&self.problem);
         let warnings = said.map(|message| Control::Warning {
@@ -84,15 +104,16 @@ impl Story {
             message: message.clone(),
         });
         let warnings: Vec<Control> = warnings.collect();
-        self.controls.extend(warnings);
-        self.controls.push(match &outline.lost {
+        let end = match &outline.lost {
             Some(_) => Control::Detached { ticks },
             None => Control::ProcessExit {
                 ticks,
                 code: outline.code,
                 signal: outline.signal,
             },
-        });
+        };
+        self.controls.extend(warnings);
+        self.controls.push(end);
     }
 }
 

@@ -4,8 +4,8 @@ use recorder::{FullOptions, FullOutcome, OnFull, Surroundings};
 use serde_json::{Value, json};
 use server::quantity::{count, duration};
 
-use crate::commands::pack;
 use crate::commands::record::{self, Args, Given, Ran};
+use crate::commands::{pack, report};
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
@@ -17,9 +17,11 @@ use crate::render::{Terminal, bytes, escaped};
 /// When nothing could be recorded.
 pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
     let progress = Progress::new(terminal);
-    let (json, portable) = (args.json, args.portable);
+    let (json, portable, with_report) = (args.json, args.portable, args.report);
     let options = FullOptions {
         output: args.output,
+        include: args.include,
+        exclude: args.exclude,
         labels: args.labels.into_iter().collect(),
         surroundings: Surroundings {
             no_aslr: args.no_aslr,
@@ -47,6 +49,9 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
             eprintln!("hindsight: {death}");
         }
     }
+    if with_report && let Err(error) = report::after_recording(&outcome.recording, terminal) {
+        progress.warning(&format!("there is no report: {error}"));
+    }
     Ok(Ran {
         code: exit::of_program(outcome.exit),
         recording: full.outcome.recording,
@@ -64,8 +69,6 @@ pub fn refuse(args: &Args) -> Result<(), Error> {
     let given = [
         ("--attach", args.pid.is_some()),
         ("--children", args.children),
-        ("--function", !args.include.is_empty()),
-        ("--exclude", !args.exclude.is_empty()),
         ("--syscalls", args.syscalls),
         ("--memory", args.memory),
         ("--locks", args.locks),
@@ -80,7 +83,6 @@ pub fn refuse(args: &Args) -> Result<(), Error> {
         ),
         ("--on-full", on_full != OnFull::default()),
         ("--logpoint and --log-writes", args.probing.is_given()),
-        ("--report", args.report),
     ];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else {
         return Ok(());
@@ -88,22 +90,21 @@ pub fn refuse(args: &Args) -> Result<(), Error> {
     let help = match option {
         "--attach" => "start the program with it: hindsight record --full -- PROGRAM",
         "--children" => "record the process that matters: hindsight record --full -- PROGRAM",
-        "--report" => "record without --full for times: hindsight record --report -- PROGRAM",
-        "--function" | "--exclude" => "leave it out: all that the program executes is recorded",
         _ => "leave it out: every register and every byte is known at every instruction",
     };
     let message = format!("--full does not go with {option}");
     Err(Error::usage(message, Some(help.to_owned())))
 }
 
-/// One line: `app.hindsight: 2,481,002 instructions, 1 thread, 0.41 s, 2.1 MB (0.87 B/instruction)`.
+/// One line: `app.hindsight: 2,481,002 instructions, 12,019 calls, 1 thread, 0.41 s, 2.1 MB (0.87 B/instruction)`.
 fn summary(full: &FullOutcome) -> String {
     let outcome = &full.outcome;
     let name = outcome.recording.to_string_lossy();
     format!(
-        "{}: {}, {}, {}, {}{}",
+        "{}: {}, {}, {}, {}, {}{}",
         escaped(&name),
         count(full.instructions, "instruction"),
+        count(outcome.calls, "call"),
         count(outcome.threads, "thread"),
         duration(outcome.duration_ns),
         bytes(outcome.bytes_on_disk),
@@ -128,12 +129,7 @@ fn summary_json(full: &FullOutcome) -> Value {
     let mut facts = record::summary_json(outcome, None, 0);
     facts["instructions"] = json!(full.instructions);
     if let Some(facts) = facts.as_object_mut() {
-        for of_calls in [
-            "functions_armed",
-            "functions_skipped",
-            "became",
-            "children_not_recorded",
-        ] {
+        for of_calls in ["functions_skipped", "became", "children_not_recorded"] {
             facts.remove(of_calls);
         }
     }
@@ -172,10 +168,10 @@ mod tests {
     #[test]
     fn the_summary_is_one_line() {
         expect![
-            "app.hindsight: 24,810,022 instructions, 1 thread, 0.41 s, 2.1 MB (0.087 B/instruction)"
+            "app.hindsight: 24,810,022 instructions, 0 calls, 1 thread, 0.41 s, 2.1 MB (0.087 B/instruction)"
         ]
         .assert_eq(&summary(&full(24_810_022)));
-        expect!["app.hindsight: 0 instructions, 1 thread, 0.41 s, 2.1 MB"]
+        expect!["app.hindsight: 0 instructions, 0 calls, 1 thread, 0.41 s, 2.1 MB"]
             .assert_eq(&summary(&full(0)));
     }
 
@@ -183,6 +179,6 @@ mod tests {
     fn facts_without_calls_are_not_told() {
         let facts = summary_json(&full(7));
         assert_eq!(facts["instructions"], 7);
-        assert_eq!(facts.get("functions_armed"), None);
+        assert_eq!(facts.get("functions_skipped"), None);
     }
 }

@@ -374,7 +374,11 @@ impl Session {
             None => format!("{kind}> "),
             Some(tid) => {
                 let function = position.function.unwrap_or_default();
-                prompt(kind, position.seq, tid, &function)
+                let moment = position.seq.map(|seq| match position.steps {
+                    Some(steps) => format!("{seq}+{steps}"),
+                    None => seq.to_string(),
+                });
+                prompt(kind, moment.as_deref(), tid, &function)
             }
         }
     }
@@ -455,11 +459,11 @@ impl Session {
 }
 
 /// Formats a prompt: `live 31 t4711 parse> `.
-fn prompt(kind: &str, seq: Option<u64>, tid: u32, function: &str) -> String {
+fn prompt(kind: &str, moment: Option<&str>, tid: u32, function: &str) -> String {
     let function = function.split(['(', '<']).next().unwrap_or_default();
     let space = if function.is_empty() { "" } else { " " };
-    let seq = seq.map(|seq| format!(" {seq}")).unwrap_or_default();
-    format!("{kind}{seq} t{tid}{space}{function}> ")
+    let moment = moment.map(|at| format!(" {at}")).unwrap_or_default();
+    format!("{kind}{moment} t{tid}{space}{function}> ")
 }
 
 /// Returns the names of a kind; empty if they are not known.

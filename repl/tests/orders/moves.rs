@@ -241,7 +241,7 @@ fn places_in_time_are_found_in_every_form() {
             help: the program wrote 3
               at --cmd 11: goto output:4 (exit code 2)
             error: "0x10" is not a place in time
-            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE or EVENT+INSTRUCTIONS
               at --cmd 14: goto 0x10 (exit code 2)
             --- exit code 2
         "#]],

@@ -162,7 +162,7 @@ fn mistakes_are_answered_with_the_next_step() {
             help: events are 0 to 27
               at --cmd 2: goto 4711 (exit code 2)
             error: "soon" is not a place in time
-            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE or EVENT+INSTRUCTIONS
               at --cmd 3: goto soon (exit code 2)
             error: there is no note "nothing"
             help: list them with: notes
@@ -174,7 +174,7 @@ fn mistakes_are_answered_with_the_next_step() {
             help: did you mean step? help lists the verbs
               at --cmd 6: stepp (exit code 2)
             error: single instructions were not recorded
-            help: step goes from event to event
+            help: step goes from event to event; hindsight record --full -- PROGRAM records every instruction
               at --cmd 7: step -i (exit code 1)
             error: zero steps lead nowhere
               at --cmd 8: next 0 (exit code 2)

@@ -125,16 +125,16 @@ fn places_in_time_have_many_forms() {
             help: write: goto [OPTIONS] <PLACE>...
               at --cmd 6: goto -1% (exit code 2)
             error: "1.5" is not a place in time
-            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE or EVENT+INSTRUCTIONS
               at --cmd 10: goto 1.5 (exit code 2)
             error: "output:0" is not a place in time
-            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE or EVENT+INSTRUCTIONS
               at --cmd 11: goto output:0 (exit code 2)
             error: "output:x" is not a place in time
-            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE or EVENT+INSTRUCTIONS
               at --cmd 12: goto output:x (exit code 2)
             error: "@" is not a place in time
-            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE or EVENT+INSTRUCTIONS
               at --cmd 13: goto @ (exit code 2)
             --- exit code 2
         "#]],

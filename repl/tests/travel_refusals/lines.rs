@@ -77,13 +77,13 @@ fn what_would_change_the_program_is_refused() {
             error: watch --access needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 20: watch sold --access (exit code 1)
             error: single instructions were not recorded
-            help: step goes from event to event
+            help: step goes from event to event; hindsight record --full -- PROGRAM records every instruction
               at --cmd 21: step -i (exit code 1)
             error: single instructions were not recorded
-            help: step goes from event to event
+            help: step goes from event to event; hindsight record --full -- PROGRAM records every instruction
               at --cmd 22: next -i (exit code 1)
             error: "live" is not a place in time
-            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE or EVENT+INSTRUCTIONS
               at --cmd 23: goto live (exit code 2)
             --- exit code 2
         "#]],

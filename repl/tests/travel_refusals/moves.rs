@@ -164,7 +164,7 @@ fn places_that_are_not_there_are_told() {
             help: events are 0 to 152
               at --cmd 3: goto 153 (exit code 2)
             error: "18446744073709551616" is not a place in time
-            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE or EVENT+INSTRUCTIONS
               at --cmd 4: goto 18446744073709551616 (exit code 2)
             error: unexpected argument '-1' found
             help: write: goto [OPTIONS] <PLACE>...

@@ -27,6 +27,7 @@ impl Looked<'_> {
             thread_name: thread.and_then(|thread| thread.name),
             reason: ReasonReport::Event {
                 seq: state.seq(),
+                steps: self.position.steps,
                 what: match (ended(timeline, state.seq())?, event) {
                     (Some(exit), Event::Other(other)) if other.kind == "process_exit" => {
                         format!("the program {}", exit.text)

@@ -32,6 +32,9 @@ struct Passed {
 pub struct Change {
     /// The event that shows the value.
     pub seq: u64,
+    /// The write is the instruction so many instructions later.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub steps: u64,
     /// The thread.
     pub thread: u32,
     /// The value seen before, if any.
@@ -65,10 +68,15 @@ pub struct Change {
     pub shared: bool,
 }
 
+fn is_nothing(number: &u64) -> bool {
+    *number == 0
+}
+
 impl Change {
     fn of_write(write: LoggedWrite, thread: u32, old: Option<String>, value: String) -> Change {
         Change {
             seq: write.seq,
+            steps: 0,
             thread: write.tid.unwrap_or(thread),
             old,
             value,
@@ -133,6 +141,7 @@ impl Past {
         let stand = stand.map_err(|error| of_replay(&error))?;
         Ok(Change {
             seq: change.seq,
+            steps: 0,
             thread: change.tid,
             old: change.old,
             shortened: change.shown.is_some(),
@@ -229,6 +238,9 @@ impl Past {
         is_interrupted: &dyn Fn() -> bool,
         wanted: &Range<usize>,
     ) -> Result<HistoryReply, Failure> {
+        if self.timeline.has_every_instruction() {
+            return self.instructions_that_wrote(expression, wanted);
+        }
         // There may be millions of changes: only those that are wanted are kept.
         let mut changes = Vec::new();
         let mut before = ShownBefore::default();
@@ -274,6 +286,9 @@ impl Past {
         here: Position,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<LastWriteReply, Failure> {
+        if self.timeline.has_every_instruction() {
+            return self.last_instruction_to_write(expression, manner, here);
+        }
         // Each change with the text that was shown for the value before it.
         let mut last: Option<(history::Change, Option<String>)> = None;
         let mut shown: HashMap<Option<u32>, Option<String>> = HashMap::new();
@@ -315,6 +330,7 @@ impl Past {
             before: before.map(described).transpose()?,
             again: again.transpose()?.flatten(),
             is_logged: self.is_logged(now.as_ref().ok())?,
+            is_exact: false,
             hint: match is_exact {
                 true => None,
                 false => self.how_to_log(expression),
@@ -352,11 +368,7 @@ impl Past {
         let Some(last) = writes.last() else {
             return Ok((Vec::new(), count));
         };
-        let at = Position {
-            seq: last.seq,
-            tid: last.tid.unwrap_or_default(),
-            frame: 0,
-        };
+        let at = Position::of_event(last.seq, last.tid.unwrap_or_default());
         self.look_at(at, 1, |looked| {
             // As it was named: outside of any function.
             let view = View {

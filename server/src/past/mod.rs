@@ -3,6 +3,7 @@
 //! Verbs treat its moments like those of a live program: `inspect` does not know which kind a moment is. Verbs that
 //! would change the program are refused.
 
+mod arrivals;
 mod describe;
 mod history;
 mod moves;
@@ -11,18 +12,18 @@ mod threads;
 mod watch;
 mod why;
 mod words;
+mod writes;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use debuginfo::with_source_copies;
 use expr::Missing;
-use replay::{Moment, StateMachine, Target, Timeline};
+use replay::{Instant, Moment, StateMachine, Target, Timeline};
 use serde::{Deserialize, Serialize};
 use store::Reader;
 
 pub use history::Change;
-pub(crate) use moves::steps;
 pub use moves::{CallLine, OutputLine, OutputLines};
 pub use object::{BlockCall, BlockReport, ObjectReply};
 pub use watch::{WatchLine, WatchesReply};
@@ -39,10 +40,32 @@ const CALLERS: usize = 16;
 pub struct Position {
     /// The event.
     pub seq: u64,
+    /// So many instructions after it, of all threads; 0 unless every instruction is recorded.
+    pub steps: u64,
     /// The thread.
     pub tid: u32,
     /// The frame, counted from 0 for the innermost.
     pub frame: usize,
+}
+
+impl Position {
+    /// The innermost frame of a thread at an event.
+    pub(crate) fn of_event(seq: u64, tid: u32) -> Position {
+        Position {
+            seq,
+            steps: 0,
+            tid,
+            frame: 0,
+        }
+    }
+
+    /// The moment.
+    pub(crate) fn instant(&self) -> Instant {
+        Instant {
+            seq: self.seq,
+            steps: self.steps,
+        }
+    }
 }
 
 /// A recording and the current position in it.
@@ -68,6 +91,9 @@ pub struct Break {
     pub location: String,
     /// The ids of the functions.
     pub functions: std::collections::BTreeSet<u32>,
+    /// If every instruction is recorded: the addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<u64>,
 }
 
 /// A moment in the form that verbs need.
@@ -141,7 +167,9 @@ impl Looked<'_> {
     fn absent(&self) -> Option<String> {
         let timeline = self.moment.state.timeline();
         let modules = timeline.modules();
-        let Position { seq, tid, frame } = self.position;
+        let Position {
+            seq, tid, frame, ..
+        } = self.position;
         let frames = &self.moment.trace.backtrace.frames;
         let here = frames.get(frame).filter(|frame| frame.pc_is_known);
         match here {
@@ -223,7 +251,7 @@ impl Past {
         let tid = timeline.thread_at(seq).unwrap_or(0);
         Ok(Past {
             timeline,
-            position: Mutex::new(Position { seq, tid, frame: 0 }),
+            position: Mutex::new(Position::of_event(seq, tid)),
             breaks: Mutex::default(),
             watches: Mutex::default(),
             session: 0,
@@ -304,7 +332,33 @@ impl Past {
         let event = self.timeline.event(seq).map_err(|e| of_replay(&e))?;
         let mut position = self.lock();
         let tid = event.tid().unwrap_or(position.tid);
-        *position = Position { seq, tid, frame: 0 };
+        *position = Position::of_event(seq, tid);
+        Ok(*position)
+    }
+
+    /// Moves to a moment between events, and selects a thread or keeps the current one.
+    ///
+    /// # Errors
+    /// There is no such event.
+    pub(crate) fn go_to_instant(
+        &self,
+        instant: Instant,
+        tid: Option<u32>,
+    ) -> Result<Position, Failure> {
+        let Instant { seq, steps } = instant;
+        if steps == 0 && tid.is_none() {
+            return self.go_to(seq);
+        }
+        let running = self.timeline.thread_after(seq, steps);
+        let tid = match tid {
+            Some(tid) => tid,
+            None => running.map_err(|e| of_replay(&e))?,
+        };
+        let mut position = self.lock();
+        *position = Position {
+            steps,
+            ..Position::of_event(seq, tid)
+        };
         Ok(*position)
     }
 
@@ -321,7 +375,7 @@ impl Past {
             Some(tid) => tid,
             None => self.timeline.thread_at(seq).map_err(|e| of_replay(&e))?,
         };
-        Ok(Position { seq, tid, frame: 0 })
+        Ok(Position::of_event(seq, tid))
     }
 
     /// Selects a frame.
@@ -344,8 +398,8 @@ impl Past {
     /// There is no such place.
     pub fn go_to_target(&self, text: &str) -> Result<Position, Failure> {
         let target = Target::parse(text).map_err(|e| of_replay(&e))?;
-        let seq = self.timeline.find(&target).map_err(|e| of_replay(&e))?;
-        self.go_to(seq)
+        let instant = self.timeline.find_instant(&target);
+        self.go_to_instant(instant.map_err(|e| of_replay(&e))?, None)
     }
 
     /// Runs `work` on the current moment.
@@ -365,7 +419,10 @@ impl Past {
         work: impl FnOnce(&Looked<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let limit = limit.max(position.frame + CALLERS);
-        let moment = Moment::at(&self.timeline, position.seq, position.tid, limit)
+        let Position {
+            seq, steps, tid, ..
+        } = position;
+        let moment = Moment::after(&self.timeline, seq, steps, tid, limit)
             .map_err(|error| of_replay(&error))?;
         let machine = moment.machine();
         let looked = Looked {
@@ -385,6 +442,9 @@ impl Past {
         let line = location
             .rsplit_once(':')
             .and_then(|(file, line)| Some((file, line.parse::<u32>().ok()?)));
+        if self.timeline.has_every_instruction() {
+            return self.add_break_at(location, line);
+        }
         let functions = match line {
             Some((file, line)) => {
                 self.check_line(file, line)?;
@@ -403,6 +463,7 @@ impl Past {
             id: self.next_id(),
             location: location.to_owned(),
             functions,
+            addresses: Vec::new(),
         };
         self.breaks().push(added.clone());
         Ok(added)

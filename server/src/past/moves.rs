@@ -1,7 +1,7 @@
 //! Moves through time, and what a recording holds along the way: calls, notes, output.
 
-use replay::CallHead;
 use replay::moves::{Direction, Note};
+use replay::{CallHead, Walk, Walked};
 use serde::{Deserialize, Serialize};
 
 use super::describe::ended;
@@ -68,15 +68,21 @@ fn some(count: Option<u32>) -> Result<u32, Failure> {
     }
 }
 
-/// Returns the number of steps; refuses steps of instructions, which a recording does not have.
-pub(crate) fn steps(args: &StepArgs) -> Result<Option<u32>, Failure> {
-    match args.instruction {
-        true => Err(
-            Failure::new(Code::NotAllowed, "single instructions were not recorded")
-                .hint("step goes from event to event"),
-        ),
-        false => Ok(args.count),
-    }
+/// Refuses steps of instructions in a recording that does not have them.
+fn no_instructions() -> Failure {
+    Failure::new(Code::NotAllowed, "single instructions were not recorded").hint(
+        "step goes from event to event; hindsight record --full -- PROGRAM records every instruction",
+    )
+}
+
+/// A thread has no instructions before or after a moment.
+fn edge(tid: u32, direction: Direction) -> Failure {
+    let (side, end) = match direction {
+        Direction::Forward => ("later", "goto first"),
+        Direction::Back => ("earlier", "goto last"),
+    };
+    let message = format!("thread {tid} has no {side} place to go to");
+    Failure::new(Code::NoEvent, message).hint(format!("the other end is at: {end}"))
 }
 
 impl Past {
@@ -102,25 +108,72 @@ impl Past {
         ended(&self.timeline, seq)
     }
 
-    /// Moves by a number of events of any thread, 1 by default.
+    /// Moves by a number of events of any thread, 1 by default; by lines, into calls, if every instruction is recorded.
     pub(crate) fn step(
         &self,
-        count: Option<u32>,
+        args: &StepArgs,
         direction: Direction,
     ) -> Result<MotionReport, Failure> {
+        let count = args.count;
+        if self.timeline.has_every_instruction() {
+            let walk = match args.instruction {
+                true => Walk::Instruction,
+                false => Walk::Line,
+            };
+            return self.walk(walk, count, direction);
+        }
+        if args.instruction {
+            return Err(no_instructions());
+        }
         let count = u64::from(some(count)?);
         let seq = self.timeline.step(self.position().seq, count, direction);
         self.go_to(seq.map_err(|e| of_replay(&e))?)?;
         self.motion()
     }
 
-    /// Moves by a number of events of the current thread, 1 by default, over calls.
-    pub(crate) fn next(
+    /// Moves the current thread, by 1 by default.
+    fn walk(
         &self,
+        walk: Walk,
         count: Option<u32>,
         direction: Direction,
     ) -> Result<MotionReport, Failure> {
-        let count = some(count)?;
+        for done in 0..some(count)? {
+            let here = self.position();
+            let walked = self
+                .timeline
+                .walk(here.instant(), here.tid, walk, direction);
+            let (instant, walked) = walked.map_err(|e| of_replay(&e))?;
+            let is_at_edge = walked == Walked::AtTheEdge;
+            if is_at_edge && instant == here.instant() && done == 0 {
+                return Err(edge(here.tid, direction));
+            }
+            self.go_to_instant(instant, Some(here.tid))?;
+            if is_at_edge {
+                break;
+            }
+        }
+        self.motion()
+    }
+
+    /// Moves by a number of events of the current thread, 1 by default, over calls; by lines if every instruction is
+    /// recorded.
+    pub(crate) fn next(
+        &self,
+        args: &StepArgs,
+        direction: Direction,
+    ) -> Result<MotionReport, Failure> {
+        if self.timeline.has_every_instruction() {
+            let walk = match args.instruction {
+                true => Walk::InstructionOver,
+                false => Walk::LineOver,
+            };
+            return self.walk(walk, args.count, direction);
+        }
+        if args.instruction {
+            return Err(no_instructions());
+        }
+        let count = some(args.count)?;
         let start = self.position();
         let mut seq = start.seq;
         for done in 0..count {
@@ -141,6 +194,9 @@ impl Past {
 
     /// Moves to the end or the beginning of the current call.
     pub(crate) fn finish(&self, direction: Direction) -> Result<MotionReport, Failure> {
+        if self.timeline.has_every_instruction() {
+            return self.walk(Walk::Call, None, direction);
+        }
         let Position { seq, tid, .. } = self.position();
         let found = match direction {
             Direction::Forward => self.timeline.finish(tid, seq),

@@ -8,15 +8,33 @@ use replay::moves::{Direction, Stops};
 use serde::{Deserialize, Serialize};
 
 use super::{Past, of_replay};
+use crate::inspect::MemoryPlace;
 use crate::protocol::{Code, Failure};
 use crate::session::{MotionReport, ReasonReport, WatchChange};
 
 /// An expression whose changes stop a run through time.
 pub(super) struct Watch {
     pub id: u32,
-    tracked: Tracked,
+    watched: Watched,
     /// How many runs have stopped at one of its changes.
     hits: u64,
+}
+
+/// What is watched.
+pub(super) enum Watched {
+    /// Its value, as events show it.
+    Value(Tracked),
+    /// Its bytes, if every instruction is recorded.
+    Bytes(String, MemoryPlace),
+}
+
+impl Watched {
+    fn text(&self) -> &str {
+        match self {
+            Watched::Value(tracked) => tracked.text(),
+            Watched::Bytes(text, _) => text,
+        }
+    }
 }
 
 /// A watch.
@@ -42,13 +60,24 @@ pub struct WatchesReply {
 }
 
 impl Watch {
+    /// What it watches, if every instruction is recorded.
+    pub fn bytes(&self) -> Option<(&str, &MemoryPlace)> {
+        match &self.watched {
+            Watched::Value(_) => None,
+            Watched::Bytes(text, place) => Some((text, place)),
+        }
+    }
+
     fn line(&self) -> WatchLine {
         WatchLine {
             id: self.id,
-            expression: self.tracked.text().to_owned(),
-            function: match self.tracked.scope() {
-                HistoryScope::Everywhere => None,
-                HistoryScope::Within(functions) => Some(functions.name.clone()),
+            expression: self.watched.text().to_owned(),
+            function: match &self.watched {
+                Watched::Bytes(..) => None,
+                Watched::Value(tracked) => match tracked.scope() {
+                    HistoryScope::Everywhere => None,
+                    HistoryScope::Within(functions) => Some(functions.name.clone()),
+                },
             },
             hits: self.hits,
         }
@@ -58,11 +87,14 @@ impl Watch {
 impl Past {
     /// Watches `expression` with its meaning in the selected frame.
     pub(crate) fn add_watch(&self, expression: &str) -> Result<WatchLine, Failure> {
-        let tracked = self.tracked(expression)?;
+        let watched = match self.timeline.has_every_instruction() {
+            true => Watched::Bytes(expression.to_owned(), self.place_in_memory(expression)?),
+            false => Watched::Value(self.tracked(expression)?),
+        };
         let id = self.next_id();
         let watch = Watch {
             id,
-            tracked,
+            watched,
             hits: 0,
         };
         let line = watch.line();
@@ -98,6 +130,9 @@ impl Past {
         direction: Direction,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
+        if self.timeline.has_every_instruction() {
+            return self.run_by_instructions(direction);
+        }
         let functions: BTreeSet<u32> = self
             .breaks()
             .iter()
@@ -155,13 +190,11 @@ impl Past {
     ) -> Result<(Option<u64>, Vec<WatchChange>), Failure> {
         let (mut nearest, mut changed) = (found, Vec::new());
         for watch in self.watches().iter_mut() {
-            let change = watch.tracked.nearest_change(
-                &self.timeline,
-                from,
-                nearest,
-                direction,
-                is_interrupted,
-            );
+            let Watched::Value(tracked) = &mut watch.watched else {
+                continue;
+            };
+            let change =
+                tracked.nearest_change(&self.timeline, from, nearest, direction, is_interrupted);
             let Some(change) = change.map_err(|error| of_replay(&error))? else {
                 continue;
             };
@@ -171,7 +204,7 @@ impl Past {
             }
             changed.push(WatchChange {
                 watch: watch.id,
-                expression: watch.tracked.text().to_owned(),
+                expression: tracked.text().to_owned(),
                 old: change.old.unwrap_or_default(),
                 new: change.new,
             });
@@ -179,7 +212,7 @@ impl Past {
         Ok((nearest, changed))
     }
 
-    fn no_stop(&self, from: u64, direction: Direction) -> Failure {
+    pub(super) fn no_stop(&self, from: u64, direction: Direction) -> Failure {
         let (side, end) = match direction {
             Direction::Forward => ("after", "goto last"),
             Direction::Back => ("before", "goto first"),

@@ -157,11 +157,7 @@ impl Past {
         let Some(tid) = call.tid else {
             return Vec::new();
         };
-        let position = Position {
-            seq: call.start,
-            tid,
-            frame: 0,
-        };
+        let position = Position::of_event(call.start, tid);
         let variables = self.look_at(position, 1, |looked| {
             inspect::variables(&looked.view(), Manner::of_many(false))
         });
@@ -175,11 +171,7 @@ impl Past {
 
     /// Returns the line from which a call was made; `None` if nothing tells the line of its very caller.
     pub(super) fn called_at(&self, call: &CallHead) -> Option<(String, u32)> {
-        let position = Position {
-            seq: call.start,
-            tid: call.tid?,
-            frame: 0,
-        };
+        let position = Position::of_event(call.start, call.tid?);
         let place = self.look_at(position, FRAMES, |looked| {
             let caller = looked.moment.trace.backtrace.frames.get(1);
             let caller = caller.filter(|frame| frame.pc_is_known);

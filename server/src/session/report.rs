@@ -140,12 +140,19 @@ pub enum ReasonReport {
     Event {
         /// The event's number.
         seq: u64,
+        /// The moment is so many instructions later, of all threads.
+        #[serde(default, skip_serializing_if = "is_nothing")]
+        steps: u64,
         /// What happened, as text.
         what: String,
         /// The watched values that this event changed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed: Vec<WatchChange>,
     },
+}
+
+fn is_nothing(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A change of a watched value in a recording.

@@ -14,7 +14,7 @@ pub struct Goto;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GotoArgs {
-    /// An event's number, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17` or `live`.
+    /// An event's number, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17`, `12+300` or `live`.
     pub to: String,
 }
 
@@ -56,7 +56,7 @@ impl Command for Goto {
         "to",
         "PLACE",
         Form::Rest,
-        "An event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE; live: back to the program as it is now",
+        "An event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE; EVENT+INSTRUCTIONS if every instruction is recorded; live: back to the program as it is now",
     )];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {

@@ -101,7 +101,7 @@ impl Command for History {
         let (changes, more) = asked.page().shown(&reply.changes, reply.left_out);
         let rows = changes.iter().map(|change| {
             vec![
-                change.seq.to_string(),
+                moment(change),
                 change.thread.to_string(),
                 change.value.clone(),
                 place(change),
@@ -127,6 +127,15 @@ impl Command for History {
 /// Says which command tells more.
 pub(super) fn in_a_second_run(command: &str) -> String {
     format!("A second run tells which line writes it: {command}")
+}
+
+/// Writes when it was: an event, and instructions after it.
+#[must_use]
+pub fn moment(change: &Change) -> String {
+    match change.steps {
+        0 => change.seq.to_string(),
+        steps => format!("{}+{steps}", change.seq),
+    }
 }
 
 /// Writes where the thread stood, if that is known, and what it had called to write.

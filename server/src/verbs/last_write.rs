@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::history::{EXPRESSION, in_a_second_run, place};
+use super::history::{EXPRESSION, in_a_second_run, moment, place};
 use super::{Call, Command, Does, Needs, Takes, Text, Verb, Word, locals, show};
 use crate::inspect::{Manner, Shown};
 use crate::past::Change;
@@ -42,6 +42,9 @@ pub struct LastWriteReply {
     /// The value is that of the last write, as far as writes are logged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_logged: bool,
+    /// Every instruction is recorded: no later one wrote it, and no other one did if there is no change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_exact: bool,
     /// A command that tells, in a second run, which line wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -103,6 +106,9 @@ impl Command for LastWrite {
                 after.value,
                 told(after),
             ),
+            (_, None) if reply.is_exact => {
+                format!("No instruction has written {name} since the program began.")
+            }
             (_, None) => format!("The recording shows no value of {name} up to here."),
         };
         let again = reply
@@ -134,8 +140,9 @@ fn wrote(name: &str, change: &Change) -> String {
 /// Describes an event, and where the thread was if that is known.
 fn told(change: &Change) -> String {
     let place = place(change);
+    let moment = moment(change);
     match place.is_empty() {
-        true => change.seq.to_string(),
-        false => format!("{} ({place})", change.seq),
+        true => moment,
+        false => format!("{moment} ({place})"),
     }
 }

@@ -5,7 +5,6 @@ use recorder::live::Motion;
 use replay::moves::Direction;
 
 use super::{Call, Command, Does, Needs, StepArgs, Text, Verb, Word, stepping};
-use crate::past::steps;
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
 
@@ -27,7 +26,7 @@ impl Verb for Next {
             Session::Live(session) => {
                 stepping::step(call, &session, &args, Motion::Next, Motion::NextInstruction)
             }
-            Session::Recorded(past) => past.next(steps(&args)?, Direction::Forward),
+            Session::Recorded(past) => past.next(&args, Direction::Forward),
         }
     }
 }

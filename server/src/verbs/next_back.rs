@@ -11,7 +11,7 @@ pub struct NextBack;
 
 impl Verb for NextBack {
     const NAME: &'static str = "next_back";
-    const DOC: &'static str = "Go to the event of this thread before, over calls";
+    const DOC: &'static str = "Go to the event of this thread before, over calls\n\nIf every instruction is recorded: to the beginning of the line before, or with -i to the instruction before.";
     const ALIASES: &'static [&'static str] = &["reverse_next", "rn"];
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Move;
@@ -19,12 +19,19 @@ impl Verb for NextBack {
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: CountArgs) -> Result<MotionReport, Failure> {
-        call.travel(|past| past.next(args.count, Direction::Back))
+        call.travel(|past| past.next(&args.as_steps(), Direction::Back))
     }
 }
 
 impl Command for NextBack {
-    const WORDS: &'static [Word] = &[Word::new("count", "COUNT", Form::Number, "How often")];
+    const WORDS: &'static [Word] = &[
+        Word::new("count", "COUNT", Form::Number, "How often"),
+        Word::flag(
+            "instruction",
+            Some('i'),
+            "Machine instructions, if every instruction is recorded",
+        ),
+    ];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::stepping(reply)

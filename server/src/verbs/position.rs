@@ -26,6 +26,9 @@ pub struct PositionReply {
     /// The current event; for a stopped program, the event of its stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
+    /// The moment is so many instructions later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
     /// The selected thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<u32>,
@@ -84,6 +87,7 @@ fn live(session: &LiveSession) -> PositionReply {
         when: When::Now,
         status,
         seq: tid.and_then(|tid| session.last_stop_event(tid)),
+        steps: None,
         thread: tid,
         function: thread.and_then(|thread| thread.place?.function),
         exit: None,
@@ -93,7 +97,13 @@ fn live(session: &LiveSession) -> PositionReply {
 fn recorded(past: &Past, status: StateWord) -> PositionReply {
     let position = past.position();
     let timeline = past.timeline();
-    let call = timeline.innermost(position.tid, position.seq);
+    let function = match timeline.has_every_instruction() {
+        true => past.look(1, |looked| Ok(looked.place().function)).ok(),
+        false => {
+            let call = timeline.innermost(position.tid, position.seq);
+            Some(call.ok().flatten().map(|call| timeline.name(&call)))
+        }
+    };
     PositionReply {
         session: past.id(),
         recording: past.path(),
@@ -103,8 +113,9 @@ fn recorded(past: &Past, status: StateWord) -> PositionReply {
         },
         status,
         seq: Some(position.seq),
+        steps: Some(position.steps).filter(|steps| *steps > 0),
         thread: Some(position.tid),
-        function: call.ok().flatten().map(|call| timeline.name(&call)),
+        function: function.flatten(),
         exit: past.ended_at(position.seq).ok().flatten(),
     }
 }

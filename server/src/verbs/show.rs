@@ -81,7 +81,12 @@ fn reason(reason: &ReasonReport) -> String {
             text
         }
         ReasonReport::AllThreads => "with the others".to_owned(),
-        ReasonReport::Event { seq, what, .. } => format!("at event {seq}, {what}"),
+        ReasonReport::Event {
+            seq, steps, what, ..
+        } => match steps {
+            0 => format!("at event {seq}, {what}"),
+            steps => format!("at event {seq}+{steps}, after {what}"),
+        },
     }
 }
 

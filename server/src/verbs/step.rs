@@ -5,7 +5,6 @@ use recorder::live::Motion;
 use replay::moves::Direction;
 
 use super::{Call, Command, Does, Needs, StepArgs, Text, Verb, Word, stepping};
-use crate::past::steps;
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
 
@@ -26,7 +25,7 @@ impl Verb for Step {
             Session::Live(session) => {
                 stepping::step(call, &session, &args, Motion::Step, Motion::Instruction)
             }
-            Session::Recorded(past) => past.step(steps(&args)?, Direction::Forward),
+            Session::Recorded(past) => past.step(&args, Direction::Forward),
         }
     }
 }

@@ -3,7 +3,7 @@
 use replay::moves::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
+use super::{Call, Command, Does, Form, Needs, StepArgs, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::MotionReport;
 
@@ -17,11 +17,25 @@ pub struct CountArgs {
     /// How many steps. Default: one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
+    /// Step by machine instructions.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub instruction: bool,
+}
+
+impl CountArgs {
+    /// The same as arguments of the verbs that go forwards.
+    pub(super) fn as_steps(&self) -> StepArgs {
+        StepArgs {
+            count: self.count,
+            instruction: self.instruction,
+            timeout_secs: None,
+        }
+    }
 }
 
 impl Verb for StepBack {
     const NAME: &'static str = "step_back";
-    const DOC: &'static str = "Go to the event before";
+    const DOC: &'static str = "Go to the event before\n\nIf every instruction is recorded: to the beginning of the line before, or with -i to the instruction before.";
     const ALIASES: &'static [&'static str] = &["reverse_step", "rs"];
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Move;
@@ -29,12 +43,19 @@ impl Verb for StepBack {
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: CountArgs) -> Result<MotionReport, Failure> {
-        call.travel(|past| past.step(args.count, Direction::Back))
+        call.travel(|past| past.step(&args.as_steps(), Direction::Back))
     }
 }
 
 impl Command for StepBack {
-    const WORDS: &'static [Word] = &[Word::new("count", "COUNT", Form::Number, "How many events")];
+    const WORDS: &'static [Word] = &[
+        Word::new("count", "COUNT", Form::Number, "How many events"),
+        Word::flag(
+            "instruction",
+            Some('i'),
+            "Machine instructions, if every instruction is recorded",
+        ),
+    ];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::stepping(reply)

@@ -10,7 +10,6 @@
 
 mod arrivals;
 mod callee;
-mod line_step;
 mod plan;
 mod steps;
 mod trap_flag;

@@ -1,8 +1,7 @@
 //! Begins to move a stopped thread: decides its goal, and which traps bring it back.
 
-use debuginfo::{Diagnostic, Frame};
+use debuginfo::{Diagnostic, Frame, LineGoal};
 
-use super::line_step::LineGoal;
 use crate::live::{
     breakpoints::sites::User,
     error::{LiveError, LiveResult},

@@ -1,10 +1,10 @@
 //! Single-stepping: decides whether a thread has reached its goal, and how it continues if not.
 
+use debuginfo::{LineGoal, Look};
 use iced_x86::FlowControl;
 
 use super::{
     callee::{is_call, is_system},
-    line_step::{LineGoal, Look},
     plan::{Goal, Then},
 };
 use crate::{

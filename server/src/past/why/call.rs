@@ -223,11 +223,7 @@ impl Past {
             .iter()
             .filter_map(|capture| capture.strip_prefix("watch "));
         let Some(tid) = call.tid else { return false };
-        let position = Position {
-            seq: call.start,
-            tid,
-            frame: 0,
-        };
+        let position = Position::of_event(call.start, tid);
         for expression in watched.take(WATCHED) {
             let value = self.look_at(position, 1, |looked| {
                 inspect::evaluate(&looked.view(), expression, Manner::of_many(false), None)

@@ -1,12 +1,14 @@
-//! The goal of a step by lines, and how it treats the places that the thread passes. The rules are gdb's.
+//! The goal of a step by lines, and how it treats the places that the thread passes. The rules are gdb's. Who steps, and how, is
+//! left to others.
 
 use std::{ops::Range, sync::Arc};
 
-use debuginfo::{AddressSpace, CallAt, StepLine};
+use super::steps::{CallAt, StepLine};
+use crate::address_space::AddressSpace;
 
 /// A line other than the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LineGoal {
+pub struct LineGoal {
     /// Enter calls.
     pub into: bool,
     /// The line to leave.
@@ -20,10 +22,13 @@ pub(crate) struct LineGoal {
 }
 
 /// What a place that a step passes means.
-pub(crate) enum Look {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// It is no place to stop.
     Proceed,
     /// Stop there. `calls_to_come` inlined calls that begin there are still to come.
     Stop {
+        /// So many are to come.
         calls_to_come: usize,
     },
 }
@@ -31,6 +36,7 @@ pub(crate) enum Look {
 impl LineGoal {
     /// Returns the goal to leave the line of `pc`, where `to_come` of the inlined calls that begin there are still to
     /// come.
+    #[must_use]
     pub fn of(space: &AddressSpace, pc: u64, to_come: usize, into: bool) -> LineGoal {
         let calls = space.calls_at(pc);
         let here = space.step_line(pc);
@@ -48,6 +54,7 @@ impl LineGoal {
     }
 
     /// As [`of`](Self::of), for a frame that `pc` has returned to. Between two statements there is no line to leave.
+    #[must_use]
     pub fn of_caller(space: &AddressSpace, pc: u64, into: bool) -> LineGoal {
         let mut goal = LineGoal::of(space, pc, 0, into);
         let here = space.step_line(pc);

@@ -1,0 +1,339 @@
+//! The calls of a program of which every instruction is recorded: found by running it once more, and written as threads write
+//! them in other recordings.
+
+use std::{collections::HashSet, path::Path};
+
+use exact::{ThreadSpan, Traced};
+use store::{
+    control::{Control, Exception, ExceptionPhase, FunctionDef},
+    log::LogWriter,
+    wire::{
+        EnterFields, EnterForm, Leave, push_enter, push_leave, push_output, push_thread,
+        push_thread_exit,
+    },
+};
+
+use super::modules::FoundModule;
+use crate::{
+    Result,
+    arm::{Filter, candidates},
+};
+
+/// Bytes of records of all threads that are gathered before they are written.
+const GATHERED: usize = 1 << 20;
+/// The bits of an address that a record has room for.
+const RETURN_BITS: u64 = (1 << 48) - 1;
+/// About so many bytes has a record.
+const RECORD_LEN: usize = 64;
+/// No tenancy but the first: each thread has a ring of its own.
+const TENANCY: u32 = 0;
+
+/// The functions whose calls are recorded.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    /// Their definitions; the index is the id.
+    pub definitions: Vec<FunctionDef>,
+    /// Their addresses in the process.
+    entries: Vec<u64>,
+    /// Words of xmm registers at entries.
+    vectors: Vec<u8>,
+    /// Whether results may be in such registers.
+    wide: Vec<bool>,
+}
+
+impl Functions {
+    /// Chooses them as in other recordings.
+    pub fn choose(modules: &[FoundModule], filter: &Filter) -> Functions {
+        let mut all = Functions::default();
+        let mut seen = HashSet::new();
+        for (module, number) in modules.iter().zip(0..) {
+            let Some(file) = module.file.as_ref() else {
+                continue;
+            };
+            if !filter.considers(&module.path, module.is_system) {
+                continue;
+            }
+            for candidate in candidates(file, filter, module.is_system) {
+                let address = module.address(candidate.def.svma);
+                // One copy of code has one name; a module that comes later in the place of another one is not traced.
+                if !seen.insert(address) {
+                    continue;
+                }
+                let id = all.definitions.len() as u32;
+                all.entries.push(address);
+                all.vectors.push(candidate.xmm_args);
+                all.wide.push(candidate.ret_xmm);
+                all.definitions.push(FunctionDef {
+                    id,
+                    module: number,
+                    ..candidate.def
+                });
+            }
+        }
+        all
+    }
+}
+
+/// Writes records and control events in the order of time.
+pub(super) struct Writing<'w> {
+    log: &'w mut LogWriter,
+    functions: &'w Functions,
+    /// Those that are still to be written, the first one first.
+    controls: std::vec::IntoIter<Control>,
+    next: Option<Control>,
+    threads: Vec<Thread>,
+    gathered: usize,
+    failed: Option<store::Error>,
+}
+
+/// A thread and its records.
+struct Thread {
+    span: ThreadSpan,
+    records: Vec<u8>,
+    has_ended: bool,
+    /// Stack pointers of its open calls.
+    open: Vec<u64>,
+}
+
+impl<'w> Writing<'w> {
+    /// Begins with `controls`, which are ordered by time, and the threads of the program.
+    pub fn new(
+        log: &'w mut LogWriter,
+        functions: &'w Functions,
+        controls: Vec<Control>,
+        spans: &[ThreadSpan],
+    ) -> Writing<'w> {
+        let threads = spans.iter().map(|span| {
+            let mut records = Vec::new();
+            push_thread(
+                &mut records,
+                span.from,
+                span.tid.cast_unsigned(),
+                (0, 0),
+                b"",
+            );
+            Thread {
+                span: *span,
+                records,
+                has_ended: false,
+                open: Vec::new(),
+            }
+        });
+        let threads: Vec<Thread> = threads.collect();
+        let mut controls = controls.into_iter();
+        Writing {
+            log,
+            functions,
+            next: controls.next(),
+            controls,
+            threads,
+            gathered: 0,
+            failed: None,
+        }
+    }
+
+    /// Runs the program in `folder` once more, and writes its calls.
+    ///
+    /// # Errors
+    /// The log cannot be written. That the program cannot be run again is returned as a text.
+    pub fn calls(mut self, folder: &Path, end: u64) -> Result<Option<String>> {
+        let functions = self.functions;
+        let traced = exact::trace(folder, &functions.entries, &mut |traced| self.add(traced));
+        let problem = traced.err().map(|error| error.to_string());
+        if let Some(error) = self.failed.take() {
+            return Err(error.into());
+        }
+        if let Some(why) = &problem {
+            self.log.append_control(&Control::Warning {
+                ticks: end,
+                message: format!("not all calls are known: {why}"),
+            })?;
+        }
+        self.write(end + 1)?;
+        self.rest()?;
+        Ok(problem)
+    }
+
+    /// Adds what was traced; returns whether more is wanted.
+    fn add(&mut self, traced: Traced) -> bool {
+        let written = match self.gathered >= GATHERED {
+            true => self.write(position_of(&traced)),
+            false => Ok(()),
+        };
+        if let Err(error) = written.and_then(|()| self.take(traced)) {
+            self.failed = Some(error);
+        }
+        self.failed.is_none()
+    }
+
+    fn take(&mut self, traced: Traced) -> store::Result<()> {
+        match traced {
+            Traced::Enter { .. } => self.enter(&traced),
+            Traced::Leave { .. } => self.leave(&traced),
+            Traced::SystemCall {
+                until,
+                tid,
+                arguments,
+                output: Some(bytes),
+                ..
+            } => {
+                if let Some(thread) = self.thread(tid, until) {
+                    // A descriptor is told by its low bits.
+                    push_output(&mut thread.records, until, arguments[0] as u8, &bytes);
+                    self.gathered += bytes.len();
+                }
+            }
+            Traced::Signal {
+                position,
+                tid,
+                number,
+            } => {
+                let exception = Exception {
+                    ticks: position,
+                    tid: tid.cast_unsigned(),
+                    signal: Some(number),
+                    type_name: None,
+                    phase: ExceptionPhase::FirstChance,
+                    addr: None,
+                    message: None,
+                };
+                self.log.append_control(&Control::Exception(exception))?;
+            }
+            Traced::SystemCall { output: None, .. } | Traced::Unwound { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, traced: &Traced) {
+        let Traced::Enter {
+            position,
+            tid,
+            function,
+            stack,
+            return_address,
+            arguments,
+            vectors,
+        } = *traced
+        else {
+            return;
+        };
+        let functions = self.functions;
+        let Some(thread) = self.thread(tid, position).filter(|_| is_slot(stack)) else {
+            return;
+        };
+        let is_tail = thread.open.last() == Some(&stack);
+        thread.open.push(stack);
+        let count = usize::from(functions.vectors[function]).min(vectors.len());
+        let fields = EnterFields {
+            form: match is_tail {
+                true => EnterForm::Tail,
+                false => EnterForm::Hooked,
+            },
+            function_id: functions.definitions[function].id,
+            slot: stack,
+            return_addr: return_address & RETURN_BITS,
+            args: arguments,
+            xmm: &vectors[..count],
+        };
+        push_enter(&mut thread.records, position, &fields);
+        self.gathered += RECORD_LEN;
+    }
+
+    fn leave(&mut self, traced: &Traced) {
+        let Traced::Leave {
+            position,
+            tid,
+            function,
+            stack,
+            results,
+        } = *traced
+        else {
+            return;
+        };
+        let is_wide = self.functions.wide[function];
+        let Some(thread) = self.thread(tid, position) else {
+            return;
+        };
+        // One return ends a call and those that it replaced.
+        let Some(begun) = thread.open.iter().rposition(|open| *open == stack) else {
+            return;
+        };
+        thread.open.truncate(begun);
+        while thread.open.last() == Some(&stack) {
+            thread.open.pop();
+        }
+        let [rax, rdx, xmm @ ..] = results;
+        let leave = Leave {
+            slot: stack,
+            rax,
+            rdx,
+            xmm: is_wide.then_some(xmm),
+        };
+        // It has returned with the next instruction.
+        push_leave(&mut thread.records, position + 1, &leave);
+        self.gathered += RECORD_LEN;
+    }
+
+    /// The thread that had a number at a position.
+    fn thread(&mut self, tid: i32, position: u64) -> Option<&mut Thread> {
+        let is_it = |thread: &&mut Thread| {
+            let ThreadSpan {
+                tid: own,
+                from,
+                until,
+            } = thread.span;
+            own == tid && from <= position && until.is_none_or(|until| position <= until)
+        };
+        self.threads.iter_mut().rev().find(is_it)
+    }
+
+    /// Writes what is before a position.
+    fn write(&mut self, position: u64) -> store::Result<()> {
+        for (thread, ring) in self.threads.iter_mut().zip(0..) {
+            let ended = thread.span.until.filter(|until| *until < position);
+            if let Some(until) = ended.filter(|_| !thread.has_ended) {
+                thread.has_ended = true;
+                push_thread_exit(&mut thread.records, until, thread.span.tid.cast_unsigned());
+            }
+            let has_begun = thread.span.from < position;
+            if has_begun && !thread.records.is_empty() {
+                self.log
+                    .append_block(ring, TENANCY, [&thread.records, &[]])?;
+                thread.records.clear();
+            }
+        }
+        self.gathered = 0;
+        while let Some(control) = &self.next
+            && control.ticks().is_none_or(|ticks| ticks < position)
+        {
+            self.log.append_control(control)?;
+            self.next = self.controls.next();
+        }
+        self.log.append_watermark(position)
+    }
+
+    /// Writes the control events that are left.
+    fn rest(&mut self) -> store::Result<()> {
+        while let Some(control) = self.next.take() {
+            self.log.append_control(&control)?;
+            self.next = self.controls.next();
+        }
+        Ok(())
+    }
+}
+
+/// Says whether a stack pointer can be the slot of a call.
+fn is_slot(stack: u64) -> bool {
+    stack.is_multiple_of(8) && stack >> 47 == 0
+}
+
+/// When it was reported: positions never go down.
+fn position_of(traced: &Traced) -> u64 {
+    match traced {
+        Traced::Enter { position, .. }
+        | Traced::Leave { position, .. }
+        | Traced::Signal { position, .. }
+        | Traced::Unwound { position, .. } => *position,
+        Traced::SystemCall { until, .. } => *until,
+    }
+}

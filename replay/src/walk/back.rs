@@ -1,0 +1,293 @@
+//! Moves backwards. What happened before a moment is found by running towards it again, from earlier.
+
+use std::sync::Arc;
+
+use super::thread::Thread;
+use super::{Activation, Walk, Walked, Walker, activation};
+
+/// A statement of a function.
+#[derive(Clone, Debug)]
+struct Row {
+    address: u64,
+    place: (Arc<str>, u32),
+    /// No statement of this line has a lower address.
+    is_first: bool,
+}
+
+/// The last time that a function executed statements of one line, one after the other.
+struct Run {
+    /// Where it began.
+    start: u64,
+    place: (Arc<str>, u32),
+    /// Something of it may have been before the stretch that was looked at.
+    may_begin_earlier: bool,
+}
+
+impl Walker<'_> {
+    pub(super) fn back(&mut self, walk: Walk) -> exact::Result<Walked> {
+        let here = self.replay.position();
+        let found = match walk {
+            Walk::Instruction => self.instruction_back(),
+            Walk::InstructionOver => self.instruction_over_back()?,
+            Walk::Line => self.line_back(true)?,
+            Walk::LineOver => self.line_back(false)?,
+            Walk::Call => self.beginning()?,
+        };
+        match found.filter(|found| *found < here) {
+            Some(found) => {
+                self.replay.goto(found)?;
+                Ok(Walked::Done)
+            }
+            None => {
+                self.replay.goto(here)?;
+                Ok(Walked::AtTheEdge)
+            }
+        }
+    }
+
+    /// The moment before the thread's last instruction.
+    fn instruction_back(&self) -> Option<u64> {
+        let here = self.replay.position();
+        let turns = self.schedule.partition_point(|(at, _)| *at < here);
+        let mut until = here;
+        for (from, tid) in self.schedule[..turns].iter().rev() {
+            if *tid == self.tid && *from < until {
+                return until.checked_sub(1);
+            }
+            until = *from;
+        }
+        None
+    }
+
+    /// The same, but before the call if that instruction returned from one.
+    fn instruction_over_back(&mut self) -> exact::Result<Option<u64>> {
+        let Some(before) = self.instruction_back() else {
+            return Ok(None);
+        };
+        let (sp, rip) = match self.thread() {
+            Some(thread) => (thread.rsp(), thread.rip()),
+            None => return Ok(Some(before)),
+        };
+        self.replay.goto(before)?;
+        let frame = self.activation();
+        let has_returned = frame
+            .as_ref()
+            .is_some_and(|frame| frame.back == Some(rip) && frame.cfa <= sp);
+        let entry = frame.as_ref().and_then(|frame| frame.entry);
+        match (has_returned, frame, entry) {
+            (true, Some(frame), Some(entry)) if frame.cfa == sp => {
+                let begun = self.begun(&frame, entry)?;
+                Ok(begun
+                    .and_then(|begun| begun.checked_sub(1))
+                    .or(Some(before)))
+            }
+            _ => Ok(Some(before)),
+        }
+    }
+
+    /// Where the function that runs was entered; at its entry, where the function around it was.
+    fn beginning(&mut self) -> exact::Result<Option<u64>> {
+        let Some((frame, entry)) = self.entered() else {
+            return Ok(None);
+        };
+        if self.rip() != entry {
+            return self.begun(&frame, entry);
+        }
+        let Some(before) = self.instruction_back() else {
+            return Ok(None);
+        };
+        self.replay.goto(before)?;
+        match self.entered() {
+            Some((outer, entry)) => self.begun(&outer, entry),
+            None => Ok(None),
+        }
+    }
+
+    fn entered(&self) -> Option<(Activation, u64)> {
+        let frame = self.activation()?;
+        let entry = frame.entry?;
+        Some((frame, entry))
+    }
+
+    /// When a function was entered that runs at the present moment.
+    fn begun(&mut self, frame: &Activation, entry: u64) -> exact::Result<Option<u64>> {
+        let (tid, sp) = (self.tid, frame.cfa.wrapping_sub(8));
+        self.replay.previous_stop(&[entry], &mut |replay| {
+            let thread = Thread::new(replay, tid).filter(|_| replay.thread() == tid);
+            thread.is_some_and(|thread| thread.rsp() == sp)
+        })
+    }
+
+    /// The beginning of the line before.
+    fn line_back(&mut self, into: bool) -> exact::Result<Option<u64>> {
+        let here = self.replay.position();
+        let Some((frame, entry)) = self.entered() else {
+            return Ok(None);
+        };
+        let code = self.rip();
+        if code == entry {
+            return self.line_of_caller(here);
+        }
+        let found = match self.line_before(&frame, code, here)? {
+            Some(found) => found,
+            None => {
+                self.replay.goto(here)?;
+                let Some(begun) = self.begun(&frame, entry)? else {
+                    return Ok(None);
+                };
+                return self.line_of_caller(begun);
+            }
+        };
+        match into {
+            true => Ok(Some(self.inside_since(found, here)?.unwrap_or(found))),
+            false => Ok(Some(found)),
+        }
+    }
+
+    /// The beginning of the line that has called the function that begins at position `begun`.
+    fn line_of_caller(&mut self, begun: u64) -> exact::Result<Option<u64>> {
+        self.replay.goto(begun)?;
+        let Some(call) = self.instruction_back() else {
+            return Ok(None);
+        };
+        self.replay.goto(call)?;
+        let code = self.rip();
+        if self.space.step_line(code).is_none() {
+            // Nothing around it has lines: this is where it begins.
+            return Ok(Some(begun));
+        }
+        match self.entered() {
+            Some((outer, _)) => self.line_before(&outer, code, begun),
+            None => Ok(Some(begun)),
+        }
+    }
+
+    /// The beginning of the line that a frame executed last before a moment. `code` is in its function.
+    fn line_before(
+        &mut self,
+        frame: &Activation,
+        code: u64,
+        before: u64,
+    ) -> exact::Result<Option<u64>> {
+        let rows = self.rows(code);
+        let mut run = match self.run_before(frame, &rows, before)? {
+            Some(run) => run,
+            None => return Ok(None),
+        };
+        while run.may_begin_earlier {
+            match self.run_before(frame, &rows, run.start)? {
+                Some(earlier) if earlier.place == run.place => run = earlier,
+                _ => break,
+            }
+        }
+        Ok(Some(run.start))
+    }
+
+    fn run_before(
+        &mut self,
+        frame: &Activation,
+        rows: &[Row],
+        before: u64,
+    ) -> exact::Result<Option<Run>> {
+        self.replay.goto(before)?;
+        let stops: Vec<u64> = rows.iter().map(|row| row.address).collect();
+        let (tid, space) = (self.tid, Arc::clone(&self.space));
+        let mut run: Option<Run> = None;
+        let mut last = 0;
+        let found = self.replay.previous_stop(&stops, &mut |replay| {
+            if replay.thread() != tid {
+                return false;
+            }
+            let Some(thread) = Thread::new(replay, tid) else {
+                return false;
+            };
+            let row = rows.iter().find(|row| row.address == thread.rip());
+            let here = activation(&space, &thread);
+            let Some(row) = row.filter(|_| here.is_some_and(|here| here.cfa == frame.cfa)) else {
+                return false;
+            };
+            let position = replay.position();
+            if position < last {
+                run = None;
+            }
+            last = position;
+            let is_same = run.as_ref().is_some_and(|run| run.place == row.place);
+            if !is_same || row.is_first {
+                run = Some(Run {
+                    start: position,
+                    place: row.place.clone(),
+                    may_begin_earlier: run.is_none() && !row.is_first,
+                });
+            }
+            true
+        })?;
+        Ok(run.filter(|_| found.is_some()))
+    }
+
+    /// The statements of the function around an address.
+    fn rows(&self, address: u64) -> Vec<Row> {
+        let mut rows: Vec<Row> = Vec::new();
+        for part in self.code(address) {
+            let mut at = part.start;
+            while at < part.end
+                && let Some(here) = self.space.step_line(at)
+            {
+                if here.is_statement && here.line > 0 {
+                    rows.push(Row {
+                        address: here.range.start,
+                        place: (here.file, here.line),
+                        is_first: false,
+                    });
+                }
+                at = here.range.end.max(at + 1);
+            }
+        }
+        rows.sort_by_key(|row| row.address);
+        for index in 0..rows.len() {
+            let (before, row) = (&rows[..index], &rows[index]);
+            rows[index].is_first = !before.iter().any(|earlier| earlier.place == row.place);
+        }
+        rows
+    }
+
+    /// The last line of the last function with lines that was called between two moments of a frame.
+    fn inside_since(&mut self, from: u64, until: u64) -> exact::Result<Option<u64>> {
+        let whole = self.end;
+        self.end = until;
+        let found = self.last_call(from, until);
+        self.end = whole;
+        let Some((frame, place, returned)) = found? else {
+            return Ok(None);
+        };
+        self.line_before(&frame, place, returned)
+    }
+
+    /// The last call of a function with lines between two moments: its frame, a place in it, and when it had returned.
+    fn last_call(
+        &mut self,
+        from: u64,
+        until: u64,
+    ) -> exact::Result<Option<(Activation, u64, u64)>> {
+        self.replay.goto(from)?;
+        let mut last = None;
+        while self.replay.position() < until {
+            let Some(called) = self.instruction_or_call()? else {
+                break;
+            };
+            let Some(called) = called else { continue };
+            let place = self.place_in(called.target);
+            if !self.out_of(&called)? {
+                break;
+            }
+            if let Some(place) = place {
+                let frame = Activation {
+                    entry: None,
+                    cfa: called.sp,
+                    back: Some(called.back),
+                };
+                last = Some((frame, place, self.replay.position()));
+            }
+        }
+        Ok(last)
+    }
+}

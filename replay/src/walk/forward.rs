@@ -1,0 +1,192 @@
+//! Moves forwards.
+
+use debuginfo::{LineGoal, Look};
+
+use super::{Activation, Walk, Walked, Walker};
+
+/// Most bytes of an instruction.
+const LONGEST: u64 = 15;
+
+/// A call that an instruction has made.
+pub(super) struct Called {
+    /// Where it goes on afterwards.
+    pub back: u64,
+    /// The stack pointer before it.
+    pub sp: u64,
+    /// The stack pointer where the called function begins.
+    pub inner_sp: u64,
+    /// What was called.
+    pub target: u64,
+}
+
+impl Walker<'_> {
+    pub(super) fn forward(&mut self, walk: Walk) -> exact::Result<Walked> {
+        let done = match walk {
+            Walk::Instruction => self.instruction()?,
+            Walk::InstructionOver => self.instruction_over()?,
+            Walk::Line => self.line(true)?,
+            Walk::LineOver => self.line(false)?,
+            Walk::Call => self.finish()?,
+        };
+        Ok(match done {
+            true => Walked::Done,
+            false => Walked::AtTheEdge,
+        })
+    }
+
+    /// Executes an instruction, and tells the call if it has made one.
+    pub(super) fn instruction_or_call(&mut self) -> exact::Result<Option<Option<Called>>> {
+        let Some((rip, sp)) = self.thread().map(|thread| (thread.rip(), thread.rsp())) else {
+            return Ok(None);
+        };
+        if !self.instruction()? {
+            return Ok(None);
+        }
+        let Some(now) = self.thread() else {
+            return Ok(None);
+        };
+        let behind = rip + 1..=rip + LONGEST;
+        let has_pushed = now.rsp() == sp.wrapping_sub(8);
+        let back = now.word(now.rsp()).filter(|back| behind.contains(back));
+        let back = back.filter(|_| has_pushed && !behind.contains(&now.rip()));
+        Ok(Some(back.map(|back| Called {
+            back,
+            sp,
+            inner_sp: now.rsp(),
+            target: now.rip(),
+        })))
+    }
+
+    /// Runs until a call has returned.
+    pub(super) fn out_of(&mut self, called: &Called) -> exact::Result<bool> {
+        let sp = called.sp;
+        self.run_to(&[called.back], |thread| thread.rsp() >= sp)
+    }
+
+    fn instruction_over(&mut self) -> exact::Result<bool> {
+        match self.instruction_or_call()? {
+            None => Ok(false),
+            Some(None) => Ok(true),
+            Some(Some(called)) => self.out_of(&called),
+        }
+    }
+
+    fn finish(&mut self) -> exact::Result<bool> {
+        match self.activation() {
+            Some(frame) => self.leave(&frame),
+            None => Ok(false),
+        }
+    }
+
+    /// Runs until a function has returned.
+    fn leave(&mut self, frame: &Activation) -> exact::Result<bool> {
+        let Some(back) = frame.back else {
+            let end = self.end;
+            self.replay.goto(end)?;
+            return Ok(false);
+        };
+        let cfa = frame.cfa;
+        self.run_to(&[back], |thread| thread.rsp() >= cfa)
+    }
+
+    /// Where a user would stop in a called function, if its lines are known.
+    pub(super) fn place_in(&self, target: u64) -> Option<u64> {
+        let target = self.behind_stub(target)?;
+        if self.space.at(target)?.is_system {
+            return None;
+        }
+        let function = self.space.function_at(target)?;
+        let has_lines = self.space.line_at(function.after_prologue).is_some();
+        (function.entry == target && has_lines).then_some(function.after_prologue)
+    }
+
+    /// The function that a stub of the linker leads to.
+    fn behind_stub(&self, target: u64) -> Option<u64> {
+        let Some(module) = self.space.at(target) else {
+            return Some(target);
+        };
+        let svma = module.svma(target);
+        let mut stubs = module.module.plt_entries().iter();
+        let stub = stubs.find(|stub| stub.svma <= svma && svma.0 < stub.svma.0 + stub.size);
+        let Some(stub) = stub else {
+            return Some(target);
+        };
+        let functions = self.space.functions_matching(&stub.symbol);
+        functions.first().map(|function| function.entry)
+    }
+
+    /// Goes to another line.
+    fn line(&mut self, into: bool) -> exact::Result<bool> {
+        let mut frame = self.activation();
+        let mut goal = LineGoal::of(&self.space, self.rip(), 0, into);
+        loop {
+            let Some(called) = self.instruction_or_call()? else {
+                return Ok(false);
+            };
+            if let Some(called) = called {
+                let sp = called.inner_sp;
+                if into && let Some(place) = self.place_in(called.target) {
+                    return self.enter(place, sp);
+                }
+                if !self.out_of(&called)? {
+                    return Ok(false);
+                }
+            }
+            let has_lines = self.space.step_line(self.rip()).is_some();
+            let has_returned = self.has_returned(frame.as_ref());
+            if !has_lines && !has_returned {
+                // A jump into code without lines, which returns to the caller.
+                match &frame {
+                    Some(frame) if self.leave(frame)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            if !has_lines || has_returned {
+                frame = self.activation();
+                goal = LineGoal::of_caller(&self.space, self.rip(), into);
+                if !self.leave_what_has_no_lines(&mut frame, &mut goal, into)? {
+                    return Ok(false);
+                }
+            }
+            let rip = self.rip();
+            if !goal.range.contains(&rip)
+                && let Look::Stop { .. } = goal.look(&self.space, rip)
+            {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn has_returned(&self, frame: Option<&Activation>) -> bool {
+        match (frame, self.thread()) {
+            (Some(frame), Some(thread)) => frame.has_returned(&thread),
+            _ => false,
+        }
+    }
+
+    /// Runs into a function that has just been called, up to where its lines begin.
+    fn enter(&mut self, place: u64, sp: u64) -> exact::Result<bool> {
+        if self.rip() == place {
+            return Ok(true);
+        }
+        self.run_to(&[place], |thread| thread.rsp() <= sp)
+    }
+
+    /// Goes on until callers have lines.
+    fn leave_what_has_no_lines(
+        &mut self,
+        frame: &mut Option<Activation>,
+        goal: &mut LineGoal,
+        into: bool,
+    ) -> exact::Result<bool> {
+        while self.space.step_line(self.rip()).is_none() {
+            match frame.take() {
+                Some(outer) if self.leave(&outer)? => {}
+                _ => return Ok(false),
+            }
+            *frame = self.activation();
+            *goal = LineGoal::of_caller(&self.space, self.rip(), into);
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,248 @@
+//! Moves by instruction, by line and by call where every instruction is recorded: the program is run again to see where they
+//! end. The rules are those of stepping in a live program.
+
+mod back;
+mod forward;
+mod search;
+mod thread;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use debuginfo::{AddressSpace, backtrace};
+use exact::Replay;
+
+use crate::error::{Error, Result};
+use crate::moves::Direction;
+use crate::timeline::Timeline;
+pub use search::Wrote;
+use thread::Thread;
+
+/// Most inlined calls around a place, and most tail calls.
+const FRAMES: usize = 64;
+
+/// A moment between two events: so many instructions after one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant {
+    /// The event.
+    pub seq: u64,
+    /// Instructions since then, of all threads.
+    pub steps: u64,
+}
+
+impl Instant {
+    /// The moment of an event.
+    #[must_use]
+    pub fn at(seq: u64) -> Instant {
+        Instant { seq, steps: 0 }
+    }
+}
+
+/// How far a thread goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// By one instruction.
+    Instruction,
+    /// By one instruction, over what it calls.
+    InstructionOver,
+    /// To another line, also of what it calls.
+    Line,
+    /// To another line of this function or its callers.
+    LineOver,
+    /// Out of this function; backwards, to its beginning.
+    Call,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walked {
+    /// There.
+    Done,
+    /// Before that the recording began or ended.
+    AtTheEdge,
+}
+
+/// A frame of a function that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Activation {
+    /// The entry of its function.
+    entry: Option<u64>,
+    /// Its address: the stack pointer once it has returned.
+    cfa: u64,
+    /// Where it returns to.
+    back: Option<u64>,
+}
+
+/// A thread on its way.
+struct Walker<'r> {
+    replay: &'r mut Replay,
+    space: Arc<AddressSpace>,
+    tid: i32,
+    /// It goes no further than this position.
+    end: u64,
+    /// Which thread runs from which position on.
+    schedule: Vec<(u64, i32)>,
+}
+
+impl Timeline {
+    /// Returns the moment after so many instructions.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn instant(&self, position: u64) -> Result<Instant> {
+        let seq = self.at_time(i64::try_from(position).unwrap_or(i64::MAX))?;
+        let before = self.position(seq)?;
+        Ok(Instant {
+            seq,
+            steps: position.saturating_sub(before),
+        })
+    }
+
+    /// Returns how many instructions were executed before a moment.
+    ///
+    /// # Errors
+    /// There is no such event, or no such instruction.
+    pub fn position_of(&self, instant: Instant) -> Result<u64> {
+        self.check(instant.seq)?;
+        let position = self.position(instant.seq)?.saturating_add(instant.steps);
+        if instant.steps == 0 {
+            return Ok(position);
+        }
+        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+        let end = every.outline()?.end;
+        match position <= end {
+            true => Ok(position),
+            false => Err(Error::Target(
+                debuginfo::Diagnostic::new(format!(
+                    "there is no instruction {}+{}",
+                    instant.seq, instant.steps
+                ))
+                .with_hint(format!(
+                    "{end} instructions are recorded; the last event is {}",
+                    self.last()
+                )),
+            )),
+        }
+    }
+
+    /// Walks with a thread from a moment, and returns where that ends.
+    ///
+    /// # Errors
+    /// Instructions are not recorded or cannot be run, or the thread is not there.
+    pub fn walk(
+        &self,
+        from: Instant,
+        tid: u32,
+        walk: Walk,
+        direction: Direction,
+    ) -> Result<(Instant, Walked)> {
+        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+        let position = self.position_of(from)?;
+        let space = self.modules.space(from.seq);
+        let end = every.outline()?.end;
+        let walked = every.at(position, move |replay| {
+            let schedule = replay.schedule();
+            let mut walker = Walker {
+                replay,
+                schedule,
+                space,
+                tid: tid.cast_signed(),
+                end,
+            };
+            if walker.thread().is_none() {
+                return Ok(None);
+            }
+            let walked = match direction {
+                Direction::Forward => walker.forward(walk)?,
+                Direction::Back => walker.back(walk)?,
+            };
+            Ok(Some((walker.replay.position(), walked)))
+        })?;
+        let Some((position, walked)) = walked else {
+            return Err(Error::NoMove(
+                format!("thread {tid} has ended or has not begun at this moment").into(),
+            ));
+        };
+        Ok((self.instant(position)?, walked))
+    }
+}
+
+impl Activation {
+    /// Says whether the frame has been left by a return.
+    fn has_returned(&self, thread: &Thread<'_>) -> bool {
+        Some(thread.rip()) == self.back && thread.rsp() >= self.cfa
+    }
+}
+
+impl Walker<'_> {
+    fn thread(&self) -> Option<Thread<'_>> {
+        Thread::new(self.replay, self.tid)
+    }
+
+    fn rip(&self) -> u64 {
+        self.thread().map_or(0, |thread| thread.rip())
+    }
+
+    /// The function that runs.
+    fn activation(&self) -> Option<Activation> {
+        let thread = self.thread()?;
+        activation(&self.space, &thread)
+    }
+
+    /// The parts of the code of the function around an address.
+    fn code(&self, address: u64) -> Vec<Range<u64>> {
+        let function = self.space.function_at(address);
+        function.map_or_else(Vec::new, |function| function.ranges)
+    }
+
+    /// Runs until the thread is at one of `stops` and `is_it` agrees. Otherwise it is at the end then.
+    fn run_to(
+        &mut self,
+        stops: &[u64],
+        is_it: impl Fn(&Thread<'_>) -> bool,
+    ) -> exact::Result<bool> {
+        let tid = self.tid;
+        let found = self.replay.next_stop(stops, self.end, &mut |replay| {
+            replay.thread() == tid && Thread::new(replay, tid).is_some_and(|thread| is_it(&thread))
+        })?;
+        Ok(found.is_some())
+    }
+
+    /// Executes the thread's next instruction. Returns whether there is one.
+    fn instruction(&mut self) -> exact::Result<bool> {
+        if self.replay.thread() != self.tid {
+            // It is not its turn yet.
+            let before = self.rip();
+            let here = self.replay.position();
+            let from = self.schedule.partition_point(|(at, _)| *at < here);
+            let mut turns = self.schedule[from..].iter();
+            match turns.find(|(_, tid)| *tid == self.tid) {
+                Some((at, _)) if *at < self.end => self.replay.goto(*at)?,
+                _ => return Ok(false),
+            }
+            if self.rip() != before {
+                // It was in a system call, which has returned.
+                return Ok(true);
+            }
+        }
+        let next = self.replay.position() + 1;
+        if next > self.end {
+            return Ok(false);
+        }
+        self.replay.goto(next)?;
+        Ok(self.thread().is_some())
+    }
+}
+
+fn activation(space: &AddressSpace, thread: &Thread<'_>) -> Option<Activation> {
+    let trace = backtrace(space, thread, FRAMES);
+    let own = trace.frames.iter().position(|frame| !frame.inlined)?;
+    let frame = &trace.frames[own];
+    let mut callers = trace.frames[own + 1..].iter();
+    let caller = callers.find(|caller| !caller.is_tail_call);
+    Some(Activation {
+        entry: frame.function_entry,
+        cfa: frame.cfa?,
+        back: caller.map(|caller| caller.pc),
+    })
+}

@@ -1,0 +1,213 @@
+//! Searches through all instructions: who wrote some bytes, and where the program comes by some addresses.
+
+use crate::error::{Error, Result};
+use crate::moves::Direction;
+use crate::timeline::Timeline;
+
+use super::Instant;
+use super::thread::Thread;
+
+/// Bytes that the processor can watch at once.
+const AT_ONCE: u64 = 32;
+/// Most bytes that are asked about.
+pub const MOST_WATCHED: u64 = 1024;
+
+/// A write to some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrote {
+    /// The moment before the instruction that wrote.
+    pub before: Instant,
+    /// The moment after it.
+    pub after: Instant,
+    /// The thread that executed it.
+    pub tid: u32,
+}
+
+/// Pieces that can be watched at once.
+fn pieces(address: u64, len: u64) -> Vec<(u64, u64)> {
+    let end = address.saturating_add(len);
+    let mut found = Vec::new();
+    let mut at = address;
+    while at < end {
+        // The last ones of a piece are aligned, so that few parts of the processor are needed.
+        let until = ((at + AT_ONCE) & !7).min(end);
+        // What begins in the middle of a word takes up to three parts by itself.
+        let until = match at % 8 {
+            0 => until,
+            _ => (at.next_multiple_of(8)).min(end),
+        };
+        found.push((at, until - at));
+        at = until;
+    }
+    found
+}
+
+impl Timeline {
+    /// Finds the last instruction before a moment that wrote to some bytes; `None` if none has since the start.
+    ///
+    /// # Errors
+    /// Instructions are not recorded or cannot be run, or there are too many bytes.
+    pub fn last_write_before(
+        &self,
+        from: Instant,
+        address: u64,
+        len: u64,
+    ) -> Result<Option<Wrote>> {
+        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+        check_len(len)?;
+        let position = self.position_of(from)?;
+        let mut last: Option<u64> = None;
+        for (address, len) in pieces(address, len) {
+            let found = every.at(position, move |replay| {
+                replay.last_write(address, len, position)
+            })?;
+            last = last.max(found);
+        }
+        last.map(|at| self.wrote(at)).transpose()
+    }
+
+    /// Finds the first instruction from a moment on that writes to some bytes; `None` if none does.
+    ///
+    /// # Errors
+    /// Instructions are not recorded or cannot be run, or there are too many bytes.
+    pub fn next_write_after(&self, from: Instant, address: u64, len: u64) -> Result<Option<Wrote>> {
+        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+        check_len(len)?;
+        let position = self.position_of(from)?;
+        let mut end = every.outline()?.end;
+        let mut first = None;
+        for (address, len) in pieces(address, len) {
+            let found = every.at(position, move |replay| replay.next_write(address, len, end))?;
+            if let Some(found) = found {
+                end = found;
+                first = Some(found);
+            }
+        }
+        first.map(|at| self.wrote(at)).transpose()
+    }
+
+    /// Finds the instructions between two moments that wrote to some bytes, in order, at most `most`. Returns their numbers.
+    ///
+    /// # Errors
+    /// Instructions are not recorded or cannot be run, or there are too many bytes.
+    pub fn writes_between(
+        &self,
+        (from, until): (Instant, Instant),
+        (address, len): (u64, u64),
+        most: usize,
+    ) -> Result<Vec<u64>> {
+        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+        check_len(len)?;
+        let (position, end) = (self.position_of(from)?, self.position_of(until)?);
+        let mut all = Vec::new();
+        for (address, len) in pieces(address, len) {
+            all.extend(every.at(position, move |replay| {
+                replay.writes(address, len, end, most)
+            })?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all.truncate(most);
+        Ok(all)
+    }
+
+    /// Returns the moment at which a function was entered that runs at another moment: `entry` is its first
+    /// instruction, `cfa` the stack pointer once it has returned.
+    ///
+    /// # Errors
+    /// Instructions are not recorded or cannot be run.
+    pub fn entered(
+        &self,
+        from: Instant,
+        tid: u32,
+        (entry, cfa): (u64, u64),
+    ) -> Result<Option<Instant>> {
+        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+        let position = self.position_of(from)?;
+        let (tid, sp) = (tid.cast_signed(), cfa.wrapping_sub(8));
+        let found = every.at(position, move |replay| {
+            replay.previous_stop(&[entry], &mut |replay| {
+                let thread = Thread::new(replay, tid).filter(|_| replay.thread() == tid);
+                thread.is_some_and(|thread| thread.rsp() == sp)
+            })
+        })?;
+        found.map(|at| self.instant(at)).transpose()
+    }
+
+    /// Describes the write of an instruction.
+    ///
+    /// # Errors
+    /// Instructions are not recorded or cannot be run.
+    pub fn wrote(&self, position: u64) -> Result<Wrote> {
+        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+        Ok(Wrote {
+            before: self.instant(position)?,
+            after: self.instant(position + 1)?,
+            tid: every.running(position)?,
+        })
+    }
+
+    /// Finds the nearest moment in a direction at which a thread is about to execute an instruction at one of these
+    /// addresses, and that thread.
+    ///
+    /// # Errors
+    /// Instructions are not recorded or cannot be run.
+    pub fn arrival(
+        &self,
+        from: Instant,
+        addresses: &[u64],
+        direction: Direction,
+    ) -> Result<Option<(Instant, u32)>> {
+        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+        let position = self.position_of(from)?;
+        let addresses = addresses.to_vec();
+        let found = every.at(position, move |replay| {
+            let end = replay.end();
+            let found = match direction {
+                Direction::Forward => replay.next_stop(&addresses, end, &mut |_| true)?,
+                Direction::Back => replay.previous_stop(&addresses, &mut |_| true)?,
+            };
+            Ok(found.map(|at| (at, replay.thread().cast_unsigned())))
+        })?;
+        let found = found.map(|(at, tid)| Ok((self.instant(at)?, tid)));
+        found.transpose()
+    }
+}
+
+fn check_len(len: u64) -> Result<()> {
+    match len {
+        1..=MOST_WATCHED => Ok(()),
+        0 => Err(Error::expression("it has no bytes")),
+        len => Err(Error::expression(
+            debuginfo::Diagnostic::new(format!(
+                "it has {len} bytes, and {MOST_WATCHED} at most are watched"
+            ))
+            .with_hint("name a part of it"),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_all_bytes_and_fit_the_processor() {
+        for address in 0x1000..0x1010 {
+            for len in 1..100 {
+                let mut at = address;
+                for (start, size) in pieces(address, len) {
+                    assert_eq!(start, at);
+                    assert!(size > 0 && size <= AT_ONCE);
+                    assert!(
+                        start % 8 == 0
+                            || (start + size) % 8 == 0
+                            || start / 8 == (start + size) / 8
+                    );
+                    at += size;
+                }
+                assert_eq!(at, address + len);
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Who wrote a value, where every instruction is recorded: the write itself is found, in any function and in the kernel's name.
+
+use std::ops::Range;
+
+use debuginfo::{Machine, Register};
+use replay::{Instant, Wrote};
+
+use super::{Change, Looked, Past, Position, of_replay};
+use crate::inspect::{self, Manner, MemoryPlace};
+use crate::protocol::{Code, Failure};
+use crate::verbs::{HistoryReply, LastWriteReply};
+
+/// Most frames among which that of a variable is looked for.
+const MOST_FRAMES: usize = 256;
+/// The usual size of a stack.
+const MOST_OF_A_STACK: u64 = 8 << 20;
+/// Most writes that are counted, and most that are described at once.
+const MOST_COUNTED: usize = 100_000;
+const MOST_SHOWN: usize = 1000;
+
+impl Past {
+    /// Returns where a value lies here.
+    pub(super) fn place_in_memory(&self, expression: &str) -> Result<MemoryPlace, Failure> {
+        self.look(1, |looked| {
+            let place = inspect::evaluate_place(&looked.view(), expression);
+            place.map_err(|failure| in_a_register(expression, failure))
+        })
+    }
+
+    /// Finds the instruction that wrote a value last before a moment.
+    pub(super) fn last_instruction_to_write(
+        &self,
+        expression: &str,
+        manner: Manner,
+        here: Position,
+    ) -> Result<LastWriteReply, Failure> {
+        let (place, now) = self.look_at(here, 1 + here.frame, |looked| {
+            let view = looked.view();
+            let place = inspect::evaluate_place(&view, expression);
+            let place = place.map_err(|failure| in_a_register(expression, failure))?;
+            Ok((place, inspect::evaluate(&view, expression, manner, None)?))
+        })?;
+        let wrote = self
+            .timeline
+            .last_write_before(here.instant(), place.address, place.len)
+            .map_err(|error| of_replay(&error))?;
+        let after = wrote
+            .map(|wrote| self.written(&place, &wrote))
+            .transpose()?;
+        Ok(LastWriteReply {
+            expression: expression.to_owned(),
+            before: None,
+            after,
+            now: Some(now.shown),
+            again: None,
+            is_logged: false,
+            is_exact: true,
+            hint: None,
+        })
+    }
+
+    /// Finds the instructions that wrote a value: of a variable on the stack while its function has run up to here, of any
+    /// other one in the whole run.
+    pub(super) fn instructions_that_wrote(
+        &self,
+        expression: &str,
+        wanted: &Range<usize>,
+    ) -> Result<HistoryReply, Failure> {
+        let here = self.position();
+        let (place, frame) = self.look_at(here, MOST_FRAMES, |looked| {
+            let place = inspect::evaluate_place(&looked.view(), expression);
+            let place = place.map_err(|failure| in_a_register(expression, failure))?;
+            let frame = frame_of(looked, place.address);
+            Ok((place, frame))
+        })?;
+        let timeline = &self.timeline;
+        let whole = (Instant::at(0), Instant::at(timeline.last()));
+        let span = match frame {
+            None => whole,
+            Some(frame) => {
+                let begun = timeline.entered(here.instant(), here.tid, frame);
+                let begun = begun.map_err(|error| of_replay(&error))?;
+                (begun.unwrap_or(whole.0), here.instant())
+            }
+        };
+        let found = timeline.writes_between(span, (place.address, place.len), MOST_COUNTED);
+        let found = found.map_err(|error| of_replay(&error))?;
+        let end = wanted.end.min(wanted.start.saturating_add(MOST_SHOWN));
+        let shown = found.iter().take(end).skip(wanted.start);
+        let changes = shown.map(|at| {
+            let wrote = timeline.wrote(*at).map_err(|error| of_replay(&error))?;
+            self.written(&place, &wrote)
+        });
+        Ok(HistoryReply {
+            expression: expression.to_owned(),
+            changes: changes.collect::<Result<_, _>>()?,
+            known_at: found.len(),
+            left_out: found.len().saturating_sub(end),
+            hint: None,
+        })
+    }
+
+    /// Describes a write: the value before and after it, and who made it.
+    pub(super) fn written(&self, place: &MemoryPlace, wrote: &Wrote) -> Result<Change, Failure> {
+        let at = |moment: Instant| Position {
+            steps: moment.steps,
+            ..Position::of_event(moment.seq, wrote.tid)
+        };
+        let (old, stand, pc) = self.look_at(at(wrote.before), 1, |looked| {
+            let frame = looked.moment.trace.backtrace.frames.first();
+            let pc = frame.map(|frame| crate::session::hex(frame.pc));
+            Ok((text(looked, place), looked.place(), pc))
+        })?;
+        let new = self.look_at(at(wrote.after), 1, |looked| Ok(text(looked, place)))?;
+        Ok(Change {
+            seq: wrote.before.seq,
+            steps: wrote.before.steps,
+            thread: wrote.tid,
+            old,
+            value: new.unwrap_or_default(),
+            shortened: false,
+            function: stand.function,
+            file: stand.file,
+            line: stand.line,
+            is_write: true,
+            pc,
+            via: None,
+            shared: false,
+        })
+    }
+}
+
+/// The value at a place as it is at a moment.
+fn text(looked: &Looked<'_>, place: &MemoryPlace) -> Option<String> {
+    let mut bytes = vec![0; usize::try_from(place.len).ok()?];
+    looked.machine.memory(place.address, &mut bytes).ok()?;
+    let view = looked.view();
+    Some(inspect::bytes_text(
+        view.space,
+        view.machine,
+        &place.ty,
+        &bytes,
+    ))
+}
+
+/// The function in whose frame an address lies: its entry, and the stack pointer once it has returned.
+fn frame_of(looked: &Looked<'_>, address: u64) -> Option<(u64, u64)> {
+    let (sp, _) = looked.machine.register(Register::RSP).ok()?;
+    if address < sp {
+        return None;
+    }
+    let frames = looked.moment.trace.backtrace.frames.iter();
+    let mut own = frames.filter(|frame| !frame.inlined);
+    let frame = own.find(|frame| frame.cfa.is_some_and(|cfa| address < cfa))?;
+    let cfa = frame.cfa?;
+    // Another thread's stack is not near this one's.
+    (cfa - sp < MOST_OF_A_STACK).then_some((frame.function_entry?, cfa))
+}
+
+fn in_a_register(expression: &str, failure: Failure) -> Failure {
+    match failure.code {
+        Code::EvalFailed if failure.hint.is_none() => failure.hint(format!(
+            "writes to memory are found; name what {expression} was computed from"
+        )),
+        _ => failure,
+    }
+}
