@@ -116,11 +116,11 @@ pub(crate) fn set_extended_state(tid: i32, bytes: &[u8]) -> Result<()> {
     request(libc::PTRACE_SETREGSET, tid, NT_X86_XSTATE, &raw const part as usize)
 }
 
-/// Waits for any thread that is traced (-1), or one; returns which and its status. `None`: nothing has happened yet, or, without
+/// Waits for any thread that the calling thread traces (-1), or one; returns which and its status. `None`: nothing has happened yet, or, without
 /// `no_wait`, a signal came.
 pub(crate) fn wait(tid: i32, no_wait: bool) -> Result<Option<(i32, i32)>> {
     let mut status = 0;
-    let flags = libc::__WALL | if no_wait { libc::WNOHANG } else { 0 };
+    let flags = libc::__WALL | libc::__WNOTHREAD | if no_wait { libc::WNOHANG } else { 0 };
     // SAFETY: the kernel writes the status.
     let found = unsafe { libc::waitpid(tid, &raw mut status, flags) };
     match found {

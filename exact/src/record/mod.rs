@@ -31,6 +31,8 @@ pub struct Options {
     pub environment: Option<Vec<(OsString, OsString)>>,
     /// What the program reads as its standard input, if it is not ours.
     pub input: Option<PathBuf>,
+    /// Where its standard output and standard error go, if not to ours.
+    pub output: Option<PathBuf>,
     /// Signals that the program gets with their default action, though we ignore or catch them.
     pub default_signals: Vec<i32>,
     /// Is told the program's process id before its first instruction.

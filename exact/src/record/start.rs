@@ -40,6 +40,7 @@ pub(crate) fn start(program: &CString, args: &[OsString], options: &Options) -> 
     let mut variables: Vec<*const libc::c_char> = environment.iter().map(|variable| variable.as_ptr()).collect();
     variables.push(std::ptr::null());
     let input = options.input.as_ref().map(File::open).transpose().context("open the program's input")?;
+    let output = options.output.as_ref().map(File::create).transpose().context("create the file for output")?;
     let (ready, go) = pipe().context("make a pipe")?;
     let (failure, failed) = pipe().context("make a pipe")?;
     // SAFETY: after fork the child calls nothing but system calls, on memory that was made before.
@@ -54,6 +55,10 @@ pub(crate) fn start(program: &CString, args: &[OsString], options: &Options) -> 
                 }
                 if let Some(input) = &input {
                     libc::dup2(input.as_raw_fd(), 0);
+                }
+                if let Some(output) = &output {
+                    libc::dup2(output.as_raw_fd(), 1);
+                    libc::dup2(output.as_raw_fd(), 2);
                 }
                 for signal in &options.default_signals {
                     libc::signal(*signal, libc::SIG_DFL);

@@ -70,6 +70,7 @@ pub enum Traced {
 struct Frame {
     function: usize,
     stack: u64,
+    return_address: u64,
 }
 
 /// What is traced.
@@ -275,7 +276,7 @@ impl Calls {
             while let Some(frame) = frames.last()
                 && frame.stack <= stack
             {
-                let Frame { function, stack: own } = *frame;
+                let Frame { function, stack: own, .. } = *frame;
                 frames.pop();
                 self.found.push(if own == stack {
                     Traced::Leave {
@@ -297,11 +298,13 @@ impl Calls {
             return;
         }
         let function = kind as usize - 1;
-        // An entry above a frame: that one was left without a return. A tail call has the same stack pointer.
+        let return_address = word(3);
+        // An entry above a frame: that one was left without a return. A tail call has the same stack pointer, and returns to the
+        // same place. (So does a second call from one place after a longjmp out of the first: the two are not told apart.)
         while let Some(frame) = frames.last()
-            && frame.stack < stack
+            && (frame.stack < stack || frame.stack == stack && frame.return_address != return_address)
         {
-            let Frame { function, stack: own } = *frame;
+            let Frame { function, stack: own, .. } = *frame;
             frames.pop();
             self.found.push(Traced::Unwound {
                 position: counter,
@@ -310,13 +313,17 @@ impl Calls {
                 stack: own,
             });
         }
-        frames.push(Frame { function, stack });
+        frames.push(Frame {
+            function,
+            stack,
+            return_address,
+        });
         self.found.push(Traced::Enter {
             position: counter,
             tid,
             function,
             stack,
-            return_address: word(3),
+            return_address,
             arguments: std::array::from_fn(|index| word(4 + index)),
             vectors: std::array::from_fn(|index| word(10 + index)),
         });
