@@ -14,6 +14,9 @@ use crate::ptrace;
 /// `syscall; int3`
 const CALL: [u8; 3] = [0x0f, 0x05, 0xcc];
 
+/// The flag by which the processor steps (TF).
+const STEPS: u64 = 1 << 8;
+
 /// What the memory that we add has in common with that of processes made by fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sharing {
@@ -211,6 +214,33 @@ impl Tracee {
             }
         }
         Err(Error::NoRoom)
+    }
+
+    /// Whether the instruction at `at` is pushf or pushfq.
+    pub(crate) fn pushes_flags(&self, at: u64) -> bool {
+        let mut code = [0; 3];
+        let count = self.read(at, &mut code);
+        let prefixes = code[..count].iter().take_while(|byte| matches!(byte, 0x66 | 0x40..=0x4f)).count();
+        code[..count].get(prefixes) == Some(&0x9c)
+    }
+
+    /// What a step over that instruction pushed has the flag by which the processor steps.
+    pub(crate) fn hide_step(&self, tid: i32) -> Result<()> {
+        let at = ptrace::registers(tid).context("read registers")?.rsp;
+        let mut flags = [0; 2];
+        self.read(at, &mut flags);
+        self.write(at, &(u16::from_le_bytes(flags) & !(STEPS as u16)).to_le_bytes())
+    }
+
+    /// The registers. Once popf has been stepped, the kernel takes the flag by which the processor steps for one that the program
+    /// has set, until the thread has run without steps; it is taken away here.
+    pub(crate) fn registers_after_step(&self, tid: i32) -> Result<user_regs_struct> {
+        let mut registers = ptrace::registers(tid).context("read registers")?;
+        if registers.eflags & STEPS != 0 {
+            registers.eflags &= !STEPS;
+            ptrace::set_registers(tid, &registers).context("set registers")?;
+        }
+        Ok(registers)
     }
 
     /// The copy of the process that a stopped thread has made by fork(2).

@@ -372,6 +372,8 @@ impl Recorder {
 
     /// One instruction of a stopped thread, or into the handler of a signal.
     fn step(&mut self, tid: i32, signal: i32) -> Result<i32> {
+        let before = ptrace::registers(tid).context("read registers")?.rip;
+        let pushes_flags = signal == 0 && self.process.pushes_flags(before);
         ptrace::step(tid, signal).context("step the program")?;
         loop {
             let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")? else {
@@ -380,6 +382,9 @@ impl Recorder {
             let other = libc::WIFSTOPPED(status) && status >> 16 == 0 && libc::WSTOPSIG(status) != libc::SIGTRAP;
             // A fault of the instruction itself comes again when it is executed again.
             if !other || signal != 0 {
+                if libc::WIFSTOPPED(status) && self.process.registers_after_step(tid)?.rip != before && pushes_flags {
+                    self.process.hide_step(tid)?;
+                }
                 return Ok(status);
             }
             self.hold(tid)?;

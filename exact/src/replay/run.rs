@@ -89,6 +89,8 @@ impl Replay {
                 Halt::Fault(_) if self.now.count == stop => return Ok(false),
                 Halt::Fault(signal) => return Err(self.diverged(&format!("signal {signal}, which was not recorded"))),
                 Halt::Limit if asked && !cut => return Err(self.diverged("it does not ask for what was recorded")),
+                // What is kept here must have the program's flags: to behind the block, see below.
+                Halt::Limit if cut => return self.step_to(stop.min(self.now.count + STEPPED)),
                 Halt::Limit => {}
             }
         }
@@ -153,10 +155,12 @@ impl Replay {
             let at = registers.rip - 1;
             let trap = if signal == libc::SIGTRAP { self.translator.trap(at) } else { None };
             match trap {
-                Some(Trap::Limit { pc }) => {
+                Some(Trap::Limit { head }) => {
+                    // Back to where the block is counted. If its own instructions make its flags anew, the counting has changed
+                    // them: they are right again before the last instruction of the block, and nobody looks before that.
                     let place = self.translator.place(at).expect("traps have places");
                     registers.r15 = registers.r15.wrapping_sub(u64::from(place.ahead));
-                    registers.rip = self.translated_at(pc)?.expect("it has been translated");
+                    registers.rip = head;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
                     self.take_counter(registers.r15, registers.rip)?;
                     return Ok(Halt::Limit);
@@ -216,14 +220,23 @@ impl Replay {
     fn step_to(&mut self, stop: u64) -> Result<bool> {
         let pid = self.process.pid;
         self.set_limit(self.now.count + FAR)?;
+        let mut flags = None;
         loop {
-            let registers = ptrace::registers(pid).context("read registers")?;
+            let mut registers = self.process.registers_after_step(pid)?;
             let at = registers.rip;
             if let Some(place) = self.translator.place(at)
                 && place.boundary
                 && place.at == at
             {
                 self.take_counter(registers.r15, at)?;
+                // The counting of a block may change flags that the block makes anew; the program still has its own.
+                match flags {
+                    Some((count, own)) if count == self.now.count && own != registers.eflags => {
+                        registers.eflags = own;
+                        ptrace::set_registers(pid, &registers).context("set registers")?;
+                    }
+                    _ => flags = Some((self.now.count, registers.eflags)),
+                }
                 if self.now.count == stop {
                     return Ok(false);
                 }
@@ -237,7 +250,6 @@ impl Replay {
                     continue;
                 }
                 Some(Trap::Stop { .. }) => {
-                    let mut registers = registers;
                     registers.rip = at + 1;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
                     return Ok(true);
@@ -245,8 +257,12 @@ impl Replay {
                 Some(_) => return Err(self.diverged("it asks for something that was not recorded")),
                 None => {}
             }
+            let pushes_flags = self.process.pushes_flags(at);
             ptrace::step(pid, 0).context("step the replay")?;
             let signal = self.wait()?;
+            if pushes_flags && signal == libc::SIGTRAP {
+                self.process.hide_step(pid)?;
+            }
             self.noted_write()?;
             if signal == libc::SIGSEGV && self.emptied()? {
                 continue;

@@ -200,7 +200,7 @@ impl Block<'_> {
             self.e.count(count);
             return;
         }
-        let limit = Trap::Limit { pc: self.pc };
+        let limit = Trap::Limit { head: self.e.here() };
         // The condition "greater" of a jump is number 15.
         if flags_are_dead(instructions) {
             self.e.count_with_flags(count);

@@ -48,8 +48,8 @@ pub enum Trap {
     Chance { pc: u64, next: u64 },
     /// A stop that was set: before the instruction at `pc`.
     Stop { pc: u64 },
-    /// The counter would go above zero in this block.
-    Limit { pc: u64 },
+    /// The counter would go above zero in this block, which is counted at `head`.
+    Limit { head: u64 },
     /// An instruction that cannot be translated.
     Unsupported { pc: u64 },
 }
