@@ -5,6 +5,7 @@
 
 import collections
 import ctypes
+import json
 import os
 import pathlib
 import random
@@ -20,12 +21,19 @@ DEADLINE_S = 30
 # The scheduler tells executors that it is at `localhost`.
 SCHEDULER = "127.0.0.1"
 LIBC = ctypes.CDLL(None)
+HERE = pathlib.Path(__file__).parent
 
 
 def free_port(host):
     """A port of `host` that nobody listens on."""
     with socket.create_server((host, 0)) as listener:
         return listener.getsockname()[1]
+
+
+def tables(place):
+    """Statements that make tables of what was exported to `place`."""
+    make = "CREATE EXTERNAL TABLE {0} STORED AS PARQUET PARTITIONED BY (run) LOCATION '{1}/table={0}/'"
+    return [make.format(table, place) for table in ("calls", "runs")]
 
 
 def wait_for(what, ask):
@@ -128,6 +136,11 @@ class Cluster:
         for _, process in self.processes:
             process.wait()
 
+    def ask(self, statements):
+        """The rows of each statement, asked by a client in a process of its own."""
+        said = subprocess.run(self.client(statements), check=True, stdout=subprocess.PIPE, text=True, env=self.env).stdout
+        return [json.loads(line) for line in said.splitlines()]
+
     def log(self, name):
         """What a process has written."""
         for which, process in self.processes:
@@ -154,15 +167,18 @@ class Wheel(Cluster):
     same, so each has an address of its own, and a relay from there."""
 
     def scheduler(self):
-        return [sys.executable, NODE, "scheduler", SCHEDULER, str(self.port)]
+        return [sys.executable, HERE / "node.py", "scheduler", SCHEDULER, str(self.port)]
 
     def executor(self, host):
         relay = Relay(host, self.port)
-        return [sys.executable, NODE, "executor", host, str(free_port(host)), host, str(relay.port)]
+        return [sys.executable, HERE / "node.py", "executor", host, str(free_port(host)), host, str(relay.port)]
+
+    def client(self, statements):
+        return [sys.executable, HERE / "client.py", f"df://{SCHEDULER}:{self.port}", *statements]
 
 
 class Binaries(Cluster):
-    """The programs `ballista-scheduler` and `ballista-executor` of a folder, which read `s3://` by themselves."""
+    """The programs `ballista-scheduler`, `ballista-executor` and `ballista-client` of a folder, which read `s3://` too."""
 
     def __init__(self, folder, programs, env=None):
         super().__init__(folder, env)
@@ -178,4 +194,5 @@ class Binaries(Cluster):
         return [self.programs / "ballista-executor", *scheduler, *own, *ports]
 
 
-NODE = str(pathlib.Path(__file__).with_name("node.py"))
+    def client(self, statements):
+        return [self.programs / "ballista-client", f"df://{SCHEDULER}:{self.port}", *statements]
