@@ -156,7 +156,7 @@ class Cluster:
             runs = sorted(set(re.findall(r"/run=([^/]+)/part", text)))
             jobs[job] = {"runs": runs, "stages": collections.defaultdict(lambda: [0, 0])}
         for index in (0, 1):
-            done = re.findall(r"Finished task : \[TID \d+ (\w+)/(\d+)", self.log(f"executor-{index}"))
+            done = re.findall(r"Finished task : \[TID (?:\d+ )?(\w+)/(\d+)", self.log(f"executor-{index}"))
             for job, stage in done:
                 jobs[job]["stages"][stage][index] += 1
         return list(jobs.values())
