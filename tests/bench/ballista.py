@@ -3,7 +3,7 @@
 Usage: python3 tests/bench/ballista.py build FOLDER
        VENV/bin/python tests/bench/ballista.py ask RECORDINGS [FOLDER] [--rounds N] [--wheel]
 `build` makes FOLDER/bin: Ballista's published scheduler and executor of the DataFusion generation that Hindsight has, and a client
-(ballista_client.rs). It needs a Rust toolchain, compiles 340 crates without optimization and takes 3 GB of disk.
+(ballista_client.rs). It needs a Rust toolchain, compiles 340 crates nearly without optimization and takes 3 GB of disk.
 `ask` exports a folder of recordings to a folder and to a bucket of moto, and asks both of a cluster of one scheduler and two executors on
 loopback addresses, whose programs are in FOLDER/bin; with --wheel also a cluster of Ballista's wheel, from the folder. VENV has moto[server,s3]==5.2.5,
 boto3, duckdb==2.0.0 and, for --wheel, what tests/tests/export_ballista.rs installs. HINDSIGHT_BIN names the binary, or it is target/release/hindsight.
@@ -44,14 +44,10 @@ for table in ("calls", "runs"):
     duckdb.sql(f"CREATE VIEW {table} AS FROM read_parquet('{sys.argv[1]}/table={table}/**/*.parquet', hive_partitioning = true)")
 answer = duckdb.sql(sys.argv[2])
 print(json.dumps([dict(zip(answer.columns, row)) for row in answer.fetchall()]))"""
-PROFILE = """[profile.dev]
-debug = false
-incremental = false
-[profile.dev.package.zstd-sys]
-opt-level = 3
-[profile.dev.package.libmimalloc-sys]
-opt-level = 3
-"""
+# Quick to compile; what reads and decompresses Parquet is optimized, the C of it fully.
+OPTIMIZED = {"zstd-sys": 3, "libmimalloc-sys": 3, "arrow-select": 1, "arrow-buffer": 1, "arrow-array": 1, "parquet": 1, "hashbrown": 1}
+PROFILE = "[profile.dev]\ndebug = false\nincremental = false\n"
+PROFILE += "".join(f"[profile.dev.package.{name}]\nopt-level = {level}\n" for name, level in OPTIMIZED.items())
 
 
 def build(folder):
