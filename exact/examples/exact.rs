@@ -12,7 +12,10 @@ use exact::{Options, Replay, Result};
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
+    let words: Vec<&str> = args
+        .iter()
+        .map(|arg| arg.to_str().unwrap_or_default())
+        .collect();
     let [_, verb, folder, rest @ ..] = words.as_slice() else {
         eprintln!("usage: exact record|replay|jump|back|who|log FOLDER ...");
         std::process::exit(2);
@@ -22,7 +25,11 @@ fn main() {
         "record" => record(folder, &args[3..]),
         "replay" => replay(folder, &numbers(rest, 10)),
         "jump" => jump(folder, numbers(rest, 10)[0]),
-        "back" => back(folder, numbers(&rest[..1], 16)[0], numbers(&rest[1..], 10)[0]),
+        "back" => back(
+            folder,
+            numbers(&rest[..1], 16)[0],
+            numbers(&rest[1..], 10)[0],
+        ),
         "who" => who(folder, numbers(rest, 16)[0]),
         "log" => log(folder, &numbers(rest, 10)),
         _ => panic!("there is no {verb}"),
@@ -34,7 +41,8 @@ fn main() {
 }
 
 fn numbers(words: &[&str], radix: u32) -> Vec<u64> {
-    let number = |word: &&str| u64::from_str_radix(word.trim_start_matches("0x"), radix).expect("a number");
+    let number =
+        |word: &&str| u64::from_str_radix(word.trim_start_matches("0x"), radix).expect("a number");
     words.iter().map(number).collect()
 }
 
@@ -43,7 +51,11 @@ fn record(folder: &Path, args: &[OsString]) -> Result<()> {
     let start = Instant::now();
     let summary = exact::record(Path::new(&args[0]), args, folder, Options::default())?;
     eprintln!("{summary:?} {:?}", start.elapsed());
-    std::process::exit(summary.code.unwrap_or_else(|| 128 + summary.signal.unwrap_or(0)));
+    std::process::exit(
+        summary
+            .code
+            .unwrap_or_else(|| 128 + summary.signal.unwrap_or(0)),
+    );
 }
 
 fn replay(folder: &Path, goals: &[u64]) -> Result<()> {
@@ -52,7 +64,11 @@ fn replay(folder: &Path, goals: &[u64]) -> Result<()> {
     for goal in goals.iter().copied().chain([end]) {
         let start = Instant::now();
         replay.goto(goal)?;
-        eprintln!("{goal} of {end}: rip {:#x} {:?}", replay.registers()?.rip, start.elapsed());
+        eprintln!(
+            "{goal} of {end}: rip {:#x} {:?}",
+            replay.registers()?.rip,
+            start.elapsed()
+        );
     }
     Ok(())
 }
@@ -60,7 +76,11 @@ fn replay(folder: &Path, goals: &[u64]) -> Result<()> {
 /// The middle one and the one that a hundredth exceeds, in milliseconds.
 fn shown(what: &str, mut took: Vec<f64>) {
     took.sort_by(f64::total_cmp);
-    println!("{what} {:.2} {:.2}", took[took.len() / 2], took[took.len() * 99 / 100]);
+    println!(
+        "{what} {:.2} {:.2}",
+        took[took.len() / 2],
+        took[took.len() * 99 / 100]
+    );
 }
 
 fn jump(folder: &Path, count: u64) -> Result<()> {

@@ -12,11 +12,20 @@ use rand::{Rng, SeedableRng};
 use tempfile::TempDir;
 
 fn compiled(name: &str, folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name);
     let program = folder.join(name.replace('.', "_"));
     let compiler = if name.ends_with(".cc") { "g++" } else { "gcc" };
-    let status = Command::new(compiler).args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(&source).status();
-    assert!(status.expect("the compiler is installed").success(), "{name}");
+    let status = Command::new(compiler)
+        .args(["-O1", "-g", "-pthread", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .status();
+    assert!(
+        status.expect("the compiler is installed").success(),
+        "{name}"
+    );
     program
 }
 
@@ -41,13 +50,24 @@ fn native(command: &[OsString], folder: &Path) -> (String, Option<i32>) {
     let errors = output.try_clone().expect("a descriptor can be copied");
     let mut native = Command::new(&command[0]);
     let input = fs::File::open("/dev/null").expect("it is always there");
-    let status = native.args(&command[1..]).stdin(input).stdout(output).stderr(errors).status();
+    let status = native
+        .args(&command[1..])
+        .stdin(input)
+        .stdout(output)
+        .stderr(errors)
+        .status();
     let text = fs::read(&path).expect("the output is there");
-    (String::from_utf8_lossy(&text).into_owned(), status.expect("it can be started").code())
+    (
+        String::from_utf8_lossy(&text).into_owned(),
+        status.expect("it can be started").code(),
+    )
 }
 
 fn random() -> rand::rngs::StdRng {
-    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| rand::rng().random());
+    let seed = std::env::var("SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(|| rand::rng().random());
     println!("SEED={seed}");
     rand::rngs::StdRng::seed_from_u64(seed)
 }
@@ -64,15 +84,30 @@ fn runs_again(folder: &Path) {
         replay.goto(*place).expect("the position can be reached");
         assert_eq!(replay.position(), *place);
         let registers = format!("{:?}", replay.registers().expect("registers"));
-        first.push((*place, replay.thread(), registers, replay.extended().expect("registers")));
+        first.push((
+            *place,
+            replay.thread(),
+            registers,
+            replay.extended().expect("registers"),
+        ));
     }
     replay.goto(end).expect("the end can be reached");
     places.reverse();
     for (place, thread, registers, extended) in first.iter().rev() {
-        replay.goto(*place).expect("the position can be reached again");
+        replay
+            .goto(*place)
+            .expect("the position can be reached again");
         assert_eq!(replay.thread(), *thread);
-        assert_eq!(&format!("{:?}", replay.registers().expect("registers")), registers, "at {place}");
-        assert_eq!(&replay.extended().expect("registers"), extended, "at {place}");
+        assert_eq!(
+            &format!("{:?}", replay.registers().expect("registers")),
+            registers,
+            "at {place}"
+        );
+        assert_eq!(
+            &replay.extended().expect("registers"),
+            extended,
+            "at {place}"
+        );
     }
 }
 
@@ -110,20 +145,30 @@ fn threads_that_race_and_are_interrupted() {
 
 #[test]
 fn a_shell_and_its_children() {
-    same(&["/bin/bash", "-c", "for i in 1 2 3; do echo $i; done; ls / | wc -l; exit 3"]);
+    same(&[
+        "/bin/bash",
+        "-c",
+        "for i in 1 2 3; do echo $i; done; ls / | wc -l; exit 3",
+    ]);
 }
 
 #[test]
 fn programs_of_the_system() {
     let folder = TempDir::new().expect("a folder");
-    let numbers: Vec<String> = (0..20_000u64).map(|i| (i * 7919 % 100_003).to_string()).collect();
+    let numbers: Vec<String> = (0..20_000u64)
+        .map(|i| (i * 7919 % 100_003).to_string())
+        .collect();
     let file = folder.path().join("numbers");
     fs::write(&file, numbers.join("\n") + "\n").expect("the folder can be written");
     let file = file.to_str().expect("a path in text");
     same(&["/usr/bin/sort", "--parallel=2", "-n", file]);
     same(&["/usr/bin/md5sum", file]);
     same(&["/bin/gzip", "-6", "-c", "-n", file]);
-    same(&["/usr/bin/perl", "-e", "my %h; $h{$_ % 100} += $_ for 1..20000; print join(',', map { $h{$_} } sort keys %h), \"\\n\""]);
+    same(&[
+        "/usr/bin/perl",
+        "-e",
+        "my %h; $h{$_ % 100} += $_ for 1..20000; print join(',', map { $h{$_} } sort keys %h), \"\\n\"",
+    ]);
     same(&["/bin/ls", "-la", "/usr/lib"]);
 }
 
@@ -142,7 +187,8 @@ fn writes(folder: &Path) -> Addresses {
     assert_eq!(code, Some(0));
     assert!(output.contains("-1 xxxxxxxxabcdefgh 22.5"), "{output}");
     let words = output.split_whitespace().take(6);
-    let address = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).expect("an address");
+    let address =
+        |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).expect("an address");
     let found: Vec<u64> = words.map(address).collect();
     let [sold, text, untouched, sell, leave, half] = found[..] else {
         panic!("{output}")
@@ -169,23 +215,49 @@ fn the_last_write_is_found() {
     let at = writes(folder.path());
     let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
     let end = replay.end();
-    let wrong = replay.last_write(at.sold, 4, end).expect("it can be searched").expect("it was written");
+    let wrong = replay
+        .last_write(at.sold, 4, end)
+        .expect("it can be searched")
+        .expect("it was written");
     replay.goto(wrong).expect("a position");
     assert_eq!(int(&replay, at.sold), (0..777).sum::<i32>());
     let writer = replay.registers().expect("registers").rip;
-    assert!((at.sell..at.sell + 64).contains(&writer), "{writer:#x} is not in sell");
+    assert!(
+        (at.sell..at.sell + 64).contains(&writer),
+        "{writer:#x} is not in sell"
+    );
     replay.goto(wrong + 1).expect("a position");
     assert_eq!(int(&replay, at.sold), -1);
     // The kernel wrote the middle, memset the rest.
-    let read = replay.last_write(at.text + 8, 8, end).expect("it can be searched").expect("it was written");
+    let read = replay
+        .last_write(at.text + 8, 8, end)
+        .expect("it can be searched")
+        .expect("it was written");
     replay.goto(read).expect("a position");
-    assert_eq!(replay.registers().expect("registers").rax, libc::SYS_read as u64);
-    let set = replay.last_write(at.text, 8, end).expect("it can be searched").expect("it was written");
+    assert_eq!(
+        replay.registers().expect("registers").rax,
+        libc::SYS_read as u64
+    );
+    let set = replay
+        .last_write(at.text, 8, end)
+        .expect("it can be searched")
+        .expect("it was written");
     assert!(set < read);
-    assert_eq!(replay.last_write(at.untouched, 4, end).expect("it can be searched"), None);
+    assert_eq!(
+        replay
+            .last_write(at.untouched, 4, end)
+            .expect("it can be searched"),
+        None
+    );
     // Forwards: 776 additions of something, the first of nothing, and the wrong one.
     replay.goto(0).expect("a position");
-    assert_eq!(replay.writes(at.sold, 4, end, usize::MAX).expect("it can be searched").len(), 778);
+    assert_eq!(
+        replay
+            .writes(at.sold, 4, end, usize::MAX)
+            .expect("it can be searched")
+            .len(),
+        778
+    );
 }
 
 #[test]
@@ -195,15 +267,35 @@ fn stops_are_found_forwards_and_backwards() {
     let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
     let end = replay.end();
     let mut forwards = Vec::new();
-    while let Some(position) = replay.next_stop(&[at.sell], end, &mut |_| true).expect("it can be searched") {
+    while let Some(position) = replay
+        .next_stop(&[at.sell], end, &mut |_| true)
+        .expect("it can be searched")
+    {
         let registers = replay.registers().expect("registers");
-        assert_eq!((registers.rip, registers.rdi), (at.sell, forwards.len() as u64));
+        assert_eq!(
+            (registers.rip, registers.rdi),
+            (at.sell, forwards.len() as u64)
+        );
         forwards.push(position);
     }
     assert_eq!(forwards.len(), 778);
-    let mut accept = |replay: &Replay| replay.registers().is_ok_and(|registers| registers.rdi == 500);
-    assert_eq!(replay.previous_stop(&[at.sell], &mut accept).expect("it can be searched"), Some(forwards[500]));
-    assert_eq!(replay.previous_stop(&[at.sell], &mut |_| true).expect("it can be searched"), Some(forwards[499]));
+    let mut accept = |replay: &Replay| {
+        replay
+            .registers()
+            .is_ok_and(|registers| registers.rdi == 500)
+    };
+    assert_eq!(
+        replay
+            .previous_stop(&[at.sell], &mut accept)
+            .expect("it can be searched"),
+        Some(forwards[500])
+    );
+    assert_eq!(
+        replay
+            .previous_stop(&[at.sell], &mut |_| true)
+            .expect("it can be searched"),
+        Some(forwards[499])
+    );
     assert_eq!(replay.position(), forwards[499]);
 }
 
@@ -216,35 +308,49 @@ fn calls_are_traced() {
     let mut unwound = 0;
     let mut halves = Vec::new();
     let mut written = Vec::new();
-    trace(folder.path(), &[at.sell, at.leave, at.half], &mut |traced| {
-        match traced {
-            Traced::Enter { function, arguments, vectors, .. } => {
-                calls[function].push(arguments[0] as i32);
-                if function == 2 {
-                    halves.push(f64::from_bits(vectors[0]));
+    trace(
+        folder.path(),
+        &[at.sell, at.leave, at.half],
+        &mut |traced| {
+            match traced {
+                Traced::Enter {
+                    function,
+                    arguments,
+                    vectors,
+                    ..
+                } => {
+                    calls[function].push(arguments[0] as i32);
+                    if function == 2 {
+                        halves.push(f64::from_bits(vectors[0]));
+                    }
                 }
-            }
-            Traced::Leave { function, results, .. } => {
-                left[function] += 1;
-                if function == 2 {
-                    assert_eq!(f64::from_bits(results[2]), halves[left[2] - 1] / 2.0);
+                Traced::Leave {
+                    function, results, ..
+                } => {
+                    left[function] += 1;
+                    if function == 2 {
+                        assert_eq!(f64::from_bits(results[2]), halves[left[2] - 1] / 2.0);
+                    }
                 }
+                Traced::Unwound { function, .. } => {
+                    assert_eq!(function, 1);
+                    unwound += 1;
+                }
+                Traced::SystemCall { output, .. } => written.extend(output.unwrap_or_default()),
+                Traced::Signal { .. } => panic!("it gets no signal"),
             }
-            Traced::Unwound { function, .. } => {
-                assert_eq!(function, 1);
-                unwound += 1;
-            }
-            Traced::SystemCall { output, .. } => written.extend(output.unwrap_or_default()),
-            Traced::Signal { .. } => panic!("it gets no signal"),
-        }
-        true
-    })
+            true
+        },
+    )
     .expect("it can be traced");
     assert_eq!(calls[0], (0..778).collect::<Vec<i32>>());
     assert_eq!(calls[1], [0, 1, 2, 3]);
     assert_eq!(halves, (0..10).map(f64::from).collect::<Vec<_>>());
     assert_eq!((left, unwound), ([778, 0, 10], 4));
-    assert_eq!(String::from_utf8_lossy(&written), fs::read_to_string(folder.path().join("output")).expect("the output"));
+    assert_eq!(
+        String::from_utf8_lossy(&written),
+        fs::read_to_string(folder.path().join("output")).expect("the output")
+    );
 }
 
 #[test]
@@ -252,7 +358,10 @@ fn what_is_no_recording_is_refused() {
     let folder = TempDir::new().expect("a folder");
     assert!(Replay::open(folder.path()).is_err());
     fs::write(folder.path().join("log.zst"), b"hsexact\x63").expect("the folder can be written");
-    let error = Replay::open(folder.path()).err().expect("a newer version").to_string();
+    let error = Replay::open(folder.path())
+        .err()
+        .expect("a newer version")
+        .to_string();
     assert!(error.contains("version 99"), "{error}");
     fs::write(folder.path().join("log.zst"), b"something").expect("the folder can be written");
     assert!(Replay::open(folder.path()).is_err());
@@ -261,7 +370,15 @@ fn what_is_no_recording_is_refused() {
 #[test]
 fn a_program_that_is_not_there() {
     let folder = TempDir::new().expect("a folder");
-    let error = record(Path::new("/nowhere"), &[OsString::from("/nowhere")], folder.path(), Options::default());
+    let error = record(
+        Path::new("/nowhere"),
+        &[OsString::from("/nowhere")],
+        folder.path(),
+        Options::default(),
+    );
     let text = error.expect_err("it cannot be started").to_string();
-    assert!(text.contains("/nowhere") && text.contains("No such file"), "{text}");
+    assert!(
+        text.contains("/nowhere") && text.contains("No such file"),
+        "{text}"
+    );
 }

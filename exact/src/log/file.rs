@@ -23,8 +23,12 @@ impl Writer {
         let mut options = File::options();
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = options.open(folder.join(NAME)).context("create the log")?;
-        file.write_all(MAGIC).and_then(|()| file.write_all(&[VERSION])).context("write the log")?;
-        Ok(Writer(zstd::Encoder::new(BufWriter::new(file), LEVEL).context("create the log")?))
+        file.write_all(MAGIC)
+            .and_then(|()| file.write_all(&[VERSION]))
+            .context("write the log")?;
+        Ok(Writer(
+            zstd::Encoder::new(BufWriter::new(file), LEVEL).context("create the log")?,
+        ))
     }
 
     pub(crate) fn add(&mut self, entry: &Entry) -> Result<()> {
@@ -35,7 +39,10 @@ impl Writer {
     }
 
     pub(crate) fn finish(self) -> Result<()> {
-        self.0.finish().and_then(|mut file| file.flush()).context("write the log")
+        self.0
+            .finish()
+            .and_then(|mut file| file.flush())
+            .context("write the log")
     }
 }
 
@@ -45,11 +52,21 @@ impl Reader {
     pub(crate) fn open(folder: &Path) -> Result<Reader> {
         let mut file = File::open(folder.join(NAME)).context("open the log")?;
         let mut head = [0; 8];
-        file.read_exact(&mut head).map_err(|error| Error::Damaged(error.to_string()))?;
+        file.read_exact(&mut head)
+            .map_err(|error| Error::Damaged(error.to_string()))?;
         match head.split_last() {
             Some((&VERSION, MAGIC)) => {}
-            Some((found, MAGIC)) => return Err(Error::Version { found: *found, known: VERSION }),
-            _ => return Err(Error::Damaged(String::from("it does not begin as a log does"))),
+            Some((found, MAGIC)) => {
+                return Err(Error::Version {
+                    found: *found,
+                    known: VERSION,
+                });
+            }
+            _ => {
+                return Err(Error::Damaged(String::from(
+                    "it does not begin as a log does",
+                )));
+            }
         }
         Ok(Reader(zstd::Decoder::new(file).context("open the log")?))
     }
@@ -58,7 +75,11 @@ impl Reader {
     pub(crate) fn next(&mut self) -> Result<Option<Entry>> {
         match rmp_serde::decode::from_read(&mut self.0) {
             Ok(entry) => Ok(Some(entry)),
-            Err(rmp_serde::decode::Error::InvalidMarkerRead(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(rmp_serde::decode::Error::InvalidMarkerRead(error))
+                if error.kind() == std::io::ErrorKind::UnexpectedEof =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(Error::Damaged(error.to_string())),
         }
     }
