@@ -354,6 +354,20 @@ fn calls_are_traced() {
 }
 
 #[test]
+fn what_a_killed_recorder_wrote_runs_again() {
+    let folder = TempDir::new().expect("a folder");
+    let _ = writes(folder.path());
+    let whole = fs::read(folder.path().join("log.zst")).expect("the log is there");
+    let cut = TempDir::new().expect("a folder");
+    fs::write(cut.path().join("log.zst"), &whole[..whole.len() - 3000])
+        .expect("the folder can be written");
+    let outline = exact::outline(cut.path()).expect("what is there can be read");
+    assert!(outline.lost.is_some() && outline.end > 1000, "{outline:?}");
+    let mut replay = Replay::open(cut.path()).expect("what is there can be opened");
+    replay.goto(outline.end).expect("its end can be reached");
+}
+
+#[test]
 fn what_is_no_recording_is_refused() {
     let folder = TempDir::new().expect("a folder");
     assert!(Replay::open(folder.path()).is_err());

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::Entry;
 use crate::error::{Context, Error, Result};
@@ -15,7 +16,13 @@ const VERSION: u8 = 1;
 /// Fast enough to keep up with a program that maps a lot of files.
 const LEVEL: i32 = 1;
 
-pub(crate) struct Writer(zstd::Encoder<'static, BufWriter<File>>);
+/// How much of a recording is lost at most when the recorder is killed.
+const UNWRITTEN: Duration = Duration::from_millis(300);
+
+pub(crate) struct Writer {
+    file: zstd::Encoder<'static, BufWriter<File>>,
+    written: Instant,
+}
 
 impl Writer {
     /// Makes the file in a folder that exists.
@@ -26,20 +33,26 @@ impl Writer {
         file.write_all(MAGIC)
             .and_then(|()| file.write_all(&[VERSION]))
             .context("write the log")?;
-        Ok(Writer(
-            zstd::Encoder::new(BufWriter::new(file), LEVEL).context("create the log")?,
-        ))
-    }
-
-    pub(crate) fn add(&mut self, entry: &Entry) -> Result<()> {
-        rmp_serde::encode::write(&mut self.0, entry).map_err(|error| Error::System {
-            what: "write the log",
-            source: std::io::Error::other(error),
+        Ok(Writer {
+            file: zstd::Encoder::new(BufWriter::new(file), LEVEL).context("create the log")?,
+            written: Instant::now(),
         })
     }
 
+    pub(crate) fn add(&mut self, entry: &Entry) -> Result<()> {
+        rmp_serde::encode::write(&mut self.file, entry).map_err(|error| Error::System {
+            what: "write the log",
+            source: std::io::Error::other(error),
+        })?;
+        if self.written.elapsed() > UNWRITTEN {
+            self.file.flush().context("write the log")?;
+            self.written = Instant::now();
+        }
+        Ok(())
+    }
+
     pub(crate) fn finish(self) -> Result<()> {
-        self.0
+        self.file
             .finish()
             .and_then(|mut file| file.flush())
             .context("write the log")
@@ -75,11 +88,11 @@ impl Reader {
     pub(crate) fn next(&mut self) -> Result<Option<Entry>> {
         match rmp_serde::decode::from_read(&mut self.0) {
             Ok(entry) => Ok(Some(entry)),
-            Err(rmp_serde::decode::Error::InvalidMarkerRead(error))
-                if error.kind() == std::io::ErrorKind::UnexpectedEof =>
-            {
-                Ok(None)
-            }
+            // The end, or where the recorder was killed.
+            Err(
+                rmp_serde::decode::Error::InvalidMarkerRead(error)
+                | rmp_serde::decode::Error::InvalidDataRead(error),
+            ) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
             Err(error) => Err(Error::Damaged(error.to_string())),
         }
     }
