@@ -14,8 +14,10 @@ impl Recorder {
     /// The program has this protection there from now on.
     pub(super) fn note_protection(&mut self, span: Span) {
         let both = (libc::PROT_WRITE | libc::PROT_EXEC) as u32;
-        self.both.retain(|known| !(span.start <= known.start && known.end <= span.end));
-        self.guarded.retain(|page| !(span.start..span.end).contains(&(page * PAGE)));
+        self.both
+            .retain(|known| !(span.start <= known.start && known.end <= span.end));
+        self.guarded
+            .retain(|page| !(span.start..span.end).contains(&(page * PAGE)));
         if span.protection & both == both {
             self.both.push(span);
         }
@@ -25,9 +27,16 @@ impl Recorder {
     pub(super) fn guard(&mut self, tid: i32) -> Result<()> {
         for page in self.translator.take_fresh() {
             let at = page * PAGE;
-            let can_change = self.both.iter().any(|span| (span.start..span.end).contains(&at));
+            let can_change = self
+                .both
+                .iter()
+                .any(|span| (span.start..span.end).contains(&at));
             if can_change && self.guarded.insert(page) {
-                self.process.call(tid, libc::SYS_mprotect, [at, PAGE, READ_EXECUTE as u64, 0, 0, 0])?;
+                self.process.call(
+                    tid,
+                    libc::SYS_mprotect,
+                    [at, PAGE, READ_EXECUTE as u64, 0, 0, 0],
+                )?;
             }
         }
         Ok(())
@@ -48,8 +57,16 @@ impl Recorder {
         let own: user_regs_struct = self.own(tid, &registers)?;
         let (start, end) = (page * PAGE, (page + 1) * PAGE);
         let protection = READ_EXECUTE | libc::PROT_WRITE;
-        self.process.call(tid, libc::SYS_mprotect, [start, PAGE, protection as u64, 0, 0, 0])?;
-        self.log.add(&Entry::Code { at: self.count, start, end })?;
+        self.process.call(
+            tid,
+            libc::SYS_mprotect,
+            [start, PAGE, protection as u64, 0, 0, 0],
+        )?;
+        self.log.add(&Entry::Code {
+            at: self.count,
+            start,
+            end,
+        })?;
         self.forget(start, end)?;
         self.enter(tid, &own)?;
         Ok(true)

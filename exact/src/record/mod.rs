@@ -31,6 +31,8 @@ pub struct Options {
     pub environment: Option<Vec<(OsString, OsString)>>,
     /// What the program reads as its standard input, if it is not ours.
     pub input: Option<PathBuf>,
+    /// Where its standard output and standard error go, if not to ours.
+    pub output: Option<PathBuf>,
     /// Signals that the program gets with their default action, though we ignore or catch them.
     pub default_signals: Vec<i32>,
     /// Is told the program's process id before its first instruction.
@@ -131,11 +133,17 @@ struct Recorder {
 }
 
 /// Records a program into a folder that exists.
-pub fn record(program: &Path, args: &[OsString], folder: &Path, mut options: Options) -> Result<Summary> {
-    let path = CString::new(program.as_os_str().as_bytes()).map_err(|error| crate::Error::System {
-        what: "start the program",
-        source: error.into(),
-    })?;
+pub fn record(
+    program: &Path,
+    args: &[OsString],
+    folder: &Path,
+    mut options: Options,
+) -> Result<Summary> {
+    let path =
+        CString::new(program.as_os_str().as_bytes()).map_err(|error| crate::Error::System {
+            what: "start the program",
+            source: error.into(),
+        })?;
     let log = Writer::create(folder)?;
     let started = options.started.take();
     let pid = start::start(&path, args, &options)?;
@@ -184,10 +192,16 @@ impl Recorder {
         let mut spans = image::spans(pid)?;
         spans.retain(|span| !self.translator.owns(span.start));
         spans.iter().for_each(|span| self.note_protection(*span));
-        let memory = spans.iter().flat_map(|span| image::content(&self.process, span.start, span.end)).collect();
+        let memory = spans
+            .iter()
+            .flat_map(|span| image::content(&self.process, span.start, span.end))
+            .collect();
         self.log.add(&Entry::Start {
             tid: pid,
-            command: args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            command: args
+                .iter()
+                .map(|arg| arg.to_string_lossy().into_owned())
+                .collect(),
             context: context(pid)?,
             spans,
             memory,
@@ -221,7 +235,8 @@ impl Recorder {
     /// The translation of the code at `pc`; for what is no code, `None`.
     fn translated(&mut self, tid: i32, pc: u64) -> Result<Option<u64>> {
         if self.translator.needs_cache(pc) {
-            self.process.add_cache(tid, &mut self.translator, pc, &|_, _| true)?;
+            self.process
+                .add_cache(tid, &mut self.translator, pc, &|_, _| true)?;
             let came = std::mem::take(&mut self.process.came);
             self.held.extend(came.into_iter().map(|info| (tid, info)));
         }
@@ -237,7 +252,8 @@ impl Recorder {
         let mut registers = *own;
         if let Some(body) = body {
             let block = self.threads[&tid].block;
-            self.process.set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+            self.process
+                .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
             registers.gs_base = block;
             registers.r15 = self.count;
             registers.rip = body;
@@ -255,7 +271,10 @@ impl Recorder {
         };
         let value = self.count + u64::from(place.ahead);
         if place.swapped {
-            return self.process.set_word(self.threads[&tid].block + u64::from(layout::SLOT_COUNTER), value);
+            return self.process.set_word(
+                self.threads[&tid].block + u64::from(layout::SLOT_COUNTER),
+                value,
+            );
         }
         registers.r15 = value;
         ptrace::set_registers(tid, &registers).context("set registers")
@@ -267,7 +286,9 @@ impl Recorder {
             return Ok(());
         };
         let value = match place.swapped {
-            true => self.process.word(self.threads[&tid].block + u64::from(layout::SLOT_COUNTER))?,
+            true => self
+                .process
+                .word(self.threads[&tid].block + u64::from(layout::SLOT_COUNTER))?,
             false => registers.r15,
         };
         self.count = value.wrapping_sub(u64::from(place.ahead));
@@ -289,10 +310,19 @@ impl Recorder {
     }
 
     /// A thread has come to a trap of ours; it is stopped behind it.
-    fn at_trap(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, trap: Trap) -> Result<Option<Ended>> {
+    fn at_trap(
+        &mut self,
+        tid: i32,
+        registers: &mut user_regs_struct,
+        at: u64,
+        trap: Trap,
+    ) -> Result<Option<Ended>> {
         let block = self.threads[&tid].block;
         match trap {
-            Trap::Exit { target, distance_at } => {
+            Trap::Exit {
+                target,
+                distance_at,
+            } => {
                 match self.translated(tid, target)? {
                     Some(body) => {
                         self.translator.link(at, distance_at, body);
@@ -329,30 +359,49 @@ impl Recorder {
                 ptrace::set_registers(tid, registers).context("set registers")?;
             }
             Trap::SystemCall { next } => return self.system_call(tid, registers, at, next),
-            Trap::Returned { next } => return self.returned(tid, registers, at, next).map(|()| None),
+            Trap::Returned { next } => {
+                return self.returned(tid, registers, at, next).map(|()| None);
+            }
             Trap::Chance { next, .. } => self.chance(tid, registers, at, next)?,
             Trap::Unsupported { pc } => {
                 registers.rip = at;
                 self.take_counter(tid, registers, at)?;
                 ptrace::set_registers(tid, registers).context("set registers")?;
-                return Ok(Some(Ended::Lost(crate::Error::Unsupported { pc }.to_string())));
+                return Ok(Some(Ended::Lost(
+                    crate::Error::Unsupported { pc }.to_string(),
+                )));
             }
-            Trap::Limit { .. } | Trap::Stop { .. } => unreachable!("code that is recorded has neither limits nor stops"),
+            Trap::Limit { .. } | Trap::Stop { .. } => {
+                unreachable!("code that is recorded has neither limits nor stops")
+            }
         }
         Ok(None)
     }
 
     /// The program jumps to where nothing is: it gets the fault that it gets without us.
-    fn at_nothing(&mut self, tid: i32, registers: &mut user_regs_struct, target: u64) -> Result<Option<Ended>> {
+    fn at_nothing(
+        &mut self,
+        tid: i32,
+        registers: &mut user_regs_struct,
+        target: u64,
+    ) -> Result<Option<Ended>> {
         self.count = registers.r15;
-        registers.r15 = self.process.word(self.threads[&tid].block + u64::from(layout::SLOT_R15))?;
+        registers.r15 = self
+            .process
+            .word(self.threads[&tid].block + u64::from(layout::SLOT_R15))?;
         registers.rip = target;
         ptrace::set_registers(tid, registers).context("set registers")?;
         Ok(None)
     }
 
     /// An instruction with results of its own is executed, and its results are kept.
-    fn chance(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, next: u64) -> Result<()> {
+    fn chance(
+        &mut self,
+        tid: i32,
+        registers: &mut user_regs_struct,
+        at: u64,
+        next: u64,
+    ) -> Result<()> {
         self.take_counter(tid, registers, at)?;
         self.step(tid, 0)?;
         let mut after = ptrace::registers(tid).context("read registers")?;
@@ -370,14 +419,25 @@ impl Recorder {
 
     /// One instruction of a stopped thread, or into the handler of a signal.
     fn step(&mut self, tid: i32, signal: i32) -> Result<i32> {
+        let before = ptrace::registers(tid).context("read registers")?.rip;
+        let pushes_flags = signal == 0 && self.process.pushes_flags(before);
         ptrace::step(tid, signal).context("step the program")?;
         loop {
-            let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")? else {
+            let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")?
+            else {
                 continue;
             };
-            let other = libc::WIFSTOPPED(status) && status >> 16 == 0 && libc::WSTOPSIG(status) != libc::SIGTRAP;
+            let other = libc::WIFSTOPPED(status)
+                && status >> 16 == 0
+                && libc::WSTOPSIG(status) != libc::SIGTRAP;
             // A fault of the instruction itself comes again when it is executed again.
             if !other || signal != 0 {
+                if libc::WIFSTOPPED(status)
+                    && self.process.registers_after_step(tid)?.rip != before
+                    && pushes_flags
+                {
+                    self.process.hide_step(tid)?;
+                }
                 return Ok(status);
             }
             self.hold(tid)?;
@@ -387,7 +447,12 @@ impl Recorder {
 
     /// The registers of the program, for a thread that is stopped anywhere.
     fn own(&self, tid: i32, registers: &user_regs_struct) -> Result<user_regs_struct> {
-        own_registers(&self.process, &self.translator, registers, self.threads[&tid].block)
+        own_registers(
+            &self.process,
+            &self.translator,
+            registers,
+            self.threads[&tid].block,
+        )
     }
 
     fn finish(mut self, ended: Result<Ended>) -> Result<Summary> {
@@ -405,7 +470,10 @@ impl Recorder {
                 signal: signal.unwrap_or(0),
                 fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
             })?,
-            Some(why) => self.log.add(&Entry::Lost { at, why: why.clone() })?,
+            Some(why) => self.log.add(&Entry::Lost {
+                at,
+                why: why.clone(),
+            })?,
         }
         let (blocks, code_bytes) = self.translator.size();
         let mut summary = Summary {

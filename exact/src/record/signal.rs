@@ -45,7 +45,9 @@ impl Recorder {
             return Ok(false);
         }
         let rip = ptrace::registers(tid).context("read registers")?.rip;
-        if matches!(self.threads[&tid].state, State::InCall(_)) || self.translator.trap(rip).is_some() {
+        if matches!(self.threads[&tid].state, State::InCall(_))
+            || self.translator.trap(rip).is_some()
+        {
             return Ok(false);
         }
         let Some(index) = self.held.iter().position(|(of, _)| *of == tid) else {
@@ -77,7 +79,7 @@ impl Recorder {
             self.thread(tid).state = State::Ready;
         }
         if !in_call {
-            moved |= self.to_boundary(tid)?;
+            moved |= self.step_to_boundary(tid)?;
             let registers = ptrace::registers(tid).context("read registers")?;
             self.take_counter(tid, &registers, registers.rip)?;
         }
@@ -92,7 +94,11 @@ impl Recorder {
                 tid,
                 signal: number,
                 code: info.si_code,
-                address: if info.si_code > 0 { address } else { address & 0xffff_ffff },
+                address: if info.si_code > 0 {
+                    address
+                } else {
+                    address & 0xffff_ffff
+                },
             });
             ptrace::cont(tid, number).context("resume the program")?;
             return Ok(Next::Running);
@@ -125,11 +131,21 @@ impl Recorder {
     }
 
     /// A thread is at the first instruction of a handler.
-    fn handler(&mut self, tid: i32, number: i32, before: &user_regs_struct, call: Option<(u64, i64)>) -> Result<Next> {
+    fn handler(
+        &mut self,
+        tid: i32,
+        number: i32,
+        before: &user_regs_struct,
+        call: Option<(u64, i64)>,
+    ) -> Result<Next> {
         let context = context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
         let (start, end) = self.threads[&tid].alternate;
-        let top = if (start..end).contains(&registers.rsp) && !(start..end).contains(&before.rsp) { end } else { before.rsp - RED_ZONE };
+        let top = if (start..end).contains(&registers.rsp) && !(start..end).contains(&before.rsp) {
+            end
+        } else {
+            before.rsp - RED_ZONE
+        };
         let length = top.saturating_sub(registers.rsp).min(64 << 10);
         let mut writes = vec![Bytes {
             at: registers.rsp,
@@ -157,7 +173,7 @@ impl Recorder {
     }
 
     /// Has a thread go on to where the program's state is whole; returns whether it had to be moved.
-    pub(super) fn to_boundary(&mut self, tid: i32) -> Result<bool> {
+    pub(super) fn step_to_boundary(&mut self, tid: i32) -> Result<bool> {
         let mut moved = false;
         loop {
             let mut registers = ptrace::registers(tid).context("read registers")?;
@@ -180,9 +196,12 @@ impl Recorder {
     }
 
     fn is_caught(&self, number: i32) -> Result<bool> {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.process.pid)).context("read the program's state")?;
+        let text = fs::read_to_string(format!("/proc/{}/status", self.process.pid))
+            .context("read the program's state")?;
         let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        let mask = mask
+            .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .unwrap_or(0);
         Ok(mask & (1 << (number - 1)) != 0)
     }
 }

@@ -41,16 +41,29 @@ impl Replay {
     }
 
     /// Goes forwards. At each stop that was set, `halt` is asked whether that is far enough.
-    pub(super) fn forward_with(&mut self, goal: u64, halt: &mut dyn FnMut(&Replay) -> bool) -> Result<()> {
+    pub(super) fn forward_with(
+        &mut self,
+        goal: u64,
+        halt: &mut dyn FnMut(&Replay) -> bool,
+    ) -> Result<()> {
         loop {
-            let Some(entry) = self.entries.get(self.now.next) else {
+            let Some(entry) = self.entries.get(self.now.next).map(|entry| &**entry) else {
                 return Ok(());
             };
-            let (at, last) = (entry.at(), matches!(entry, Entry::Exit { .. } | Entry::Lost { .. }));
-            let instruction = matches!(entry, Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. });
-            let asked = instruction && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
+            let (at, last) = (
+                entry.at(),
+                matches!(entry, Entry::Exit { .. } | Entry::Lost { .. }),
+            );
+            let instruction = matches!(
+                entry,
+                Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. }
+            );
+            let asked = instruction
+                && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
             if at < self.now.count {
-                return Err(self.diverged(&format!("it is past instruction {at}, where something was recorded")));
+                return Err(self.diverged(&format!(
+                    "it is past instruction {at}, where something was recorded"
+                )));
             }
             if self.now.count == goal && (at > goal || instruction || last) {
                 return Ok(());
@@ -77,7 +90,11 @@ impl Replay {
     }
 
     fn run_some(&mut self, stop: u64, asked: bool) -> Result<bool> {
-        let mut stop_fast = if asked { stop + 1 } else { stop.saturating_sub(STEPPED) };
+        let mut stop_fast = if asked {
+            stop + 1
+        } else {
+            stop.saturating_sub(STEPPED)
+        };
         // Long stretches are cut, for checkpoints.
         let cut = stop_fast > self.now.count.saturating_add(self.every);
         stop_fast = stop_fast.min(self.now.count.saturating_add(self.every));
@@ -85,10 +102,18 @@ impl Replay {
             match self.run_fast(stop_fast)? {
                 Halt::Stop => return Ok(true),
                 Halt::Asked if asked && self.now.count == stop => return Ok(false),
-                Halt::Asked => return Err(self.diverged("it asks for something that was not recorded")),
+                Halt::Asked => {
+                    return Err(self.diverged("it asks for something that was not recorded"));
+                }
                 Halt::Fault(_) if self.now.count == stop => return Ok(false),
-                Halt::Fault(signal) => return Err(self.diverged(&format!("signal {signal}, which was not recorded"))),
-                Halt::Limit if asked && !cut => return Err(self.diverged("it does not ask for what was recorded")),
+                Halt::Fault(signal) => {
+                    return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
+                }
+                Halt::Limit if asked && !cut => {
+                    return Err(self.diverged("it does not ask for what was recorded"));
+                }
+                // What is kept here must have the program's flags: to behind the block, see below.
+                Halt::Limit if cut => return self.step_to(stop.min(self.now.count + STEPPED)),
                 Halt::Limit => {}
             }
         }
@@ -108,7 +133,9 @@ impl Replay {
         self.limit = limit;
         let value = (self.now.count + u64::from(place.ahead)).wrapping_sub(limit);
         if place.swapped {
-            return self.process.set_word(self.block() + u64::from(layout::SLOT_COUNTER), value);
+            return self
+                .process
+                .set_word(self.block() + u64::from(layout::SLOT_COUNTER), value);
         }
         registers.r15 = value;
         ptrace::set_registers(pid, &registers).context("set registers")
@@ -126,15 +153,21 @@ impl Replay {
             return Ok(self.now.count);
         };
         let value = match place.swapped {
-            true => self.process.word(self.block() + u64::from(layout::SLOT_COUNTER))?,
+            true => self
+                .process
+                .word(self.block() + u64::from(layout::SLOT_COUNTER))?,
             false => r15,
         };
-        Ok(value.wrapping_add(self.limit).wrapping_sub(u64::from(place.ahead)))
+        Ok(value
+            .wrapping_add(self.limit)
+            .wrapping_sub(u64::from(place.ahead)))
     }
 
     fn wait(&self) -> Result<i32> {
         loop {
-            if let Some((_, status)) = ptrace::wait(self.process.pid, false).context("wait for the replay")? {
+            if let Some((_, status)) =
+                ptrace::wait(self.process.pid, false).context("wait for the replay")?
+            {
                 if !libc::WIFSTOPPED(status) {
                     return Err(self.diverged("the process has ended"));
                 }
@@ -151,12 +184,18 @@ impl Replay {
             let signal = self.wait()?;
             let mut registers = ptrace::registers(pid).context("read registers")?;
             let at = registers.rip - 1;
-            let trap = if signal == libc::SIGTRAP { self.translator.trap(at) } else { None };
+            let trap = if signal == libc::SIGTRAP {
+                self.translator.trap(at)
+            } else {
+                None
+            };
             match trap {
-                Some(Trap::Limit { pc }) => {
+                Some(Trap::Limit { head }) => {
+                    // Back to where the block is counted. If its own instructions make its flags anew, the counting has changed
+                    // them: they are right again before the last instruction of the block, and nobody looks before that.
                     let place = self.translator.place(at).expect("traps have places");
                     registers.r15 = registers.r15.wrapping_sub(u64::from(place.ahead));
-                    registers.rip = self.translated_at(pc)?.expect("it has been translated");
+                    registers.rip = head;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
                     self.take_counter(registers.r15, registers.rip)?;
                     return Ok(Halt::Limit);
@@ -191,8 +230,12 @@ impl Replay {
             Trap::Exit { target, .. } | Trap::Moved { target } => target,
             Trap::Miss => {
                 let target = registers.rax;
-                registers.rax = self.process.word(self.block() + u64::from(layout::SLOT_RAX))?;
-                registers.rcx = self.process.word(self.block() + u64::from(layout::SLOT_RCX))?;
+                registers.rax = self
+                    .process
+                    .word(self.block() + u64::from(layout::SLOT_RAX))?;
+                registers.rcx = self
+                    .process
+                    .word(self.block() + u64::from(layout::SLOT_RCX))?;
                 target
             }
             _ => return Err(self.diverged("it comes to a place where nothing was recorded")),
@@ -216,14 +259,23 @@ impl Replay {
     fn step_to(&mut self, stop: u64) -> Result<bool> {
         let pid = self.process.pid;
         self.set_limit(self.now.count + FAR)?;
+        let mut flags = None;
         loop {
-            let registers = ptrace::registers(pid).context("read registers")?;
+            let mut registers = self.process.registers_after_step(pid)?;
             let at = registers.rip;
             if let Some(place) = self.translator.place(at)
                 && place.boundary
                 && place.at == at
             {
                 self.take_counter(registers.r15, at)?;
+                // The counting of a block may change flags that the block makes anew; the program still has its own.
+                match flags {
+                    Some((count, own)) if count == self.now.count && own != registers.eflags => {
+                        registers.eflags = own;
+                        ptrace::set_registers(pid, &registers).context("set registers")?;
+                    }
+                    _ => flags = Some((self.now.count, registers.eflags)),
+                }
                 if self.now.count == stop {
                     return Ok(false);
                 }
@@ -237,7 +289,6 @@ impl Replay {
                     continue;
                 }
                 Some(Trap::Stop { .. }) => {
-                    let mut registers = registers;
                     registers.rip = at + 1;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
                     return Ok(true);
@@ -245,8 +296,12 @@ impl Replay {
                 Some(_) => return Err(self.diverged("it asks for something that was not recorded")),
                 None => {}
             }
+            let pushes_flags = self.process.pushes_flags(at);
             ptrace::step(pid, 0).context("step the replay")?;
             let signal = self.wait()?;
+            if pushes_flags && signal == libc::SIGTRAP {
+                self.process.hide_step(pid)?;
+            }
             self.noted_write()?;
             if signal == libc::SIGSEGV && self.emptied()? {
                 continue;

@@ -48,8 +48,8 @@ pub enum Trap {
     Chance { pc: u64, next: u64 },
     /// A stop that was set: before the instruction at `pc`.
     Stop { pc: u64 },
-    /// The counter would go above zero in this block.
-    Limit { pc: u64 },
+    /// The counter would go above zero in this block, which is counted at `head`.
+    Limit { head: u64 },
     /// An instruction that cannot be translated.
     Unsupported { pc: u64 },
 }
@@ -112,7 +112,10 @@ pub struct Translator {
 impl Translator {
     /// `low` is the start of [`layout::LOW_BYTES`] below 2 GiB.
     pub fn new(mode: Mode, low: u64) -> Translator {
-        assert!(low + layout::LOW_BYTES < 1 << 31, "the table is addressed by 32 bits");
+        assert!(
+            low + layout::LOW_BYTES < 1 << 31,
+            "the table is addressed by 32 bits"
+        );
         Translator {
             mode,
             low,
@@ -142,7 +145,9 @@ impl Translator {
     }
 
     fn cache_near(&self, pc: u64) -> Option<usize> {
-        let near = |cache: &Cache| cache.base.abs_diff(pc) < NEAR && cache.used + LEFT < layout::CACHE_BYTES;
+        let near = |cache: &Cache| {
+            cache.base.abs_diff(pc) < NEAR && cache.used + LEFT < layout::CACHE_BYTES
+        };
         self.caches.iter().rposition(near)
     }
 
@@ -175,19 +180,27 @@ impl Translator {
 
     /// What translated code at this address means; `None` outside of it.
     pub fn place(&self, address: u64) -> Option<Place> {
-        let cache = self.caches.iter().find(|cache| (cache.base..cache.base + cache.used).contains(&address))?;
+        let cache = self
+            .caches
+            .iter()
+            .find(|cache| (cache.base..cache.base + cache.used).contains(&address))?;
         cache.places.find(address)
     }
 
     /// Whether an address lies in what is ours.
     pub fn owns(&self, address: u64) -> bool {
-        let in_cache = |cache: &Cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&address);
-        self.caches.iter().any(in_cache) || (self.low..self.low + layout::LOW_BYTES).contains(&address)
+        let in_cache =
+            |cache: &Cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&address);
+        self.caches.iter().any(in_cache)
+            || (self.low..self.low + layout::LOW_BYTES).contains(&address)
     }
 
     /// How many blocks there are, and how many bytes they take.
     pub fn size(&self) -> (usize, u64) {
-        (self.blocks.len(), self.caches.iter().map(|cache| cache.used).sum())
+        (
+            self.blocks.len(),
+            self.caches.iter().map(|cache| cache.used).sum(),
+        )
     }
 
     /// The translation of the code at `pc`, made if there is none. `None`: there is no code.
@@ -204,7 +217,8 @@ impl Translator {
     pub fn link(&mut self, stub: u64, distance_at: u64, body: u64) {
         let distance = body.wrapping_sub(distance_at + 4) as i64;
         if i32::try_from(distance).is_ok() {
-            self.writes.push((distance_at, (distance as i32).to_le_bytes().to_vec()));
+            self.writes
+                .push((distance_at, (distance as i32).to_le_bytes().to_vec()));
         } else {
             let mut jump = Emitter::new(stub);
             jump.far_jump(body);
@@ -217,7 +231,10 @@ impl Translator {
         if !self.checked.insert(pc) {
             return;
         }
-        let index = self.caches.iter().position(|cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&body));
+        let index = self
+            .caches
+            .iter()
+            .position(|cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&body));
         let Some(index) = index else { return };
         let miss = self.caches[0].base;
         let cache = &mut self.caches[index];
@@ -262,7 +279,12 @@ impl Translator {
     fn pages_in(&self, start: u64, end: u64) -> Vec<u64> {
         let range = start / PAGE..end.div_ceil(PAGE);
         if range.end - range.start > self.pages.len() as u64 {
-            return self.pages.keys().copied().filter(|page| range.contains(page)).collect();
+            return self
+                .pages
+                .keys()
+                .copied()
+                .filter(|page| range.contains(page))
+                .collect();
         }
         range.filter(|page| self.pages.contains_key(page)).collect()
     }
@@ -277,7 +299,9 @@ impl Translator {
     pub fn forget_range(&mut self, start: u64, end: u64) {
         for page in self.pages_in(start, end) {
             for pc in self.pages.remove(&page).unwrap_or_default() {
-                let Some(body) = self.blocks.remove(&pc) else { continue };
+                let Some(body) = self.blocks.remove(&pc) else {
+                    continue;
+                };
                 self.traps.insert(body, Trap::Moved { target: pc });
                 self.writes.push((body, vec![0xcc]));
             }
@@ -294,7 +318,9 @@ impl Translator {
 
     /// Whether some cache has no room for a block.
     pub fn is_full(&self) -> bool {
-        self.caches.iter().any(|cache| cache.used + LEFT >= layout::CACHE_BYTES)
+        self.caches
+            .iter()
+            .any(|cache| cache.used + LEFT >= layout::CACHE_BYTES)
     }
 
     /// How often [`Self::reset`] was used.
@@ -304,7 +330,11 @@ impl Translator {
 
     /// Sets the functions whose calls are recorded, before anything is translated.
     pub fn set_hooks(&mut self, entries: &[u64]) {
-        self.hooks = entries.iter().zip(0..).map(|(entry, number)| (*entry, number)).collect();
+        self.hooks = entries
+            .iter()
+            .zip(0..)
+            .map(|(entry, number)| (*entry, number))
+            .collect();
         self.forget();
     }
 
