@@ -282,7 +282,7 @@ fn containers_and_texts_are_shown_by_what_they_hold() {
     // Constants are not in the core file: the program's file has them.
     let (text, errors) = c.prompt(&c.core, &["p greeting", "p last", "x/s greeting"]);
     for shown in [
-        "greeting = \"good morning\"",
+        "$1 = \"good morning\"",
         "customer = 0x",
         "\"Ada\"",
         ":  \"good morning\"",
@@ -349,7 +349,7 @@ fn cut_files_say_nothing_wrong() {
             .collect()
     };
     let all = seen(&dumped.core);
-    assert_eq!(all[0], "table = {11, 22, 300, 44}");
+    assert_eq!(all[0], "$1 = {11, 22, 300, 44}");
     let (mut opened, mut unknown) = (0, 0);
     for part in [1, 3, 5, 7, 9, 10] {
         let len = whole.len() * part / 11;
@@ -435,7 +435,7 @@ fn it_is_a_recording_for_every_command() {
     bytes.push(0);
     std::fs::write(&dumped.core, bytes).expect("the core file");
     let (text, errors) = dumped.prompt(&dumped.core, &["p table"]);
-    assert_eq!(text.trim(), "table = {11, 22, 300, 44}", "{errors}");
+    assert_eq!(text.trim(), "$1 = {11, 22, 300, 44}", "{errors}");
 }
 
 /// The live program has traps and patches in it, and our return addresses; its core file has none.

@@ -37,7 +37,7 @@ use std::{
 
 use crossbeam::channel::Sender;
 use debuginfo::{AddressSpace, Register};
-use expr::Expression;
+use expr::{Expression, Kept};
 use store::control::Control;
 
 pub use condition::{Condition, Message};
@@ -92,6 +92,7 @@ struct Inner {
     end: Arc<AtomicBool>,
     closed: Mutex<Closed>,
     closing: Condvar,
+    kept: Arc<Kept>,
 }
 
 impl Live {
@@ -103,6 +104,11 @@ impl Live {
     /// Returns the recording's folder.
     pub fn recording(&self) -> &Path {
         &self.inner.recording
+    }
+
+    /// Returns the values that the session keeps. Conditions and messages may name them.
+    pub fn kept(&self) -> &Arc<Kept> {
+        &self.inner.kept
     }
 
     /// Returns the program's standard output and error, once, if they are pipes.

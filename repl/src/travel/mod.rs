@@ -85,8 +85,8 @@ pub struct Session {
     is_typed: bool,
     /// Keep a program that was started here.
     keep: bool,
-    /// The last line that moved; an empty line repeats it.
-    last_motion: String,
+    /// What an empty line does: the last line that looked or moved, again or further on.
+    again: String,
     /// Lines that run where breakpoints stop the program.
     at_stops: at_stops::AtStops,
 }
@@ -118,7 +118,7 @@ impl Session {
             aliases,
             is_typed: false,
             keep: false,
-            last_motion: String::new(),
+            again: String::new(),
             at_stops: at_stops::AtStops::default(),
         }
     }
@@ -182,8 +182,8 @@ impl Session {
         }
         let words = line::normal(line::split(&text));
         let words = line::unquoted(words);
-        if line::is_motion(&words[0]) {
-            self.last_motion.clone_from(&text);
+        if let Some(again) = line::again(&words, &text) {
+            self.again = again;
         }
         let rest = || words.get(1).map(String::as_str);
         let has_moved = find(&words[0]).is_some_and(|verb| verb.does == Does::Move);
@@ -500,7 +500,7 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
             Input::End => return Ok(exit::DONE),
         };
         let text = match text.trim().is_empty() {
-            true => session.last_motion.clone(),
+            true => session.again.clone(),
             false => text,
         };
         for line in line::pasted(&text) {

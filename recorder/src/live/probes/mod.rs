@@ -19,9 +19,13 @@ pub(crate) mod stopless;
 pub(crate) mod watchpoints;
 pub(crate) mod writer;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use debuginfo::{AddressSpace, LineError};
+use expr::Kept;
 
 use self::{
     capture::LogpointCapture,
@@ -86,6 +90,8 @@ pub(crate) struct Probes {
     pub stopless: StoplessQueries,
     pub displays: Displays,
     pub scripts: Scripts,
+    /// Values that conditions and messages may name: `$1`, `$name`.
+    pub kept: Arc<Kept>,
 }
 
 impl Probes {
