@@ -344,11 +344,25 @@ fn breakpoints_are_set_as_in_gdb() {
             && said.ends_with("There are none.\n"),
         "{said}"
     );
-    let said = prompt(&live, &["catch fork", "catch syscall write"]);
+    let said = prompt(
+        &live,
+        &[
+            "catch fork",
+            "catch syscall write",
+            "catch load libm",
+            "catch rain",
+            "set follow-fork-mode child",
+        ],
+    );
     assert!(
-        said.contains("break fork") && said.contains("break write"),
+        said.contains("Catchpoint") && said.contains("syscall write"),
         "{said}"
     );
+    assert!(
+        said.contains("\"rain\" cannot be caught") && said.contains("--pending"),
+        "{said}"
+    );
+    assert!(said.contains("follows the program"), "{said}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod error;
 pub(crate) mod event_loop;
 pub(crate) mod family;
 mod guard;
+pub(crate) mod happening;
 pub(crate) mod journal;
 pub mod model;
 pub(crate) mod probes;
@@ -44,6 +45,7 @@ pub use condition::{Condition, Message};
 pub use core_dump::Dumped;
 pub use error::{LiveError, LiveResult};
 pub use family::{RECORDED, REFUSED, why_refused};
+pub use happening::Happening;
 pub use model::*;
 pub use probes::{
     failures::Failed,

@@ -23,11 +23,10 @@ use std::rc::Rc;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 use rustyline::{CompletionType, Config};
-use server::past::Past;
 use server::session::StateWord;
 use server::verbs::{Does, NameKind, Names, NamesArgs, Needs, PositionReply, When, find};
 
-use crate::ask::{Asker, Interrupts};
+use crate::ask::{Asker, Interrupts, open_past};
 use crate::cli::with_negative_numbers;
 use crate::commands::live::{self, Common, Link, Patience};
 use crate::error::Error;
@@ -35,7 +34,7 @@ use crate::exit;
 use crate::prompt::editor::Assistant;
 use crate::prompt::lines::{Input, Lines};
 use crate::render::{Terminal, escaped};
-use crate::report::report;
+use crate::report::answer;
 use crate::suggest;
 
 pub use aliases::Aliases;
@@ -97,7 +96,7 @@ impl Session {
     /// # Errors
     /// When it cannot be read.
     pub fn open(path: &Path, terminal: &Terminal, json: bool) -> Result<Session, Error> {
-        let past = Past::open(path, &store::temp_dir()).map_err(server::Error::from)?;
+        let past = open_past(path)?;
         let link = Rc::new(Link::of_prompt(terminal));
         link.look_at(past);
         Ok(Session::new(link, None, Aliases::load()?, json))
@@ -255,7 +254,7 @@ impl Session {
                 live::write(&error.to_string())?;
                 return Ok(exit::DONE);
             }
-            Err(error) => return Err(wrong(&error)),
+            Err(error) => return Err(Error::of_words(&error)),
         };
         let is_opened = self.open_what_was_recorded(&matches)?;
         let ran = self.run_verb(&matches);
@@ -277,7 +276,7 @@ impl Session {
         {
             return ran;
         }
-        let line = Line::from_arg_matches(matches).map_err(|error| wrong(&error))?;
+        let line = Line::from_arg_matches(matches).map_err(|error| Error::of_words(&error))?;
         line.verb.run(&self.link)
     }
 
@@ -508,21 +507,10 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
                 Ok((Flow::GoOn, _)) => {}
                 Ok((Flow::Quit, _)) => return Ok(exit::DONE),
                 Err(error) => {
-                    report(&error, session.terminal());
+                    answer(&error, session.terminal());
                     break;
                 }
             }
         }
     }
-}
-
-/// Converts an error of clap: its first line without the prefix, and the next step.
-fn wrong(error: &clap::Error) -> Error {
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    let message = first.strip_prefix("error: ").unwrap_or(first);
-    let mut usage = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("Usage: "));
-    Error::usage(message, usage.next().map(|usage| format!("write: {usage}")))
 }

@@ -38,7 +38,7 @@ pub struct Written {
     /// The destination, as the user wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
-    /// The address, the register, or the variable of the session.
+    /// The address, the register, the variable of the session, or the setting.
     pub address: String,
     /// The old value as text; bytes in hexadecimal if no type is known.
     pub previous_value: String,
@@ -56,6 +56,9 @@ impl Verb for Set {
     type Reply = SetReply;
 
     fn run(call: &Call<'_>, args: SetArgs) -> Result<SetReply, Failure> {
+        if let Some(usual) = usual(&args.target) {
+            return as_it_is(&args, usual);
+        }
         if let Some(name) = inspect::kept_name(&args.target) {
             let written = call.look(1, |view| keep(view, name, &args))?;
             return Ok(SetReply {
@@ -86,6 +89,35 @@ impl Command for Set {
         };
         Text::lines(reply.results.iter().map(line))
     }
+}
+
+/// The settings of gdb for new processes, and their only values here.
+const USUAL: [(&str, &str); 2] = [("follow-fork-mode", "parent"), ("detach-on-fork", "on")];
+
+fn usual(setting: &str) -> Option<&'static str> {
+    let found = USUAL.iter().find(|(name, _)| *name == setting.trim());
+    found.map(|(_, value)| *value)
+}
+
+/// The value of a setting that has only one.
+fn as_it_is(args: &SetArgs, usual: &str) -> Result<SetReply, Failure> {
+    if args.value.trim() != usual {
+        let message = format!(
+            "{} is always {usual}: a session follows the program, and a process that it makes runs on by itself",
+            args.target
+        );
+        return Err(Failure::new(Code::NotAllowed, message).hint(
+            "stop where it is made: catch fork, then hindsight attach PID; or record them all: hindsight record --children",
+        ));
+    }
+    Ok(SetReply {
+        results: vec![Written {
+            variable: Some(args.target.trim().to_owned()),
+            address: args.target.trim().to_owned(),
+            previous_value: usual.to_owned(),
+            new_value: usual.to_owned(),
+        }],
+    })
 }
 
 /// Sets a variable of the session.
