@@ -82,6 +82,9 @@ pub enum Error {
     /// The program could not be stopped to be patched.
     #[error("stop the program for patching")]
     Stop(#[from] StopError),
+    /// Its instructions could not be recorded, or not be run again.
+    #[error("record every instruction: {0}")]
+    Exact(#[from] exact::Error),
     /// The recording could not be written.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -124,7 +127,9 @@ impl Error {
             Self::Store(error) => error.hint()?,
             Self::DebugInfo(error) => error.hint()?,
             Self::Live(error) => return error.hint(),
-            Self::Start { .. } | Self::EndedEarly { .. } | Self::System { .. } => return None,
+            Self::Start { .. } | Self::EndedEarly { .. } | Self::Exact(_) | Self::System { .. } => {
+                return None;
+            }
         };
         Some(hint.to_owned())
     }

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod displace;
 mod drain;
 pub mod error;
+mod full;
 mod guardian;
 pub mod live;
 mod loader;
@@ -23,6 +24,7 @@ pub mod stop;
 mod wake;
 
 pub use error::{Error, Result};
+pub use full::{FullOptions, FullOutcome, record_full};
 pub use guardian::guard;
 pub use live::Live;
 pub use options::{

@@ -42,9 +42,10 @@ use store::{
 };
 
 pub use self::children::{SetOutcome, record_children};
+pub(crate) use self::manifest::{default_name, new_id, own_stdin, start_of, this_machine};
 use self::{
     bring_in::BringIn,
-    manifest::{default_name, manifest},
+    manifest::manifest,
     program::{Running, may_need_frida, owner, read_maps, runtime_for},
     runtime_code::RuntimeCode,
     sealing::{Wanted, closed_early, seal_in_background},
@@ -651,7 +652,7 @@ fn lock(armer: &Mutex<Armer>) -> MutexGuard<'_, Armer> {
     armer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn folder_bytes(dir: &Path) -> u64 {
+pub(crate) fn folder_bytes(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else {
         return 0;
     };

@@ -66,6 +66,12 @@ pub fn take() -> Option<i32> {
     }
 }
 
+/// Sends a signal to a process.
+pub fn send(pid: i32, signal: i32) {
+    // SAFETY: no memory is passed.
+    unsafe { libc::kill(pid, signal) };
+}
+
 /// Returns the last signal received without taking it from [`take`].
 pub fn received() -> Option<i32> {
     match RECEIVED.load(SeqCst) {

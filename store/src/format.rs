@@ -74,6 +74,10 @@ pub const MODULES_DIR: &str = "modules";
 pub const MODULES_INDEX_FILE: &str = "index";
 /// An empty file, made with the first copies, so that a lost folder of copies is noticed.
 pub const PACKED_FILE: &str = "packed";
+/// The folder with the log of every instruction.
+pub const INSTRUCTIONS_DIR: &str = "instructions";
+/// The file in it.
+pub const INSTRUCTIONS_FILE: &str = "log.zst";
 /// The file with the progress of sealing, in the columns folder.
 pub const SEAL_STATE_FILE: &str = "seal.state";
 /// The file with the definitions found in the log so far, in the columns folder.

@@ -102,10 +102,21 @@ pub struct Settings {
     pub log_writes: Vec<String>,
 }
 
+/// What [`Settings::captures`] has if every instruction is recorded.
+pub const EVERY_INSTRUCTION: &str = "every instruction";
+
 /// What of [`Settings::captures`] is calls of its own, not data of other calls.
-const OWN_CALLS: [&str; 3] = ["system calls", "memory", "locks"];
+const OWN_CALLS: [&str; 4] = ["system calls", "memory", "locks", EVERY_INSTRUCTION];
 
 impl Settings {
+    /// Says whether every instruction is recorded: the recording has a log of what the program cannot compute, and the
+    /// time of an event is the number of instructions executed before it.
+    #[must_use]
+    pub fn has_every_instruction(&self) -> bool {
+        let mut captures = self.captures.iter();
+        captures.any(|capture| capture == EVERY_INSTRUCTION)
+    }
+
     /// Says whether data is captured with each enter and leave.
     #[must_use]
     pub fn captures_with_calls(&self) -> bool {

@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "agent",
     "store",
+    "exact",
     "debuginfo",
     "values",
     "expr",

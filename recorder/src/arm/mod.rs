@@ -18,6 +18,7 @@ mod unwinders;
 
 pub use also::Also;
 pub use filter::Filter;
+pub(crate) use modules::is_system_path;
 pub use modules::{LoadedModule, Modules};
 pub use patch::Armer;
 pub(crate) use stubs::PROBE_BYTES;

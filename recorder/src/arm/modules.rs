@@ -151,7 +151,8 @@ impl LoadedModule {
     }
 }
 
-fn is_system_path(path: &Path) -> bool {
+/// Says whether a file is in a folder of the system's libraries.
+pub(crate) fn is_system_path(path: &Path) -> bool {
     let text = path.to_string_lossy();
     SYSTEM_FOLDERS.iter().any(|folder| text.starts_with(folder))
 }

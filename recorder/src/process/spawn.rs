@@ -232,7 +232,7 @@ fn fix_addresses() -> io::Result<()> {
 }
 
 /// Refuses a file that the kernel cannot execute: the C library passes it to the shell, which must not be recorded.
-fn refuse_what_only_a_shell_would_run(program: &OsStr) -> Result<()> {
+pub(crate) fn refuse_what_only_a_shell_would_run(program: &OsStr) -> Result<()> {
     let Some(path) = find_in_path(program) else {
         return Ok(());
     };

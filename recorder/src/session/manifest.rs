@@ -23,7 +23,8 @@ use crate::{
     live::{FirstProbes, Location},
 };
 
-pub(super) fn default_name(exe: &Path) -> PathBuf {
+/// Returns the name of a recording of a program, without the ending.
+pub(crate) fn default_name(exe: &Path) -> PathBuf {
     // The name of a login shell begins with a dash.
     let name = exe.file_name().unwrap_or_default().to_string_lossy();
     match name.trim_start_matches('-') {
@@ -39,10 +40,6 @@ pub(super) fn manifest(
     host: Option<&dyn Host>,
     calibration: Calibration,
 ) -> Result<Manifest> {
-    let mut id = [0; 16];
-    fs::File::open("/dev/urandom")
-        .and_then(|mut random| io::Read::read_exact(&mut random, &mut id))
-        .map_err(Error::system("read random bytes"))?;
     let filters = options
         .include
         .iter()
@@ -53,33 +50,16 @@ pub(super) fn manifest(
             .iter()
             .map(|pattern| format!("-x {pattern}")),
     );
-    let first_line = |path: &str| {
-        fs::read_to_string(path)
-            .unwrap_or_default()
-            .trim()
-            .to_owned()
-    };
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let cpu = cpu
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))
-        .unwrap_or_default();
     let clock = calibration.finish();
-    let start = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
     Ok(Manifest {
         format_version: FORMAT_VERSION,
-        recording_id: RecordingId(id),
+        recording_id: new_id()?,
         hindsight_version: env!("CARGO_PKG_VERSION").into(),
         frida_version: host.map(|host| host.version().to_owned()),
-        host: Machine {
-            kernel: format!("Linux {}", first_line("/proc/sys/kernel/osrelease")),
-            cpu: cpu.trim_start_matches([' ', '\t', ':']).to_owned(),
-        },
+        host: this_machine(),
         argv: target.argv.clone(),
         cwd: target.cwd.clone(),
-        start_unix_ns: start.as_nanos() as i64,
+        start_unix_ns: start_of(),
         clock,
         settings: Settings {
             on_full: options.on_full,
@@ -97,6 +77,37 @@ pub(super) fn manifest(
             Target::Spawn { .. } | Target::Attach { .. } => None,
         },
     })
+}
+
+/// Makes the id of a recording.
+pub(crate) fn new_id() -> Result<RecordingId> {
+    let mut id = [0; 16];
+    fs::File::open("/dev/urandom")
+        .and_then(|mut random| io::Read::read_exact(&mut random, &mut id))
+        .map_err(Error::system("read random bytes"))?;
+    Ok(RecordingId(id))
+}
+
+/// Describes the machine that we run on.
+pub(crate) fn this_machine() -> Machine {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .unwrap_or_default();
+    Machine {
+        kernel: format!("Linux {}", release.trim()),
+        cpu: cpu.trim_start_matches([' ', '\t', ':']).to_owned(),
+    }
+}
+
+/// Returns the time of now as the start of a recording: nanoseconds since 1970.
+pub(crate) fn start_of() -> i64 {
+    let start = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    start.as_nanos() as i64
 }
 
 /// The places whose writes are logged from the start.
@@ -134,6 +145,11 @@ fn launch(
         stdin: stdin(target.pid),
         options: words(options, first),
     })
+}
+
+/// Returns what our own standard input is, which a program inherits.
+pub(crate) fn own_stdin() -> Stdin {
+    stdin(std::process::id().cast_signed())
 }
 
 fn stdin(pid: i32) -> Stdin {

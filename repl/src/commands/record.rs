@@ -18,7 +18,7 @@ use crate::commands::captured::Captured;
 use crate::commands::children;
 use crate::commands::keeping::Keeping;
 use crate::commands::probing::Probing;
-use crate::commands::{guard, pack, report, target};
+use crate::commands::{full, guard, pack, report, target};
 use crate::duration::parse as parse_duration;
 use crate::error::Error;
 use crate::exit;
@@ -33,6 +33,7 @@ Examples:
   hindsight record --log-writes total ./app     and every write to a variable, with its line
   hindsight record --memory --locks ./app       and who allocates, frees, locks and waits
   hindsight record --children -- make -j2       and every process that it starts
+  hindsight record --full ./app                 every instruction: go to any of them, forwards and backwards
   hindsight record --attach 4711 --for 10       look at a running program
   hindsight sql app \"select * from calls\"       then ask
 
@@ -48,69 +49,73 @@ Exits with the program's own status (128 + signal), or with 4 if it could not be
 pub struct Args {
     /// Where to write [default: the program's name with .hindsight, in this folder]
     #[arg(short, long, value_name = "NAME")]
-    output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// Record only functions that match: a name (* and ?), of the program or the C library, file:GLOB or module:GLOB; may
     /// be repeated
     #[arg(short = 'f', long = "function", value_name = "PATTERN")]
-    include: Vec<String>,
+    pub include: Vec<String>,
     /// Do not record functions that match; may be repeated, wins over --function
     #[arg(short = 'x', long, value_name = "PATTERN")]
-    exclude: Vec<String>,
+    pub exclude: Vec<String>,
     #[command(flatten)]
-    keeping: Keeping,
+    pub keeping: Keeping,
     #[command(flatten)]
-    captured: Captured,
+    pub captured: Captured,
     /// Record system calls too: names, arguments with texts and flags, results and times, for the tables syscalls and files
     #[arg(long)]
-    syscalls: bool,
+    pub syscalls: bool,
     /// Record the calls that allocate and free memory too, for the table allocations and report --memory
     #[arg(long)]
-    memory: bool,
+    pub memory: bool,
     /// Record the calls that take and give locks, or wait, too, for the table locks and report --locks
     #[arg(long)]
-    locks: bool,
+    pub locks: bool,
     #[command(flatten)]
-    probing: Probing,
+    pub probing: Probing,
+    /// Record every instruction: each register and each byte is known at every moment, and the program can be run
+    /// backwards. It then takes 1.3 to 4 times as long, on one processor; see docs/full.md
+    #[arg(long)]
+    pub full: bool,
     /// Logpoints and logged variables may wait for libraries that are loaded later
     #[arg(long)]
-    pending: bool,
+    pub pending: bool,
     /// Have the program and its libraries at the same addresses in each run
     #[arg(long, conflicts_with = "pid")]
-    no_aslr: bool,
+    pub no_aslr: bool,
     /// Call this run something: key=value; may be repeated. ls, info and the table runs show it
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = store::labels::parse)]
-    labels: Vec<(String, String)>,
+    pub labels: Vec<(String, String)>,
     /// When the program has ended, copy its modules, debug files and sources into the recording, as hindsight pack does
     #[arg(long)]
-    portable: bool,
+    pub portable: bool,
     /// Attach to this running process instead of starting one
     #[arg(long = "attach", value_name = "PID", conflicts_with = "command", value_parser = parse_pid)]
-    pid: Option<i32>,
+    pub pid: Option<i32>,
     /// With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
     #[arg(long = "for", value_name = "SECONDS", value_parser = parse_duration)]
-    duration: Option<Duration>,
+    pub duration: Option<Duration>,
     /// Record all processes that the program starts too, into a folder NAME.children with a recording of each program
     #[arg(long, conflicts_with_all = ["pid", "portable"])]
-    children: bool,
+    pub children: bool,
     /// With --children: record copies that fork makes too, from the fork on; each fork then takes longer
     #[arg(long)]
-    copies: bool,
+    pub copies: bool,
     /// Record the process that standard input tells of
     #[arg(long, hide = true, conflicts_with_all = ["pid", "children", "command"])]
-    parked: bool,
+    pub parked: bool,
     /// Say at the end which functions took longest, as hindsight report does (on stderr: stdout is the program's)
     #[arg(long, conflicts_with_all = ["children", "parked", "json"])]
-    report: bool,
+    pub report: bool,
     /// Print the summary as JSON (on stderr: stdout is the program's)
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// The program and its arguments
     #[arg(
         value_name = "PROGRAM",
         trailing_var_arg = true,
         required_unless_present_any = ["pid", "parked"]
     )]
-    command: Vec<OsString>,
+    pub command: Vec<OsString>,
 }
 
 /// Runs the command and returns the exit code: the program's own.
@@ -158,6 +163,9 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     if args.parked {
         let copies = args.copies;
         return children::record_one(options(args, given), copies).map(Ran::of_nothing);
+    }
+    if args.full {
+        return full::record(args, given, terminal);
     }
     if args.children {
         let copies = args.copies;
@@ -244,6 +252,9 @@ fn refuse(args: &Args) -> Result<(), Error> {
     if args.parked {
         return Ok(());
     }
+    if args.full {
+        full::refuse(args)?;
+    }
     if args.children && args.probing.is_given() {
         return Err(Error::usage(
             "--children takes no --logpoint and no --log-writes",
@@ -326,7 +337,7 @@ fn summary(outcome: &Outcome) -> String {
 }
 
 /// One line: `SIGSEGV ended the program in parse (app.c:17), address 0x0, thread 4711; look at it: hindsight repl app`.
-fn death_line(outcome: &Outcome) -> Option<String> {
+pub fn death_line(outcome: &Outcome) -> Option<String> {
     let signal = match (outcome.exit, &outcome.death) {
         (Exit::Signal(signal), _) => signal,
         (_, Some(death)) => death.signal,
@@ -406,7 +417,7 @@ fn children_line(children: u64) -> String {
     format!("it started {what} not recorded; hindsight record --children records them too")
 }
 
-fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) -> serde_json::Value {
+pub fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) -> serde_json::Value {
     let (code, signal) = match outcome.exit {
         Exit::Code(code) => (Some(code), None),
         Exit::Signal(signal) => (None, Some(signal)),

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use super::{Recording, RecordingState};
 use crate::error::{Error, Result};
 use crate::format::{
-    COLUMNS_DIR, DEFINITIONS_FILE, INCOMPLETE_FILE, LABELS_FILE, LOG_DIR, MANIFEST_FILE,
-    MEMORY_DIR, MEMORY_SUFFIX, MODULES_DIR, MODULES_INDEX_FILE, NOTES_FILE, PACKED_FILE,
-    SEAL_STATE_FILE, SEGMENT_SUFFIX,
+    COLUMNS_DIR, DEFINITIONS_FILE, INCOMPLETE_FILE, INSTRUCTIONS_DIR, INSTRUCTIONS_FILE,
+    LABELS_FILE, LOG_DIR, MANIFEST_FILE, MEMORY_DIR, MEMORY_SUFFIX, MODULES_DIR,
+    MODULES_INDEX_FILE, NOTES_FILE, PACKED_FILE, SEAL_STATE_FILE, SEGMENT_SUFFIX,
 };
 
 /// The ending of a document that was being written when its writer died.
@@ -45,6 +45,7 @@ pub fn remove(recording: &Recording) -> Result<Removed> {
         (LOG_DIR, is_segment as fn(&str) -> bool),
         (COLUMNS_DIR, is_column),
         (MEMORY_DIR, is_snapshot),
+        (INSTRUCTIONS_DIR, |name| name == INSTRUCTIONS_FILE),
     ] {
         removed.folder(&dir.join(part), is_own)?;
     }
@@ -184,6 +185,9 @@ mod tests {
         let recording = debugged().record(&dir.path().join("x")).unwrap();
         crate::notes::add(&recording, 1, "a note").unwrap();
         crate::labels::change(&recording, &[("a".into(), Some("b".into()))].into()).unwrap();
+        let instructions = recording.dir().join(INSTRUCTIONS_DIR);
+        fs::create_dir_all(&instructions).unwrap();
+        fs::write(instructions.join(INSTRUCTIONS_FILE), "123").unwrap();
         let copies = recording.dir().join("modules/000000");
         fs::create_dir_all(&copies).unwrap();
         fs::write(copies.join("libx.so"), "12345").unwrap();

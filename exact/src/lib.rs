@@ -1,0 +1,17 @@
+//! Every instruction: records what a program cannot compute by itself (what the kernel and the processor decided), and runs it again.
+
+mod error;
+mod log;
+mod outline;
+mod ptrace;
+mod record;
+mod replay;
+pub mod system_calls;
+mod tracee;
+pub mod translate;
+
+pub use error::{Error, Result};
+pub use log::{Fatal, MappedFile, Registers};
+pub use outline::{Mapping, Outline, ThreadSpan, outline};
+pub use replay::{Replay, Traced, trace};
+pub use record::{Options, Summary, record};

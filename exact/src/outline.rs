@@ -1,0 +1,114 @@
+//! A recording at a glance, without running it again.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::log::{Entry, Fatal, MappedFile, Reader, Space};
+
+/// A file in the program's memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    /// From this position on it was there.
+    pub from: u64,
+    /// From this position on it, or a part of it, was not.
+    pub until: Option<u64>,
+    pub file: MappedFile,
+}
+
+/// A thread of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadSpan {
+    pub tid: i32,
+    /// The position at which it was made.
+    pub from: u64,
+    /// The position at which it ended, if it did so before the program.
+    pub until: Option<u64>,
+}
+
+/// What a recording is of.
+#[derive(Debug, Clone, Default)]
+pub struct Outline {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    pub pid: i32,
+    pub mappings: Vec<Mapping>,
+    pub threads: Vec<ThreadSpan>,
+    /// Instructions recorded.
+    pub end: u64,
+    /// Exit code, if the program exited.
+    pub code: Option<i32>,
+    /// Signal, if one ended it.
+    pub signal: Option<i32>,
+    pub fatal: Option<Fatal>,
+    /// Why recording stopped before the program ended.
+    pub lost: Option<String>,
+}
+
+/// Reads what the recording in a folder is of.
+pub fn outline(folder: &Path) -> Result<Outline> {
+    let mut reader = Reader::open(folder)?;
+    let mut outline = Outline {
+        lost: Some(String::from("the recorder was ended")),
+        ..Outline::default()
+    };
+    while let Some(entry) = reader.next()? {
+        outline.end = outline.end.max(entry.at());
+        outline.add(entry);
+    }
+    if outline.pid == 0 {
+        return Err(Error::Damaged(String::from("it does not begin with a start")));
+    }
+    Ok(outline)
+}
+
+impl Outline {
+    fn add(&mut self, entry: Entry) {
+        match entry {
+            Entry::Start { tid, command, files, .. } => {
+                self.pid = tid;
+                self.command = command;
+                self.thread(tid, 0);
+                files.into_iter().for_each(|file| self.map(0, file));
+            }
+            Entry::SystemCall { at, space, file, .. } => {
+                if let Some(Space::Map(span) | Space::Unmap(span)) = space {
+                    self.unmap(at + 1, span.start, span.end);
+                }
+                if let Some(file) = file {
+                    self.map(at + 1, file);
+                }
+            }
+            Entry::Thread { at, tid, .. } => self.thread(tid, at),
+            Entry::End { at, tid, .. } => {
+                let thread = self.threads.iter_mut().rev().find(|thread| thread.tid == tid);
+                if let Some(thread) = thread {
+                    thread.until = Some(at);
+                }
+            }
+            Entry::Exit { code, signal, fatal, .. } => {
+                self.lost = None;
+                self.code = (signal == 0).then_some(code);
+                self.signal = (signal != 0).then_some(signal);
+                self.fatal = fatal;
+            }
+            Entry::Lost { why, .. } => self.lost = Some(why),
+            Entry::Chance { .. } | Entry::Code { .. } | Entry::Signal { .. } | Entry::Return { .. } | Entry::Switch { .. } => {}
+        }
+    }
+
+    fn thread(&mut self, tid: i32, from: u64) {
+        self.threads.push(ThreadSpan { tid, from, until: None });
+    }
+
+    fn map(&mut self, from: u64, file: MappedFile) {
+        self.mappings.push(Mapping { from, until: None, file });
+    }
+
+    fn unmap(&mut self, at: u64, start: u64, end: u64) {
+        let gone = self.mappings.iter_mut().filter(|mapping| mapping.until.is_none() && mapping.file.start < end && start < mapping.file.end);
+        // A library is mapped as a whole, and then its segments over that: the whole is still there as a file.
+        for mapping in gone.filter(|mapping| start <= mapping.file.start && mapping.file.end <= end) {
+            mapping.until = Some(at);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The ptrace requests that are needed, each as a safe function. A thread that is not stopped, or not traced by the calling
+//! thread, gives ESRCH.
+
+use std::io;
+use std::mem::{self, MaybeUninit};
+
+use libc::{c_void, siginfo_t, user_regs_struct};
+
+type Result<T> = io::Result<T>;
+
+fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> Result<()> {
+    // SAFETY: callers pass as `data` the address of what the request reads or fills, or a plain number.
+    let result = unsafe { libc::ptrace(request, tid, address as *mut c_void, data as *mut c_void) };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Starts tracing `tid` with these options, without stopping it.
+pub(crate) fn seize(tid: i32, options: i32) -> Result<()> {
+    request(libc::PTRACE_SEIZE, tid, 0, options as usize)
+}
+
+pub(crate) fn detach(tid: i32, signal: i32) -> Result<()> {
+    request(libc::PTRACE_DETACH, tid, 0, signal as usize)
+}
+
+pub(crate) fn cont(tid: i32, signal: i32) -> Result<()> {
+    request(libc::PTRACE_CONT, tid, 0, signal as usize)
+}
+
+pub(crate) fn step(tid: i32, signal: i32) -> Result<()> {
+    request(libc::PTRACE_SINGLESTEP, tid, 0, signal as usize)
+}
+
+/// Resumes until the next entry to, or return from, a system call.
+pub(crate) fn to_system_call(tid: i32) -> Result<()> {
+    request(libc::PTRACE_SYSCALL, tid, 0, 0)
+}
+
+pub(crate) fn listen(tid: i32) -> Result<()> {
+    request(libc::PTRACE_LISTEN, tid, 0, 0)
+}
+
+pub(crate) fn registers(tid: i32) -> Result<user_regs_struct> {
+    let mut registers = MaybeUninit::<user_regs_struct>::zeroed();
+    request(libc::PTRACE_GETREGS, tid, 0, registers.as_mut_ptr() as usize)?;
+    // SAFETY: the request succeeded, so the kernel filled the structure; it is plain integers.
+    Ok(unsafe { registers.assume_init() })
+}
+
+pub(crate) fn set_registers(tid: i32, registers: &user_regs_struct) -> Result<()> {
+    request(libc::PTRACE_SETREGS, tid, 0, &raw const *registers as usize)
+}
+
+/// What the signal was that the thread has stopped for.
+pub(crate) fn signal_info(tid: i32) -> Result<siginfo_t> {
+    let mut info = MaybeUninit::<siginfo_t>::zeroed();
+    request(libc::PTRACE_GETSIGINFO, tid, 0, info.as_mut_ptr() as usize)?;
+    // SAFETY: the request succeeded, so the kernel filled the structure; it also is valid when all zero.
+    Ok(unsafe { info.assume_init() })
+}
+
+pub(crate) fn set_signal_info(tid: i32, info: &siginfo_t) -> Result<()> {
+    request(libc::PTRACE_SETSIGINFO, tid, 0, &raw const *info as usize)
+}
+
+/// Makes a thread stop as soon as it would run in user mode.
+pub(crate) fn interrupt(tid: i32) -> Result<()> {
+    request(libc::PTRACE_INTERRUPT, tid, 0, 0)
+}
+
+/// The message of the last event, such as the id of a new thread.
+pub(crate) fn event_message(tid: i32) -> Result<u64> {
+    let mut message = 0u64;
+    request(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize)?;
+    Ok(message)
+}
+
+/// Sets one of the processor's debug registers.
+pub(crate) fn set_debug_register(tid: i32, number: usize, value: u64) -> Result<()> {
+    let at = mem::offset_of!(libc::user, u_debugreg) + number * 8;
+    request(libc::PTRACE_POKEUSER, tid, at, value as usize)
+}
+
+/// One of the processor's debug registers.
+pub(crate) fn debug_register(tid: i32, number: usize) -> Result<u64> {
+    let at = mem::offset_of!(libc::user, u_debugreg) + number * 8;
+    let mut word = 0u64;
+    // SAFETY: the system call (unlike the C library's function) writes one word to `data`.
+    let result = unsafe {
+        libc::syscall(libc::SYS_ptrace, libc::PTRACE_PEEKUSER as libc::c_long, tid as libc::c_long, at, &raw mut word)
+    };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(word) }
+}
+
+const NT_X86_XSTATE: usize = 0x202;
+/// Upper bound for the state of any processor (AMX included).
+const MOST_XSTATE_BYTES: usize = 16 << 10;
+
+/// The x87, SSE and later registers, in XSAVE's layout.
+pub(crate) fn extended_state(tid: i32) -> Result<Vec<u8>> {
+    let mut bytes = vec![0u8; MOST_XSTATE_BYTES];
+    let mut part = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
+    };
+    request(libc::PTRACE_GETREGSET, tid, NT_X86_XSTATE, &raw mut part as usize)?;
+    bytes.truncate(part.iov_len);
+    Ok(bytes)
+}
+
+pub(crate) fn set_extended_state(tid: i32, bytes: &[u8]) -> Result<()> {
+    let part = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    request(libc::PTRACE_SETREGSET, tid, NT_X86_XSTATE, &raw const part as usize)
+}
+
+/// Waits for any thread that is traced (-1), or one; returns which and its status. `None`: nothing has happened yet, or, without
+/// `no_wait`, a signal came.
+pub(crate) fn wait(tid: i32, no_wait: bool) -> Result<Option<(i32, i32)>> {
+    let mut status = 0;
+    let flags = libc::__WALL | if no_wait { libc::WNOHANG } else { 0 };
+    // SAFETY: the kernel writes the status.
+    let found = unsafe { libc::waitpid(tid, &raw mut status, flags) };
+    match found {
+        0 => Ok(None),
+        -1 => {
+            let error = io::Error::last_os_error();
+            if error.raw_os_error() == Some(libc::EINTR) { Ok(None) } else { Err(error) }
+        }
+        tid => Ok(Some((tid, status))),
+    }
+}

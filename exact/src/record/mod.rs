@@ -1,0 +1,438 @@
+//! Recording: the program runs translated code, one thread at a time; whatever it does not compute by itself comes by here.
+
+mod code;
+mod image;
+mod signal;
+mod space;
+pub(crate) mod start;
+mod system_call;
+mod threads;
+
+use std::collections::VecDeque;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use libc::user_regs_struct;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::{Context as _, Result};
+use crate::log::{Context, Entry, Fatal, Registers, Span, Writer};
+use crate::ptrace;
+use crate::tracee::{Sharing, Tracee, own_registers};
+use crate::translate::{Mode, Translator, Trap, layout};
+
+/// How a program is recorded.
+#[derive(Default)]
+pub struct Options {
+    /// No randomisation of addresses.
+    pub fixed_addresses: bool,
+    /// The environment, if it is another one than ours.
+    pub environment: Option<Vec<(OsString, OsString)>>,
+    /// What the program reads as its standard input, if it is not ours.
+    pub input: Option<PathBuf>,
+    /// Signals that the program gets with their default action, though we ignore or catch them.
+    pub default_signals: Vec<i32>,
+    /// Is told the program's process id before its first instruction.
+    pub started: Option<Box<dyn FnOnce(i32) + Send>>,
+}
+
+/// How it went.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Exit code, if the program exited.
+    pub code: Option<i32>,
+    /// Signal, if one ended it.
+    pub signal: Option<i32>,
+    pub fatal: Option<Fatal>,
+    /// Why not everything was recorded.
+    pub lost: Option<String>,
+    /// Blocks translated.
+    pub blocks: usize,
+    /// Bytes of translated code.
+    pub code_bytes: u64,
+}
+
+/// What a thread is doing.
+#[derive(Debug)]
+enum State {
+    /// It can go on from where it is stopped.
+    Ready,
+    /// It is in a system call.
+    InCall(system_call::Call),
+}
+
+#[derive(Debug)]
+struct Thread {
+    /// The block that gs points to.
+    block: u64,
+    state: State,
+    /// Where zero is written when the thread ends (set_tid_address(2)).
+    clears: u64,
+    /// Its stack for signals, if it has one: start and end.
+    alternate: (u64, u64),
+}
+
+impl Thread {
+    fn new(block: u64, clears: u64) -> Thread {
+        Thread {
+            block,
+            state: State::Ready,
+            clears,
+            alternate: (0, 0),
+        }
+    }
+}
+
+/// Why the loop ends.
+enum Ended {
+    Exited(i32),
+    Killed(i32),
+    Lost(String),
+}
+
+struct Recorder {
+    process: Tracee,
+    translator: Translator,
+    threads: FxHashMap<i32, Thread>,
+    /// Those that can go on, the next one first; without the one that runs.
+    ready: VecDeque<i32>,
+    current: Option<i32>,
+    /// Instructions executed by all threads, while none runs.
+    count: u64,
+    log: Writer,
+    /// Threads that have stopped for the first time before it was known who made them.
+    early: Vec<i32>,
+    /// Threads that wait in the kernel have stopped there, with this status.
+    arrived: VecDeque<(i32, i32)>,
+    /// Memory that can be written and executed.
+    both: Vec<Span>,
+    /// Pages of it that cannot be written at the moment, because code in them has been translated.
+    guarded: FxHashSet<u64>,
+    /// How often translations were forgotten.
+    epoch: u64,
+    /// The end of the heap, once the program has asked for it.
+    brk: u64,
+    /// The thread that ran last.
+    running: i32,
+    /// Signals that came at a moment when they could not be delivered.
+    held: VecDeque<(i32, libc::siginfo_t)>,
+    /// A thread that waited has brought the recording to its end.
+    ended: Option<Ended>,
+    /// The last signal that no handler was there for.
+    fatal: Option<Fatal>,
+    /// A thread that we have sent SIGSTOP.
+    stopping: Option<i32>,
+    /// When the current thread began to run, where others wait.
+    since: std::time::Instant,
+    slots: u64,
+}
+
+/// Records a program into a folder that exists.
+pub fn record(program: &Path, args: &[OsString], folder: &Path, mut options: Options) -> Result<Summary> {
+    let path = CString::new(program.as_os_str().as_bytes()).map_err(|error| crate::Error::System {
+        what: "start the program",
+        source: error.into(),
+    })?;
+    let log = Writer::create(folder)?;
+    let started = options.started.take();
+    let pid = start::start(&path, args, &options)?;
+    if let Some(started) = started {
+        started(pid);
+    }
+    let mut recorder = Recorder::new(pid, log)?;
+    recorder.begin(args)?;
+    let ended = recorder.run();
+    recorder.finish(ended)
+}
+
+impl Recorder {
+    fn new(pid: i32, log: Writer) -> Result<Recorder> {
+        let mut process = Tracee::new(pid, Sharing::Nothing)?;
+        let low = process.map_low(pid, &|_, _| true)?;
+        Ok(Recorder {
+            process,
+            translator: Translator::new(Mode::Record, low),
+            threads: FxHashMap::default(),
+            ready: VecDeque::new(),
+            current: Some(pid),
+            count: 0,
+            log,
+            early: Vec::new(),
+            arrived: VecDeque::new(),
+            both: Vec::new(),
+            guarded: FxHashSet::default(),
+            epoch: 0,
+            brk: 0,
+            running: pid,
+            ended: None,
+            held: VecDeque::new(),
+            fatal: None,
+            stopping: None,
+            since: std::time::Instant::now(),
+            slots: 1,
+        })
+    }
+
+    /// Notes the state at the start, and enters translated code.
+    fn begin(&mut self, args: &[OsString]) -> Result<()> {
+        let pid = self.process.pid;
+        let registers = ptrace::registers(pid).context("read registers")?;
+        self.hide_vdso(registers.rsp)?;
+        let mut spans = image::spans(pid)?;
+        spans.retain(|span| !self.translator.owns(span.start));
+        spans.iter().for_each(|span| self.note_protection(*span));
+        let memory = spans.iter().flat_map(|span| image::content(&self.process, span.start, span.end)).collect();
+        self.log.add(&Entry::Start {
+            tid: pid,
+            command: args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            context: context(pid)?,
+            spans,
+            memory,
+            files: image::files(pid)?,
+        })?;
+        let block = layout::block(self.translator.low(), 0);
+        self.threads.insert(pid, Thread::new(block, 0));
+        self.enter(pid, &registers)
+    }
+
+    /// Clocks are asked by system calls, which are recorded; the functions of the vDSO read memory that the kernel changes.
+    fn hide_vdso(&self, stack: u64) -> Result<()> {
+        const AT_SYSINFO_EHDR: u64 = 33;
+        const AT_IGNORE: u64 = 1;
+        let mut at = stack + 8;
+        for _ in 0..2 {
+            while self.process.word(at)? != 0 {
+                at += 8;
+            }
+            at += 8;
+        }
+        loop {
+            match self.process.word(at)? {
+                0 => return Ok(()),
+                AT_SYSINFO_EHDR => return self.process.set_word(at, AT_IGNORE),
+                _ => at += 16,
+            }
+        }
+    }
+
+    /// The translation of the code at `pc`; for what is no code, `None`.
+    fn translated(&mut self, tid: i32, pc: u64) -> Result<Option<u64>> {
+        if self.translator.needs_cache(pc) {
+            self.process.add_cache(tid, &mut self.translator, pc, &|_, _| true)?;
+            let came = std::mem::take(&mut self.process.came);
+            self.held.extend(came.into_iter().map(|info| (tid, info)));
+        }
+        let body = self.translator.entry(pc, &self.process);
+        self.process.flush(&mut self.translator)?;
+        self.guard(tid)?;
+        Ok(body)
+    }
+
+    /// Has a stopped thread go on in translated code with these registers of the program, the counter at [`Self::count`].
+    fn enter(&mut self, tid: i32, own: &user_regs_struct) -> Result<()> {
+        let body = self.translated(tid, own.rip)?;
+        let mut registers = *own;
+        if let Some(body) = body {
+            let block = self.threads[&tid].block;
+            self.process.set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+            registers.gs_base = block;
+            registers.r15 = self.count;
+            registers.rip = body;
+        }
+        // Without a translation the thread runs into the fault that is due there.
+        registers.orig_rax = u64::MAX;
+        ptrace::set_registers(tid, &registers).context("set registers")
+    }
+
+    /// Sets the counter of a thread that is about to go on.
+    fn set_counter(&mut self, tid: i32) -> Result<()> {
+        let mut registers = ptrace::registers(tid).context("read registers")?;
+        let Some(place) = self.translator.place(registers.rip) else {
+            return Ok(());
+        };
+        let value = self.count + u64::from(place.ahead);
+        if place.swapped {
+            return self.process.set_word(self.threads[&tid].block + u64::from(layout::SLOT_COUNTER), value);
+        }
+        registers.r15 = value;
+        ptrace::set_registers(tid, &registers).context("set registers")
+    }
+
+    /// Takes over the counter of the thread that ran until now.
+    fn take_counter(&mut self, tid: i32, registers: &user_regs_struct, at: u64) -> Result<()> {
+        let Some(place) = self.translator.place(at) else {
+            return Ok(());
+        };
+        let value = match place.swapped {
+            true => self.process.word(self.threads[&tid].block + u64::from(layout::SLOT_COUNTER))?,
+            false => registers.r15,
+        };
+        self.count = value.wrapping_sub(u64::from(place.ahead));
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<Ended> {
+        loop {
+            if let Some(tid) = self.current
+                && !self.deliver_held(tid)?
+            {
+                ptrace::cont(tid, 0).context("resume the program")?;
+            }
+            let ended = self.wait_for_current()?;
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// A thread has come to a trap of ours; it is stopped behind it.
+    fn at_trap(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, trap: Trap) -> Result<Option<Ended>> {
+        let block = self.threads[&tid].block;
+        match trap {
+            Trap::Exit { target, distance_at } => {
+                match self.translated(tid, target)? {
+                    Some(body) => {
+                        self.translator.link(at, distance_at, body);
+                        self.process.flush(&mut self.translator)?;
+                        registers.rip = body;
+                    }
+                    None => return self.at_nothing(tid, registers, target),
+                }
+                ptrace::set_registers(tid, registers).context("set registers")?;
+            }
+            Trap::Moved { target } => {
+                match self.translated(tid, target)? {
+                    Some(body) => {
+                        self.translator.lead(at, body);
+                        self.process.flush(&mut self.translator)?;
+                        registers.rip = body;
+                    }
+                    None => return self.at_nothing(tid, registers, target),
+                }
+                ptrace::set_registers(tid, registers).context("set registers")?;
+            }
+            Trap::Miss => {
+                let target = registers.rax;
+                registers.rax = self.process.word(block + u64::from(layout::SLOT_RAX))?;
+                registers.rcx = self.process.word(block + u64::from(layout::SLOT_RCX))?;
+                match self.translated(tid, target)? {
+                    Some(body) => {
+                        self.translator.check(target, body);
+                        self.process.flush(&mut self.translator)?;
+                        registers.rip = body;
+                    }
+                    None => return self.at_nothing(tid, registers, target),
+                }
+                ptrace::set_registers(tid, registers).context("set registers")?;
+            }
+            Trap::SystemCall { next } => return self.system_call(tid, registers, at, next),
+            Trap::Returned { next } => return self.returned(tid, registers, at, next).map(|()| None),
+            Trap::Chance { next, .. } => self.chance(tid, registers, at, next)?,
+            Trap::Unsupported { pc } => {
+                registers.rip = at;
+                self.take_counter(tid, registers, at)?;
+                ptrace::set_registers(tid, registers).context("set registers")?;
+                return Ok(Some(Ended::Lost(crate::Error::Unsupported { pc }.to_string())));
+            }
+            Trap::Limit { .. } | Trap::Stop { .. } => unreachable!("code that is recorded has neither limits nor stops"),
+        }
+        Ok(None)
+    }
+
+    /// The program jumps to where nothing is: it gets the fault that it gets without us.
+    fn at_nothing(&mut self, tid: i32, registers: &mut user_regs_struct, target: u64) -> Result<Option<Ended>> {
+        self.count = registers.r15;
+        registers.r15 = self.process.word(self.threads[&tid].block + u64::from(layout::SLOT_R15))?;
+        registers.rip = target;
+        ptrace::set_registers(tid, registers).context("set registers")?;
+        Ok(None)
+    }
+
+    /// An instruction with results of its own is executed, and its results are kept.
+    fn chance(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, next: u64) -> Result<()> {
+        self.take_counter(tid, registers, at)?;
+        self.step(tid, 0)?;
+        let mut after = ptrace::registers(tid).context("read registers")?;
+        let mut own = after;
+        own.rip = next;
+        own.gs_base = 0;
+        self.log.add(&Entry::Chance {
+            at: self.count,
+            registers: Registers::from(&own),
+        })?;
+        self.count += 1;
+        after.rip = next;
+        self.enter(tid, &after)
+    }
+
+    /// One instruction of a stopped thread, or into the handler of a signal.
+    fn step(&mut self, tid: i32, signal: i32) -> Result<i32> {
+        ptrace::step(tid, signal).context("step the program")?;
+        loop {
+            let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")? else {
+                continue;
+            };
+            let other = libc::WIFSTOPPED(status) && status >> 16 == 0 && libc::WSTOPSIG(status) != libc::SIGTRAP;
+            // A fault of the instruction itself comes again when it is executed again.
+            if !other || signal != 0 {
+                return Ok(status);
+            }
+            self.hold(tid)?;
+            ptrace::step(tid, 0).context("step the program")?;
+        }
+    }
+
+    /// The registers of the program, for a thread that is stopped anywhere.
+    fn own(&self, tid: i32, registers: &user_regs_struct) -> Result<user_regs_struct> {
+        own_registers(&self.process, &self.translator, registers, self.threads[&tid].block)
+    }
+
+    fn finish(mut self, ended: Result<Ended>) -> Result<Summary> {
+        let (code, signal, lost) = match ended {
+            Ok(Ended::Exited(code)) => (Some(code), None, None),
+            Ok(Ended::Killed(signal)) => (None, Some(signal), None),
+            Ok(Ended::Lost(why)) => (None, None, Some(why)),
+            Err(error) => (None, None, Some(error.to_string())),
+        };
+        let at = self.count;
+        match &lost {
+            None => self.log.add(&Entry::Exit {
+                at,
+                code: code.unwrap_or(0),
+                signal: signal.unwrap_or(0),
+                fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
+            })?,
+            Some(why) => self.log.add(&Entry::Lost { at, why: why.clone() })?,
+        }
+        let (blocks, code_bytes) = self.translator.size();
+        let mut summary = Summary {
+            instructions: at,
+            code,
+            signal,
+            fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
+            lost,
+            blocks,
+            code_bytes,
+        };
+        if summary.lost.is_some() {
+            let end = self.release();
+            summary.code = end.0;
+            summary.signal = end.1;
+        }
+        self.log.finish()?;
+        Ok(summary)
+    }
+}
+
+/// All registers of a stopped thread.
+fn context(tid: i32) -> Result<Context> {
+    let mut registers = ptrace::registers(tid).context("read registers")?;
+    registers.gs_base = 0;
+    Ok(Context {
+        registers: Registers::from(&registers),
+        extended: ptrace::extended_state(tid).context("read registers")?,
+    })
+}

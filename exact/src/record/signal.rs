@@ -1,0 +1,188 @@
+//! Signals: handlers run as translated code too, and see the program's own registers.
+
+use std::fs;
+use std::time::Instant;
+
+use libc::user_regs_struct;
+
+use super::threads::Next;
+use super::{Recorder, State, context};
+use crate::error::{Context as _, Result};
+use crate::log::{Bytes, Entry, Fatal};
+use crate::ptrace;
+use crate::translate::Trap;
+
+/// The kernel leaves these bytes below the stack pointer alone (System V ABI, 3.2.2).
+const RED_ZONE: u64 = 128;
+/// Results of calls that a signal has interrupted: the kernel makes them again, or has them fail with EINTR
+/// (ERESTARTSYS to ERESTART_RESTARTBLOCK in its errno.h).
+const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
+/// Where the frame of a signal has the instruction pointer (rt_sigframe: return address, then ucontext_t).
+const FRAME_RIP: u64 = 8 + 40 + 16 * 8;
+
+impl Recorder {
+    /// A thread has stopped because a signal is about to be delivered to it; it runs translated code, or waits in a call.
+    pub(super) fn signal(&mut self, tid: i32) -> Result<Next> {
+        let info = ptrace::signal_info(tid).context("read the signal")?;
+        self.deliver(tid, &info, false)
+    }
+
+    /// Keeps the signal that a thread has stopped for.
+    pub(super) fn hold(&mut self, tid: i32) -> Result<()> {
+        let info = ptrace::signal_info(tid).context("read the signal")?;
+        if info.si_signo == libc::SIGSTOP && self.stopping == Some(tid) {
+            self.stopping = None;
+            self.since = Instant::now();
+        } else {
+            self.held.push_back((tid, info));
+        }
+        Ok(())
+    }
+
+    /// Delivers a signal that was kept, if there is one; returns whether the thread has been resumed with it.
+    pub(super) fn deliver_held(&mut self, tid: i32) -> Result<bool> {
+        if self.held.is_empty() {
+            return Ok(false);
+        }
+        let rip = ptrace::registers(tid).context("read registers")?.rip;
+        if matches!(self.threads[&tid].state, State::InCall(_)) || self.translator.trap(rip).is_some() {
+            return Ok(false);
+        }
+        let Some(index) = self.held.iter().position(|(of, _)| *of == tid) else {
+            return Ok(false);
+        };
+        let (_, info) = self.held.remove(index).expect("it was found");
+        // Signals can be passed on where one has stopped the thread: that of a step will do.
+        self.step(tid, 0)?;
+        match self.deliver(tid, &info, true)? {
+            Next::Resume => Ok(false),
+            Next::Running => Ok(true),
+            Next::Stopped(status) => {
+                self.arrived.push_back((tid, status));
+                Ok(true)
+            }
+        }
+    }
+
+    fn deliver(&mut self, tid: i32, info: &libc::siginfo_t, mut moved: bool) -> Result<Next> {
+        let number = info.si_signo;
+        if self.writes_code(tid, info)? {
+            return Ok(Next::Resume);
+        }
+        let rip = ptrace::registers(tid).context("read registers")?.rip;
+        let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
+        let caught = self.is_caught(number)?;
+        if !in_call && caught {
+            // A call that has not begun yet is made after the handler.
+            self.thread(tid).state = State::Ready;
+        }
+        if !in_call {
+            moved |= self.to_boundary(tid)?;
+            let registers = ptrace::registers(tid).context("read registers")?;
+            self.take_counter(tid, &registers, registers.rip)?;
+        }
+        if moved {
+            ptrace::set_signal_info(tid, info).context("deliver a signal")?;
+        }
+        if !caught {
+            // It is ignored, or ends or stops the program.
+            // SAFETY: both are in the same place of the structure, and plain numbers.
+            let address = unsafe { info.si_addr() } as u64;
+            self.fatal = Some(Fatal {
+                tid,
+                signal: number,
+                code: info.si_code,
+                address: if info.si_code > 0 { address } else { address & 0xffff_ffff },
+            });
+            ptrace::cont(tid, number).context("resume the program")?;
+            return Ok(Next::Running);
+        }
+        let registers = ptrace::registers(tid).context("read registers")?;
+        let mut own = self.own(tid, &registers)?;
+        let call = match &self.threads[&tid].state {
+            State::InCall(call) => {
+                let next = call.next;
+                own.rip = next;
+                own.rcx = next;
+                if RESTARTS.contains(&(own.rax as i64)) {
+                    Some((next, own.rax as i64))
+                } else {
+                    self.answered(tid, own.rax as i64)?;
+                    None
+                }
+            }
+            State::Ready => {
+                own.orig_rax = u64::MAX;
+                None
+            }
+        };
+        ptrace::set_registers(tid, &own).context("set registers")?;
+        let status = self.step(tid, number)?;
+        if !libc::WIFSTOPPED(status) || libc::WSTOPSIG(status) != libc::SIGTRAP {
+            return Ok(Next::Stopped(status));
+        }
+        self.handler(tid, number, &own, call)
+    }
+
+    /// A thread is at the first instruction of a handler.
+    fn handler(&mut self, tid: i32, number: i32, before: &user_regs_struct, call: Option<(u64, i64)>) -> Result<Next> {
+        let context = context(tid)?;
+        let registers = user_regs_struct::from(&context.registers);
+        let (start, end) = self.threads[&tid].alternate;
+        let top = if (start..end).contains(&registers.rsp) && !(start..end).contains(&before.rsp) { end } else { before.rsp - RED_ZONE };
+        let length = top.saturating_sub(registers.rsp).min(64 << 10);
+        let mut writes = vec![Bytes {
+            at: registers.rsp,
+            bytes: self.process.bytes(registers.rsp, length as usize),
+        }];
+        let interrupted = self.process.word(registers.rsp + FRAME_RIP)?;
+        let call_done = call.is_some_and(|(next, _)| next == interrupted);
+        if let State::InCall(begun) = std::mem::replace(&mut self.thread(tid).state, State::Ready)
+            && let Some((_, result)) = call
+        {
+            // What is left of a time to sleep, for example.
+            writes.extend(self.writes_of(tid, &begun, result));
+        }
+        self.log.add(&Entry::Signal {
+            at: self.count,
+            tid,
+            number,
+            call_done,
+            context,
+            writes,
+        })?;
+        self.count += u64::from(call_done);
+        self.enter(tid, &registers)?;
+        Ok(Next::Resume)
+    }
+
+    /// Has a thread go on to where the program's state is whole; returns whether it had to be moved.
+    pub(super) fn to_boundary(&mut self, tid: i32) -> Result<bool> {
+        let mut moved = false;
+        loop {
+            let mut registers = ptrace::registers(tid).context("read registers")?;
+            let Some(place) = self.translator.place(registers.rip) else {
+                return Ok(moved);
+            };
+            if place.boundary && place.at == registers.rip {
+                return Ok(moved);
+            }
+            if self.translator.trap(registers.rip) == Some(Trap::Miss) {
+                // The trap that is due here.
+                registers.rip += 1;
+                let at = registers.rip - 1;
+                self.at_trap(tid, &mut registers, at, Trap::Miss)?;
+                return Ok(true);
+            }
+            moved = true;
+            self.step(tid, 0)?;
+        }
+    }
+
+    fn is_caught(&self, number: i32) -> Result<bool> {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.process.pid)).context("read the program's state")?;
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        Ok(mask & (1 << (number - 1)) != 0)
+    }
+}

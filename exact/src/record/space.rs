@@ -1,0 +1,99 @@
+//! System calls that change the address space.
+
+use super::Recorder;
+use super::image::content;
+use super::system_call::Call;
+use crate::error::Result;
+use crate::log::{Bytes, MappedFile, Space, Span};
+
+const PAGE: u64 = 4096;
+
+fn whole(start: u64, length: u64, protection: u32) -> Span {
+    Span {
+        start,
+        end: (start + length).next_multiple_of(PAGE),
+        protection,
+    }
+}
+
+impl Recorder {
+    /// What a call did to the address space. What file mappings hold is added to `writes`.
+    pub(super) fn space(&mut self, call: &Call, result: i64, writes: &mut Vec<Bytes>) -> Result<Option<Space>> {
+        if (-4095..0).contains(&result) {
+            return Ok(None);
+        }
+        let [first, length, third, fourth, ..] = call.args;
+        let space = match i64::try_from(call.number).unwrap_or(-1) {
+            libc::SYS_mmap => {
+                let span = whole(result as u64, length, third as u32);
+                if fourth & libc::MAP_ANONYMOUS as u64 == 0 {
+                    writes.extend(content(&self.process, span.start, span.end));
+                }
+                Space::Map(span)
+            }
+            libc::SYS_munmap => Space::Unmap(whole(first, length, 0)),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect => Space::Protect(whole(first, length, third as u32)),
+            libc::SYS_mremap => Space::Move {
+                from: whole(first, length, 0),
+                to: whole(result as u64, third, 3),
+            },
+            libc::SYS_madvise if matches!(third as i32, libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_REMOVE) => {
+                let span = whole(first, length, 0);
+                writes.extend(content(&self.process, span.start, span.end));
+                Space::Discard(span)
+            }
+            libc::SYS_brk => match self.brk(result as u64) {
+                Some(space) => space,
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let (start, end) = match space {
+            Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => (span.start, span.end),
+            Space::Move { from, .. } => (from.start, from.end),
+        };
+        match space {
+            Space::Map(span) | Space::Protect(span) | Space::Unmap(span) => self.note_protection(span),
+            Space::Move { .. } | Space::Discard(_) => {}
+        }
+        if self.translator.has_code_in(start, end) {
+            self.forget(start, end)?;
+        }
+        Ok(Some(space))
+    }
+
+    /// The file that a call has mapped.
+    pub(super) fn mapped_file(&self, call: &Call, result: i64) -> Option<MappedFile> {
+        let [_, length, protection, flags, descriptor, offset] = call.args;
+        let maps = call.number == libc::SYS_mmap as u64 && !(-4095..0).contains(&result);
+        if !maps || flags & libc::MAP_ANONYMOUS as u64 != 0 {
+            return None;
+        }
+        let link = format!("/proc/{}/fd/{}", self.process.pid, descriptor as i32);
+        let path = std::fs::read_link(link).ok()?;
+        let span = whole(result as u64, length, protection as u32);
+        Some(MappedFile {
+            start: span.start,
+            end: span.end,
+            offset,
+            protection: span.protection,
+            path: path.to_string_lossy().into_owned(),
+        })
+    }
+
+    fn brk(&mut self, now: u64) -> Option<Space> {
+        let before = std::mem::replace(&mut self.brk, now);
+        let (before, now) = (before.next_multiple_of(PAGE), now.next_multiple_of(PAGE));
+        let span = |start, end| Span {
+            start,
+            end,
+            protection: 3,
+        };
+        match before {
+            0 => None,
+            _ if now > before => Some(Space::Map(span(before, now))),
+            _ if now < before => Some(Space::Unmap(span(now, before))),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! System calls: the program's own threads make them, between two traps.
+
+use libc::user_regs_struct;
+
+use super::{Ended, Recorder, State, context};
+use crate::error::{Context as _, Result};
+use crate::log::{Bytes, Entry};
+use crate::ptrace;
+use crate::system_calls::written::{Finished, Written, written};
+
+/// Bytes that are compared at each argument of a call whose writes are not known.
+const COMPARED: usize = 4096;
+
+/// A system call that has begun.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) number: u64,
+    pub(super) args: [u64; 6],
+    /// The instruction after it.
+    pub(super) next: u64,
+    /// What lay at the arguments of a call whose writes are not known.
+    before: Vec<Bytes>,
+    /// Which translations were valid.
+    pub(super) epoch: u64,
+}
+
+impl Call {
+    /// Whether other threads shall run if it does not return at once.
+    pub(super) fn may_wait(&self) -> bool {
+        matches!(
+            i64::try_from(self.number).unwrap_or(-1),
+            libc::SYS_read
+                | libc::SYS_write
+                | libc::SYS_readv
+                | libc::SYS_writev
+                | libc::SYS_poll
+                | libc::SYS_ppoll
+                | libc::SYS_select
+                | libc::SYS_pselect6
+                | libc::SYS_epoll_wait
+                | libc::SYS_epoll_pwait
+                | libc::SYS_epoll_pwait2
+                | libc::SYS_futex
+                | libc::SYS_futex_waitv
+                | libc::SYS_nanosleep
+                | libc::SYS_clock_nanosleep
+                | libc::SYS_pause
+                | libc::SYS_rt_sigsuspend
+                | libc::SYS_rt_sigtimedwait
+                | libc::SYS_wait4
+                | libc::SYS_waitid
+                | libc::SYS_accept
+                | libc::SYS_accept4
+                | libc::SYS_connect
+                | libc::SYS_recvfrom
+                | libc::SYS_recvmsg
+                | libc::SYS_recvmmsg
+                | libc::SYS_sendto
+                | libc::SYS_sendmsg
+                | libc::SYS_sendmmsg
+                | libc::SYS_sendfile
+                | libc::SYS_splice
+                | libc::SYS_open
+                | libc::SYS_openat
+                | libc::SYS_flock
+                | libc::SYS_fcntl
+                | libc::SYS_fsync
+                | libc::SYS_fdatasync
+                | libc::SYS_sched_yield
+                | libc::SYS_msgrcv
+                | libc::SYS_msgsnd
+                | libc::SYS_semop
+                | libc::SYS_semtimedop
+                | libc::SYS_ioctl
+                | libc::SYS_getrandom
+        )
+    }
+}
+
+/// System calls that get "not implemented" as their answer: the kernel would write into memory at any moment, or past us.
+fn is_refused(number: u64) -> bool {
+    matches!(
+        i64::try_from(number).unwrap_or(-1),
+        libc::SYS_rseq | libc::SYS_io_uring_setup | libc::SYS_io_uring_enter | libc::SYS_io_uring_register | libc::SYS_userfaultfd
+    )
+}
+
+fn arguments(r: &user_regs_struct) -> [u64; 6] {
+    [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]
+}
+
+impl Recorder {
+    /// The thread is about to make a call; it is stopped behind the trap at `at`.
+    pub(super) fn system_call(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, next: u64) -> Result<Option<Ended>> {
+        const ARCH_SET_GS: u64 = 0x1001;
+        self.take_counter(tid, registers, at)?;
+        let (number, args) = (registers.rax, arguments(registers));
+        if number == libc::SYS_rt_sigreturn as u64 {
+            return self.sigreturn(tid).map(|()| None);
+        }
+        if number == libc::SYS_arch_prctl as u64 && args[0] == ARCH_SET_GS {
+            registers.rip = at;
+            ptrace::set_registers(tid, registers).context("set registers")?;
+            return Ok(Some(Ended::Lost(String::from("the program uses the gs register itself"))));
+        }
+        let probe = Finished { number, args, result: 0 };
+        let before = match written(&probe, &self.process) {
+            Written::Exactly(_) => Vec::new(),
+            Written::Unknown => self.around(&args),
+        };
+        let call = Call {
+            number,
+            args,
+            next,
+            before,
+            epoch: self.epoch,
+        };
+        self.thread(tid).state = State::InCall(call);
+        if is_refused(number) {
+            // Over the instruction, to the trap behind it.
+            registers.rip = at + 3;
+            registers.rax = -i64::from(libc::ENOSYS) as u64;
+            registers.rcx = next;
+            ptrace::set_registers(tid, registers).context("set registers")?;
+        }
+        if number == libc::SYS_exit as u64 {
+            self.exit_of_thread(tid)?;
+        }
+        Ok(None)
+    }
+
+    fn around(&self, args: &[u64; 6]) -> Vec<Bytes> {
+        let pointers = args.iter().filter(|arg| **arg > 0xffff);
+        pointers
+            .map(|arg| Bytes {
+                at: *arg,
+                bytes: self.process.bytes(*arg, COMPARED),
+            })
+            .filter(|bytes| !bytes.bytes.is_empty())
+            .collect()
+    }
+
+    /// A call has returned; the thread is stopped behind the trap at `at`, or that is what it means.
+    pub(super) fn returned(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, next: u64) -> Result<()> {
+        let epoch = self.answered(tid, registers.rax as i64)?;
+        registers.rcx = next;
+        if epoch != self.epoch {
+            let mut own = *registers;
+            own.rip = next;
+            return self.enter(tid, &own);
+        }
+        registers.rip = at + 1;
+        registers.orig_rax = u64::MAX;
+        ptrace::set_registers(tid, registers).context("set registers")
+    }
+
+    /// Notes the answer to a call; returns which translations were valid before it.
+    pub(super) fn answered(&mut self, tid: i32, result: i64) -> Result<u64> {
+        let state = std::mem::replace(&mut self.thread(tid).state, State::Ready);
+        let State::InCall(call) = state else {
+            unreachable!("only a call returns")
+        };
+        let mut writes = self.writes_of(tid, &call, result);
+        let space = self.space(&call, result, &mut writes)?;
+        for bytes in &writes {
+            let end = bytes.at + bytes.bytes.len() as u64;
+            if space.is_none() && self.translator.has_code_in(bytes.at, end) {
+                self.forget(bytes.at, end)?;
+            }
+        }
+        let file = self.mapped_file(&call, result);
+        self.log.add(&Entry::SystemCall {
+            at: self.count,
+            tid,
+            number: call.number,
+            result,
+            writes,
+            space,
+            file,
+        })?;
+        self.count += 1;
+        Ok(call.epoch)
+    }
+
+    /// What the kernel wrote with a call that returned this.
+    pub(super) fn writes_of(&mut self, tid: i32, call: &Call, result: i64) -> Vec<Bytes> {
+        let finished = Finished {
+            number: call.number,
+            args: call.args,
+            result,
+        };
+        match i64::try_from(call.number).unwrap_or(-1) {
+            libc::SYS_set_tid_address => self.thread(tid).clears = call.args[0],
+            libc::SYS_sigaltstack if result == 0 && call.args[0] != 0 => {
+                let start = self.process.word(call.args[0]).unwrap_or(0);
+                let size = self.process.word(call.args[0] + 16).unwrap_or(0);
+                self.thread(tid).alternate = (start, start + size);
+            }
+            libc::SYS_vfork => return self.stack_of(tid),
+            libc::SYS_clone if call.args[0] & libc::CLONE_VFORK as u64 != 0 => return self.stack_of(tid),
+            libc::SYS_clone3 if self.process.word(call.args[0]).is_ok_and(|flags| flags & libc::CLONE_VFORK as u64 != 0) => {
+                return self.stack_of(tid);
+            }
+            _ => {}
+        }
+        let bytes = |(at, length): (u64, u64)| Bytes {
+            at,
+            bytes: self.process.bytes(at, length as usize),
+        };
+        match written(&finished, &self.process) {
+            Written::Exactly(spans) => spans.into_iter().map(bytes).collect(),
+            Written::Unknown => {
+                let changed = call.before.iter().filter_map(|before| {
+                    let after = bytes((before.at, before.bytes.len() as u64));
+                    (after != *before).then_some(after)
+                });
+                changed.collect()
+            }
+        }
+    }
+
+    /// A child that shared the memory until it executed a program may have written near the stack pointer of its parent.
+    fn stack_of(&self, tid: i32) -> Vec<Bytes> {
+        const NEAR: u64 = 32 << 10;
+        let Ok(registers) = ptrace::registers(tid) else {
+            return Vec::new();
+        };
+        let at = registers.rsp.saturating_sub(4096);
+        let mut bytes = self.process.bytes(at, (NEAR + 4096) as usize);
+        if bytes.is_empty() {
+            return Vec::new();
+        }
+        bytes.truncate(bytes.len());
+        vec![Bytes { at, bytes }]
+    }
+
+    /// rt_sigreturn(2) loads all registers from the stack.
+    fn sigreturn(&mut self, tid: i32) -> Result<()> {
+        // To its beginning, and to its end.
+        let mut left = 2;
+        while left > 0 {
+            ptrace::to_system_call(tid).context("resume the program")?;
+            let status = loop {
+                if let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")? {
+                    break status;
+                }
+            };
+            match status >> 8 {
+                stop if stop == libc::SIGTRAP | 0x80 => left -= 1,
+                stop if stop >> 8 == 0 && libc::WIFSTOPPED(status) => self.hold(tid)?,
+                _ => {}
+            }
+        }
+        let context = context(tid)?;
+        let registers = user_regs_struct::from(&context.registers);
+        self.log.add(&Entry::Return { at: self.count, context })?;
+        self.count += 1;
+        self.enter(tid, &registers)
+    }
+
+    /// exit(2): the thread ends without coming back.
+    fn exit_of_thread(&mut self, tid: i32) -> Result<()> {
+        if self.threads.len() == 1 {
+            return Ok(());
+        }
+        let thread = self.threads.remove(&tid).expect("it is about to end");
+        ptrace::cont(tid, 0).context("resume the program")?;
+        if tid != self.process.pid {
+            loop {
+                match ptrace::wait(tid, false) {
+                    Ok(Some((_, status))) if libc::WIFSTOPPED(status) => ptrace::cont(tid, 0).context("resume the program")?,
+                    Ok(None) => {}
+                    Ok(Some(_)) | Err(_) => break,
+                }
+            }
+        }
+        let zero = Bytes {
+            at: thread.clears,
+            bytes: vec![0; 4],
+        };
+        let writes = if thread.clears == 0 { Vec::new() } else { vec![zero] };
+        self.log.add(&Entry::End { at: self.count, tid, writes })?;
+        self.current = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! Threads take turns: which of them runs, how they begin and end, and what happens while one waits in the kernel.
+
+use std::time::{Duration, Instant};
+
+use super::{Ended, Recorder, State, Thread};
+use crate::error::{Context as _, Result};
+use crate::log::{Bytes, Entry};
+use crate::ptrace;
+use crate::translate::layout;
+
+/// How long a thread runs while others wait for their turn.
+const TURN: Duration = Duration::from_millis(5);
+/// How long others wait for a call that might return at once.
+const PATIENCE: Duration = Duration::from_micros(50);
+
+/// What becomes of a thread that has stopped.
+pub(super) enum Next {
+    /// It goes on.
+    Resume,
+    /// It has been resumed already.
+    Running,
+    /// It has stopped or ended again, with this status.
+    Stopped(i32),
+}
+
+const EVENT_STOP: i32 = libc::PTRACE_EVENT_STOP;
+
+impl Recorder {
+    pub(super) fn thread(&mut self, tid: i32) -> &mut Thread {
+        self.threads.get_mut(&tid).expect("it is known")
+    }
+
+    /// Waits until there is a thread to resume, which is the current one then, or the program has ended.
+    pub(super) fn wait_for_current(&mut self) -> Result<Option<Ended>> {
+        loop {
+            if self.current.is_none() && self.take_turn()? {
+                return Ok(None);
+            }
+            if let Some(ended) = self.ended.take() {
+                return Ok(Some(ended));
+            }
+            let Some((tid, status)) = self.next_event()? else {
+                if self.current.is_none() {
+                    continue;
+                }
+                if self.give_turn_away()? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            if !libc::WIFSTOPPED(status) {
+                if let Some(ended) = self.gone(tid, status)? {
+                    return Ok(Some(ended));
+                }
+                continue;
+            }
+            if !self.threads.contains_key(&tid) {
+                self.early.push(tid);
+                continue;
+            }
+            if self.current != Some(tid) {
+                self.arrived.push_back((tid, status));
+                continue;
+            }
+            match self.stopped(tid, status)? {
+                Ok(Next::Resume) if self.current.is_some() => return Ok(None),
+                Ok(Next::Stopped(status)) if libc::WIFSTOPPED(status) => self.arrived.push_back((tid, status)),
+                Ok(Next::Stopped(status)) => {
+                    if let Some(ended) = self.gone(tid, status)? {
+                        return Ok(Some(ended));
+                    }
+                }
+                Ok(_) => {}
+                Err(ended) => return Ok(Some(ended)),
+            }
+        }
+    }
+
+    /// The next event. `None`: the turn of the current thread is over, or it waits while others could run.
+    fn next_event(&mut self) -> Result<Option<(i32, i32)>> {
+        let others = !self.ready.is_empty() || !self.arrived.is_empty();
+        let Some(current) = self.current.filter(|_| others) else {
+            loop {
+                if let Some(event) = ptrace::wait(-1, false).context("wait for the program")? {
+                    return Ok(Some(event));
+                }
+            }
+        };
+        let waits = match &self.threads[&current].state {
+            State::InCall(call) if !call.may_wait() => return self.until_event(None),
+            State::InCall(_) => PATIENCE,
+            State::Ready => TURN,
+        };
+        self.until_event(Some(self.since + waits))
+    }
+
+    fn until_event(&self, deadline: Option<Instant>) -> Result<Option<(i32, i32)>> {
+        let Some(deadline) = deadline else {
+            return ptrace::wait(-1, false).context("wait for the program");
+        };
+        let mut spins = 0;
+        loop {
+            if let Some(event) = ptrace::wait(-1, true).context("wait for the program")? {
+                return Ok(Some(event));
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+            spins += 1;
+            if spins > 20 {
+                std::thread::sleep(Duration::from_micros(20));
+            }
+        }
+    }
+
+    /// The current thread lets others run. Returns whether another one is to be resumed.
+    fn give_turn_away(&mut self) -> Result<bool> {
+        let Some(tid) = self.current else { return Ok(false) };
+        if self.ready.is_empty() && self.arrived.is_empty() {
+            return Ok(false);
+        }
+        if let State::InCall(call) = &self.threads[&tid].state {
+            if !call.may_wait() {
+                return Ok(false);
+            }
+            self.current = None;
+            return self.take_turn();
+        }
+        // SAFETY: a signal to a thread that we trace, and that we take back below.
+        unsafe { libc::syscall(libc::SYS_tgkill, self.process.pid, tid, libc::SIGSTOP) };
+        self.stopping = Some(tid);
+        self.since = Instant::now() + Duration::from_secs(3600);
+        Ok(false)
+    }
+
+    /// Chooses the next thread, if one can run.
+    fn take_turn(&mut self) -> Result<bool> {
+        while let Some((tid, status)) = self.arrived.pop_front() {
+            if !self.threads.contains_key(&tid) {
+                continue;
+            }
+            self.current = Some(tid);
+            match self.stopped(tid, status)? {
+                Ok(Next::Resume) => self.ready.push_back(tid),
+                Ok(_) => {}
+                Err(ended) => self.ended = Some(ended),
+            }
+            self.current = None;
+        }
+        let Some(tid) = self.ready.pop_front() else {
+            return Ok(false);
+        };
+        self.current = Some(tid);
+        self.since = Instant::now();
+        if self.running != tid {
+            self.running = tid;
+            self.log.add(&Entry::Switch { at: self.count, tid })?;
+        }
+        self.set_counter(tid)?;
+        Ok(true)
+    }
+
+    /// The current thread has stopped.
+    fn stopped(&mut self, tid: i32, status: i32) -> Result<Result<Next, Ended>> {
+        let signal = libc::WSTOPSIG(status);
+        match status >> 16 {
+            0 => {}
+            libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+                self.born(tid)?;
+                return Ok(Ok(Next::Resume));
+            }
+            libc::PTRACE_EVENT_EXEC => {
+                let why = "the program has executed another one, which is not recorded";
+                return Ok(Err(Ended::Lost(String::from(why))));
+            }
+            EVENT_STOP if signal != libc::SIGTRAP => {
+                ptrace::listen(tid).context("resume the program")?;
+                return Ok(Ok(Next::Running));
+            }
+            _ => return Ok(Ok(Next::Resume)),
+        }
+        if signal == libc::SIGTRAP {
+            let mut registers = ptrace::registers(tid).context("read registers")?;
+            let at = registers.rip - 1;
+            if let Some(trap) = self.translator.trap(at) {
+                let ended = self.at_trap(tid, &mut registers, at, trap)?;
+                self.since = Instant::now();
+                return Ok(ended.map_or(Ok(Next::Resume), Err));
+            }
+        }
+        if signal == libc::SIGSTOP && self.stopping == Some(tid) {
+            self.stopping = None;
+            if matches!(self.threads[&tid].state, State::Ready) {
+                self.to_boundary(tid)?;
+                let registers = ptrace::registers(tid).context("read registers")?;
+                self.take_counter(tid, &registers, registers.rip)?;
+                self.ready.push_back(tid);
+                self.current = None;
+                return Ok(Ok(Next::Running));
+            }
+            return Ok(Ok(Next::Resume));
+        }
+        self.signal(tid).map(Ok)
+    }
+
+    /// A thread has made another one, or a process; it is stopped in the call.
+    fn born(&mut self, parent: i32) -> Result<()> {
+        let child = ptrace::event_message(parent).context("read an event")? as i32;
+        match self.early.iter().position(|tid| *tid == child) {
+            Some(index) => drop(self.early.swap_remove(index)),
+            None => while ptrace::wait(child, false).context("wait for a new thread")?.is_none() {},
+        }
+        let State::InCall(call) = &self.threads[&parent].state else {
+            unreachable!("threads are made by calls")
+        };
+        let call = call.clone();
+        let (flags, child_tid) = match i64::try_from(call.number).unwrap_or(-1) {
+            libc::SYS_clone => (call.args[0], call.args[3]),
+            libc::SYS_clone3 => (self.process.word(call.args[0])?, self.process.word(call.args[0] + 16)?),
+            _ => (0, 0),
+        };
+        let mut own = ptrace::registers(child).context("read registers")?;
+        own.rip = call.next;
+        own.rcx = call.next;
+        own.rax = 0;
+        own.gs_base = 0;
+        own.orig_rax = u64::MAX;
+        if flags & libc::CLONE_THREAD as u64 == 0 {
+            ptrace::set_registers(child, &own).context("set registers")?;
+            return ptrace::detach(child, 0).context("let a child go");
+        }
+        let mut writes = Vec::new();
+        if flags & libc::CLONE_CHILD_SETTID as u64 != 0 {
+            writes.push(Bytes {
+                at: child_tid,
+                bytes: self.process.bytes(child_tid, 4),
+            });
+        }
+        let slot = self.slots;
+        self.slots += 1;
+        let block = layout::block(self.translator.low(), slot % layout::BLOCKS);
+        let clears = if flags & libc::CLONE_CHILD_CLEARTID as u64 != 0 { child_tid } else { 0 };
+        self.threads.insert(child, Thread::new(block, clears));
+        ptrace::set_registers(child, &own).context("set registers")?;
+        let context = super::context(child)?;
+        self.log.add(&Entry::Thread {
+            at: self.count,
+            tid: child,
+            context,
+            writes,
+        })?;
+        self.enter(child, &own)?;
+        self.ready.push_back(child);
+        Ok(())
+    }
+
+    /// A thread has ended, or the program.
+    fn gone(&mut self, tid: i32, status: i32) -> Result<Option<Ended>> {
+        if tid == self.process.pid {
+            return Ok(Some(match libc::WIFSIGNALED(status) {
+                true => Ended::Killed(libc::WTERMSIG(status)),
+                false => Ended::Exited(libc::WEXITSTATUS(status)),
+            }));
+        }
+        self.threads.remove(&tid);
+        self.ready.retain(|other| *other != tid);
+        if self.current == Some(tid) {
+            self.current = None;
+        }
+        Ok(None)
+    }
+
+    /// Lets the program go on without us, and waits for its end; returns its exit code or signal.
+    pub(super) fn release(&mut self) -> (Option<i32>, Option<i32>) {
+        let tids: Vec<i32> = self.threads.keys().copied().collect();
+        for tid in tids {
+            if ptrace::registers(tid).is_err() {
+                let _ = ptrace::interrupt(tid);
+                let _ = ptrace::wait(tid, false);
+            }
+            if let Ok(registers) = ptrace::registers(tid)
+                && let Ok(mut own) = self.own(tid, &registers)
+            {
+                if let State::InCall(call) = &self.threads[&tid].state
+                    && self.translator.owns(registers.rip)
+                {
+                    own.rip = call.next;
+                    own.rcx = call.next;
+                }
+                let _ = ptrace::set_registers(tid, &own);
+            }
+            let _ = ptrace::detach(tid, 0);
+        }
+        loop {
+            match ptrace::wait(self.process.pid, false) {
+                Ok(Some((_, status))) if libc::WIFEXITED(status) => return (Some(libc::WEXITSTATUS(status)), None),
+                Ok(Some((_, status))) if libc::WIFSIGNALED(status) => return (None, Some(libc::WTERMSIG(status))),
+                Ok(_) => {}
+                Err(_) => return (None, None),
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What was recorded becomes true in the process.
+
+use libc::user_regs_struct;
+
+use super::Replay;
+use crate::error::{Error, Result};
+use crate::log::{Entry, Registers, Space, Span};
+
+/// Bytes of the instruction `syscall`.
+const SYSCALL: u64 = 2;
+/// arch_prctl(2): sets the base of thread-local storage.
+const ARCH_SET_FS: u64 = 0x1002;
+
+impl Replay {
+    /// Applies the next entry; the process has come to its moment.
+    pub(super) fn apply(&mut self) -> Result<()> {
+        let entry = self.entries[self.now.next].clone();
+        self.now.next += 1;
+        self.note_kernel(&entry);
+        match entry {
+            Entry::SystemCall {
+                tid, result, writes, space, number, ..
+            } => {
+                self.trace_system_call(tid, number, result)?;
+                if let Some(space) = space {
+                    self.space(space)?;
+                }
+                self.write(&writes)?;
+                for bytes in &writes {
+                    let end = bytes.at + bytes.bytes.len() as u64;
+                    self.code_changed(Space::Discard(Span { start: bytes.at, end, protection: 0 }))?;
+                }
+                self.now.count += 1;
+                self.answer(tid, number, result)
+            }
+            Entry::Chance { registers, .. } => {
+                self.now.count += 1;
+                self.enter(&user_regs_struct::from(&registers))
+            }
+            Entry::Signal {
+                tid,
+                number,
+                call_done,
+                context,
+                writes,
+                ..
+            } => {
+                self.write(&writes)?;
+                self.now.count += u64::from(call_done);
+                if let Some(calls) = &mut self.calls {
+                    calls.signal(self.now.count, tid, number);
+                }
+                if tid == self.now.running {
+                    return self.load(&context);
+                }
+                self.now.others.insert(tid, context);
+                Ok(())
+            }
+            Entry::Return { context, .. } => {
+                self.now.count += 1;
+                self.load(&context)
+            }
+            Entry::Thread { tid, context, writes, .. } => {
+                self.write(&writes)?;
+                self.now.others.insert(tid, context);
+                Ok(())
+            }
+            Entry::Code { start, end, .. } => self.code_changes(start, end),
+            Entry::Switch { tid, .. } => self.switch(tid),
+            Entry::End { tid, writes, .. } => {
+                self.write(&writes)?;
+                self.now.others.remove(&tid);
+                Ok(())
+            }
+            Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd { end: self.now.count }),
+        }
+    }
+
+    /// What the kernel wrote is written, too.
+    fn note_kernel(&mut self, entry: &Entry) {
+        let (Entry::SystemCall { writes, .. } | Entry::Signal { writes, .. } | Entry::Thread { writes, .. } | Entry::End { writes, .. }) = entry else {
+            return;
+        };
+        if let Some(watch) = &mut self.watch {
+            for bytes in writes {
+                watch.kernel(self.now.count, bytes.at, bytes.bytes.len() as u64);
+            }
+        }
+    }
+
+    /// A system call returns.
+    fn answer(&mut self, tid: i32, number: u64, result: i64) -> Result<()> {
+        let answered = |mut registers: user_regs_struct| {
+            if number == libc::SYS_arch_prctl as u64 && registers.rdi == ARCH_SET_FS && result == 0 {
+                registers.fs_base = registers.rsi;
+            }
+            registers.rip += SYSCALL;
+            registers.rax = result as u64;
+            registers.rcx = registers.rip;
+            registers.r11 = registers.eflags;
+            registers
+        };
+        if tid == self.now.running {
+            let registers = self.registers()?;
+            if registers.rax != number {
+                return Err(self.diverged(&format!("system call {} instead of {number}", registers.rax)));
+            }
+            return self.enter(&answered(registers));
+        }
+        let Some(context) = self.now.others.get_mut(&tid) else {
+            return Err(self.diverged("a thread that is not there gets an answer"));
+        };
+        let registers = answered(user_regs_struct::from(&context.registers));
+        context.registers = Registers::from(&registers);
+        Ok(())
+    }
+
+    fn switch(&mut self, tid: i32) -> Result<()> {
+        let ended = !self.entries[..self.now.next].iter().rev().take(2).all(|entry| !matches!(entry, Entry::End { tid, .. } if *tid == self.now.running));
+        if !ended {
+            let context = self.save()?;
+            self.now.others.insert(self.now.running, context);
+        }
+        let Some(context) = self.now.others.remove(&tid) else {
+            return Err(self.diverged("a thread that is not there goes on"));
+        };
+        self.now.running = tid;
+        self.load(&context)
+    }
+
+    /// Memory is always readable and writable here: where the program had a fault, it is recorded.
+    pub(super) fn space(&mut self, space: Space) -> Result<()> {
+        let length = |span: Span| span.end - span.start;
+        let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE) as u64;
+        let (number, args) = match space {
+            Space::Map(span) => (libc::SYS_mmap, [span.start, length(span), both, flags, u64::MAX, 0]),
+            Space::Unmap(span) => (libc::SYS_munmap, [span.start, length(span), 0, 0, 0, 0]),
+            Space::Protect(_) => return self.code_changed(space),
+            Space::Move { from, to } => {
+                let how = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
+                if from.start == to.start {
+                    (libc::SYS_mremap, [from.start, length(from), length(to), 0, 0, 0])
+                } else {
+                    (libc::SYS_mremap, [from.start, length(from), length(to), how, to.start, 0])
+                }
+            }
+            Space::Discard(span) => (libc::SYS_madvise, [span.start, length(span), libc::MADV_DONTNEED as u64, 0, 0, 0]),
+        };
+        if number != libc::SYS_munmap && length_of(&args) == 0 {
+            return Ok(());
+        }
+        self.code_changed(space)?;
+        let pid = self.process.pid;
+        let result = self.process.call(pid, number, args)?;
+        if (-4095..0).contains(&result) {
+            return Err(self.diverged(&format!("its memory cannot be arranged as it was: {}", std::io::Error::from_raw_os_error(-result as i32))));
+        }
+        Ok(())
+    }
+
+    fn code_changed(&mut self, space: Space) -> Result<()> {
+        let span = match space {
+            Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => span,
+            Space::Move { from, .. } => from,
+        };
+        if span.end > span.start && self.translator.has_code_in(span.start, span.end) {
+            self.translator.forget_range(span.start, span.end);
+            self.process.flush(&mut self.translator)?;
+            self.translated = self.now.next;
+        }
+        Ok(())
+    }
+
+    /// The program's code in this range is another one from now on.
+    fn code_changes(&mut self, start: u64, end: u64) -> Result<()> {
+        let own = self.registers()?;
+        self.translator.forget_range(start, end);
+        self.process.flush(&mut self.translator)?;
+        self.translated = self.now.next;
+        self.enter(&own)
+    }
+}
+
+fn length_of(args: &[u64; 6]) -> u64 {
+    args[1]
+}

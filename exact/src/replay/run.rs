@@ -1,0 +1,259 @@
+//! Running up to an exact instruction.
+
+use super::Replay;
+use crate::error::{Context as _, Error, Result};
+use crate::log::Entry;
+use crate::ptrace;
+use crate::translate::{Trap, layout};
+
+/// The last instructions before a moment are stepped: so many that no block that ends before them reaches it.
+const STEPPED: u64 = 112;
+/// More than any block has instructions.
+const BLOCK: u64 = 100;
+/// A limit that is never reached.
+const FAR: u64 = 1 << 40;
+
+/// Why running has come to an end before its limit.
+enum Halt {
+    /// The counter would have gone over the limit.
+    Limit,
+    /// Before a system call or an instruction with results of its own.
+    Asked,
+    /// A stop that was set.
+    Stop,
+    /// A fault.
+    Fault(i32),
+}
+
+impl Replay {
+    /// Goes to the moment after `goal` instructions, forwards or backwards.
+    pub fn goto(&mut self, goal: u64) -> Result<()> {
+        if goal > self.end() {
+            return Err(Error::AfterEnd { end: self.end() });
+        }
+        self.return_to(goal)?;
+        self.forward(goal)
+    }
+
+    /// Goes forwards.
+    pub(super) fn forward(&mut self, goal: u64) -> Result<()> {
+        self.forward_with(goal, &mut |_| false)
+    }
+
+    /// Goes forwards. At each stop that was set, `halt` is asked whether that is far enough.
+    pub(super) fn forward_with(&mut self, goal: u64, halt: &mut dyn FnMut(&Replay) -> bool) -> Result<()> {
+        loop {
+            let Some(entry) = self.entries.get(self.now.next) else {
+                return Ok(());
+            };
+            let (at, last) = (entry.at(), matches!(entry, Entry::Exit { .. } | Entry::Lost { .. }));
+            let instruction = matches!(entry, Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. });
+            let asked = instruction && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
+            if at < self.now.count {
+                return Err(self.diverged(&format!("it is past instruction {at}, where something was recorded")));
+            }
+            if self.now.count == goal && (at > goal || instruction || last) {
+                return Ok(());
+            }
+            let stop = at.min(goal);
+            if self.now.count < stop {
+                let at_stop = self.run(stop, stop == at && asked)?;
+                if at_stop && halt(self) {
+                    return Ok(());
+                }
+                self.keep_some()?;
+                continue;
+            }
+            self.apply()?;
+        }
+    }
+
+    /// Runs until `stop` instructions are executed, or not so far; `asked`: the instruction there traps by itself. Returns whether
+    /// it has come to a stop that was set.
+    fn run(&mut self, stop: u64, asked: bool) -> Result<bool> {
+        let at_stop = self.run_some(stop, asked)?;
+        self.drain()?;
+        Ok(at_stop)
+    }
+
+    fn run_some(&mut self, stop: u64, asked: bool) -> Result<bool> {
+        let mut stop_fast = if asked { stop + 1 } else { stop.saturating_sub(STEPPED) };
+        // Long stretches are cut, for checkpoints.
+        let cut = stop_fast > self.now.count.saturating_add(self.every);
+        stop_fast = stop_fast.min(self.now.count.saturating_add(self.every));
+        if stop_fast > self.now.count + BLOCK || asked {
+            match self.run_fast(stop_fast)? {
+                Halt::Stop => return Ok(true),
+                Halt::Asked if asked && self.now.count == stop => return Ok(false),
+                Halt::Asked => return Err(self.diverged("it asks for something that was not recorded")),
+                Halt::Fault(_) if self.now.count == stop => return Ok(false),
+                Halt::Fault(signal) => return Err(self.diverged(&format!("signal {signal}, which was not recorded"))),
+                Halt::Limit if asked && !cut => return Err(self.diverged("it does not ask for what was recorded")),
+                Halt::Limit => {}
+            }
+        }
+        if !asked && stop - self.now.count <= STEPPED + BLOCK {
+            return self.step_to(stop);
+        }
+        Ok(false)
+    }
+
+    /// Sets the counter so that the process runs up to this limit.
+    fn set_limit(&mut self, limit: u64) -> Result<()> {
+        self.drain()?;
+        let pid = self.process.pid;
+        let mut registers = ptrace::registers(pid).context("read registers")?;
+        let place = self.translator.place(registers.rip);
+        let place = place.ok_or_else(|| self.diverged("it is not where it should be"))?;
+        self.limit = limit;
+        let value = (self.now.count + u64::from(place.ahead)).wrapping_sub(limit);
+        if place.swapped {
+            return self.process.set_word(self.block() + u64::from(layout::SLOT_COUNTER), value);
+        }
+        registers.r15 = value;
+        ptrace::set_registers(pid, &registers).context("set registers")
+    }
+
+    /// Takes over the counter; the process is stopped at this address.
+    fn take_counter(&mut self, r15: u64, at: u64) -> Result<()> {
+        self.now.count = self.counter(r15, at)?;
+        Ok(())
+    }
+
+    /// How many instructions are executed when the process is stopped at this address.
+    pub(super) fn counter(&self, r15: u64, at: u64) -> Result<u64> {
+        let Some(place) = self.translator.place(at) else {
+            return Ok(self.now.count);
+        };
+        let value = match place.swapped {
+            true => self.process.word(self.block() + u64::from(layout::SLOT_COUNTER))?,
+            false => r15,
+        };
+        Ok(value.wrapping_add(self.limit).wrapping_sub(u64::from(place.ahead)))
+    }
+
+    fn wait(&self) -> Result<i32> {
+        loop {
+            if let Some((_, status)) = ptrace::wait(self.process.pid, false).context("wait for the replay")? {
+                if !libc::WIFSTOPPED(status) {
+                    return Err(self.diverged("the process has ended"));
+                }
+                return Ok(libc::WSTOPSIG(status));
+            }
+        }
+    }
+
+    fn run_fast(&mut self, limit: u64) -> Result<Halt> {
+        let pid = self.process.pid;
+        self.set_limit(limit)?;
+        loop {
+            ptrace::cont(pid, 0).context("resume the replay")?;
+            let signal = self.wait()?;
+            let mut registers = ptrace::registers(pid).context("read registers")?;
+            let at = registers.rip - 1;
+            let trap = if signal == libc::SIGTRAP { self.translator.trap(at) } else { None };
+            match trap {
+                Some(Trap::Limit { pc }) => {
+                    let place = self.translator.place(at).expect("traps have places");
+                    registers.r15 = registers.r15.wrapping_sub(u64::from(place.ahead));
+                    registers.rip = self.translated_at(pc)?.expect("it has been translated");
+                    ptrace::set_registers(pid, &registers).context("set registers")?;
+                    self.take_counter(registers.r15, registers.rip)?;
+                    return Ok(Halt::Limit);
+                }
+                Some(Trap::SystemCall { .. } | Trap::Chance { .. }) => {
+                    registers.rip = at;
+                    ptrace::set_registers(pid, &registers).context("set registers")?;
+                    self.take_counter(registers.r15, at)?;
+                    return Ok(Halt::Asked);
+                }
+                Some(Trap::Stop { .. }) => {
+                    // It goes on behind the trap.
+                    self.take_counter(registers.r15, at)?;
+                    return Ok(Halt::Stop);
+                }
+                Some(trap) => self.pass(at, trap)?,
+                None if signal == libc::SIGTRAP && self.noted_write()? => {}
+                None if signal == libc::SIGSEGV && self.emptied()? => {}
+                None => {
+                    self.take_counter(registers.r15, registers.rip)?;
+                    return Ok(Halt::Fault(signal));
+                }
+            }
+        }
+    }
+
+    /// Goes on behind a trap that only asks for a translation.
+    fn pass(&mut self, at: u64, trap: Trap) -> Result<()> {
+        let pid = self.process.pid;
+        let mut registers = ptrace::registers(pid).context("read registers")?;
+        let target = match trap {
+            Trap::Exit { target, .. } | Trap::Moved { target } => target,
+            Trap::Miss => {
+                let target = registers.rax;
+                registers.rax = self.process.word(self.block() + u64::from(layout::SLOT_RAX))?;
+                registers.rcx = self.process.word(self.block() + u64::from(layout::SLOT_RCX))?;
+                target
+            }
+            _ => return Err(self.diverged("it comes to a place where nothing was recorded")),
+        };
+        let (resets, translated) = (self.translator.resets(), self.translated_at(target)?);
+        let Some(body) = translated else {
+            return Err(self.diverged("it goes to where no code is"));
+        };
+        match trap {
+            _ if self.translator.resets() != resets => {}
+            Trap::Exit { distance_at, .. } => self.translator.link(at, distance_at, body),
+            Trap::Moved { .. } => self.translator.lead(at, body),
+            _ => self.translator.check(target, body),
+        }
+        self.process.flush(&mut self.translator)?;
+        registers.rip = body;
+        ptrace::set_registers(pid, &registers).context("set registers")
+    }
+
+    /// Steps until `stop` instructions are executed.
+    fn step_to(&mut self, stop: u64) -> Result<bool> {
+        let pid = self.process.pid;
+        self.set_limit(self.now.count + FAR)?;
+        loop {
+            let registers = ptrace::registers(pid).context("read registers")?;
+            let at = registers.rip;
+            if let Some(place) = self.translator.place(at)
+                && place.boundary
+                && place.at == at
+            {
+                self.take_counter(registers.r15, at)?;
+                if self.now.count == stop {
+                    return Ok(false);
+                }
+                if self.now.count > stop {
+                    return Err(self.diverged(&format!("it went past instruction {stop}")));
+                }
+            }
+            match self.translator.trap(at) {
+                Some(trap @ (Trap::Exit { .. } | Trap::Moved { .. } | Trap::Miss)) => {
+                    self.pass(at, trap)?;
+                    continue;
+                }
+                Some(Trap::Stop { .. }) => {
+                    let mut registers = registers;
+                    registers.rip = at + 1;
+                    ptrace::set_registers(pid, &registers).context("set registers")?;
+                    return Ok(true);
+                }
+                Some(_) => return Err(self.diverged("it asks for something that was not recorded")),
+                None => {}
+            }
+            ptrace::step(pid, 0).context("step the replay")?;
+            let signal = self.wait()?;
+            self.noted_write()?;
+            if signal == libc::SIGSEGV && self.emptied()? {
+                continue;
+            }
+            if signal != libc::SIGTRAP {
+                return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Searching in time: who wrote these bytes, and when did the program come by these addresses.
+
+use super::Replay;
+use crate::error::{Context as _, Error, Result};
+use crate::ptrace;
+
+/// Debug registers of the processor, each for up to eight bytes.
+const REGISTERS: usize = 4;
+/// The debug register that tells which of the others was hit.
+const STATUS: usize = 6;
+const CONTROL: usize = 7;
+/// In eflags: a string instruction was interrupted between two repetitions.
+const RESUME: u64 = 1 << 16;
+
+/// Bytes that are watched while the process runs, and the instructions that wrote to them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Watch {
+    address: u64,
+    length: u64,
+    hits: Vec<u64>,
+}
+
+impl Watch {
+    /// The kernel has written here with instruction number `at`.
+    pub(super) fn kernel(&mut self, at: u64, start: u64, length: u64) {
+        if start < self.address + self.length && self.address < start + length {
+            self.hits.push(at);
+        }
+    }
+}
+
+/// Aligned pieces of one, two, four or eight bytes.
+fn pieces(address: u64, length: u64) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    let mut at = address;
+    while at < address + length {
+        let size = [8, 4, 2, 1].into_iter().find(|size| at.is_multiple_of(*size) && at + size <= address + length);
+        let size = size.unwrap_or(1);
+        found.push((at, size));
+        at += size;
+    }
+    found
+}
+
+impl Replay {
+    /// The number of the last instruction before `before` that wrote to any of these bytes: [`Self::goto`] with it shows the moment
+    /// before the write. `None`: they are as they were at the start. `length` is 1 to 32, less if `address` is not aligned.
+    /// The process is at `before` afterwards.
+    pub fn last_write(&mut self, address: u64, length: u64, before: u64) -> Result<Option<u64>> {
+        if pieces(address, length).len() > REGISTERS {
+            return Err(Error::TooLong { length });
+        }
+        self.goto(before)?;
+        let found = self.search_back(before, &mut |replay, end| {
+            replay.watch = Some(Watch {
+                address,
+                length,
+                hits: Vec::new(),
+            });
+            replay.set_watch()?;
+            let ran = replay.forward(end);
+            let watch = replay.watch.take().unwrap_or_default();
+            replay.set_watch()?;
+            ran?;
+            Ok(watch.hits.last().copied())
+        })?;
+        self.goto(before)?;
+        Ok(found)
+    }
+
+    /// The first instruction from the present on, before position `end`, that writes to any of these bytes. The process is after it,
+    /// or at `end`.
+    pub fn next_write(&mut self, address: u64, length: u64, end: u64) -> Result<Option<u64>> {
+        let mut step = 1 << 16;
+        while self.position() < end {
+            let goal = end.min(self.position() + step);
+            let found = self.writes(address, length, goal, 1)?.first().copied();
+            if let Some(found) = found {
+                self.goto(found + 1)?;
+                return Ok(Some(found));
+            }
+            step = (step * 4).min(1 << 28);
+        }
+        Ok(None)
+    }
+
+    /// The first instructions from the present on, before position `end`, that write to any of these bytes: at most `limit`.
+    pub fn writes(&mut self, address: u64, length: u64, end: u64, limit: usize) -> Result<Vec<u64>> {
+        if pieces(address, length).len() > REGISTERS {
+            return Err(Error::TooLong { length });
+        }
+        self.watch = Some(Watch {
+            address,
+            length,
+            hits: Vec::new(),
+        });
+        self.set_watch()?;
+        let ran = self.forward(end);
+        let watch = self.watch.take().unwrap_or_default();
+        self.set_watch()?;
+        ran?;
+        let mut hits = watch.hits;
+        hits.truncate(limit);
+        Ok(hits)
+    }
+
+    /// Runs to the next moment, up to position `end`, at which the program is about to execute an instruction at one of these
+    /// addresses and `accept` agrees. The process is there afterwards, or at `end`.
+    pub fn next_stop(&mut self, stops: &[u64], end: u64, accept: &mut dyn FnMut(&Replay) -> bool) -> Result<Option<u64>> {
+        let start = self.position();
+        self.set_stops(stops)?;
+        let mut found = None;
+        let ran = self.forward_with(end, &mut |replay| {
+            let here = replay.position();
+            let stop = here > start && accept(replay);
+            if stop {
+                found = Some(here);
+            }
+            stop
+        });
+        ran.map(|()| found)
+    }
+
+    /// The last such moment before the present one. The process is there afterwards, or at the start.
+    pub fn previous_stop(&mut self, stops: &[u64], accept: &mut dyn FnMut(&Replay) -> bool) -> Result<Option<u64>> {
+        let before = self.position();
+        let found = self.search_back(before, &mut |replay, end| {
+            replay.set_stops(stops)?;
+            let mut last = None;
+            let ran = replay.forward_with(end, &mut |replay| {
+                let here = replay.position();
+                if here < end && accept(replay) {
+                    last = Some(here);
+                }
+                false
+            });
+            ran.map(|()| last)
+        })?;
+        self.goto(found.unwrap_or(0))?;
+        Ok(found)
+    }
+
+    /// Asks about one stretch between two copies of the process after the other, the last one first.
+    fn search_back(&mut self, before: u64, ask: &mut dyn FnMut(&mut Replay, u64) -> Result<Option<u64>>) -> Result<Option<u64>> {
+        let mut end = before;
+        while end > 0 {
+            let start = self.checkpoint_before(end);
+            self.goto(start)?;
+            if let Some(found) = ask(self, end)? {
+                return Ok(Some(found));
+            }
+            end = start;
+        }
+        Ok(None)
+    }
+
+    /// Sets where the process stops. Translations with stops are kept for the next search.
+    fn set_stops(&mut self, stops: &[u64]) -> Result<()> {
+        let own = self.registers()?;
+        if self.translator.set_stops(stops) {
+            self.process.flush(&mut self.translator)?;
+        }
+        self.enter(&own)
+    }
+
+    /// Tells the processor what to watch (Intel, volume 3, 19.2: debug registers).
+    pub(super) fn set_watch(&mut self) -> Result<()> {
+        let pid = self.process.pid;
+        let mut control = 0;
+        ptrace::set_debug_register(pid, CONTROL, 0).context("watch memory")?;
+        if let Some(watch) = &self.watch {
+            for (index, (address, size)) in pieces(watch.address, watch.length).into_iter().enumerate() {
+                ptrace::set_debug_register(pid, index, address).context("watch memory")?;
+                let length = match size {
+                    1 => 0,
+                    2 => 1,
+                    8 => 2,
+                    _ => 3,
+                };
+                control |= 1 << (index * 2) | 1 << (16 + index * 4) | length << (18 + index * 4);
+            }
+            ptrace::set_debug_register(pid, CONTROL, control).context("watch memory")?;
+        }
+        Ok(())
+    }
+
+    /// Notes a write if one has stopped the process; returns whether that is so.
+    pub(super) fn noted_write(&mut self) -> Result<bool> {
+        if self.watch.is_none() {
+            return Ok(false);
+        }
+        let pid = self.process.pid;
+        let status = ptrace::debug_register(pid, STATUS).context("read a debug register")?;
+        if status & 0xf == 0 {
+            return Ok(false);
+        }
+        ptrace::set_debug_register(pid, STATUS, 0).context("set a debug register")?;
+        let registers = ptrace::registers(pid).context("read registers")?;
+        let count = self.counter(registers.r15, registers.rip)?;
+        let at = if registers.eflags & RESUME != 0 { count } else { count.saturating_sub(1) };
+        if let Some(watch) = &mut self.watch
+            && watch.hits.last() != Some(&at)
+        {
+            watch.hits.push(at);
+        }
+        Ok(true)
+    }
+}

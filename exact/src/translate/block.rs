@@ -1,0 +1,555 @@
+//! One block: from an address to the next branch.
+
+use iced_x86::{
+    Code as Opcode, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory, MemoryOperand, Mnemonic,
+    OpAccess, OpKind, Register,
+};
+
+use super::emit::{Emitter, R15, RAX, RCX, Reg};
+use super::{Code, Mode, PAGE, Place, Translator, Trap, layout};
+
+/// Instructions of a block at most: its number is added to the counter by a byte.
+const MOST: usize = 96;
+/// Bytes of code that are read for a block.
+const BYTES: usize = 1024;
+
+/// All six flags of arithmetic.
+const ARITHMETIC: u32 = iced_x86::RflagsBits::OF
+    | iced_x86::RflagsBits::SF
+    | iced_x86::RflagsBits::ZF
+    | iced_x86::RflagsBits::AF
+    | iced_x86::RflagsBits::CF
+    | iced_x86::RflagsBits::PF;
+
+/// Translates the block at `pc`; returns where its translation begins. `None`: there is no code.
+pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -> Option<u64> {
+    let mut bytes = [0; BYTES];
+    let count = code.read(pc, &mut bytes);
+    let instructions = decode(&bytes[..count], pc, |ip| translator.stops.contains(&ip) || translator.hooks.contains_key(&ip));
+    if instructions.is_empty() {
+        return None;
+    }
+    let cache = translator.cache_near(pc).or_else(|| translator.caches.len().checked_sub(1))?;
+    let base = translator.caches[cache].base + translator.caches[cache].used;
+    let mut block = Block {
+        e: Emitter::new(base),
+        bytes: &bytes,
+        pc,
+        ahead: instructions.len() as u8,
+        swapped: false,
+        places: Vec::new(),
+        exits: Vec::new(),
+        constants: Vec::new(),
+        traps: Vec::new(),
+        low: translator.low,
+        records_returns: !translator.hooks.is_empty(),
+        info: &mut translator.info,
+    };
+    if translator.stops.contains(&pc) {
+        block.stop();
+    }
+    if let Some(function) = translator.hooks.get(&pc) {
+        block.entry(*function);
+    }
+    block.head(translator.mode, &instructions);
+    for instruction in &instructions {
+        block.instruction(instruction);
+    }
+    let last = instructions.last().expect("there is one");
+    if !ends_block(last) {
+        block.normal(last.next_ip());
+        block.exit_to(last.next_ip());
+    }
+    block.tail(&translator.blocks);
+    let Block { e, places, traps, .. } = block;
+    let end = instructions.last().expect("there is one").next_ip();
+    for page in pc / PAGE..=(end - 1) / PAGE {
+        translator.pages.entry(page).or_default().push(pc);
+        translator.fresh.push(page);
+    }
+    for place in places {
+        translator.caches[cache].places.add(place);
+    }
+    translator.traps.extend(traps);
+    translator.finish(cache, e);
+    Some(base)
+}
+
+fn decode(bytes: &[u8], pc: u64, begins: impl Fn(u64) -> bool) -> Vec<Instruction> {
+    let mut decoder = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
+    let mut found = Vec::new();
+    while found.len() < MOST && decoder.can_decode() {
+        if !found.is_empty() && begins(decoder.ip()) {
+            break;
+        }
+        let instruction = decoder.decode();
+        if instruction.is_invalid() {
+            // Cut off by the end of what was read, unless it is the first: that one faults as it does in the program.
+            if found.is_empty() && bytes.len() >= 15 {
+                found.push(instruction);
+            }
+            break;
+        }
+        found.push(instruction);
+        if ends_block(&instruction) {
+            break;
+        }
+    }
+    found
+}
+
+/// Instructions whose results another run would not see again.
+fn is_chance(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Rdtsc | Mnemonic::Rdtscp | Mnemonic::Cpuid | Mnemonic::Rdrand | Mnemonic::Rdseed | Mnemonic::Rdpid | Mnemonic::Rdpmc
+    )
+}
+
+/// What would see or change that gs is ours, or leaves 64-bit mode.
+fn is_unsupported(instruction: &Instruction) -> bool {
+    let uses_gs = instruction.segment_prefix() == Register::GS
+        || (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Register && instruction.op_register(op) == Register::GS);
+    uses_gs
+        || matches!(
+            instruction.mnemonic(),
+            Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Sysenter | Mnemonic::Iretq | Mnemonic::Iretd | Mnemonic::Retf
+        )
+        || matches!(instruction.code(), Opcode::Int_imm8)
+        || instruction.is_jmp_far_indirect()
+        || instruction.is_call_far_indirect()
+}
+
+fn ends_block(instruction: &Instruction) -> bool {
+    instruction.is_invalid()
+        || instruction.flow_control() != FlowControl::Next
+        || is_chance(instruction)
+        || is_unsupported(instruction)
+}
+
+/// Whether the flags at the start of the block are written by it before anything reads them.
+fn flags_are_dead(instructions: &[Instruction]) -> bool {
+    let mut live = ARITHMETIC;
+    for instruction in instructions {
+        if instruction.rflags_read() & live != 0 || ends_block(instruction) {
+            return false;
+        }
+        live &= !instruction.rflags_modified();
+        if live == 0 {
+            return true;
+        }
+    }
+    false
+}
+
+struct Block<'a> {
+    e: Emitter,
+    bytes: &'a [u8],
+    pc: u64,
+    ahead: u8,
+    swapped: bool,
+    places: Vec<Place>,
+    exits: Vec<(u64, u64)>,
+    constants: Vec<(u64, u64)>,
+    traps: Vec<(u64, Trap)>,
+    low: u64,
+    records_returns: bool,
+    info: &'a mut InstructionInfoFactory,
+}
+
+impl Block<'_> {
+    fn place(&mut self, pc: u64, boundary: bool, saved: bool) {
+        let place = Place {
+            at: self.e.here(),
+            pc,
+            ahead: self.ahead,
+            boundary,
+            swapped: self.swapped,
+            saved,
+        };
+        self.places.push(place);
+    }
+
+    /// A stop that was set, before anything is counted.
+    fn stop(&mut self) {
+        let ahead = std::mem::take(&mut self.ahead);
+        self.trap(self.pc, Trap::Stop { pc: self.pc });
+        self.ahead = ahead;
+    }
+
+    /// A record of a call, before anything is counted.
+    fn entry(&mut self, function: u32) {
+        let ahead = std::mem::take(&mut self.ahead);
+        self.place(self.pc, true, false);
+        self.e.record_entry(function);
+        self.ahead = ahead;
+    }
+
+    /// Counts, and in replay traps before the counter goes above zero.
+    fn head(&mut self, mode: Mode, instructions: &[Instruction]) {
+        let count = self.ahead;
+        self.places.push(Place {
+            at: self.e.here(),
+            pc: self.pc,
+            ahead: 0,
+            boundary: true,
+            swapped: false,
+            saved: false,
+        });
+        if mode == Mode::Record {
+            self.e.count(count);
+            return;
+        }
+        let limit = Trap::Limit { pc: self.pc };
+        // The condition "greater" of a jump is number 15.
+        if flags_are_dead(instructions) {
+            self.e.count_with_flags(count);
+            self.e.put(&[0x7e, 1]); // jle over the trap
+            self.traps.push((self.e.here(), limit));
+            self.place(self.pc, false, false);
+            self.e.put(&[0xcc]);
+            return;
+        }
+        self.e.save(RAX, layout::SLOT_SCRATCH);
+        self.e.put(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto al
+        self.e.count_with_flags(count);
+        self.e.put(&[0x7e, 1 + 3 + 9]); // jle over the rest
+        self.e.put(&[0x04, 0x7f, 0x9e]); // add al, 127; sahf
+        self.e.load(RAX, layout::SLOT_SCRATCH);
+        self.traps.push((self.e.here(), limit));
+        self.place(self.pc, false, false);
+        self.e.put(&[0xcc]);
+        self.e.put(&[0x04, 0x7f, 0x9e]);
+        self.e.load(RAX, layout::SLOT_SCRATCH);
+    }
+
+    /// Makes r15 the counter.
+    fn normal(&mut self, pc: u64) {
+        if self.swapped {
+            self.place(pc, true, false);
+            self.e.swap_out();
+            self.swapped = false;
+        }
+    }
+
+    /// Makes r15 the program's.
+    fn own(&mut self, pc: u64) {
+        if !self.swapped {
+            self.place(pc, true, false);
+            self.e.swap_in();
+            self.swapped = true;
+        }
+    }
+
+    fn uses(&mut self, instruction: &Instruction) -> Vec<Register> {
+        let info = self.info.info(instruction);
+        let registers = info.used_registers().iter();
+        registers
+            .filter(|used| used.access() != OpAccess::None)
+            .map(|used| used.register().full_register())
+            .collect()
+    }
+
+    fn instruction(&mut self, instruction: &Instruction) {
+        let used = self.uses(instruction);
+        if used.contains(&Register::R15) {
+            self.own(instruction.ip());
+        }
+        if !ends_block(instruction) {
+            self.place(instruction.ip(), true, false);
+            self.copy(instruction, &used);
+        } else {
+            self.end(instruction);
+        }
+        self.ahead = self.ahead.saturating_sub(1);
+    }
+
+    fn original(&self, instruction: &Instruction) -> Vec<u8> {
+        let start = (instruction.ip() - self.pc) as usize;
+        self.bytes[start..start + instruction.len()].to_vec()
+    }
+
+    /// An instruction as it is, but for what it addresses relative to itself.
+    fn copy(&mut self, instruction: &Instruction, used: &[Register]) {
+        let mut bytes = self.original(instruction);
+        if !instruction.is_ip_rel_memory_operand() {
+            self.e.put(&bytes);
+            return;
+        }
+        let target = instruction.ip_rel_memory_address();
+        let distance = target.wrapping_sub(self.e.here() + bytes.len() as u64) as i64;
+        let mut decoder = Decoder::with_ip(64, &bytes, instruction.ip(), DecoderOptions::NONE);
+        let again = decoder.decode();
+        let offset = decoder.get_constant_offsets(&again).displacement_offset();
+        if let Ok(distance) = i32::try_from(distance) {
+            bytes[offset..offset + 4].copy_from_slice(&distance.to_le_bytes());
+            self.e.put(&bytes);
+            return;
+        }
+        self.through_scratch(instruction, used, target);
+    }
+
+    /// An instruction that addresses what is too far from here: by a register that it does not use.
+    fn through_scratch(&mut self, instruction: &Instruction, used: &[Register], target: u64) {
+        const CHOICE: [(Register, u8); 8] = [
+            (Register::RCX, 1),
+            (Register::RDX, 2),
+            (Register::RBX, 3),
+            (Register::RSI, 6),
+            (Register::RDI, 7),
+            (Register::R8, 8),
+            (Register::R9, 9),
+            (Register::R10, 10),
+        ];
+        let free = CHOICE.iter().find(|(register, _)| !used.contains(register));
+        let (register, number) = *free.expect("no instruction uses eight registers with an address relative to itself");
+        let mut changed = *instruction;
+        changed.set_memory_base(register);
+        changed.set_memory_displacement64(0);
+        changed.set_memory_displ_size(1);
+        self.e.save(Reg(number), layout::SLOT_SCRATCH);
+        self.e.set(Reg(number), target);
+        let mut encoder = Encoder::new(64);
+        match encoder.encode(&changed, self.e.here()) {
+            Ok(_) => {
+                let bytes = encoder.take_buffer();
+                self.e.put(&bytes);
+            }
+            Err(_) => {
+                self.traps.push((self.e.here(), Trap::Unsupported { pc: instruction.ip() }));
+                self.e.put(&[0xcc]);
+            }
+        }
+        self.e.load(Reg(number), layout::SLOT_SCRATCH);
+    }
+
+    /// A trap at which the thread is before `pc`, or at its start.
+    fn trap(&mut self, pc: u64, trap: Trap) {
+        self.place(pc, true, false);
+        self.traps.push((self.e.here(), trap));
+        self.e.put(&[0xcc]);
+    }
+
+    /// A jump to the translation of `target`.
+    fn exit_to(&mut self, target: u64) {
+        let distance_at = self.e.jump();
+        self.exits.push((distance_at, target));
+    }
+
+    fn end(&mut self, instruction: &Instruction) {
+        let (pc, next) = (instruction.ip(), instruction.next_ip());
+        if is_unsupported(instruction) {
+            self.normal(pc);
+            return self.trap(pc, Trap::Unsupported { pc });
+        }
+        if is_chance(instruction) {
+            self.own(pc);
+            self.trap(pc, Trap::Chance { pc, next });
+            let bytes = self.original(instruction);
+            self.e.put(&bytes);
+            return self.trap(next, Trap::Unsupported { pc });
+        }
+        match instruction.flow_control() {
+            FlowControl::Call if instruction.code() == Opcode::Syscall => self.system_call(pc, next),
+            FlowControl::UnconditionalBranch => {
+                self.normal(pc);
+                self.place(pc, true, false);
+                self.exit_to(instruction.near_branch_target());
+            }
+            FlowControl::ConditionalBranch => self.branch(instruction),
+            FlowControl::Call if instruction.is_call_near() => {
+                self.normal(pc);
+                self.place(pc, true, false);
+                self.push_constant(next);
+                self.ahead = self.ahead.saturating_sub(1);
+                self.place(instruction.near_branch_target(), false, false);
+                self.exit_to(instruction.near_branch_target());
+            }
+            FlowControl::Return => self.ret(instruction),
+            FlowControl::IndirectBranch | FlowControl::IndirectCall => self.indirect(instruction),
+            FlowControl::XbeginXabortXend if instruction.mnemonic() == Mnemonic::Xbegin => {
+                // A transaction may always fail at once, for no reason given.
+                self.normal(pc);
+                self.place(pc, true, false);
+                self.e.put(&[0xb8, 0, 0, 0, 0]);
+                self.exit_to(instruction.near_branch_target());
+            }
+            // What faults here faults as it does in the program.
+            _ => {
+                self.place(pc, true, false);
+                let bytes = if instruction.is_invalid() { vec![0x0f, 0x0b] } else { self.original(instruction) };
+                self.e.put(&bytes);
+                self.normal(next);
+                self.exit_to(next);
+            }
+        }
+    }
+
+    fn push_constant(&mut self, value: u64) {
+        let distance_at = self.e.push_constant();
+        self.constants.push((distance_at, value));
+    }
+
+    fn system_call(&mut self, pc: u64, next: u64) {
+        self.own(pc);
+        self.trap(pc, Trap::SystemCall { next });
+        self.place(pc, true, false);
+        self.e.put(&[0x0f, 0x05]);
+        self.ahead = self.ahead.saturating_sub(1);
+        self.trap(next, Trap::Returned { next });
+        self.normal(next);
+        self.exit_to(next);
+    }
+
+    fn branch(&mut self, instruction: &Instruction) {
+        let (pc, next, target) = (instruction.ip(), instruction.next_ip(), instruction.near_branch_target());
+        self.normal(pc);
+        self.place(pc, true, false);
+        if instruction.is_jcc_short_or_near() {
+            let condition = iced_condition(instruction);
+            let distance_at = self.e.jump_if(condition);
+            self.exits.push((distance_at, target));
+            self.ahead = self.ahead.saturating_sub(1);
+            self.place(next, false, false);
+            return self.exit_to(next);
+        }
+        // jrcxz, loop and their kind have a distance of one byte.
+        let mut bytes = self.original(instruction);
+        *bytes.last_mut().expect("it has a distance") = 2;
+        self.e.put(&bytes);
+        self.ahead = self.ahead.saturating_sub(1);
+        self.place(next, false, false);
+        self.e.put(&[0xeb, 5]);
+        self.place(target, false, false);
+        self.exit_to(target);
+        self.place(next, false, false);
+        self.exit_to(next);
+    }
+
+    /// Saves what a lookup needs.
+    fn save_for_look_up(&mut self) {
+        self.e.save(RAX, layout::SLOT_RAX);
+        self.e.save(RCX, layout::SLOT_RCX);
+    }
+
+    fn ret(&mut self, instruction: &Instruction) {
+        let pc = instruction.ip();
+        let drop = if instruction.op_count() == 1 { u32::from(instruction.immediate16()) } else { 0 };
+        self.normal(pc);
+        if self.records_returns {
+            self.place(pc, true, false);
+            self.e.record_return();
+        }
+        self.place(pc, true, false);
+        self.save_for_look_up();
+        self.e.put(&[0x48, 0x8b, 0x04, 0x24]); // mov rax, [rsp]
+        self.place(pc, false, true);
+        self.e.put(&[0x48, 0x8d, 0xa4, 0x24]); // lea rsp, [rsp + ..]
+        self.e.put(&(8 + drop).to_le_bytes());
+        self.e.look_up(self.low as u32);
+    }
+
+    fn indirect(&mut self, instruction: &Instruction) {
+        let (pc, next) = (instruction.ip(), instruction.next_ip());
+        self.place(pc, true, false);
+        self.save_for_look_up();
+        if instruction.is_ip_rel_memory_operand() {
+            self.e.put(&[0x48, 0xa1]); // mov rax, [absolute]
+            self.e.put(&instruction.ip_rel_memory_address().to_le_bytes());
+        } else {
+            let load = load_target(instruction);
+            let mut encoder = Encoder::new(64);
+            if encoder.encode(&load, self.e.here()).is_err() {
+                self.normal(pc);
+                return self.trap(pc, Trap::Unsupported { pc });
+            }
+            let bytes = encoder.take_buffer();
+            self.e.put(&bytes);
+        }
+        self.place(pc, false, true);
+        if self.swapped {
+            self.e.save(R15, layout::SLOT_R15);
+            self.e.load(R15, layout::SLOT_COUNTER);
+            self.swapped = false;
+            self.place(pc, false, true);
+        }
+        if instruction.flow_control() == FlowControl::IndirectCall {
+            self.push_constant(next);
+            self.ahead = self.ahead.saturating_sub(1);
+            self.place(pc, false, true);
+        }
+        self.e.look_up(self.low as u32);
+    }
+
+    /// Exits that are not linked, and constants.
+    fn tail(&mut self, blocks: &rustc_hash::FxHashMap<u64, u64>) {
+        self.ahead = 0;
+        self.swapped = false;
+        for (distance_at, target) in std::mem::take(&mut self.exits) {
+            let known = if target == self.pc { Some(self.e.base) } else { blocks.get(&target).copied() };
+            let near = known.filter(|body| i32::try_from(body.wrapping_sub(distance_at + 4) as i64).is_ok());
+            if let Some(body) = near {
+                self.e.aim(distance_at, body);
+                continue;
+            }
+            let stub = self.e.here();
+            self.e.aim(distance_at, stub);
+            self.place(target, true, false);
+            if let Some(body) = known {
+                self.e.far_jump(body);
+            } else {
+                self.traps.push((stub, Trap::Exit { target, distance_at }));
+                self.e.put(&[0xcc; 14]);
+            }
+        }
+        for (distance_at, value) in std::mem::take(&mut self.constants) {
+            while !self.e.here().is_multiple_of(8) {
+                self.e.put(&[0xcc]);
+            }
+            let at = self.e.here();
+            self.e.aim(distance_at, at);
+            self.e.put(&value.to_le_bytes());
+        }
+    }
+}
+
+/// The number of a branch's condition in machine code.
+fn iced_condition(instruction: &Instruction) -> u8 {
+    use iced_x86::ConditionCode as C;
+    match instruction.condition_code() {
+        C::None => unreachable!("a conditional jump has a condition"),
+        C::o => 0,
+        C::no => 1,
+        C::b => 2,
+        C::ae => 3,
+        C::e => 4,
+        C::ne => 5,
+        C::be => 6,
+        C::a => 7,
+        C::s => 8,
+        C::ns => 9,
+        C::p => 10,
+        C::np => 11,
+        C::l => 12,
+        C::ge => 13,
+        C::le => 14,
+        C::g => 15,
+    }
+}
+
+/// `mov rax, ` what the jump or call goes to.
+fn load_target(instruction: &Instruction) -> Instruction {
+    if instruction.op0_kind() == OpKind::Register {
+        return Instruction::with2(Opcode::Mov_r64_rm64, Register::RAX, instruction.op0_register()).expect("two registers");
+    }
+    let memory = MemoryOperand::new(
+        instruction.memory_base(),
+        instruction.memory_index(),
+        instruction.memory_index_scale(),
+        instruction.memory_displacement64() as i64,
+        instruction.memory_displ_size(),
+        false,
+        instruction.segment_prefix(),
+    );
+    Instruction::with2(Opcode::Mov_r64_rm64, Register::RAX, memory).expect("a register and memory")
+}

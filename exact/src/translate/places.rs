@@ -1,0 +1,35 @@
+//! Where in the program the thread is that runs translated code.
+
+/// What a stretch of translated code means. It reaches to the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Where the stretch begins.
+    pub at: u64,
+    /// The instruction of the program.
+    pub pc: u64,
+    /// How many instructions the counter is ahead of the program here.
+    pub ahead: u8,
+    /// Whether the state at `at` is exactly the one before the instruction.
+    pub boundary: bool,
+    /// Whether r15 is the program's (else it is the counter).
+    pub swapped: bool,
+    /// Whether rax and rcx of the program are in the thread's block.
+    pub saved: bool,
+}
+
+/// All of a cache, in ascending order.
+#[derive(Debug, Default)]
+pub(super) struct Places(Vec<Place>);
+
+impl Places {
+    pub(super) fn add(&mut self, place: Place) {
+        debug_assert!(self.0.last().is_none_or(|last| last.at <= place.at));
+        self.0.push(place);
+    }
+
+    /// The stretch with this address.
+    pub(super) fn find(&self, address: u64) -> Option<Place> {
+        let after = self.0.partition_point(|place| place.at <= address);
+        self.0[..after].last().copied()
+    }
+}

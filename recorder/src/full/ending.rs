@@ -1,0 +1,94 @@
+//! The state of a program at its end, as it is when its instructions have been run again.
+
+use debuginfo::AddressSpace;
+use exact::{Fatal, Outline, Registers, Replay};
+use store::control::{
+    Exception, ExceptionPhase, Pause, PauseReason, SavedRegisters, VECTOR_LEN, VECTOR_REGISTERS,
+};
+
+use crate::{Death, Result};
+
+/// Offset of xmm0 to xmm15 in XSAVE's layout.
+const VECTORS_AT: usize = 160;
+
+/// Runs to the end and describes the thread that a signal ended there.
+pub(super) fn stop(
+    replay: &mut Replay,
+    outline: &Outline,
+    space: impl FnOnce(u64) -> AddressSpace,
+) -> Result<(Death, Pause)> {
+    let end = outline.end;
+    replay.goto(end)?;
+    let registers = replay.registers()?;
+    let extended = replay.extended()?;
+    let standing = space(end).standing(registers.rip, 0);
+    let tid = replay.thread().cast_unsigned();
+    let death = Death {
+        signal: outline.signal.unwrap_or(0),
+        tid,
+        addr: outline.fatal.as_ref().and_then(fault),
+        function: standing.function.map(|name| name.to_string()),
+        file: standing.source.as_ref().map(|place| place.file.to_string()),
+        line: standing.source.as_ref().map(|place| place.line),
+    };
+    let pause = Pause {
+        ticks: end,
+        tid,
+        reason: PauseReason::Signal,
+        probe: None,
+        hits: None,
+        pc: registers.rip,
+        function: death.function.clone(),
+        file: death.file.clone(),
+        line: death.line,
+        registers: Some(SavedRegisters {
+            general: Registers::from(&registers).0,
+            vectors: vectors(&extended),
+        }),
+        stack_addr: registers.rsp,
+        stack: Vec::new().into(),
+        values: Vec::new(),
+        watched: None,
+    };
+    Ok((death, pause))
+}
+
+/// What is known of a signal that ended the program.
+pub(super) fn exception(outline: &Outline, signal: i32) -> Exception {
+    let fatal = outline.fatal.as_ref();
+    Exception {
+        ticks: outline.end,
+        tid: fatal.map_or(0, |fatal| fatal.tid.cast_unsigned()),
+        signal: Some(signal),
+        type_name: None,
+        phase: ExceptionPhase::Unhandled,
+        addr: fatal.and_then(fault),
+        message: fatal
+            .and_then(sender)
+            .map(|pid| format!("sent by process {pid}")),
+    }
+}
+
+/// The address whose use was the fault, if the signal is of one. The kernel does not always know it.
+fn fault(fatal: &Fatal) -> Option<u64> {
+    let is_fault = matches!(
+        fatal.signal,
+        libc::SIGSEGV | libc::SIGBUS | libc::SIGILL | libc::SIGFPE | libc::SIGTRAP
+    );
+    (is_fault && fatal.code > 0 && fatal.code != libc::SI_KERNEL).then_some(fatal.address)
+}
+
+/// The process that sent the signal, if one did.
+fn sender(fatal: &Fatal) -> Option<u64> {
+    let is_sent = matches!(fatal.code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
+    is_sent.then_some(fatal.address)
+}
+
+fn vectors(extended: &[u8]) -> [[u8; VECTOR_LEN]; VECTOR_REGISTERS] {
+    let mut vectors = [[0; VECTOR_LEN]; VECTOR_REGISTERS];
+    let all = extended.get(VECTORS_AT..).unwrap_or_default();
+    for (vector, bytes) in vectors.iter_mut().zip(all.chunks_exact(VECTOR_LEN)) {
+        vector.copy_from_slice(bytes);
+    }
+    vectors
+}

@@ -1,0 +1,145 @@
+//! The events of a recording with every instruction: what its log tells, and the program's state at its end.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use exact::{Outline, Replay};
+use store::control::Control;
+
+use super::{
+    ending,
+    modules::{self, FileMapping},
+    texts,
+};
+use crate::{Death, Result};
+
+/// An entry of the auxiliary vector (getauxval(3)).
+const AT_ENTRY: u64 = 9;
+/// Most words of arguments and environment that are passed over to find it.
+const MOST_WORDS: u64 = 1 << 20;
+
+/// What becomes of a run.
+pub(super) struct Story {
+    pub controls: Vec<Control>,
+    pub death: Option<Death>,
+    /// Number of threads.
+    pub threads: u64,
+    /// Why the state at the end is not known, though it should be.
+    pub problem: Option<String>,
+}
+
+impl Story {
+    /// Tells what the log in `folder` holds.
+    pub fn of(folder: &Path, argv: &[OsString], cwd: &Path) -> Result<Story> {
+        let outline = exact::outline(folder)?;
+        let mut replay = Replay::open(folder)?;
+        let mappings = mappings(&outline);
+        let exe = exe(&replay, &mappings);
+        let found = modules::find(&mappings, &exe);
+        let mut story = Story {
+            controls: vec![Control::ProcessStart {
+                ticks: 0,
+                pid: outline.pid.cast_unsigned(),
+                argv: texts(argv),
+                exe: exe.to_string_lossy().into_owned(),
+                cwd: cwd.to_string_lossy().into_owned(),
+                attached: false,
+            }],
+            death: None,
+            threads: outline.threads.len() as u64,
+            problem: None,
+        };
+        story.controls.extend(modules::controls(&found));
+        // Of events of one time the first is the one that was told first.
+        story
+            .controls
+            .sort_by_key(|control| control.ticks().unwrap_or(0));
+        if let Some(signal) = outline.signal {
+            let stop = ending::stop(&mut replay, &outline, |at| modules::space(&found, at));
+            let pause = match stop {
+                Ok((death, pause)) => {
+                    story.death = Some(death);
+                    Some(Control::Pause(Box::new(pause)))
+                }
+                Err(error) => {
+                    story.problem = Some(error.one_line());
+                    None
+                }
+            };
+            let exception = ending::exception(&outline, signal);
+            story.controls.push(Control::Exception(exception));
+            story.controls.extend(pause);
+        }
+        story.end(&outline);
+        Ok(story)
+    }
+
+    fn end(&mut self, outline: &Outline) {
+        let ticks = outline.end;
+        let said = outline.lost.iter().chain(&self.problem);
+        let warnings = said.map(|message| Control::Warning {
+            ticks,
+            message: message.clone(),
+        });
+        let warnings: Vec<Control> = warnings.collect();
+        self.controls.extend(warnings);
+        self.controls.push(match &outline.lost {
+            Some(_) => Control::Detached { ticks },
+            None => Control::ProcessExit {
+                ticks,
+                code: outline.code,
+                signal: outline.signal,
+            },
+        });
+    }
+}
+
+fn mappings(outline: &Outline) -> Vec<FileMapping> {
+    let mappings = outline.mappings.iter().map(|mapping| FileMapping {
+        from: mapping.from,
+        until: mapping.until,
+        range: mapping.file.start..mapping.file.end,
+        offset: mapping.file.offset,
+        path: PathBuf::from(&mapping.file.path),
+    });
+    mappings.collect()
+}
+
+/// The file that was mapped where the program begins.
+fn exe(replay: &Replay, mappings: &[FileMapping]) -> PathBuf {
+    let entry = auxiliary(replay, AT_ENTRY);
+    let here = mappings
+        .iter()
+        .find(|mapping| mapping.from == 0 && entry.is_some_and(|at| mapping.range.contains(&at)));
+    here.map(|mapping| mapping.path.clone()).unwrap_or_default()
+}
+
+/// An entry of the auxiliary vector, at the start of the program.
+fn auxiliary(replay: &Replay, wanted: u64) -> Option<u64> {
+    let word = |at: u64| {
+        let mut bytes = [0; 8];
+        (replay.read(at, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
+    };
+    let mut at = replay.registers().ok()?.rsp + 8;
+    // Arguments and environment end with zero each.
+    for _ in 0..2 {
+        let mut passed = 0;
+        while word(at)? != 0 {
+            at += 8;
+            passed += 1;
+            if passed > MOST_WORDS {
+                return None;
+            }
+        }
+        at += 8;
+    }
+    loop {
+        match word(at)? {
+            0 => return None,
+            entry if entry == wanted => return word(at + 8),
+            _ => at += 16,
+        }
+    }
+}

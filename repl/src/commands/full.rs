@@ -1,0 +1,188 @@
+//! `hindsight record --full`: records every instruction of a program, so that its state is known at each of them.
+
+use recorder::{FullOptions, FullOutcome, OnFull, Surroundings};
+use serde_json::{Value, json};
+use server::quantity::{count, duration};
+
+use crate::commands::pack;
+use crate::commands::record::{self, Args, Given, Ran};
+use crate::error::Error;
+use crate::exit;
+use crate::progress::Progress;
+use crate::render::{Terminal, bytes, escaped};
+
+/// Runs the command.
+///
+/// # Errors
+/// When nothing could be recorded.
+pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
+    let progress = Progress::new(terminal);
+    let (json, portable) = (args.json, args.portable);
+    let options = FullOptions {
+        output: args.output,
+        labels: args.labels.into_iter().collect(),
+        surroundings: Surroundings {
+            no_aslr: args.no_aslr,
+            env: given.env,
+            stdin: given.stdin,
+        },
+        keep_log: args.keeping.keep_log,
+        argv: args.command,
+    };
+    let recorded = recorder::record_full(&options, &progress);
+    progress.finish();
+    let full = recorded.map_err(|source| Error::Record { source })?;
+    let outcome = &full.outcome;
+    if let Some(reason) = &outcome.incomplete {
+        progress.warning(&format!("the recording is incomplete: {reason}"));
+    }
+    if portable {
+        pack::pack_or_warn(&outcome.recording, &progress);
+    }
+    if json {
+        eprintln!("{}", summary_json(&full));
+    } else {
+        eprintln!("hindsight: {}", summary(&full));
+        if let Some(death) = record::death_line(outcome) {
+            eprintln!("hindsight: {death}");
+        }
+    }
+    Ok(Ran {
+        code: exit::of_program(outcome.exit),
+        recording: full.outcome.recording,
+    })
+}
+
+/// Refuses options that say what of a program to record, or that need calls.
+///
+/// # Errors
+/// One of them is given.
+pub fn refuse(args: &Args) -> Result<(), Error> {
+    let keeping = &args.keeping;
+    let captured = &args.captured;
+    let on_full: OnFull = keeping.on_full.into();
+    let given = [
+        ("--attach", args.pid.is_some()),
+        ("--children", args.children),
+        ("--function", !args.include.is_empty()),
+        ("--exclude", !args.exclude.is_empty()),
+        ("--syscalls", args.syscalls),
+        ("--memory", args.memory),
+        ("--locks", args.locks),
+        ("--regs", captured.regs),
+        ("--stack", captured.stack.is_some()),
+        ("--strings", captured.strings),
+        ("--pointees", captured.pointees),
+        ("--watch", !captured.watch.is_empty()),
+        (
+            "--snapshot",
+            keeping.snapshot != recorder::SnapshotTimes::default(),
+        ),
+        ("--on-full", on_full != OnFull::default()),
+        ("--logpoint and --log-writes", args.probing.is_given()),
+        ("--report", args.report),
+    ];
+    let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else {
+        return Ok(());
+    };
+    let help = match option {
+        "--attach" => "start the program with it: hindsight record --full -- PROGRAM",
+        "--children" => "record the process that matters: hindsight record --full -- PROGRAM",
+        "--report" => "record without --full for times: hindsight record --report -- PROGRAM",
+        "--function" | "--exclude" => "leave it out: all that the program executes is recorded",
+        _ => "leave it out: every register and every byte is known at every instruction",
+    };
+    let message = format!("--full does not go with {option}");
+    Err(Error::usage(message, Some(help.to_owned())))
+}
+
+/// One line: `app.hindsight: 2,481,002 instructions, 1 thread, 0.41 s, 2.1 MB (0.87 B/instruction)`.
+fn summary(full: &FullOutcome) -> String {
+    let outcome = &full.outcome;
+    let name = outcome.recording.to_string_lossy();
+    format!(
+        "{}: {}, {}, {}, {}{}",
+        escaped(&name),
+        count(full.instructions, "instruction"),
+        count(outcome.threads, "thread"),
+        duration(outcome.duration_ns),
+        bytes(outcome.bytes_on_disk),
+        per_instruction(full),
+    )
+}
+
+fn per_instruction(full: &FullOutcome) -> String {
+    if full.instructions == 0 {
+        return String::new();
+    }
+    let ratio = full.outcome.bytes_on_disk as f64 / full.instructions as f64;
+    match ratio {
+        ratio if ratio < 0.001 => String::new(),
+        ratio if ratio < 0.1 => format!(" ({ratio:.3} B/instruction)"),
+        ratio => format!(" ({ratio:.2} B/instruction)"),
+    }
+}
+
+fn summary_json(full: &FullOutcome) -> Value {
+    let outcome = &full.outcome;
+    let mut facts = record::summary_json(outcome, None, 0);
+    facts["instructions"] = json!(full.instructions);
+    if let Some(facts) = facts.as_object_mut() {
+        for of_calls in [
+            "functions_armed",
+            "functions_skipped",
+            "became",
+            "children_not_recorded",
+        ] {
+            facts.remove(of_calls);
+        }
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use recorder::{Exit, Outcome};
+
+    use super::*;
+    use expect_test::expect;
+
+    fn full(instructions: u64) -> FullOutcome {
+        FullOutcome {
+            outcome: Outcome {
+                recording: PathBuf::from("app.hindsight"),
+                events: 12,
+                calls: 0,
+                threads: 1,
+                gaps_lost: 0,
+                duration_ns: 410_000_000,
+                bytes_on_disk: 2_149_000,
+                armed: 0,
+                skipped: 0,
+                exit: Exit::Code(0),
+                death: None,
+                incomplete: None,
+            },
+            instructions,
+        }
+    }
+
+    #[test]
+    fn the_summary_is_one_line() {
+        expect![
+            "app.hindsight: 24,810,022 instructions, 1 thread, 0.41 s, 2.1 MB (0.087 B/instruction)"
+        ]
+        .assert_eq(&summary(&full(24_810_022)));
+        expect!["app.hindsight: 0 instructions, 1 thread, 0.41 s, 2.1 MB"]
+            .assert_eq(&summary(&full(0)));
+    }
+
+    #[test]
+    fn facts_without_calls_are_not_told() {
+        let facts = summary_json(&full(7));
+        assert_eq!(facts["instructions"], 7);
+        assert_eq!(facts.get("functions_armed"), None);
+    }
+}
