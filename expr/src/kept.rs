@@ -82,7 +82,7 @@ impl Kept {
             name => name.strip_prefix('$').and_then(|back| back.parse().ok()),
         };
         let number = match back {
-            Some(back) => Some(inner.newest.checked_sub(back).unwrap_or_default()),
+            Some(back) => Some(inner.newest.saturating_sub(back)),
             None => name.parse().ok(),
         };
         let Some(number) = number else {

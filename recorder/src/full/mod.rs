@@ -116,6 +116,7 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
         exit: exit(&summary),
         death: story.death,
         incomplete: summary.lost.or(story.problem),
+        is_left: false,
     };
     Ok(FullOutcome {
         outcome,
