@@ -67,7 +67,6 @@ impl Session {
     }
 
     /// Returns what the session has shown last.
-    #[must_use]
     pub fn last_shown(&self) -> MutexGuard<'_, LastShown> {
         let shown = match self {
             Session::Live(session) => &session.last_shown,
