@@ -109,6 +109,18 @@ impl Module {
         found
     }
 
+    /// Returns the build id of dwz's file that the debug information refers to, in hexadecimal, if that file was not
+    /// found.
+    #[must_use]
+    pub fn missing_supplement(&self) -> Option<String> {
+        if self.files.supplement.is_some() {
+            return None;
+        }
+        let named = self.files.described().contents(".gnu_debugaltlink")?.ok()?;
+        let end = named.iter().position(|byte| *byte == 0)?;
+        Some(hex(&named[end + 1..])).filter(|id| !id.is_empty())
+    }
+
     /// Returns the problems found while looking for debug files.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {

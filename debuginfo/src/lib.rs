@@ -50,6 +50,7 @@ pub mod prototypes;
 pub mod scope;
 mod separate;
 mod symbols;
+pub mod syscalls;
 pub mod types;
 mod units;
 mod unwind;
@@ -85,6 +86,7 @@ pub use module::{Module, OpenOptions};
 pub use scope::{
     Described, Variable, global_names, has_variable, returned, type_names, variables_at,
 };
+pub use separate::{build_id_of, debuginfod_cache};
 pub use types::{Near, Role, Type, TypeKind, find_type};
 pub use unwind::{
     Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,

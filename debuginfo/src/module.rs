@@ -15,7 +15,7 @@ use crate::lines::{ByName, Units};
 use crate::map::Bytes;
 use crate::model::Functions;
 use crate::scope::KnownVariables;
-use crate::separate::Search;
+use crate::separate::{Search, debuginfod_cache};
 use crate::types::KnownTypes;
 use crate::unwind::Unwind;
 
@@ -30,13 +30,15 @@ impl Default for OpenOptions {
         OpenOptions {
             search: Search {
                 debug_dirs: vec![PathBuf::from("/usr/lib/debug")],
+                cache: debuginfod_cache(),
             },
         }
     }
 }
 
 impl OpenOptions {
-    /// Returns the default options, which search for separate debug files in `/usr/lib/debug`.
+    /// Returns the default options, which search for separate debug files in `/usr/lib/debug` and in the
+    /// cache of debuginfod's clients.
     #[must_use]
     pub fn new() -> OpenOptions {
         OpenOptions::default()

@@ -1,5 +1,5 @@
-//! Finds separate files with a module's debug information: by build id, by name and checksum, and dwz's supplementary
-//! file.
+//! Finds separate files with a module's debug information: by build id, also in the cache of debuginfod's clients, by
+//! name and checksum, and dwz's supplementary file. It asks no server.
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,30 @@ use crate::map::Bytes;
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     pub debug_dirs: Vec<PathBuf>,
+    /// The cache of debuginfod's clients: a folder for each build id.
+    pub cache: Option<PathBuf>,
+}
+
+/// Returns the folder in which debuginfod's clients keep what they have fetched: `$DEBUGINFOD_CACHE_PATH`, or
+/// `debuginfod_client` in the user's cache (debuginfod_find_debuginfo(3)). `None` if the user has no cache.
+#[must_use]
+pub fn debuginfod_cache() -> Option<PathBuf> {
+    let folder = |name: &str| {
+        let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
+        Some(PathBuf::from(value))
+    };
+    folder("DEBUGINFOD_CACHE_PATH").or_else(|| {
+        let usual = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
+        Some(usual.join("debuginfod_client"))
+    })
+}
+
+/// Returns the build id of an ELF file of any kind in hexadecimal, if it is one and has one.
+#[must_use]
+pub fn build_id_of(path: &Path) -> Option<String> {
+    let bytes = Bytes::map(path).ok()?;
+    let elf = Elf::parse_any(path, bytes).ok()?;
+    elf.build_id().map(hex)
 }
 
 impl Search {
@@ -24,7 +48,14 @@ impl Search {
         let hex = hex(id);
         let (head, tail) = hex.split_at_checked(2)?;
         let name = format!(".build-id/{head}/{tail}.debug");
-        let mut paths = self.debug_dirs.iter().map(|dir| dir.join(&name));
+        let dirs = self.debug_dirs.iter().map(|dir| dir.join(&name));
+        // An empty file says that no server had it.
+        let is_there = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 0);
+        let cached = self
+            .cache
+            .as_ref()
+            .map(|dir| dir.join(&hex).join("debuginfo"));
+        let mut paths = dirs.chain(cached.filter(is_there));
         paths.find_map(|path| open(&path, |elf| same_id(elf, id), warnings))
     }
 

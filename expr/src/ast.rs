@@ -26,7 +26,7 @@ pub struct Expr {
 pub enum ExprKind {
     /// A variable, function, enumerator or type, with its scopes: `x`, `ns::f<int>::x`, `::x`.
     Name(String),
-    /// A register, without the `$`.
+    /// A register, or a value that the session keeps, without the `$`.
     Register(String),
     /// A literal.
     Literal(Literal),

@@ -9,6 +9,7 @@ mod eval;
 mod expression;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod kept;
 mod number;
 mod parse;
 mod print;
@@ -29,6 +30,7 @@ pub use eval::{
     unknown_name,
 };
 pub use expression::Expression;
+pub use kept::Kept;
 pub use parse::{
     Assignment, MAX_HEIGHT, MAX_LENGTH, ParseError, parse, parse_assignment, parse_assignment_with,
     parse_with,

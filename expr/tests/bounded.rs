@@ -62,6 +62,7 @@ fn shown(text: &str, space: &AddressSpace, machine: &dyn Machine, frames: &[Fram
         frames,
         index: 1,
         calls: None,
+        kept: None,
     };
     let parsed = expr::parse(text).expect("an expression");
     let value = expr::evaluate(&parsed, &context).expect("a value");

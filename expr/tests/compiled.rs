@@ -206,6 +206,7 @@ fn compare(space: &AddressSpace, pc: u64, text: &str, seeds: u64, tally: &mut Ta
             frames: &frames,
             index: 0,
             calls: None,
+            kept: None,
         };
         let is_type = |name: &str| is_type(name, &context);
         let expr = parse_with(text, &is_type).expect("it was compiled");

@@ -84,6 +84,7 @@ impl<'a> Asker<'a> {
             frames: &self.frames,
             index: 1,
             calls: None,
+            kept: None,
         }
     }
 

@@ -126,6 +126,7 @@ fn judged(bench: &Bench, path: &Path, questions: &Questions, own: &[(&str, &str)
             frames: &found,
             index: frame.level,
             calls: None,
+            kept: None,
         };
         for (name, theirs) in frame.variables.iter().filter(|(name, _)| !name.is_empty()) {
             let ours = evaluated(&name.replace('%', "."), &context);
@@ -208,6 +209,7 @@ fn optimised_fortran_is_the_same_or_unknown() {
                 frames: &found,
                 index: frame.level,
                 calls: None,
+                kept: None,
             };
             for (name, _) in frame.variables.iter().filter(|(name, _)| !name.is_empty()) {
                 let said = evaluated(&name.replace('%', "."), &context);
@@ -272,6 +274,7 @@ fn elements_that_are_not_there_are_refused() {
         frames: &frames,
         index: 2,
         calls: None,
+        kept: None,
     };
     for (text, why) in [
         ("al(4)", "there is no element 4; its indexes are 1 to 3"),

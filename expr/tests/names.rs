@@ -76,6 +76,7 @@ impl<'a> Asker<'a> {
             frames: &self.frames,
             index: 1,
             calls: None,
+            kept: None,
         };
         let is_type = |name: &str| is_type(name, &context);
         let expr = parse_with(text, &is_type).map_err(|error| error.one_line())?;

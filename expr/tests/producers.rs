@@ -42,6 +42,7 @@ fn said(core: &CoreFile, frame: usize, text: &str) -> String {
         frames: &frames,
         index: frame,
         calls: None,
+        kept: None,
     };
     let parsed = expr::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     match expr::evaluate(&parsed, &context) {

@@ -178,6 +178,9 @@ fn reason(reason: &ReasonReport) -> Map<String, Value> {
             ("message", json!(message)),
             ("unhandled", json!(unhandled)),
         ]),
+        ReasonReport::Happened { what, .. } => {
+            object([("reason", json!("happened")), ("what", json!(what))])
+        }
         ReasonReport::Event {
             seq,
             steps,

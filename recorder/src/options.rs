@@ -249,4 +249,7 @@ pub struct Outcome {
     pub death: Option<Death>,
     /// Why the recording is incomplete, if it is.
     pub incomplete: Option<String>,
+    /// Ctrl-C ended sealing: how many events and calls there are is not known yet. All of them are there, and who opens
+    /// the recording seals the rest.
+    pub is_left: bool,
 }

@@ -71,7 +71,7 @@ use crate::{
         stack_limit,
         status::Seccomp,
     },
-    signals::ChildSignals,
+    signals::{self, ChildSignals},
     snapshot::{self, SharedSnapshots, Snapshots},
     stop::{StopError, StoppedProcess},
     wake::Event,
@@ -536,6 +536,7 @@ impl Session {
         let (sealed, incomplete) = self.close(ended.incomplete, sealer, observer);
         Ok(Outcome {
             bytes_on_disk: folder_bytes(recording.dir()),
+            is_left: sealed.is_none() && incomplete.is_none(),
             recording: recording.dir().to_path_buf(),
             events: sealed.as_ref().map_or(0, |sealed| sealed.events),
             calls: sealed.as_ref().map_or(0, |sealed| {
@@ -562,8 +563,11 @@ impl Session {
         drop(self.owner);
         let closed = self.writing.log.close();
         let sealed = sealer.and_then(|sealer| {
-            sealer.finish(Ending::Close, |progress| {
+            // What came before was for the program.
+            let _ = signals::take();
+            sealer.finish_while(Ending::Close, |progress| {
                 observer.sealing(progress.events, progress.bytes_done, progress.bytes_total);
+                signals::received() != Some(libc::SIGINT)
             })
         });
         let result = match (closed, sealed) {
@@ -576,6 +580,10 @@ impl Session {
                 Some(reason) => Ok((Some(sealed), Some(reason))),
             },
             (Err(error), Ok(sealed)) => Ok((Some(sealed), incomplete.or(Some(error.one_line())))),
+            // The log is whole: who opens the recording seals the rest.
+            (Ok(closed), Err(store::Error::SealingLeft)) => {
+                self.writing.open.close(closed).map(|_| (None, incomplete))
+            }
             (_, Err(error)) => Ok((None, incomplete.or(Some(error.one_line())))),
         };
         result.unwrap_or_else(|error: store::Error| (None, Some(error.one_line())))

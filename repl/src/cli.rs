@@ -8,18 +8,19 @@ use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use server::past::Past;
 use server::verbs::{Does, Form, Needs, find};
 
+use crate::ask::open_past;
 use crate::commands::live::Link;
 use crate::commands::{
     check, compare, completions, daemon, export, guard, info, live, ls, man, mcp, overview, pack,
-    processes, record, repl, report, rerun, rm, runs, setup, sql, test,
+    processes, record, repl, report, rerun, rm, runs, setup, sql, symbols, test,
 };
 use crate::error::Error;
 use crate::exit;
 use crate::recording::locate;
 use crate::render::{ColourChoice, Terminal};
+use crate::report::{Json, as_json, is_json};
 use crate::spelling;
 
 pub use complete::{answer as complete, script as completion_script};
@@ -86,6 +87,7 @@ enum Command {
     Check(check::Args),
     Pack(pack::Args),
     Processes(processes::Args),
+    Symbols(symbols::Args),
     Test(test::Args),
     Mcp(mcp::Args),
     Setup(setup::Args),
@@ -122,6 +124,9 @@ impl Cli {
         let verb = verb_index(&words);
         let words = as_ours(words, verb);
         let mut words = with_negative_numbers(words, verb);
+        if asks_json(&words, verb) {
+            as_json(Json::Stdout);
+        }
         let recording = take_recording(&mut words, verb).inspect_err(|_| {
             if let Some(choice) = colour_before(&words, verb) {
                 terminal.choose_colour(choice);
@@ -129,7 +134,20 @@ impl Cli {
         })?;
         let program = Cli::whole().term_width(columns);
         let help = groups::template(&program, columns);
-        let matches = program.help_template(help).get_matches_from(words);
+        let parsed = program.help_template(help).try_get_matches_from(words);
+        let matches = match parsed {
+            Ok(matches) => matches,
+            Err(error) if error.use_stderr() && is_json() => return Err(Error::of_words(&error)),
+            Err(error) => error.exit(),
+        };
+        if json_flag(&matches) {
+            let of_program = matches!(matches.subcommand_name(), Some("record" | "rerun" | "test"));
+            as_json(if of_program {
+                Json::Stderr
+            } else {
+                Json::Stdout
+            });
+        }
         if let Some(choice) = matches.get_one::<ColourChoice>("color") {
             terminal.choose_colour(*choice);
         }
@@ -167,6 +185,7 @@ impl Cli {
             Command::Check(args) => check::run(&args, terminal),
             Command::Test(args) => test::run(args),
             Command::Processes(args) => processes::run(&args, terminal),
+            Command::Symbols(args) => symbols::run(&args, terminal),
             Command::Pack(args) => pack::run(&args, terminal),
             Command::Mcp(args) => mcp::run(&args),
             Command::Setup(args) => setup::run(&args, terminal),
@@ -177,6 +196,27 @@ impl Cli {
             Command::Live(verb) => verb.run(&Link::of_command(terminal)),
         }
     }
+}
+
+/// Commands whose words may be those of a program to run.
+const WITH_PROGRAMS: [&str; 7] = [
+    "record", "rerun", "test", "repl", "start", "restart", "guard",
+];
+
+/// Says whether the words ask for JSON, also where they are wrong.
+fn asks_json(words: &[OsString], verb: usize) -> bool {
+    let name = words.get(verb).and_then(|word| word.to_str());
+    let is_program = name.is_none_or(|name| WITH_PROGRAMS.contains(&name));
+    let mut own = words.iter().take_while(|word| *word != "--");
+    !is_program && own.any(|word| word == "--json")
+}
+
+/// Says whether the command or one below it has `--json`.
+fn json_flag(matches: &clap::ArgMatches) -> bool {
+    let has =
+        |matches: &clap::ArgMatches| matches!(matches.try_get_one::<bool>("json"), Ok(Some(true)));
+    let below = matches.subcommand().map(|(_, below)| json_flag(below));
+    has(matches) || below.unwrap_or(false)
 }
 
 /// Returns the index of the verb: the first word after the program's own option.
@@ -271,7 +311,7 @@ fn take_recording(words: &mut Vec<OsString>, at: usize) -> Result<Option<PathBuf
 
 /// Looks at a recording in this process: where a signal ended the program, or at its end.
 fn look_at(link: &Link, path: &Path) -> Result<(), Error> {
-    let past = Past::open(path, &store::temp_dir()).map_err(server::Error::from)?;
+    let past = open_past(path)?;
     if past.position().seq == 0 {
         past.go_to_last_stop(None).map_err(server::Error::from)?;
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use debuginfo::with_causes;
-use server::protocol::Code;
+use server::protocol::{Code, Failure};
 
 use crate::exit;
 
@@ -29,6 +29,11 @@ pub enum Error {
     Query { source: query::Error },
     #[error("interrupted")]
     Interrupted,
+    /// Ctrl-C ended the opening of a recording.
+    #[error(
+        "left while what the recorder had not sealed was sealed; the recording is as it was, and the next opening goes on"
+    )]
+    OpeningLeft,
     /// The user abandoned the wait for a stop.
     #[error("stopped waiting; the program is still running")]
     Left,
@@ -64,6 +69,17 @@ impl Error {
         }
     }
 
+    /// Converts an error of clap: its first line without the prefix, and the next step.
+    pub fn of_words(error: &clap::Error) -> Error {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let message = first.strip_prefix("error: ").unwrap_or(first);
+        let mut usage = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("Usage: "));
+        Error::usage(message, usage.next().map(|usage| format!("write: {usage}")))
+    }
+
     /// Makes an error for a failed system call; `action` is a verb and its object.
     pub fn io(action: impl Into<String>, source: io::Error) -> Error {
         Error::Io {
@@ -94,7 +110,7 @@ impl Error {
             Error::Record { source } => source.hint(),
             Error::Live { source } => source.hint(),
             Error::Left => Some("wait again with: await; stop it with: pause".to_owned()),
-            Error::Io { .. } | Error::Interrupted | Error::ReaderGone => None,
+            Error::Io { .. } | Error::Interrupted | Error::OpeningLeft | Error::ReaderGone => None,
         }
     }
 
@@ -105,6 +121,26 @@ impl Error {
                 source: query::Error::Sql(error),
             } if !error.excerpt.is_empty() => Some(&error.excerpt),
             _ => None,
+        }
+    }
+
+    /// Returns the error as verbs tell theirs, for `--json`.
+    pub fn failure(&self) -> Failure {
+        if let Error::Live {
+            source: server::Error::Failed(failure),
+        } = self
+        {
+            return (**failure).clone();
+        }
+        let code = match self.exit_code() {
+            exit::USAGE => Code::BadRequest,
+            exit::NOT_STARTED => Code::NotStarted,
+            _ => Code::Failed,
+        };
+        let failure = Failure::new(code, self.to_string());
+        match self.help() {
+            Some(help) => failure.hint(help),
+            None => failure,
         }
     }
 
@@ -123,7 +159,9 @@ impl Error {
             Error::Query {
                 source: query::Error::NotComparable { .. },
             } => exit::INCOMPLETE,
-            Error::Interrupted | Error::Left => exit::from_signal(libc::SIGINT),
+            Error::Interrupted | Error::OpeningLeft | Error::Left => {
+                exit::from_signal(libc::SIGINT)
+            }
             Error::ReaderGone => exit::DONE,
             Error::Record {
                 source: recorder::Error::EndedEarly { signal, .. },

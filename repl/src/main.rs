@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     match cli::Cli::run_args(&mut terminal) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            report::report(&error, &terminal);
+            report::answer(&error, &terminal);
             ExitCode::from(error.exit_code())
         }
     }

@@ -66,6 +66,11 @@ impl Progress {
         self.advance("reading", done_bytes, total_bytes, || bytes(done_bytes));
     }
 
+    /// Shows the progress of a download.
+    pub fn fetching(&self, done_bytes: u64, total_bytes: u64) {
+        self.advance("fetching", done_bytes, total_bytes, || bytes(done_bytes));
+    }
+
     /// Shows that a question is being answered: for how long, and how much has been read.
     pub fn asking(&self, since: Instant, read_bytes: u64) {
         if !self.terminal.progress || since.elapsed() < PATIENCE {

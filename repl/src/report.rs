@@ -1,13 +1,55 @@
 //! Error messages: one line, the wrong part of the input if known, and the next step.
 
 use std::fmt::Write;
+use std::sync::OnceLock;
 
+use server::protocol::Response;
+
+use crate::commands::live::write;
 use crate::error::Error;
 use crate::render::{Colour, Paint, Terminal, escaped};
+
+/// The stream on which the command writes JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Json {
+    /// Standard output.
+    Stdout,
+    /// Standard error, where standard output is the recorded program's.
+    Stderr,
+}
+
+/// Where this process writes JSON, once the command line says that it does.
+static JSON: OnceLock<Json> = OnceLock::new();
+
+/// Has errors be written as JSON, on the stream of the answers.
+pub fn as_json(stream: Json) {
+    // The first one that says so knows the command.
+    let _ = JSON.set(stream);
+}
+
+/// Says whether errors are written as JSON.
+pub fn is_json() -> bool {
+    JSON.get().is_some()
+}
 
 /// Writes `error` to stderr.
 pub fn report(error: &Error, terminal: &Terminal) {
     eprint!("{}", message(error, terminal.stderr_colour));
+}
+
+/// Writes the error that an answer is: as JSON if the answer was to be JSON, else to stderr.
+pub fn answer(error: &Error, terminal: &Terminal) {
+    let Some(stream) = JSON.get().filter(|_| !matches!(error, Error::ReaderGone)) else {
+        report(error, terminal);
+        return;
+    };
+    let response = Response::of(1, Err(error.failure()));
+    let response = serde_json::to_value(response).expect("responses are JSON");
+    match stream {
+        // A reader that has gone needs no answer.
+        Json::Stdout => drop(write(&format!("{response:#}\n"))),
+        Json::Stderr => eprintln!("{response}"),
+    }
 }
 
 /// Returns the message for `error`; empty if the error is not reported.
@@ -18,7 +60,7 @@ pub fn message(error: &Error, colour: Colour) -> String {
     }
     // Writing to a String cannot fail.
     let lines = without_numbers(&error.to_string());
-    if matches!(error, Error::Interrupted | Error::Left) {
+    if matches!(error, Error::Interrupted | Error::OpeningLeft | Error::Left) {
         // The terminal has shown ^C at the cursor.
         text.push('\n');
     }

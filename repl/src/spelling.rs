@@ -82,6 +82,7 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         "info" | "inf" | "i" => about(rest).unwrap_or(words),
         "bt" | "backtrace" => backtrace(&words),
         "thread" | "thr" => threads(rest).unwrap_or(words),
+        "list" | "l" if rest == ["-"] => vec!["source".to_owned(), "--previous".to_owned()],
         "list" | "l" if rest.len() > 1 && rest.iter().any(|word| word.contains(',')) => {
             vec!["source".to_owned(), rest.concat()]
         }
@@ -229,7 +230,17 @@ fn assignment(words: &[String]) -> Option<Vec<String>> {
     let is_apart = is_variable
         || words[0].contains('=')
         || words.get(1).is_some_and(|word| word.starts_with('='));
+    let name = text[..at].trim();
+    if is_assignment && is_apart && is_kept(name) {
+        let value = text[at + 1..].trim().to_owned();
+        return Some(vec!["set".to_owned(), name.to_owned(), value]);
+    }
     (is_assignment && is_apart).then(|| vec!["eval".to_owned(), text])
+}
+
+/// Says whether a target is a variable of the session, which needs no program.
+fn is_kept(target: &str) -> bool {
+    server::inspect::kept_name(target).is_some()
 }
 
 /// Says whether a word that follows a verb with an expression is a negative operand: `-7/2`, `-x`, `-(a + b)`.
@@ -272,6 +283,10 @@ mod tests {
             ("i", "i"),
             ("tbreak main", "break --once main"),
             ("br f if i == 3", "break f if i == 3"),
+            ("set $n = a + 1", "set $n a + 1"),
+            ("set var $n = 1", "set $n 1"),
+            ("set $rax = 1", "eval $rax = 1"),
+            ("list -", "source --previous"),
             ("bt 5", "bt --limit 5"),
             ("bt full 3", "bt --locals --limit 3"),
             ("bt --limit 5", "bt --limit 5"),

@@ -84,10 +84,10 @@ fn tab_completes_what_the_recording_has() {
         ("Breakpoint 2: orders.c:50 (1 function)", ""),
         // A variable of the frame, then of another frame.
         ("recorded 19 ", "print order->pieces + disc\t\r"),
-        ("order->pieces + discount = ", ""),
+        ("$1 = ", ""),
         ("recorded 19 ", "up\r"),
         ("recorded 19 ", "print sec\t\r"),
-        ("second = 0x", ""),
+        ("$2 = 0x", ""),
         // A table.
         ("recorded 19 ", "select count(*) as n from exc\t\r"),
         ("(1 row)", ""),

@@ -72,6 +72,7 @@ fn print(moment: &Moment<'_>, expression: &Expr) {
         frames: if is_known { frames } else { &[] },
         index: 0,
         calls: None,
+        kept: None,
     };
     let look = Look {
         space: &moment.space,

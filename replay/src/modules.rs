@@ -113,6 +113,12 @@ impl Modules {
         self.entries.iter().filter_map(Entry::absent).collect()
     }
 
+    /// Returns all modules whose files can be used, whenever they were mapped.
+    #[must_use]
+    pub fn all_usable(&self) -> Vec<Mapped> {
+        self.entries.iter().filter_map(Entry::mapped).collect()
+    }
+
     fn mapped_at(&self, seq: u64) -> impl Iterator<Item = &Entry> {
         let is_mapped =
             move |entry: &&Entry| entry.from <= seq && entry.until.is_none_or(|until| until > seq);

@@ -88,6 +88,7 @@ fn told_of(moment: &Moment<'_>, text: &str) -> (String, Option<String>) {
         frames: if is_known { frames } else { &[] },
         index: 0,
         calls: None,
+        kept: None,
     };
     let look = Look {
         space: &moment.space,
@@ -204,6 +205,7 @@ fn no_variable_is_older_than_its_frame() {
                     frames,
                     index,
                     calls: None,
+                    kept: None,
                 };
                 for text in EXPRESSIONS {
                     let expression = expr::parse(text).expect("it is an expression");

@@ -10,6 +10,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The caller did not want to wait for the end of sealing.
+    #[error("sealing was left")]
+    SealingLeft,
     /// The operating system refused.
     #[error("{action} {path}: {source}", path = path.display())]
     Io {

@@ -12,7 +12,7 @@ use crate::definitions;
 use crate::error::{Error, Result};
 use crate::format::FileKind;
 use crate::recording::Recording;
-use crate::seal::{SealOptions, Sealed, SealedPart, seal_tail};
+use crate::seal::{Progress, SealOptions, Sealed, SealedPart, seal_tail_while};
 
 /// A recording as of its opening.
 #[derive(Debug)]
@@ -37,12 +37,24 @@ impl Reader {
     /// # Errors
     /// The recording cannot be read, or the folder cannot be written: [`Error::NoTailFolder`].
     pub fn open(path: &Path, temp_dir: &Path) -> Result<Self> {
+        Self::open_while(path, temp_dir, |_| true)
+    }
+
+    /// As [`Reader::open`], as long as `goes_on` says so from time to time. Nothing is left behind otherwise.
+    ///
+    /// # Errors
+    /// As there; [`Error::SealingLeft`].
+    pub fn open_while(
+        path: &Path,
+        temp_dir: &Path,
+        goes_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<Self> {
         let recording = Recording::open(path)?;
         let tail = tempfile::Builder::new()
             .prefix("hindsight-tail-")
             .tempdir_in(temp_dir)
             .map_err(Error::NoTailFolder)?;
-        let sealed = seal_tail(&recording, tail.path(), SealOptions::default(), |_| {})?;
+        let sealed = seal_tail_while(&recording, tail.path(), SealOptions::default(), goes_on)?;
         Ok(Self {
             recording,
             sealed,

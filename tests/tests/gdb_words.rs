@@ -56,6 +56,14 @@ fn plain(text: &str) -> String {
     words.join(" ")
 }
 
+/// The text from the value on, if it is a kept value.
+fn unnumbered(text: &str) -> String {
+    text.rsplit_once("$")
+        .map_or(text, |(_, rest)| rest)
+        .trim_start_matches(|c: char| c.is_ascii_digit())
+        .to_owned()
+}
+
 fn prompt(live: &Live, lines: &[&str]) -> String {
     let mut words = vec!["repl"];
     for line in lines {
@@ -94,24 +102,12 @@ fn answers_are_those_of_gdb() {
     let live = Live::started("gdb-words", &["--break", "leaf"], &program(), &[]);
     for command in SAME {
         let ours = prompt(&live, &[command]);
-        let ours = plain(&ours.replace("-7/2 = ", "$1 = "));
+        let ours = plain(&ours);
         assert_eq!(ours, of_gdb(&live, command), "{command}");
     }
-    for (command, expression) in [
-        ("p/x x", "x"),
-        ("p/d x", "x"),
-        ("p/o x", "x"),
-        ("p/c x", "x"),
-        ("p/u x", "x"),
-        ("p -x", "-x"),
-    ] {
+    for command in ["p/x x", "p/d x", "p/o x", "p/c x", "p/u x", "p -x"] {
         let ours = prompt(&live, &[command]);
-        let ours = ours
-            .trim()
-            .strip_prefix(&format!("{expression} = "))
-            .unwrap_or(&ours)
-            .to_owned();
-        assert_eq!(ours, of_gdb(&live, command), "{command}");
+        assert_eq!(plain(&ours), of_gdb(&live, command), "{command}");
     }
     // Where gdb says which section, a name of a module stands here.
     for command in [
@@ -160,7 +156,7 @@ fn words_work_in_the_shell_and_in_the_past() {
         "{}",
         text(&["x/2dw", "&tempo"])
     );
-    assert_eq!(text(&["p/x", "x"]), "x = 0x14\n");
+    assert_eq!(text(&["p/x", "x"]), "$1 = 0x14\n");
     assert_eq!(text(&["printf", "x is %d\\n, x"]), "x is 20\n");
     assert!(
         text(&["info", "line"]).starts_with("Line 26 of "),
@@ -185,6 +181,7 @@ fn words_work_in_the_shell_and_in_the_past() {
     for line in past {
         let now = prompt(&live, &[line]);
         let then = prompt(&live, &["goto last", line]);
+        let (now, then) = (unnumbered(&now), unnumbered(&then));
         assert!(
             then.ends_with(&now) || now.contains("leaf"),
             "{line}: {then}, not {now}"
@@ -209,13 +206,105 @@ fn words_work_in_the_shell_and_in_the_past() {
     );
 }
 
+/// Values have the numbers that gdb gives them, and its variables. gdb runs all lines in one process.
+#[test]
+fn values_are_kept_as_in_gdb() {
+    let live = Live::started("gdb-values", &["--break", "leaf"], &program(), &[]);
+    let lines = [
+        "print x",
+        "print $ + 1",
+        "print $$",
+        "print $1 * 2 + $$2",
+        "set $n = x + 3",
+        "print $n",
+        "print $n = $n + 1",
+        "p/x $n",
+        "x/2dw &tempo",
+        "print *$_",
+        "print $__",
+        "x/2xb leaf",
+        "x",
+        "print $sp == $rsp && $pc == $rip",
+    ];
+    let mut words = vec!["break leaf", "run > /dev/null", "echo ~~~\\n"];
+    words.extend(lines);
+    let theirs = gdb(&live, &words);
+    let (_, theirs) = theirs.split_once("~~~\n").expect("its own words end");
+    let shown = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| {
+            // The names of what stands at an address are written otherwise.
+            let (name, value) = line.split_once(':').unwrap_or(("", line));
+            let name = name.rsplit(" <").next().unwrap_or_default();
+            let words: Vec<&str> = value.split_whitespace().collect();
+            format!("{name} {}", words.join(" "))
+        });
+        let values = lines.filter(|line| !line.contains(" -> "));
+        values.map(|line| line.replace("= true", "= 1")).collect()
+    };
+    let said = prompt(&live, &lines);
+    assert!(said.contains("$n: not set -> 23\n"), "{said}");
+    let said = said.replace("$n: not set -> 23\n", "");
+    assert_eq!(shown(&said), shown(theirs), "{said}");
+    // The same session in the shell, in its past, and again at the program.
+    let text = |words: &[&str]| {
+        let ended = live.command(words).run();
+        ended.text() + &ended.errors()
+    };
+    assert_eq!(text(&["print", "$1"]), "$11 = 20\n");
+    assert!(text(&["print", "--json", "$1"]).contains("\"number\": 12"));
+    let said = prompt(
+        &live,
+        &[
+            "goto last",
+            "print $n",
+            "set $m = $n + 1",
+            "goto live",
+            "print $m",
+        ],
+    );
+    assert!(
+        said.contains("$13 = 24\n") && said.ends_with("$14 = 25\n"),
+        "{said}"
+    );
+    let said = prompt(&live, &["print $nothing", "break leaf if $nothing > 1"]);
+    assert_eq!(
+        said.matches("$nothing is no register, and has not been set")
+            .count(),
+        2,
+        "{said}"
+    );
+    // A condition reads what is set when a thread comes by.
+    let said = prompt(
+        &live,
+        &[
+            "delete",
+            "set $least = 3",
+            "break factorial if n < $least",
+            "c",
+            "print n",
+            "set $least 2",
+            "c",
+            "print n",
+        ],
+    );
+    assert!(
+        said.contains("$15 = 2\n") && said.ends_with("$16 = 1\n"),
+        "{said}"
+    );
+    assert_eq!(text(&["set", "$n", "$1 + 1"]), "$n: 24 -> 21\n");
+    assert_eq!(text(&["eval", "tempo = $n"]), "tempo = 21\n");
+    assert_eq!(text(&["call", "sum_to(4)"]), "$17 = 6\n");
+    assert!(text(&["restart"]).contains("stopped"), "it stops again");
+    assert_eq!(text(&["print", "$n"]), "$18 = 21\n");
+}
+
 #[test]
 fn breakpoints_are_set_as_in_gdb() {
     let live = Live::started("gdb-breaks", &["--stop-on-entry"], &program(), &[]);
     let said = prompt(&live, &["tbreak leaf", "c", "info b"]);
     assert!(said.contains("There are none."), "{said}");
     let said = prompt(&live, &["break factorial if n == 3", "c", "p n"]);
-    assert!(said.ends_with("n = 3\n"), "{said}");
+    assert!(said.ends_with("$1 = 3\n"), "{said}");
     let theirs = gdb(
         &live,
         &[
@@ -228,7 +317,7 @@ fn breakpoints_are_set_as_in_gdb() {
         ],
     );
     let said = prompt(&live, &["condition 2", "ignore 2 1", "c", "p n"]);
-    assert_eq!(said.lines().last(), Some("n = 1"), "{said}");
+    assert_eq!(said.lines().last(), Some("$2 = 1"), "{said}");
     assert!(theirs.ends_with(" = 1\n"), "{theirs}");
     let said = prompt(&live, &["condition 2 n > 100", "ignore 2 5", "info b"]);
     assert!(
@@ -255,11 +344,25 @@ fn breakpoints_are_set_as_in_gdb() {
             && said.ends_with("There are none.\n"),
         "{said}"
     );
-    let said = prompt(&live, &["catch fork", "catch syscall write"]);
+    let said = prompt(
+        &live,
+        &[
+            "catch fork",
+            "catch syscall write",
+            "catch load libm",
+            "catch rain",
+            "set follow-fork-mode child",
+        ],
+    );
     assert!(
-        said.contains("break fork") && said.contains("break write"),
+        said.contains("Catchpoint") && said.contains("syscall write"),
         "{said}"
     );
+    assert!(
+        said.contains("\"rain\" cannot be caught") && said.contains("--pending"),
+        "{said}"
+    );
+    assert!(said.contains("follows the program"), "{said}");
 }
 
 #[test]
@@ -277,7 +380,7 @@ fn lines_run_at_stops_and_breakpoints_are_saved() {
         "save breakpoints saved",
     ];
     let said = prompt(&live, &lines);
-    for shown in ["n * 10 = 30\n", "n * 10 = 20\n", "saved: 1 line"] {
+    for shown in ["$1 = 30\n", "$2 = 20\n", "saved: 1 line"] {
         assert!(said.contains(shown), "{shown}: {said}");
     }
     assert!(said.contains("write saved"), "it is there already: {said}");
@@ -315,7 +418,7 @@ fn return_and_jump_do_what_they_do_in_gdb() {
     );
     let said = prompt(&live, &["return 5", "next", "p called"]);
     assert!(theirs.ends_with(" = 5\n"), "{theirs}");
-    assert_eq!(said.lines().last(), Some("called = 5"), "{said}");
+    assert_eq!(said.lines().last(), Some("$1 = 5"), "{said}");
     let first = marked_line("control", "control.c", "leaf: first");
     let last = marked_line("control", "control.c", "leaf: last");
     let said = prompt(
@@ -330,7 +433,7 @@ fn return_and_jump_do_what_they_do_in_gdb() {
             "p twice",
         ],
     );
-    assert_eq!(said.lines().last(), Some("twice = 100"), "{said}");
+    assert_eq!(said.lines().last(), Some("$2 = 100"), "{said}");
     let said = prompt(&live, &["jump bump"]);
     assert!(said.contains("bump is not in leaf"), "{said}");
     // The call that was left at once is recorded as one that returned.

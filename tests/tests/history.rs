@@ -159,7 +159,7 @@ fn watches_stop_where_values_change_forwards_and_back() {
         ],
         "{told}{output}"
     );
-    assert!(told.contains("n = 1\n"), "{told}");
+    assert!(told.contains("$1 = 1\n"), "{told}");
     let errors = ended.errors();
     assert_eq!(
         errors
@@ -214,7 +214,7 @@ fn a_watched_global_stops_everywhere_and_recorded_stops_are_passed() {
     for text in [
         "Watch 1: level (everywhere)",
         "level was 1, is 6",
-        "level = 6\n",
+        "$1 = 6\n",
         "level was 6, is 13",
         "Watch 1 removed: level",
         "Nothing is watched.",
@@ -270,7 +270,7 @@ fn ctrl_c_ends_a_search_and_not_the_prompt() {
         ("step> ", "continue\r"),
         ("until:interrupted", "\u{3}"),
         ("step> ", "print n\r"),
-        ("n = 0", ""),
+        ("$1 = 0", ""),
         ("step> ", "select count(*) from history('n * 0', 'step')\r"),
         ("until:interrupted", "\u{3}"),
         ("step> ", "quit\r"),

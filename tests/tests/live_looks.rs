@@ -167,7 +167,7 @@ fn addresses_are_shown_with_their_symbols() {
     let number = live.ask(&["print", "--format", "address", "x"]);
     assert_eq!(number["value"], "0x14");
     let short = live.command(&["print", "--format", "a", "x"]).run().text();
-    assert_eq!(short, "x = 0x14\n");
+    assert_eq!(short, "$4 = 0x14\n");
     for (format, value) in [
         ("hex", "0x14"),
         ("octal", "024"),

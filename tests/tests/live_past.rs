@@ -224,7 +224,7 @@ fn without_a_number_the_newest_session_of_the_folder_answers() {
     let path = path.to_str().expect("text");
     elsewhere(&live, &other, &["start", "--break", "bump", path]);
     live.keep(&live.ask(&["status"])["sessions"][1]);
-    assert_eq!(elsewhere(&live, &other, &["print", "by"]), "by = 1\n");
+    assert_eq!(elsewhere(&live, &other, &["print", "by"]), "$1 = 1\n");
     assert_eq!(
         live.print("x"),
         "20",
@@ -234,19 +234,19 @@ fn without_a_number_the_newest_session_of_the_folder_answers() {
     std::fs::create_dir(&third).expect("the test's folder is writable");
     assert_eq!(
         elsewhere(&live, &third, &["print", "by"]),
-        "by = 1\n",
+        "$2 = 1\n",
         "the newest of all"
     );
     let named = live
         .command(&["print", "by"])
         .env("HINDSIGHT_SESSION", "2")
         .run();
-    assert_eq!(named.text(), "by = 1\n");
+    assert_eq!(named.text(), "$3 = 1\n");
     let wins = live
         .command(&["print", "--session", "1", "x"])
         .env("HINDSIGHT_SESSION", "2")
         .run();
-    assert_eq!(wins.text(), "x = 20\n");
+    assert_eq!(wins.text(), "$2 = 20\n");
     let wrong = live
         .command(&["print", "x"])
         .env("HINDSIGHT_SESSION", "two")

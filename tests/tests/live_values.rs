@@ -434,7 +434,7 @@ fn frames_are_walked_and_their_variables_seen() {
     let hex = live.ask(&["print", "--format", "hex", "x"]);
     assert_eq!(hex["value"], "0x29");
     let typed = live.command(&["print", "--type", "x"]).run().text();
-    assert_eq!(typed, "(int) x = 41\n");
+    assert_eq!(typed, "$3 = (int) 41\n");
 }
 
 /// A program that debugs names variables, or addresses with a type, and gets old and new values.

@@ -198,7 +198,7 @@ fn the_prompt_shows_them_at_the_return() {
         &["--cmd", &goto, "--cmd", "print *out", "--cmd", "print out"],
     );
     let text = ended.text();
-    let said = "*out = 3\n(in the call that has returned; its parameters have what was passed)\n";
+    let said = "$1 = 3\n(in the call that has returned; its parameters have what was passed)\n";
     assert!(text.contains(said), "{text}");
     let ended = recording.command("repl", &["--cmd", &goto, "--cmd", "print *inside"]);
     assert!(

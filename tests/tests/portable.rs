@@ -80,9 +80,9 @@ fn assert_rest_works(made: &Made, recording: &Recording, why: &str) {
     let (told, errors) = (ended.text(), ended.errors());
     assert!(errors.contains(why), "{errors}{told}");
     assert!(errors.contains("libshape.so"), "{errors}");
-    assert!(!told.contains("count = "), "{told}");
+    assert!(!told.contains(" = 500"), "{told}");
     // The program itself is there.
-    assert!(told.ends_with("n = 0\n"), "{told}{errors}");
+    assert!(told.ends_with(" = 0\n"), "{told}{errors}");
     assert_eq!(recording.calls_of("area"), 500);
     let history = recording.try_rows("SELECT * FROM history('count', 'each')");
     let refused = history.expect_err("nothing is known of it").errors();
@@ -123,7 +123,7 @@ fn names_of_a_missing_library_are_not_those_of_system_libraries() {
     made.shell("rm libshape.so");
     let ended = made.repl(&recording, &look("getpid").each_ref().map(String::as_str));
     let (told, errors) = (ended.text(), ended.errors());
-    assert!(!told.contains("getpid = "), "{told}");
+    assert!(!told.contains(" = 0x"), "{told}");
     assert!(errors.contains("libshape.so"), "{errors}");
 }
 
@@ -139,12 +139,12 @@ fn assert_whole(made: &Made, recording: &Recording) {
     let ended = made.repl(recording, &LOOKS);
     let told = ended.text();
     assert_eq!(ended.errors(), "", "{told}");
-    assert!(told.contains("count = 500\n"), "{told}");
+    assert!(told.contains(" = 500\n"), "{told}");
     assert!(
         told.contains("long each(long count, visitor visit)"),
         "its source: {told}"
     );
-    assert!(told.ends_with("n = 0\n"), "{told}");
+    assert!(told.ends_with(" = 0\n"), "{told}");
     let check = recording.command("check", &[]);
     assert_eq!(check.status.as_shell_code(), 0, "{}", check.text());
 }
@@ -202,7 +202,7 @@ fn what_cannot_be_packed_is_named() {
     made.shell("rm app");
     let ended = made.repl(&recording, &["break visit", "continue", "print n"]);
     assert!(
-        ended.text().ends_with("n = 0\n"),
+        ended.text().ends_with(" = 0\n"),
         "{}{}",
         ended.text(),
         ended.errors()
@@ -244,7 +244,7 @@ fn a_damaged_copy_is_found_and_not_used() {
     // The library itself is still there.
     let ended = made.repl(&recording, &["break each", "continue", "print count"]);
     assert!(
-        ended.text().ends_with("count = 500\n"),
+        ended.text().ends_with(" = 500\n"),
         "{}{}",
         ended.text(),
         ended.errors()

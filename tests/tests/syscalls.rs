@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, fixture_artifact};
+use serde_json::json;
 
 /// What only strace sees, what loading the runtime has begun (the heap), and what the runtime answers (docs/limits.md).
 const NOT_COMPARED: [&str; 5] = [
@@ -388,4 +389,46 @@ fn files_have_their_bytes() {
         assert_eq!(row["bytes"], size, "{row:?}");
         assert_eq!(row["closed"], true, "{row:?}");
     }
+}
+
+/// Which call made a process, and how it ended as its parent was told.
+#[test]
+fn processes_have_their_ends() {
+    let scratch = Scratch::new("processes_table");
+    let program = Program::new(fixture_artifact("happens", "happens"), scratch.path()).ending(5);
+    let (_, recording) = Hindsight::record(&scratch, &["--syscalls"], &program);
+    let rows = recording.rows(
+        "SELECT parent, program, made_by, exit_code, exit_signal, ended_seq > seq AS waited FROM processes ORDER BY seq",
+    );
+    let own = recording.number("SELECT value FROM events WHERE kind = 'process_start'");
+    assert_eq!(rows.len(), 3, "{rows:#?}");
+    let (forked, spawned, executed) = (&rows[0], &rows[1], &rows[2]);
+    assert_eq!(forked["parent"], own);
+    assert_eq!(
+        (&forked["exit_code"], &forked["waited"]),
+        (&json!(3), &json!(true)),
+        "{forked:#?}"
+    );
+    assert!(["clone", "fork"].contains(&forked["made_by"].as_str().expect("text")));
+    assert_eq!(spawned["exit_code"], 0, "{spawned:#?}");
+    assert!(
+        ["clone3", "clone", "vfork"].contains(&spawned["made_by"].as_str().expect("text")),
+        "{spawned:#?}"
+    );
+    assert_eq!(executed["made_by"], "execve");
+    let path = executed["program"].as_str().expect("text");
+    assert!(path.ends_with("happens"), "{path}");
+    assert!(executed["parent"].is_null());
+    let called = recording.row(
+        "SELECT c.function FROM processes p JOIN calls c ON c.start_seq = p.call ORDER BY p.seq LIMIT 1",
+    );
+    assert_eq!(called["function"], "forks");
+    // Without system calls it is known that there was one, and no more.
+    let scratch = Scratch::new("processes_plain");
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let row = recording.row("SELECT made_by, exit_code FROM processes ORDER BY seq LIMIT 1");
+    assert_eq!(
+        (&row["made_by"], row["exit_code"].is_null()),
+        (&json!("fork"), true)
+    );
 }

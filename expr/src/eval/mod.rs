@@ -24,6 +24,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
+use crate::kept::Kept;
 use crate::number::Number;
 use debuginfo::location::{FrameContext, ValuePlace, at_frame};
 use debuginfo::scope::{scope_at, unit_at};
@@ -36,6 +37,8 @@ pub use assign::{assign, assign_value};
 pub use calls::miscounted;
 pub use lookup::{argument, argument_count, find_global, find_local, find_type, unknown_name};
 pub use names::nearest;
+#[cfg(test)]
+pub(crate) use operand::number_value;
 
 /// The moment at which expressions are evaluated.
 #[derive(Clone, Copy)]
@@ -50,6 +53,8 @@ pub struct Context<'a> {
     pub index: usize,
     /// Calls functions of the program. Without it, a call is an error.
     pub calls: Option<&'a dyn Calls>,
+    /// The values that the session keeps. Without it, `$1` and `$name` are errors.
+    pub kept: Option<&'a Kept>,
 }
 
 /// Calls functions in the program.
@@ -392,6 +397,11 @@ impl Evaluator<'_> {
 
     fn register(&self, name: &str, at: Span) -> Answer<Value> {
         let Some(register) = Register::by_name(name) else {
+            if let Some(kept) = self.context.kept {
+                return kept
+                    .find(name)
+                    .map_err(|what| EvalError::meaningless(at, what));
+            }
             let error = EvalError::meaningless(at, format!("no register \"{name}\""));
             return Err(error.with_hint(
                 "known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base",

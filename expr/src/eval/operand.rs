@@ -19,7 +19,7 @@ pub(super) enum Operand {
     Other,
 }
 
-pub(super) fn number_value(number: Number, certainty: Certainty) -> Value {
+pub(crate) fn number_value(number: Number, certainty: Certainty) -> Value {
     let (name, bytes) = match number {
         Number::Bool(value) => ("bool", vec![u8::from(value)]),
         Number::Integer(integer) => {

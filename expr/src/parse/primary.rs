@@ -121,7 +121,7 @@ impl Parser<'_> {
             Some('.') if self.rest()[1..].starts_with(|c: char| c.is_ascii_digit()) => {
                 self.number_leaf(start)
             }
-            Some('$') => self.register(start),
+            Some('$') => self.after_dollar(start),
             _ => Err(self.expected("an expression")),
         }
     }
@@ -141,16 +141,27 @@ impl Parser<'_> {
         Ok(inside)
     }
 
-    fn register(&mut self, start: usize) -> Result<Expr, ParseError> {
+    /// Parses `$rax`, `$name`, `$1`, `$`, `$$` or `$$2`.
+    fn after_dollar(&mut self, start: usize) -> Result<Expr, ParseError> {
         self.pos += 1;
-        let word = match self.rest().starts_with(char::is_whitespace) {
-            true => None,
-            false => self.word(),
+        let from = self.pos;
+        self.pos += usize::from(self.rest().starts_with('$'));
+        let is_number = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+        let is_part: fn(char) -> bool = match is_number(self.rest()) {
+            true => |c| c.is_ascii_digit(),
+            // Nothing but a number follows two.
+            false if self.pos > from => |_| false,
+            false => |c| c.is_alphanumeric() || c == '_',
         };
-        match word {
-            Some(name) => self.leaf(ExprKind::Register(name.to_owned()), start),
-            None => Err(self.expected("the name of a register")),
+        let rest = self.rest();
+        let len = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        self.pos += len;
+        // In JavaScript, $ is a function.
+        if self.pos == from && self.rest().starts_with('(') {
+            return Err(self.expected("the name of a register"));
         }
+        let name = self.slice(from, self.pos).to_owned();
+        self.leaf(ExprKind::Register(name), start)
     }
 
     fn leaf(&self, kind: ExprKind, start: usize) -> Result<Expr, ParseError> {

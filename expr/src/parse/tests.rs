@@ -99,6 +99,8 @@ fn members_elements_and_calls_follow_each_other() {
         ("f(a,-b)(c)", "f(a, (-b))(c)"),
         ("s.len()", "s.len()"),
         ("$rax+$xmm0", "($rax + $xmm0)"),
+        ("$1+$x-$", "(($1 + $x) - $)"),
+        ("$$2->x*$$", "($$2->x * $$)"),
         ("1.max(2)", "(1).max(2)"),
     ]);
 }
@@ -232,7 +234,11 @@ fn mistakes_are_said_with_their_place() {
         ),
         (
             "$ rax",
-            "expected the name of a register, found \"rax\" at position 2",
+            "expected an operator or the end, found \"rax\" at position 2",
+        ),
+        (
+            "$(\"x\")",
+            "expected the name of a register, found \"(\" at position 1",
         ),
         ("0x", "\"0x\" has no digits at position 0"),
         (

@@ -42,6 +42,7 @@ impl Tool for Source {
             at: args.location.map(Target::Text),
             context: args.context,
             function: args.whole_function,
+            ..SourceArgs::default()
         };
         context
             .read::<verbs::Source>(session, &asked)

@@ -209,6 +209,7 @@ pub fn shown_in_left<T>(
             frames,
             index: 0,
             calls: None,
+            kept: None,
         };
         let value = expr::evaluate(expression, &context).ok()?;
         Some(show(&value, &Look { space, machine }))
@@ -238,6 +239,7 @@ fn evaluate_in<T>(
         frames: if is_known { frames } else { &[] },
         index: if is_known { frame } else { 0 },
         calls: None,
+        kept: None,
     };
     let value = expr::evaluate(expression, &context).map_err(|error| NoValue {
         is_meaningless: error.is_meaningless,

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::names::name;
+use super::name;
 use super::show::Call;
 use super::values;
 

@@ -4,11 +4,11 @@
 mod errors;
 pub mod files;
 mod flags;
-mod names;
+pub mod processes;
 mod show;
 mod signatures;
 mod values;
 
+pub use debuginfo::syscalls::name;
 pub use errors::error_name;
-pub use names::name;
 pub use show::{Call, arguments};

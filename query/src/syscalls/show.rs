@@ -4,7 +4,7 @@
 use store::wire::{Section, sections};
 
 use super::flags;
-use super::names::name;
+use super::name;
 use super::signatures::signature;
 use super::values::{self, add, bits, named, number, open_flags, quoted};
 

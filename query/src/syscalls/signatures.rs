@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn each_call_stands_once_and_has_at_most_six_arguments() {
-        let all: HashSet<&str> = (0..1000).filter_map(names::name).collect();
+        let all: HashSet<&str> = (0..1000).filter_map(crate::syscalls::name).collect();
         let mut seen = HashSet::new();
         for (name, words) in SIGNATURES {
             assert!(all.contains(name), "{name} is no call");

@@ -18,6 +18,7 @@ mod on_demand;
 mod output;
 mod pauses;
 mod probes;
+mod processes;
 mod report;
 pub mod runs;
 mod sources;
@@ -54,6 +55,7 @@ pub const TABLES: &[TableDoc] = &[
     exceptions::DOC,
     syscalls::DOC,
     files::DOC,
+    processes::DOC,
     allocations::DOC,
     locks::DOC,
     notes::DOC,
@@ -93,6 +95,7 @@ pub fn provider(name: &str, sources: &Sources) -> Result<Provider> {
         _ if name == exceptions::DOC.name => view(exceptions::plan(sources)?),
         _ if name == syscalls::DOC.name => view(syscalls::plan(sources)?),
         _ if name == files::DOC.name => files::table(sources)?,
+        _ if name == processes::DOC.name => processes::table(sources)?,
         _ if name == allocations::DOC.name => Arc::new(allocations::table(sources)),
         _ if name == locks::DOC.name => Arc::new(locks::table(sources)),
         _ if name == notes::DOC.name => notes::table(sources)?,

@@ -125,6 +125,7 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
         exit: exit(&summary),
         death: story.death,
         incomplete: summary.lost.or(problem),
+        is_left: false,
     };
     Ok(FullOutcome {
         outcome,

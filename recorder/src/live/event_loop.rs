@@ -26,7 +26,7 @@ use super::{
     guard,
     journal::Journal,
     model::Tid,
-    probes::{Probes, stopless::StoplessQueries},
+    probes::{Probes, happenings::Done, stopless::StoplessQueries},
     remote_call::RemoteCalls,
     stepping::Plan,
     stops::StopLog,
@@ -290,6 +290,7 @@ impl Tracer {
             self.probes.watchpoints.set_in(tid);
         }
         match event {
+            0 if signal == ptrace::AT_CALL => self.at_call(tid),
             libc::PTRACE_EVENT_CLONE => {
                 self.may_have_process(tid);
                 self.went_on_unless_held(tid);
@@ -335,13 +336,13 @@ impl Tracer {
     }
 
     /// Resumes a thread after an event that concerns other processes or threads. A held thread stays halted.
-    fn went_on_unless_held(&mut self, tid: Tid) {
+    pub fn went_on_unless_held(&mut self, tid: Tid) {
         if !self.tracee.is_held {
             self.go_on(tid);
         }
     }
 
-    fn reported(&mut self, tid: Tid, event: Event) {
+    pub fn reported(&mut self, tid: Tid, event: Event) {
         if self.tracee.is_held {
             if let Some(halt) = self.tracee.halt_mut(tid) {
                 halt.pending = Some(event);
@@ -379,6 +380,8 @@ impl Tracer {
             } => self.signalled(tid, signal, fault_address),
             Event::CallReturned => self.call_returned(tid),
             Event::Redirected => self.go_on(tid),
+            Event::Call { number } => self.call_caught(tid, number),
+            Event::Done(done) => self.has_done(tid, done),
         }
     }
 
@@ -448,6 +451,7 @@ impl Tracer {
     }
 
     fn became_another_program(&mut self, tid: Tid) {
+        self.note_done(tid, Done::Executed);
         self.tracee.threads.retain(|other, _| *other == tid);
         self.breakpoints.sites.clear(&self.tracee.memory);
         self.breakpoints.compiling.clear();

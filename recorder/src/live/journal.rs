@@ -245,9 +245,10 @@ impl Journal {
             (_, Action::Log(message)) => (ProbeKind::Logpoint, message.source().to_owned()),
             (_, Action::LogWrites) => (ProbeKind::Watchpoint, "log writes".to_owned()),
             (Location::Memory { .. }, _) => (ProbeKind::Watchpoint, "stop".to_owned()),
-            (Location::Throw { .. } | Location::Panic | Location::Signal(_), _) => {
-                (ProbeKind::Catch, "stop".to_owned())
-            }
+            (
+                Location::Throw { .. } | Location::Panic | Location::Signal(_) | Location::Event(_),
+                _,
+            ) => (ProbeKind::Catch, "stop".to_owned()),
             (_, Action::Break { all_threads, .. }) => {
                 let action = if *all_threads {
                     "stop all threads"
@@ -312,6 +313,7 @@ fn about(tracer: &Tracer, reason: &Reason) -> (Option<u32>, Option<u64>, Option<
             (Some(*probe), None, watched)
         }
         Reason::Throw { probe, .. } => (Some(*probe), None, None),
+        Reason::Happened { probe, hits, .. } => (Some(*probe), Some(*hits), None),
         Reason::Signal { probe, .. } => (*probe, None, None),
         Reason::Entry | Reason::Step | Reason::User | Reason::AllThreads => (None, None, None),
     }
@@ -320,7 +322,7 @@ fn about(tracer: &Tracer, reason: &Reason) -> (Option<u32>, Option<u64>, Option<
 fn reason_kind(reason: &Reason) -> PauseReason {
     match reason {
         Reason::Entry => PauseReason::Entry,
-        Reason::Breakpoint { .. } => PauseReason::Breakpoint,
+        Reason::Breakpoint { .. } | Reason::Happened { .. } => PauseReason::Breakpoint,
         Reason::Watch { .. } => PauseReason::Watch,
         Reason::Step => PauseReason::Step,
         Reason::User => PauseReason::User,

@@ -15,6 +15,7 @@ mod error;
 pub(crate) mod event_loop;
 pub(crate) mod family;
 mod guard;
+pub(crate) mod happening;
 pub(crate) mod journal;
 pub mod model;
 pub(crate) mod probes;
@@ -37,13 +38,14 @@ use std::{
 
 use crossbeam::channel::Sender;
 use debuginfo::{AddressSpace, Register};
-use expr::Expression;
+use expr::{Expression, Kept};
 use store::control::Control;
 
 pub use condition::{Condition, Message};
 pub use core_dump::Dumped;
 pub use error::{LiveError, LiveResult};
 pub use family::{RECORDED, REFUSED, why_refused};
+pub use happening::Happening;
 pub use model::*;
 pub use probes::{
     failures::Failed,
@@ -92,6 +94,7 @@ struct Inner {
     end: Arc<AtomicBool>,
     closed: Mutex<Closed>,
     closing: Condvar,
+    kept: Arc<Kept>,
 }
 
 impl Live {
@@ -103,6 +106,11 @@ impl Live {
     /// Returns the recording's folder.
     pub fn recording(&self) -> &Path {
         &self.inner.recording
+    }
+
+    /// Returns the values that the session keeps. Conditions and messages may name them.
+    pub fn kept(&self) -> &Arc<Kept> {
+        &self.inner.kept
     }
 
     /// Returns the program's standard output and error, once, if they are pipes.

@@ -4,7 +4,10 @@ use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
 
 use debuginfo::{AddressSpace, Diagnostic};
 
-use super::condition::{Condition, Message};
+use super::{
+    condition::{Condition, Message},
+    happening::Happening,
+};
 use crate::{Exit, RecordOptions, stop::Registers};
 
 /// A thread number of the operating system.
@@ -110,6 +113,15 @@ pub enum Reason {
         /// It has no handler.
         unhandled: bool,
     },
+    /// Something that a catchpoint waits for.
+    Happened {
+        /// The probe.
+        probe: ProbeId,
+        /// How often it has been hit with its condition true, including this time.
+        hits: u64,
+        /// What it was, as text.
+        what: String,
+    },
     /// Another thread's stop also stopped this one.
     AllThreads,
 }
@@ -119,7 +131,10 @@ impl Reason {
     pub(crate) fn is_of_a_probe(&self) -> bool {
         matches!(
             self,
-            Reason::Breakpoint { .. } | Reason::Watch { .. } | Reason::Throw { .. }
+            Reason::Breakpoint { .. }
+                | Reason::Watch { .. }
+                | Reason::Throw { .. }
+                | Reason::Happened { .. }
         )
     }
 }
@@ -260,6 +275,8 @@ pub enum Location {
     Panic,
     /// The delivery of a signal; `None`: any signal.
     Signal(Option<i32>),
+    /// What the kernel reports, or a handler of an exception.
+    Event(Happening),
 }
 
 /// A place in memory whose writes are logged: at most [`MAX_LOGGED_LEN`] bytes.
@@ -322,6 +339,7 @@ impl fmt::Display for Location {
             Self::Panic => f.write_str("panic"),
             Self::Signal(Some(signal)) => write!(f, "signal {signal}"),
             Self::Signal(None) => f.write_str("signal"),
+            Self::Event(happening) => happening.fmt(f),
         }
     }
 }

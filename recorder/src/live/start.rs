@@ -9,6 +9,7 @@ use std::{
 
 use crossbeam::channel::{Sender, bounded, unbounded};
 use debuginfo::{AddressSpace, Mapped, Module};
+use expr::Kept;
 use store::set::{Fact, ProcessLog};
 
 use crate::{
@@ -277,7 +278,10 @@ fn begin(
     };
     session.control(side, hooks);
     let snapshots = session.copies.snapshots.clone();
+    let kept = Arc::<Kept>::default();
+    let of_tracer = Arc::clone(&kept);
     ask(&commands, move |tracer| {
+        tracer.probes.kept = of_tracer;
         tracer.snapshots = snapshots;
         tracer.is_unattended = is_unattended;
     })?;
@@ -305,6 +309,7 @@ fn begin(
             end,
             closed: Mutex::new(None),
             closing: Condvar::new(),
+            kept,
         }),
     };
     Ok((session, live))

@@ -138,7 +138,8 @@ pub(crate) fn seize_with_its_clones(tid: i32) -> Result<()> {
     let options = libc::PTRACE_O_TRACECLONE
         | libc::PTRACE_O_TRACEEXEC
         | libc::PTRACE_O_TRACEFORK
-        | libc::PTRACE_O_TRACEVFORK;
+        | libc::PTRACE_O_TRACEVFORK
+        | libc::PTRACE_O_TRACESYSGOOD;
     request(libc::PTRACE_SEIZE, tid, 0, options as usize)
 }
 
@@ -162,6 +163,27 @@ pub(crate) fn event_message(tid: i32) -> Result<u64> {
 /// Resumes a stopped thread, and delivers signal `signal` (0 = none) to it.
 pub(crate) fn cont(tid: i32, signal: i32) -> Result<()> {
     request(libc::PTRACE_CONT, tid, 0, signal as usize)
+}
+
+/// The signal with which a thread reports the beginning or the end of a system call.
+pub(crate) const AT_CALL: i32 = libc::SIGTRAP | 0x80;
+
+/// As [`cont`], up to the beginning or the end of a system call.
+pub(crate) fn cont_to_call(tid: i32, signal: i32) -> Result<()> {
+    request(libc::PTRACE_SYSCALL, tid, 0, signal as usize)
+}
+
+/// Returns the number of the system call that a thread is about to make; `None` at its end, if it is one of 32-bit code,
+/// and before Linux 5.3.
+pub(crate) fn call_entered(tid: i32) -> Option<u64> {
+    const GET_SYSCALL_INFO: u32 = 0x420e;
+    const ENTRY: u64 = 1;
+    const X86_64: u64 = 0xc000_003e;
+    // struct ptrace_syscall_info: op and architecture, ip, sp, number, six arguments.
+    let mut info = [0u64; 11];
+    let len = mem::size_of_val(&info);
+    request(GET_SYSCALL_INFO, tid, len, info.as_mut_ptr() as usize).ok()?;
+    (info[0] & 0xff == ENTRY && info[0] >> 32 == X86_64).then_some(info[3])
 }
 
 /// Single-steps a stopped thread, and delivers signal `signal` (0 = none) to it.

@@ -134,6 +134,7 @@ fn same_fields(past: &Past<'_>, theirs: &Answer, compared: &mut Compared) -> Vec
             frames: &past.trace.backtrace.frames,
             index: *level,
             calls: None,
+            kept: None,
         };
         let is_type = |name: &str| is_type(name, &context);
         let expression = parse_with(text, &is_type).expect("an expression");

@@ -313,8 +313,5 @@ fn interrupts(interruptible: bool) -> Result<Interrupts, Error> {
 }
 
 fn opened(path: &Path, options: &Options) -> Result<Arc<Reader>, Error> {
-    let reader = Reader::open(path, &options.temp_dir);
-    reader.map(Arc::new).map_err(|source| Error::Query {
-        source: source.into(),
-    })
+    super::open(path, &options.temp_dir).map(Arc::new)
 }

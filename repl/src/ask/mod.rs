@@ -4,8 +4,10 @@
 mod asker;
 mod cells;
 mod interrupt;
+mod opening;
 mod show;
 
 pub use asker::Asker;
 pub use interrupt::Interrupts;
+pub use opening::{open, open_past};
 pub use show::{Records, View, note_extent, parquet_needs_a_file, show, warn};

@@ -26,13 +26,14 @@ Examples:
 const MODULES_SHOWN: usize = 20;
 
 /// Tables that only live control or options fill. An empty one is not shown.
-const SELDOM: [&str; 6] = [
+const SELDOM: [&str; 7] = [
     "pauses",
     "logpoints",
     "writes",
     "exceptions",
     "syscalls",
     "files",
+    "processes",
 ];
 
 /// Show what a recording holds

@@ -28,5 +28,6 @@ pub mod rm;
 pub mod runs;
 pub mod setup;
 pub mod sql;
+pub mod symbols;
 mod target;
 pub mod test;

@@ -191,6 +191,9 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     let outcome = outcome.map_err(|source| Error::Record { source });
     progress.finish();
     let outcome = outcome?;
+    if outcome.is_left {
+        return Ok(left(outcome, json));
+    }
     if let Some(reason) = &outcome.incomplete {
         progress.warning(&format!("the recording is incomplete: {reason}"));
     }
@@ -221,6 +224,23 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         code: exit::of_program(outcome.exit),
         recording: outcome.recording,
     })
+}
+
+/// Says that Ctrl-C has ended sealing. What follows a recording would do the rest of it first.
+fn left(outcome: Outcome, json: bool) -> Ran {
+    if json {
+        eprintln!("{}", summary_json(&outcome, None, 0));
+    } else {
+        let name = outcome.recording.display().to_string();
+        eprintln!(
+            "hindsight: {}: recorded; sealing was left and goes on at the next opening, nothing is lost",
+            escaped(&name)
+        );
+    }
+    Ran {
+        code: exit::of_program(outcome.exit),
+        recording: outcome.recording,
+    }
 }
 
 /// Refuses wrong arguments before anything is downloaded or started, where no recorder is needed to tell.
@@ -403,10 +423,11 @@ pub fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) ->
         Exit::Signal(signal) => (None, Some(signal)),
         Exit::Detached => (None, None),
     };
+    let counted = |number: u64| (!outcome.is_left).then_some(number);
     json!({
         "recording": outcome.recording,
-        "events": outcome.events,
-        "calls": outcome.calls,
+        "events": counted(outcome.events),
+        "calls": counted(outcome.calls),
         "threads": outcome.threads,
         "lost": outcome.gaps_lost,
         "duration_ns": outcome.duration_ns,
@@ -425,6 +446,7 @@ pub fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) ->
         })),
         "detached": matches!(outcome.exit, Exit::Detached),
         "incomplete": outcome.incomplete,
+        "sealed": !outcome.is_left,
         "became": became,
         "children_not_recorded": children,
     })
@@ -456,6 +478,7 @@ mod tests {
             exit: Exit::Code(0),
             death: None,
             incomplete: None,
+            is_left: false,
         }
     }
 

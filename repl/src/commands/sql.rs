@@ -33,7 +33,7 @@ Examples:
 
 Tables: calls, events, report, functions, modules, threads, output, gaps,
 probes, pauses, logpoints, writes, exceptions, syscalls, files,
-allocations, locks, notes, runs.
+processes, allocations, locks, notes, runs.
 Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
 every event of the recording in one order.";
 

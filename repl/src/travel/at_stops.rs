@@ -87,7 +87,8 @@ impl Session {
         let probe = stop.and_then(|stop| match stop.reason {
             ReasonReport::Breakpoint { probe, .. }
             | ReasonReport::Watch { probe, .. }
-            | ReasonReport::Throw { probe, .. } => Some(probe),
+            | ReasonReport::Throw { probe, .. }
+            | ReasonReport::Happened { probe, .. } => Some(probe),
             _ => None,
         });
         let lines = probe.and_then(|probe| self.at_stops.lines.get(&probe).cloned());

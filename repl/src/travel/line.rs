@@ -22,8 +22,28 @@ pub fn is_sql(text: &str) -> bool {
     first.is_some_and(|first| SQL.iter().any(|word| first.eq_ignore_ascii_case(word)))
 }
 
+/// Returns what an empty line does after a line: the same again, or what follows it. `None` if the line changes
+/// something, or is no verb.
+pub fn again(words: &[String], text: &str) -> Option<String> {
+    let verb = words.first()?;
+    match find(verb).map(|verb| verb.name) {
+        // Without an address, memory goes on.
+        Some("x") => {
+            let format = words.iter().skip(1).take_while(|word| *word == "--format");
+            let kept = 1 + 2 * format.count();
+            Some(words[..kept.min(words.len())].join(" "))
+        }
+        Some("source") => Some(match words.iter().any(|word| word == "--previous") {
+            true => "list --previous".to_owned(),
+            false => "list --next".to_owned(),
+        }),
+        Some(_) if find(verb).is_some_and(|verb| verb.does == Does::Look) => Some(text.to_owned()),
+        _ => is_motion(verb).then(|| text.to_owned()),
+    }
+}
+
 /// Says whether a verb moves on from the current position, so that repeating it is useful.
-pub fn is_motion(verb: &str) -> bool {
+fn is_motion(verb: &str) -> bool {
     let moves_on = |verb: &Description| {
         verb.does == Does::Move
             && verb.takes == Takes::Others
@@ -183,6 +203,27 @@ mod tests {
             ("print x", "print x"),
         ] {
             assert_eq!(normal(split(written)).join(" "), known);
+        }
+    }
+
+    #[test]
+    fn an_empty_line_goes_on() {
+        let after = |text: &str| again(&normal(words(text)), text).unwrap_or_default();
+        for (line, next) in [
+            ("x/4xw &table", "x --format 4xw"),
+            ("x &table + 4", "x"),
+            ("list", "list --next"),
+            ("list 10,20", "list --next"),
+            ("list -", "list --previous"),
+            ("bt 3", "bt 3"),
+            ("next", "next"),
+            ("continue where dur_ns > 5", "continue where dur_ns > 5"),
+            ("print x", "print x"),
+            ("break main", ""),
+            ("set x 3", ""),
+            ("frob", ""),
+        ] {
+            assert_eq!(after(line), next, "{line}");
         }
     }
 

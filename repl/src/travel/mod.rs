@@ -23,11 +23,10 @@ use std::rc::Rc;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 use rustyline::{CompletionType, Config};
-use server::past::Past;
 use server::session::StateWord;
 use server::verbs::{Does, NameKind, Names, NamesArgs, Needs, PositionReply, When, find};
 
-use crate::ask::{Asker, Interrupts};
+use crate::ask::{Asker, Interrupts, open_past};
 use crate::cli::with_negative_numbers;
 use crate::commands::live::{self, Common, Link, Patience};
 use crate::error::Error;
@@ -35,7 +34,7 @@ use crate::exit;
 use crate::prompt::editor::Assistant;
 use crate::prompt::lines::{Input, Lines};
 use crate::render::{Terminal, escaped};
-use crate::report::report;
+use crate::report::answer;
 use crate::suggest;
 
 pub use aliases::Aliases;
@@ -85,8 +84,8 @@ pub struct Session {
     is_typed: bool,
     /// Keep a program that was started here.
     keep: bool,
-    /// The last line that moved; an empty line repeats it.
-    last_motion: String,
+    /// What an empty line does: the last line that looked or moved, again or further on.
+    again: String,
     /// Lines that run where breakpoints stop the program.
     at_stops: at_stops::AtStops,
 }
@@ -97,7 +96,7 @@ impl Session {
     /// # Errors
     /// When it cannot be read.
     pub fn open(path: &Path, terminal: &Terminal, json: bool) -> Result<Session, Error> {
-        let past = Past::open(path, &store::temp_dir()).map_err(server::Error::from)?;
+        let past = open_past(path)?;
         let link = Rc::new(Link::of_prompt(terminal));
         link.look_at(past);
         Ok(Session::new(link, None, Aliases::load()?, json))
@@ -118,7 +117,7 @@ impl Session {
             aliases,
             is_typed: false,
             keep: false,
-            last_motion: String::new(),
+            again: String::new(),
             at_stops: at_stops::AtStops::default(),
         }
     }
@@ -182,8 +181,8 @@ impl Session {
         }
         let words = line::normal(line::split(&text));
         let words = line::unquoted(words);
-        if line::is_motion(&words[0]) {
-            self.last_motion.clone_from(&text);
+        if let Some(again) = line::again(&words, &text) {
+            self.again = again;
         }
         let rest = || words.get(1).map(String::as_str);
         let has_moved = find(&words[0]).is_some_and(|verb| verb.does == Does::Move);
@@ -255,7 +254,7 @@ impl Session {
                 live::write(&error.to_string())?;
                 return Ok(exit::DONE);
             }
-            Err(error) => return Err(wrong(&error)),
+            Err(error) => return Err(Error::of_words(&error)),
         };
         let is_opened = self.open_what_was_recorded(&matches)?;
         let ran = self.run_verb(&matches);
@@ -277,7 +276,7 @@ impl Session {
         {
             return ran;
         }
-        let line = Line::from_arg_matches(matches).map_err(|error| wrong(&error))?;
+        let line = Line::from_arg_matches(matches).map_err(|error| Error::of_words(&error))?;
         line.verb.run(&self.link)
     }
 
@@ -504,7 +503,7 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
             Input::End => return Ok(exit::DONE),
         };
         let text = match text.trim().is_empty() {
-            true => session.last_motion.clone(),
+            true => session.again.clone(),
             false => text,
         };
         for line in line::pasted(&text) {
@@ -512,21 +511,10 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
                 Ok((Flow::GoOn, _)) => {}
                 Ok((Flow::Quit, _)) => return Ok(exit::DONE),
                 Err(error) => {
-                    report(&error, session.terminal());
+                    answer(&error, session.terminal());
                     break;
                 }
             }
         }
     }
-}
-
-/// Converts an error of clap: its first line without the prefix, and the next step.
-fn wrong(error: &clap::Error) -> Error {
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    let message = first.strip_prefix("error: ").unwrap_or(first);
-    let mut usage = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("Usage: "));
-    Error::usage(message, usage.next().map(|usage| format!("write: {usage}")))
 }

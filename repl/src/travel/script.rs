@@ -6,7 +6,7 @@ use std::io;
 use super::{Flow, Session};
 use crate::error::Error;
 use crate::exit;
-use crate::report::report;
+use crate::report::answer;
 
 /// The source of lines.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Session {
                 Ok((Flow::GoOn, found)) => found,
                 Err(error @ Error::ReaderGone) => return Err(error),
                 Err(error) => {
-                    report(&error, self.terminal());
+                    answer(&error, self.terminal());
                     error.exit_code()
                 }
             };

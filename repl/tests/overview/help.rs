@@ -45,6 +45,7 @@ fn each_command_explains_itself() {
               check             Verify every checksum and rule of a recording
               pack              Copy a recording's modules, debug files and sources into it
               processes         List the processes that record --children has followed
+              symbols           Say which modules have debug information, and fetch what is missing
               test              Run a test command and keep recordings of what failed
 
             Sessions: a live program, or a recording that is open:
@@ -116,7 +117,7 @@ fn each_command_explains_itself() {
               break             Set, list, remove, enable or disable breakpoints [also breakpoint, b]
               logpoint          Log a message wherever the program passes a place
               watch             Stop when a value is written or read; in a recording, where it has changed
-              catch             Stop at C++ throws, Rust panics and signals
+              catch             Stop at exceptions, panics, signals, system calls and new processes
               display           Show and record the value of an expression at every stop; without one, list what
                                 is displayed
               undisplay         Show expressions at stops no more: undisplay 2

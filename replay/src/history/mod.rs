@@ -154,6 +154,7 @@ impl Tracked {
             frames: if is_known { frames } else { &[] },
             index: if is_known { frame } else { 0 },
             calls: None,
+            kept: None,
         };
         let global = outside(&moment.space, &machine);
         let expression = parsed(text, &context)?;
@@ -462,6 +463,7 @@ impl Tracked {
             frames,
             index,
             calls: None,
+            kept: None,
         };
         Ok(self.seen(&context, Some(tid)))
     }
@@ -546,6 +548,7 @@ fn outside<'c>(space: &'c AddressSpace, machine: &'c dyn Machine) -> Context<'c>
         frames: &[],
         index: 0,
         calls: None,
+        kept: None,
     }
 }
 

@@ -15,6 +15,7 @@ mod stack;
 mod values;
 
 use debuginfo::{AddressSpace, Frame, FrameMachine, Machine};
+use expr::Kept;
 
 pub use code::{CodeReport, InstructionReport, disassemble, disassemble_around};
 pub use conditions::{condition, displayable, message};
@@ -28,8 +29,9 @@ pub use source::{SourceReport, function_source, line_source, source_line};
 pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use values::{
     Change, Extent, FrameVariables, Manner, MemoryPlace, Shown, ValueFormat, ValueReport,
-    VariableReport, as_assignment, assign, bytes_text, evaluate, evaluate_address, evaluate_place,
-    is_meaningless, own_variables, type_of, value_of, variables,
+    VariableReport, as_assignment, assign, bytes_text, evaluate, evaluate_address,
+    evaluate_and_keep, evaluate_place, is_meaningless, keep, kept_name, own_variables, type_of,
+    value_of, variables,
 };
 
 use crate::protocol::{Code, Failure};
@@ -47,6 +49,8 @@ pub struct View<'a> {
     pub frame: usize,
     /// What only a recorded moment can say; `None` for a live one.
     pub recorded: Option<&'a dyn RecordedMoment>,
+    /// The values that the session keeps.
+    pub kept: &'a Kept,
 }
 
 /// What only a recorded moment can say.

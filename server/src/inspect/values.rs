@@ -5,7 +5,7 @@ use debuginfo::scope::variables_at;
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError};
 use debuginfo::{AddressSpace, Certainty, Frame, Machine, at_frame};
-use expr::{Calls, Context, EvalError, Expr, ParseError};
+use expr::{Calls, Context, EvalError, Expr, Kept, ParseError};
 use serde::{Deserialize, Serialize};
 use values::{Format, RenderOptions, Write, render_shortened};
 
@@ -158,6 +158,9 @@ pub struct FrameVariables {
 pub struct ValueReport {
     /// The expression.
     pub expression: String,
+    /// The number under which the session keeps the value: 1 is `$1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
     /// Its type.
     #[serde(rename = "type")]
     pub type_name: String,
@@ -281,20 +284,60 @@ pub fn evaluate(
     calls: Option<&dyn Calls>,
 ) -> Result<ValueReport, Failure> {
     let value = value(view, text, calls)?;
-    Ok(ValueReport {
+    Ok(report(view, text, manner, &value))
+}
+
+/// As [`evaluate`]; the session keeps the value and numbers it.
+///
+/// # Errors
+/// As there.
+pub fn evaluate_and_keep(
+    view: &View<'_>,
+    text: &str,
+    manner: Manner,
+    calls: Option<&dyn Calls>,
+) -> Result<ValueReport, Failure> {
+    let value = value(view, text, calls)?;
+    let mut report = report(view, text, manner, &value);
+    report.number = Some(view.kept.show(&value));
+    Ok(report)
+}
+
+/// Returns the name of the variable that the session keeps, if `target` is one: `$name`.
+#[must_use]
+pub fn kept_name(target: &str) -> Option<&str> {
+    let name = target.trim().strip_prefix('$')?;
+    Kept::can_set(name).then_some(name)
+}
+
+/// Sets a variable that the session keeps to the value of `text`. Returns its value before, if it had one.
+///
+/// # Errors
+/// [`Code::EvalFailed`], with the position of the failing part.
+pub fn keep(view: &View<'_>, name: &str, text: &str) -> Result<Option<Shown>, Failure> {
+    let set = value(view, text, None)?;
+    let look = Look {
+        space: view.space,
+        machine: view.machine,
+    };
+    let before = view.kept.find(name).ok();
+    let before = before.map(|value| shown(&value, name, Manner::of_many(false), &look));
+    view.kept.set(name, &set);
+    Ok(before)
+}
+
+fn report(view: &View<'_>, text: &str, manner: Manner, value: &Value) -> ValueReport {
+    let look = Look {
+        space: view.space,
+        machine: view.machine,
+    };
+    ValueReport {
         expression: text.to_owned(),
+        number: None,
         type_name: value.ty.name(),
-        shown: shown(
-            &value,
-            text,
-            manner,
-            &Look {
-                space: view.space,
-                machine: view.machine,
-            },
-        ),
+        shown: shown(value, text, manner, &look),
         note: None,
-    })
+    }
 }
 
 /// Returns the type of an expression, or the type that the text names.
@@ -436,6 +479,7 @@ fn context<'a>(view: &View<'a>, calls: Option<&'a dyn Calls>) -> Context<'a> {
         frames: if is_known { view.frames } else { &[] },
         index: if is_known { view.frame } else { 0 },
         calls,
+        kept: Some(view.kept),
     }
 }
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use debuginfo::with_source_copies;
-use expr::Missing;
+use expr::{Kept, Missing};
 use replay::{Instant, Moment, StateMachine, Target, Timeline};
 use serde::{Deserialize, Serialize};
 use store::Reader;
@@ -31,6 +31,7 @@ pub use why::{WhyEnd, WhyReply, WhyStep};
 
 use crate::inspect::{RecordedMoment, View};
 use crate::protocol::{Code, Details, ExpressionFault, Failure};
+use crate::session::LastShown;
 
 /// How many outer frames to read: the value of a parameter may be known from what the callers passed.
 const CALLERS: usize = 16;
@@ -80,6 +81,10 @@ pub struct Past {
     folder: PathBuf,
     /// It is the past of a program under control.
     is_of_a_program: bool,
+    /// The values that the session keeps.
+    kept: Arc<Kept>,
+    /// What was shown last.
+    last_shown: Mutex<LastShown>,
 }
 
 /// A breakpoint in a recording: a run through time stops at the entry of its functions.
@@ -101,6 +106,7 @@ pub(crate) struct Looked<'m> {
     pub moment: &'m Moment<'m>,
     pub machine: StateMachine<'m>,
     pub position: Position,
+    pub kept: &'m Kept,
 }
 
 impl Looked<'_> {
@@ -112,6 +118,7 @@ impl Looked<'_> {
             frames: &self.moment.trace.backtrace.frames,
             frame: self.position.frame,
             recorded: Some(self),
+            kept: self.kept,
         }
     }
 
@@ -220,6 +227,7 @@ impl RecordedMoment for Looked<'_> {
                 frames,
                 frame: 0,
                 recorded: None,
+                kept: self.kept,
             });
         });
         left.map(drop).map_err(|error| of_replay(&error))
@@ -257,6 +265,8 @@ impl Past {
             session: 0,
             folder: PathBuf::new(),
             is_of_a_program: false,
+            kept: Arc::default(),
+            last_shown: Mutex::default(),
         })
     }
 
@@ -279,6 +289,27 @@ impl Past {
             is_of_a_program: true,
             ..self.numbered(session, folder)
         }
+    }
+
+    /// Returns what was shown last.
+    #[must_use]
+    pub fn last_shown(&self) -> &Mutex<LastShown> {
+        &self.last_shown
+    }
+
+    /// Has the session keep its values with those of the program.
+    #[must_use]
+    pub fn keeping(self, kept: &Arc<Kept>) -> Past {
+        Past {
+            kept: Arc::clone(kept),
+            ..self
+        }
+    }
+
+    /// Returns the values that the session keeps.
+    #[must_use]
+    pub fn kept(&self) -> &Kept {
+        &self.kept
     }
 
     /// Returns the session's number.
@@ -429,6 +460,7 @@ impl Past {
             moment: &moment,
             machine,
             position,
+            kept: &self.kept,
         };
         let result = with_source_copies(self.timeline.sources(), || work(&looked));
         result.map_err(|failure| looked.explained(failure))

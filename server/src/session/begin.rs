@@ -126,6 +126,7 @@ impl LiveSession {
             warnings: Arc::clone(&observer.warnings),
             watched_types: Mutex::default(),
             opened: Mutex::default(),
+            last_shown: Mutex::default(),
         }))
     }
 }

@@ -1,7 +1,9 @@
 //! A session that is either live or recorded, with the operations that both have.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use expr::Kept;
 
 use super::{LiveSession, SessionReport};
 use crate::past::Past;
@@ -14,6 +16,26 @@ pub enum Session {
     Live(Arc<LiveSession>),
     /// A recording.
     Recorded(Arc<Past>),
+}
+
+/// What was shown last, for verbs that go on behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastShown {
+    /// The lines of source.
+    pub lines: Option<Listed>,
+    /// How memory was shown: `4xw`.
+    pub format: Option<String>,
+}
+
+/// Lines of a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The file.
+    pub file: String,
+    /// The first line, from 1.
+    pub first: u32,
+    /// The last line.
+    pub last: u32,
 }
 
 impl Session {
@@ -33,6 +55,25 @@ impl Session {
             Session::Live(session) => &session.folder,
             Session::Recorded(past) => past.folder(),
         }
+    }
+
+    /// Returns the values that the session keeps: `$1`, `$name`.
+    #[must_use]
+    pub fn kept(&self) -> &Kept {
+        match self {
+            Session::Live(session) => session.live.kept(),
+            Session::Recorded(past) => past.kept(),
+        }
+    }
+
+    /// Returns what the session has shown last.
+    pub fn last_shown(&self) -> MutexGuard<'_, LastShown> {
+        let shown = match self {
+            Session::Live(session) => &session.last_shown,
+            Session::Recorded(past) => past.last_shown(),
+        };
+        // Both parts are whole at all times.
+        shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says whether the session's program has ended; false for a recording.

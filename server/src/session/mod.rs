@@ -24,7 +24,7 @@ use recorder::live::{Live, ProbeId, Status, Tid};
 
 pub use begin::{Attach, Launch, Origin, Recording};
 pub use calls::ProgramCalls;
-pub use either::Session;
+pub use either::{LastShown, Listed, Session};
 pub(crate) use failure::{of_recorder, of_recorder_text};
 pub use first::{FirstLogpoint, Probes, logged_place};
 pub(crate) use moment::{MAX_FRAMES, no_thread};
@@ -59,6 +59,7 @@ pub struct LiveSession {
     // The types of watched places: stops report values, not bytes.
     watched_types: Mutex<HashMap<ProbeId, Type>>,
     opened: Mutex<past::Opened>,
+    last_shown: Mutex<LastShown>,
 }
 
 /// The user's selection.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use debuginfo::{AddressSpace, Backtrace, Certainty, Machine, Register, Unknown};
+use expr::Kept;
 use recorder::live::{Limit, Live, LiveMachine, Stop, ThreadState, ThreadView, Tid};
 
 use super::{LiveSession, of_recorder};
@@ -25,6 +26,8 @@ pub struct Moment {
     pub backtrace: Backtrace,
     /// The index of the selected frame.
     pub frame: usize,
+    /// The values that the session keeps.
+    pub kept: Arc<Kept>,
 }
 
 impl Moment {
@@ -37,6 +40,7 @@ impl Moment {
             frames: &self.backtrace.frames,
             frame: self.frame,
             recorded: None,
+            kept: &self.kept,
         }
     }
 }
@@ -135,6 +139,7 @@ impl LiveSession {
                     frames: &[],
                     frame: 0,
                     recorded: None,
+                    kept: self.live.kept(),
                 })
             }
             Err(failure) => Err(failure),
@@ -167,6 +172,7 @@ impl LiveSession {
             stop,
             backtrace,
             frame,
+            kept: Arc::clone(self.live.kept()),
         })
     }
 }

@@ -46,7 +46,8 @@ impl LiveSession {
             Some(past) => Arc::clone(past),
             None => {
                 let past = Past::open(self.live.recording(), &store::temp_dir())?;
-                Arc::new(past.of_session(self.id, &self.folder, opened.past.as_deref()))
+                let past = past.of_session(self.id, &self.folder, opened.past.as_deref());
+                Arc::new(past.keeping(self.live.kept()))
             }
         };
         opened.past = Some(Arc::clone(&past));

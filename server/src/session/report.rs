@@ -134,6 +134,15 @@ pub enum ReasonReport {
         /// No handler will catch it.
         unhandled: bool,
     },
+    /// Something happened that a catchpoint waits for.
+    Happened {
+        /// The catchpoint's number.
+        probe: u32,
+        /// How often it has been hit, including this time.
+        hits: u64,
+        /// What happened, as text.
+        what: String,
+    },
     /// The stop of another thread stopped this thread too.
     AllThreads,
     /// Not a stop: this is a moment of a recording.
@@ -354,6 +363,7 @@ impl From<&Reason> for ReasonReport {
                 message,
                 unhandled,
             },
+            Reason::Happened { probe, hits, what } => ReasonReport::Happened { probe, hits, what },
             Reason::AllThreads => ReasonReport::AllThreads,
         }
     }

@@ -1,6 +1,7 @@
-//! `catch`: adds, lists, removes and switches catchpoints, which stop a thread at C++ throws, Rust panics and signals.
+//! `catch`: adds, lists, removes and switches catchpoints, which stop a thread at C++ exceptions, Rust panics, signals,
+//! system calls, new processes and other programs.
 
-use recorder::live::{Action, Location, ProbeSpec};
+use recorder::live::{Action, Happening, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -52,11 +53,27 @@ pub enum Caught {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
     },
+    /// A handler of a C++ exception is entered.
+    Catch,
+    /// A C++ exception is thrown again.
+    Rethrow,
+    /// A system call, before it is made.
+    Syscall {
+        /// Their names or numbers. Default: any.
+        #[serde(default)]
+        names: Vec<String>,
+    },
+    /// A process made by fork.
+    Fork,
+    /// A process made by vfork or posix_spawn.
+    Vfork,
+    /// Another program is executed.
+    Exec,
 }
 
 impl Verb for Catch {
     const NAME: &'static str = "catch";
-    const DOC: &'static str = "Stop at C++ throws, Rust panics and signals";
+    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, behind the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\nThe program stays the one that is followed: a new process runs on by itself.";
     const NEEDS: Needs = Needs::Program;
     const DOES: Does = Does::Change;
     type Args = ProbeArgs<CatchAdd>;
@@ -81,7 +98,7 @@ impl Command for Catch {
     const WORDS: &'static [Word] = &[
         Word::new(
             "words",
-            "throw [TYPE] | panic | signal [NAME] | list | remove ID..",
+            "throw [TYPE] | panic | signal [NAME] | syscall [NAME..] | fork | vfork | exec | list | remove ID..",
             Form::Words,
             "What is caught",
         )
@@ -96,6 +113,7 @@ impl Command for Catch {
     fn read(written: Map<String, Value>) -> Result<Self::Args, Failure> {
         probe_words::read(written, |words, written| {
             let unhandled = written.remove("unhandled") == Some(Value::Bool(true));
+            let words = probe_words::with_if(words, written)?;
             let what = serde_json::to_value(caught(words, unhandled)?);
             written.insert("what".to_owned(), what.expect("what is caught is JSON"));
             Ok(())
@@ -118,6 +136,14 @@ fn caught(words: &[String], unhandled_only: bool) -> Result<Caught, Failure> {
         ["signal"] | ["signal", _] => Caught::Signal {
             signal: words.get(1).map(|&name| name.to_owned()),
         },
+        ["catch"] => Caught::Catch,
+        ["rethrow"] => Caught::Rethrow,
+        ["syscall", names @ ..] => Caught::Syscall {
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+        },
+        ["fork"] => Caught::Fork,
+        ["vfork"] => Caught::Vfork,
+        ["exec"] => Caught::Exec,
         _ => {
             let message = format!("\"{}\" cannot be caught", words.join(" "));
             return Err(Failure::bad_request(message).hint(instead(&words)));
@@ -125,29 +151,27 @@ fn caught(words: &[String], unhandled_only: bool) -> Result<Caught, Failure> {
     })
 }
 
-/// What to do instead of catching what only gdb catches.
-fn instead(words: &[&str]) -> String {
+/// Reads the name or the number of a system call.
+fn system_call(name: &str) -> Result<u64, Failure> {
+    let known = || debuginfo::syscalls::number(name);
+    if let Some(number) = name.parse().ok().or_else(known) {
+        return Ok(number);
+    }
+    let near = expr::nearest(name, debuginfo::syscalls::names());
+    let failure = Failure::bad_request(format!("there is no system call {name}"));
+    Err(match near {
+        Some(near) => failure.hint(format!("did you mean {near}?")),
+        None => failure.hint("write the kernel's name, as strace does, or a number"),
+    })
+}
+
+/// What to do instead.
+fn instead(words: &[&str]) -> &'static str {
     match words {
-        ["syscall", name, ..] => format!(
-            "system calls are caught where the C library makes them: break {name}; one that the program makes itself is not caught"
-        ),
-        ["syscall"] => {
-            "system calls are caught where the C library makes them: break write".to_owned()
-        }
-        ["fork" | "vfork", ..] => {
-            "break fork stops before it; a child is recorded by: hindsight record --children"
-                .to_owned()
-        }
-        ["exec", ..] => {
-            "break execve stops before it; what runs then is a process of: hindsight record --children"
-                .to_owned()
-        }
         ["load" | "unload", ..] => {
             "a breakpoint in a library that is not loaded yet waits for it: break LOCATION --pending; or: break dlopen"
-                .to_owned()
         }
-        ["catch" | "rethrow", ..] => "catch throw stops where it is thrown".to_owned(),
-        _ => "write throw, throw TYPE, panic, signal or signal NAME".to_owned(),
+        _ => "write throw, catch, rethrow, panic, signal, syscall, fork, vfork or exec",
     }
 }
 
@@ -161,6 +185,16 @@ fn location(what: Caught) -> Result<Location, Failure> {
             unhandled_only,
         },
         Caught::Panic => Location::Panic,
+        Caught::Catch => Location::Event(Happening::Handler),
+        Caught::Rethrow => Location::Event(Happening::Rethrow),
+        Caught::Syscall { names } => {
+            let numbers: Result<Vec<u64>, Failure> =
+                names.iter().map(|name| system_call(name)).collect();
+            Location::Event(Happening::Syscall(numbers?))
+        }
+        Caught::Fork => Location::Event(Happening::Fork),
+        Caught::Vfork => Location::Event(Happening::Vfork),
+        Caught::Exec => Location::Event(Happening::Exec),
         Caught::Signal { signal: None } => Location::Signal(None),
         Caught::Signal { signal: Some(name) } => match signal_by_name(&name) {
             Some(signal) => Location::Signal(Some(signal)),
@@ -208,10 +242,15 @@ mod tests {
         assert!(caught("signal SEGV").is_ok());
         assert!(caught("throw std::exception").is_ok());
         assert!(caught("rain").is_err());
-        let fork = caught("fork").unwrap_err();
-        assert!(fork.hint.unwrap().contains("break fork"));
-        let call = caught("syscall openat").unwrap_err();
-        assert!(call.hint.unwrap().contains("break openat"));
+        let place = |text: &str| location(caught(text).unwrap()).map(|place| place.to_string());
+        for text in ["fork", "vfork", "exec", "catch", "rethrow", "syscall"] {
+            assert_eq!(place(text).unwrap(), text);
+        }
+        assert_eq!(place("syscall openat 1").unwrap(), "syscall openat write");
+        let wrong = place("syscall opnat").unwrap_err();
+        assert_eq!(wrong.hint.as_deref(), Some("did you mean openat?"));
+        let load = caught("load libm").unwrap_err();
+        assert!(load.hint.unwrap().contains("--pending"));
         assert!(caught("").is_err());
     }
 }

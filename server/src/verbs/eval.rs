@@ -46,15 +46,18 @@ impl Verb for Eval {
             timeout: call.config.request_timeout(),
         });
         let calls = calls.as_ref().map(|calls| calls as &dyn Calls);
-        let target = match inspect::as_assignment(&args.expression) {
-            None => args.expression,
-            Some((target, value)) => {
-                set::assign(&session, &target, &value)?;
-                target
-            }
-        };
         let manner = Manner::of_one(args.full).in_format(args.format);
-        session.look(|view| inspect::evaluate(view, &target, manner, calls))
+        let Some((target, value)) = inspect::as_assignment(&args.expression) else {
+            return session
+                .look(|view| inspect::evaluate_and_keep(view, &args.expression, manner, calls));
+        };
+        match inspect::kept_name(&target) {
+            Some(name) => session
+                .look(|view| inspect::keep(view, name, &value))
+                .map(drop)?,
+            None => set::assign(&session, &target, &value).map(drop)?,
+        }
+        session.look(|view| inspect::evaluate(view, &target, manner, None))
     }
 }
 

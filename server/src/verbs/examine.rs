@@ -3,6 +3,7 @@
 //! What is not known ends the answer, and the reply says why; nothing is filled in.
 
 use debuginfo::Certainty;
+use debuginfo::value::Value as Pointed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,7 +18,8 @@ pub struct Examine;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExamineArgs {
-    /// An address, or an expression with an address as its value.
+    /// An address, or an expression with an address as its value. Default: behind what `x` showed last.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
     /// How many, in which format, of which size: `4xw`, `s`, `3i`. Default: `1xw`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +69,7 @@ const MAX_VALUES: usize = 65_536;
 
 impl Verb for Examine {
     const NAME: &'static str = "x";
-    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\nBehind the slash stand how many, the format (x d u o t a c f s i) and the size of one (b 1, h 2, w 4, g 8\nbytes). Without a format it is x, without a size w: nothing is kept from the last time.";
+    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\nBehind the slash stand how many, the format (x d u o t a c f s i) and the size of one (b 1, h 2, w 4, g 8\nbytes). Without a format it is x, without a size w. Without an address x goes on behind what it showed last, in\nthe same format; at the prompt, so does an empty Enter. $_ is the address of the last one shown, $__ what stands there.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
@@ -75,15 +77,30 @@ impl Verb for Examine {
     type Reply = ExamineReply;
 
     fn run(call: &Call<'_>, args: ExamineArgs) -> Result<ExamineReply, Failure> {
-        let asked = Asked::read(args.format.as_deref().unwrap_or_default())?;
-        call.look(1, |view| {
-            let address = memory::address(view, &args.at)?;
-            match asked.letter {
+        let session = call.target()?;
+        let goes_on = args.at.trim().is_empty();
+        let format = match args.format {
+            None if goes_on => session.last_shown().format.clone(),
+            format => format,
+        };
+        let asked = Asked::read(format.as_deref().unwrap_or_default())?;
+        let reply = call.look(1, |view| {
+            let address = match goes_on {
+                true => behind_last(view)?,
+                false => memory::address(view, &args.at)?,
+            };
+            let (reply, last) = match asked.letter {
                 'i' => instructions(view, address, asked.count),
                 's' => texts(view, address, asked.count),
                 _ => numbers(view, address, asked),
+            }?;
+            if let Some(last) = last {
+                last.keep(view);
             }
-        })
+            Ok(reply)
+        })?;
+        session.last_shown().format = format;
+        Ok(reply)
     }
 }
 
@@ -99,8 +116,9 @@ impl Command for Examine {
             "at",
             "ADDRESS",
             Form::Operand,
-            "An address or an expression that is one: 0x404010, &table, $sp + 8",
-        ),
+            "An address or an expression that is one: 0x404010, &table, $sp + 8 [default: behind what x showed last]",
+        )
+        .optional(),
     ];
 
     fn read(written: Map<String, Value>) -> Result<ExamineArgs, Failure> {
@@ -187,7 +205,74 @@ impl Asked {
     }
 }
 
-fn numbers(view: &View<'_>, address: u64, asked: Asked) -> Result<ExamineReply, Failure> {
+/// The last thing that was shown.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    address: u64,
+    /// The name of a base type, and how many values of it the thing is, if it is an array.
+    unit: &'static str,
+    count: Option<u64>,
+}
+
+impl Last {
+    fn number(address: u64, bytes: usize) -> Last {
+        let unit = match bytes {
+            1 => "unsigned char",
+            2 => "unsigned short",
+            4 => "unsigned int",
+            _ => "unsigned long",
+        };
+        Last {
+            address,
+            unit,
+            count: None,
+        }
+    }
+
+    fn array(address: u64, count: u64) -> Last {
+        Last {
+            address,
+            unit: "unsigned char",
+            count: Some(count),
+        }
+    }
+
+    /// Sets `$_`, a pointer to it, and `$__`, its value.
+    fn keep(self, view: &View<'_>) {
+        let Some(unit) = debuginfo::types::builtin(self.unit) else {
+            return;
+        };
+        let ty = match self.count {
+            Some(count) => unit.array(count),
+            None => unit,
+        };
+        let pointer = Pointed::constant(ty.pointer(), self.address.to_le_bytes().to_vec());
+        view.kept.set("_", &pointer);
+        view.kept
+            .set("__", &Pointed::at(ty, self.address, view.machine));
+    }
+}
+
+/// The address behind what `$_` points to.
+fn behind_last(view: &View<'_>) -> Result<u64, Failure> {
+    let first = |_| {
+        Failure::bad_request("x needs an address: nothing has been shown yet")
+            .hint("write x/4xw &table")
+    };
+    let last = view.kept.find("_").map_err(first)?;
+    let address = last.as_address().map_err(|error| {
+        Failure::new(Code::EvalFailed, format!("$_ is not an address: {error}"))
+            .hint("give an address: x/4xw &table")
+    })?;
+    let len = last.ty.target().and_then(|target| target.size());
+    Ok(address.wrapping_add(len.unwrap_or(1)))
+}
+
+fn numbers(
+    view: &View<'_>,
+    address: u64,
+    asked: Asked,
+) -> Result<(ExamineReply, Option<Last>), Failure> {
     let read = inspect::memory(view.machine, address, asked.count * asked.bytes)?;
     let bytes = from_hex(&read.bytes);
     let whole = bytes.chunks_exact(asked.bytes);
@@ -206,11 +291,14 @@ fn numbers(view: &View<'_>, address: u64, asked: Asked) -> Result<ExamineReply, 
         row(view, at, values.to_vec())
     };
     let rows = values.chunks(asked.in_line()).enumerate().map(row);
-    Ok(ExamineReply {
+    let reply = ExamineReply {
         rows: rows.collect(),
         stale_since: read.stale_since,
         end: read.end,
-    })
+    };
+    let before_last = ((values.len() - 1) * asked.bytes) as u64;
+    let last = Last::number(address.wrapping_add(before_last), asked.bytes);
+    Ok((reply, Some(last)))
 }
 
 fn row(view: &View<'_>, address: u64, values: Vec<String>) -> ExamineRow {
@@ -278,13 +366,18 @@ fn number(view: &View<'_>, bytes: &[u8], letter: char) -> String {
 }
 
 /// Texts that end with a zero, one after the other.
-fn texts(view: &View<'_>, address: u64, count: usize) -> Result<ExamineReply, Failure> {
+fn texts(
+    view: &View<'_>,
+    address: u64,
+    count: usize,
+) -> Result<(ExamineReply, Option<Last>), Failure> {
     let mut reply = ExamineReply {
         rows: Vec::new(),
         stale_since: None,
         end: None,
     };
     let mut at = address;
+    let mut last = None;
     while reply.rows.len() < count {
         let mut bytes = Vec::new();
         let mut is_whole = false;
@@ -320,7 +413,9 @@ fn texts(view: &View<'_>, address: u64, count: usize) -> Result<ExamineReply, Fa
         };
         let text = format!("\"{}\"{more}", quoted(&bytes));
         reply.rows.push(row(view, at, vec![text]));
-        at = at.wrapping_add(bytes.len() as u64 + u64::from(is_whole));
+        let len = bytes.len() as u64 + u64::from(is_whole);
+        last = Some(Last::array(at, len));
+        at = at.wrapping_add(len);
         if reply.end.is_some() {
             break;
         }
@@ -330,7 +425,7 @@ fn texts(view: &View<'_>, address: u64, count: usize) -> Result<ExamineReply, Fa
             Code::ReadFailed,
             format!("memory at {address:#x} cannot be read: {why}"),
         )),
-        _ => Ok(reply),
+        _ => Ok((reply, last)),
     }
 }
 
@@ -355,7 +450,11 @@ fn quoted(bytes: &[u8]) -> String {
     text
 }
 
-fn instructions(view: &View<'_>, address: u64, count: usize) -> Result<ExamineReply, Failure> {
+fn instructions(
+    view: &View<'_>,
+    address: u64,
+    count: usize,
+) -> Result<(ExamineReply, Option<Last>), Failure> {
     let current = view.frames.get(view.frame).map(|frame| frame.pc);
     let code = inspect::disassemble(view.space, view.machine, address, count, current, false)?;
     let end = (code.instructions.len() < count)
@@ -371,11 +470,17 @@ fn instructions(view: &View<'_>, address: u64, count: usize) -> Result<ExamineRe
             is_current: instruction.is_current,
         }
     };
-    Ok(ExamineReply {
+    let last = code.instructions.last().and_then(|instruction| {
+        let start = instruction.address.trim_start_matches("0x");
+        let start = u64::from_str_radix(start, 16).ok()?;
+        Some(Last::array(start, instruction.bytes.len() as u64 / 2))
+    });
+    let reply = ExamineReply {
         rows: code.instructions.iter().map(row).collect(),
         stale_since: None,
         end,
-    })
+    };
+    Ok((reply, last))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub struct PrintArgs {
 
 impl Verb for Print {
     const NAME: &'static str = "print";
-    const DOC: &'static str = "Show the value of an expression";
+    const DOC: &'static str = "Show the value of an expression\n\n  print *order       $1 = {id = 7, pieces = 3}\n  print $1.pieces    $2 = 3\n  print $            the newest value again; $$ is the one before, $$3 the third before\n  print $n = 5       a variable of the session; set $n = 5 does the same\nEach value gets a number, under which the session keeps it as it was. What a kept pointer points to is read\nwhen it is asked for.";
     const ALIASES: &'static [&'static str] = &["p"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
@@ -53,7 +53,7 @@ impl Command for Print {
             "expression",
             "EXPRESSION",
             Form::Operand,
-            "The expression: x, a.b, *p, v[5], $rax",
+            "The expression: x, a.b, *p, v[5], $rax, $1",
         ),
     ];
 
@@ -70,10 +70,14 @@ impl PrintArgs {
 
 /// Writes a value, with its type if `with_type`.
 pub(super) fn text(reply: &ValueReport, with_type: bool) -> Text {
-    let value = format!("{} = {}", reply.expression, reply.shown.text());
-    let value = match with_type {
-        true => format!("({}) {value}", short_name(&reply.type_name)),
-        false => value,
+    let value = reply.shown.text();
+    let ty = match with_type {
+        true => format!("({}) ", short_name(&reply.type_name)),
+        false => String::new(),
+    };
+    let value = match reply.number {
+        Some(number) => format!("${number} = {ty}{value}"),
+        None => format!("{ty}{} = {value}", reply.expression),
     };
     let left_out = reply.shown.left_out.as_deref();
     // To ask for the same again shows no more.
@@ -118,7 +122,14 @@ fn printed(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> {
 }
 
 fn evaluated(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> {
-    let mut found = inspect::evaluate(view, &args.expression, args.manner(), None)?;
+    let expression = match inspect::as_assignment(&args.expression) {
+        Some((target, value)) => match inspect::kept_name(&target) {
+            Some(name) => inspect::keep(view, name, &value).map(|_| target)?,
+            None => args.expression.clone(),
+        },
+        None => args.expression.clone(),
+    };
+    let mut found = inspect::evaluate_and_keep(view, &expression, args.manner(), None)?;
     let is_doubtful = found.shown.stale_since.is_some() && view.machine.is_of_unknown_block();
     found.note = is_doubtful.then(|| replay::UNKNOWN_BLOCK.to_owned());
     Ok(found)

@@ -30,7 +30,10 @@ fn name(probe: &ProbeReport) -> String {
 /// Writes a probe, `Breakpoint 1: parse at parse.c:42`, and remarks on it.
 fn set(probe: &ProbeReport) -> Vec<String> {
     let several = probe.places.len() > 1;
+    // Where the C++ runtime or the dynamic linker comes by says nothing of what is caught.
+    let is_catch = probe.kind == ProbeKind::Catchpoint;
     let mut first = match probe.places.as_slice() {
+        [_] if is_catch => format!("{}: {}", name(probe), probe.location),
         [place] => format!("{}: {}", name(probe), show::place(place)),
         [] => format!("{}: {}", name(probe), probe.location),
         places => format!(
@@ -82,7 +85,8 @@ fn listed(probes: &[ProbeReport]) -> Text {
         };
         let place = match probe.places.as_slice() {
             [place] => show::place(place),
-            // A watchpoint is in memory, not in code.
+            // A watchpoint is in memory, not in code; the kernel reports what some catchpoints wait for.
+            [] if probe.kind == ProbeKind::Catchpoint => String::new(),
             _ if probe.kind == ProbeKind::Watchpoint => String::new(),
             places => format!("{} places", places.len()),
         };

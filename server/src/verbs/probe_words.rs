@@ -109,7 +109,10 @@ pub(super) fn locations(words: &[String], written: &mut Written) -> Result<(), F
 }
 
 /// Takes the condition out of the words: `LOCATION if CONDITION`. Returns the words before.
-fn with_if<'w>(words: &'w [String], written: &mut Written) -> Result<&'w [String], Failure> {
+pub(super) fn with_if<'w>(
+    words: &'w [String],
+    written: &mut Written,
+) -> Result<&'w [String], Failure> {
     let Some(at) = words.iter().position(|word| word == "if") else {
         return Ok(words);
     };

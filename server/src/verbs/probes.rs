@@ -178,7 +178,11 @@ fn each(
     chosen: &Chosen,
     change: impl Fn(ProbeId) -> recorder::Result<ProbeView>,
 ) -> Result<Vec<ProbeView>, Failure> {
-    let known = of_kind(session, kind);
+    // Numbers are of all kinds, and so is what `delete 3` means.
+    let known = match (kind, chosen.all) {
+        (ProbeKind::Breakpoint, false) => session.live.probes(),
+        _ => of_kind(session, kind),
+    };
     let ids = match chosen.all {
         true => known.iter().map(|view| view.id).collect(),
         false => chosen.ids.clone(),
@@ -342,9 +346,10 @@ impl ProbeKind {
         match (&spec.location, &spec.action) {
             (_, Action::Log(_)) => ProbeKind::Logpoint,
             (Location::Memory { .. } | Location::Logged(_), _) => ProbeKind::Watchpoint,
-            (Location::Throw { .. } | Location::Panic | Location::Signal(_), _) => {
-                ProbeKind::Catchpoint
-            }
+            (
+                Location::Throw { .. } | Location::Panic | Location::Signal(_) | Location::Event(_),
+                _,
+            ) => ProbeKind::Catchpoint,
             _ => ProbeKind::Breakpoint,
         }
     }

@@ -1,6 +1,7 @@
 //! `restart`: ends the program if it still runs, and starts it again with the same arguments, folder and environment.
 //! The session keeps its number, probes and displayed expressions, and gets a new recording.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use debuginfo::AddressSpace;
@@ -41,8 +42,10 @@ impl Verb for Restart {
         if !old.has_ended() {
             old.live.kill().map_err(|error| of_recorder(&error))?;
         }
+        let kept = Arc::clone(old.live.kept());
         let is_held = !probes.is_empty() || !displays.is_empty();
         let session = LiveSession::begin(call, Origin::Started(launch), is_held, Some(old.id))?;
+        session.live.kept().take_over(&kept);
         if !is_held {
             return Ok(session.report());
         }

@@ -1,4 +1,5 @@
-//! `set`: writes a value: `set p->len 3`. A local requires a stopped thread, a global does not.
+//! `set`: writes a value: `set p->len 3`. A local requires a stopped thread, a global does not, and a variable of the
+//! session, `$name`, not even a program.
 
 use debuginfo::{Machine, Register};
 use expr::Missing;
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use values::{Write, WriteTarget};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
-use crate::inspect;
+use crate::inspect::{self, Manner, View};
 use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::session::{LiveSession, hex, of_recorder_text};
 
@@ -37,7 +38,7 @@ pub struct Written {
     /// The destination, as the user wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
-    /// The address or the register.
+    /// The address, the register, the variable of the session, or the setting.
     pub address: String,
     /// The old value as text; bytes in hexadecimal if no type is known.
     pub previous_value: String,
@@ -47,15 +48,25 @@ pub struct Written {
 
 impl Verb for Set {
     const NAME: &'static str = "set";
-    const DOC: &'static str = "Write a value: set p->len 3";
-    const NEEDS: Needs = Needs::RunningProgram;
+    const DOC: &'static str = "Write a value: set p->len 3\n\n  set p->len 3    in the program\n  set $rax 0      in a register\n  set $n 5        in a variable of the session, also on a recording; print, conditions and messages may name it";
+    const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
     type Args = SetArgs;
     type Reply = SetReply;
 
     fn run(call: &Call<'_>, args: SetArgs) -> Result<SetReply, Failure> {
+        if let Some(usual) = usual(&args.target) {
+            return as_it_is(&args, usual);
+        }
+        if let Some(name) = inspect::kept_name(&args.target) {
+            let written = call.look(1, |view| keep(view, name, &args))?;
+            return Ok(SetReply {
+                results: vec![written],
+            });
+        }
         let session = call.live()?;
+        session.must_run()?;
         Ok(SetReply {
             results: vec![assign(&session, &args.target, &args.value)?],
         })
@@ -80,6 +91,48 @@ impl Command for Set {
     }
 }
 
+/// The settings of gdb for new processes, and their only values here.
+const USUAL: [(&str, &str); 2] = [("follow-fork-mode", "parent"), ("detach-on-fork", "on")];
+
+fn usual(setting: &str) -> Option<&'static str> {
+    let found = USUAL.iter().find(|(name, _)| *name == setting.trim());
+    found.map(|(_, value)| *value)
+}
+
+/// The value of a setting that has only one.
+fn as_it_is(args: &SetArgs, usual: &str) -> Result<SetReply, Failure> {
+    if args.value.trim() != usual {
+        let message = format!(
+            "{} is always {usual}: a session follows the program, and a process that it makes runs on by itself",
+            args.target
+        );
+        return Err(Failure::new(Code::NotAllowed, message).hint(
+            "stop where it is made: catch fork, then hindsight attach PID; or record them all: hindsight record --children",
+        ));
+    }
+    Ok(SetReply {
+        results: vec![Written {
+            variable: Some(args.target.trim().to_owned()),
+            address: args.target.trim().to_owned(),
+            previous_value: usual.to_owned(),
+            new_value: usual.to_owned(),
+        }],
+    })
+}
+
+/// Sets a variable of the session.
+fn keep(view: &View<'_>, name: &str, args: &SetArgs) -> Result<Written, Failure> {
+    let before = inspect::keep(view, name, &args.value)?;
+    let target = args.target.trim();
+    let now = inspect::evaluate(view, target, Manner::of_many(false), None)?;
+    Ok(Written {
+        variable: Some(target.to_owned()),
+        address: target.to_owned(),
+        previous_value: before.map_or_else(|| "not set".to_owned(), |before| before.text()),
+        new_value: now.shown.text(),
+    })
+}
+
 /// Writes a value and reads it back.
 pub(super) fn assign(session: &LiveSession, target: &str, value: &str) -> Result<Written, Failure> {
     let tid = session.stopped().ok().map(|stop| stop.tid);
@@ -97,8 +150,7 @@ pub(super) fn assign(session: &LiveSession, target: &str, value: &str) -> Result
         None => changed.map_err(of_running)?,
     };
     // The machine of the moment may have cached the old value, so read from a new one.
-    let now =
-        session.look(|view| inspect::evaluate(view, target, inspect::Manner::of_many(false), None));
+    let now = session.look(|view| inspect::evaluate(view, target, Manner::of_many(false), None));
     Ok(Written {
         variable: Some(target.to_owned()),
         address,

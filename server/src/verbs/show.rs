@@ -80,6 +80,9 @@ fn reason(reason: &ReasonReport) -> String {
             }
             text
         }
+        ReasonReport::Happened { probe, hits, what } => {
+            format!("at catchpoint {probe} (hit {hits}): {what}")
+        }
         ReasonReport::AllThreads => "with the others".to_owned(),
         ReasonReport::Event {
             seq, steps, what, ..

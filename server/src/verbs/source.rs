@@ -6,6 +6,7 @@ use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, show, r#w
 use crate::inspect::{self, SourceReport, View};
 use crate::location::{LineTarget, ParsedLocation, Target};
 use crate::protocol::{Code, Failure};
+use crate::session::Listed;
 
 /// The `source` verb.
 pub struct Source;
@@ -22,6 +23,12 @@ pub struct SourceArgs {
     pub context: Option<u32>,
     /// Show the whole function.
     pub function: bool,
+    /// Go on behind the lines that were shown last.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub next: bool,
+    /// Show the lines before those that were shown last.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub previous: bool,
 }
 
 const CONTEXT: u32 = 5;
@@ -37,7 +44,18 @@ impl Verb for Source {
     type Reply = SourceReport;
 
     fn run(call: &Call<'_>, args: SourceArgs) -> Result<SourceReport, Failure> {
-        call.look(1, |view| described(view, &args))
+        let session = call.target()?;
+        let last = session.last_shown().lines.clone();
+        let report = call.look(1, |view| match (args.next, args.previous) {
+            (false, false) => described(view, &args),
+            (is_next, _) => beside(view, last.as_ref(), is_next),
+        })?;
+        session.last_shown().lines = Some(Listed {
+            file: report.file.clone(),
+            first: report.first,
+            last: report.first + (report.lines.len() as u32).saturating_sub(1),
+        });
+        Ok(report)
     }
 }
 
@@ -52,10 +70,52 @@ impl Command for Source {
         .optional(),
         r#where::LINES,
         Word::flag("function", None, "The whole function"),
+        Word::flag(
+            "next",
+            None,
+            "The ten lines behind those that were shown last",
+        )
+        .against("at"),
+        Word::flag("previous", None, "The ten lines before them: list -").against("at"),
     ];
 
     fn text(reply: &SourceReport, _: &SourceArgs) -> Text {
         show::source(reply)
+    }
+}
+
+/// How many lines follow with `--next`.
+const MORE: u32 = 10;
+
+/// The lines behind or before those that were shown last.
+fn beside(view: &View<'_>, shown: Option<&Listed>, is_next: bool) -> Result<SourceReport, Failure> {
+    let none = |message: String, hint: &str| Failure::new(Code::InvalidLine, message).hint(hint);
+    let Some(Listed { file, first, last }) = shown else {
+        return Err(none(
+            "no lines have been shown yet".to_owned(),
+            "write list first",
+        ));
+    };
+    let range = match is_next {
+        true => (last + 1, last.saturating_add(MORE)),
+        false if *first == 1 => {
+            let message = format!("there are no lines before line 1 of {file}");
+            return Err(none(message, "the lines behind: list --next"));
+        }
+        false => (first.saturating_sub(MORE).max(1), first - 1),
+    };
+    let lines = LineRange {
+        file: Some(file.clone()),
+        first: range.0,
+        last: range.1,
+    };
+    let report = lines.described(view);
+    match report {
+        Ok(report) if report.lines.is_empty() => {
+            let message = format!("{file} has {} lines, and all are shown", report.total);
+            Err(none(message, "the lines before: list -"))
+        }
+        report => report,
     }
 }
 

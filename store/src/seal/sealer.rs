@@ -144,11 +144,29 @@ impl Sealer {
     ///
     /// # Errors
     /// As for [`Self::step`].
-    pub fn finish(mut self, ending: Ending, mut progress: impl FnMut(&Progress)) -> Result<Sealed> {
+    pub fn finish(self, ending: Ending, mut progress: impl FnMut(&Progress)) -> Result<Sealed> {
+        self.finish_while(ending, |step| {
+            progress(step);
+            true
+        })
+    }
+
+    /// As [`Self::finish`], as long as `goes_on` says so from time to time. What is left then is sealed by the next one
+    /// that opens the recording, as after a recorder that was killed.
+    ///
+    /// # Errors
+    /// As for [`Self::step`]; [`Error::SealingLeft`].
+    pub fn finish_while(
+        mut self,
+        ending: Ending,
+        mut goes_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<Sealed> {
         let there = self.bytes_total;
         loop {
             let step = self.step(CLOSE_STEP)?;
-            progress(&step);
+            if !goes_on(&step) {
+                return Err(self.left());
+            }
             // A program may write faster than this reads: a reader is content with what there was when it began.
             let has_read_all = self.out_dir.is_some() && self.bytes_done >= there;
             let may_end = ending == Ending::LiveTail && !self.merge.is_releasing();
@@ -158,7 +176,10 @@ impl Sealer {
         }
         match (ending, &self.out_dir) {
             _ if self.state.closed => {}
-            (Ending::Close, _) => self.close(&mut progress)?,
+            (Ending::Close, _) => match self.close(&mut goes_on) {
+                Err(Error::SealingLeft) => return Err(self.left()),
+                closed => closed?,
+            },
             (Ending::LiveTail, Some(_)) => {
                 self.unfinished()?;
                 self.end_part()?;
@@ -166,6 +187,29 @@ impl Sealer {
             (Ending::LiveTail, None) => self.checkpoint()?,
         }
         Ok(self.sealed())
+    }
+
+    /// Leaves the recording as of the last checkpoint.
+    fn left(self) -> Error {
+        if self.out_dir.is_some() {
+            return Error::SealingLeft;
+        }
+        let (recording, options) = (self.recording.clone(), self.options);
+        let path = recording.seal_state_path();
+        let noted = match path.exists() {
+            true => Ok(()),
+            false => {
+                let mut state = self.state.clone();
+                state.parts.truncate(self.own_parts);
+                state.write(&path, recording.file_header(FileKind::SealState))
+            }
+        };
+        drop(self);
+        // A new one drops what no checkpoint counts.
+        match noted.and_then(|()| Self::own(&recording, options)) {
+            Ok(_) => Error::SealingLeft,
+            Err(error) => error,
+        }
     }
 
     /// Ends the current part and notes the progress. In the recording's own folder, finished segments of
@@ -190,11 +234,13 @@ impl Sealer {
         self.drop_segments_unless_kept()
     }
 
-    fn close(&mut self, progress: &mut impl FnMut(&Progress)) -> Result<()> {
+    fn close(&mut self, goes_on: &mut impl FnMut(&Progress) -> bool) -> Result<()> {
         self.merge.set_end();
         while self.merge.is_releasing() {
             self.merge.release(&mut CLOSE_STEP.clone(), &mut self.out)?;
-            progress(&self.progress(false)?);
+            if !goes_on(&self.progress(false)?) {
+                return Err(Error::SealingLeft);
+            }
         }
         if self.torn_bytes > 0 {
             let ts_ns = self.out.last_ts_ns;

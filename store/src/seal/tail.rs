@@ -25,6 +25,22 @@ pub fn seal_tail(
     options: SealOptions,
     mut progress: impl FnMut(&Progress),
 ) -> Result<Sealed> {
+    seal_tail_while(recording, out_dir, options, |step| {
+        progress(step);
+        true
+    })
+}
+
+/// As [`seal_tail`], as long as `goes_on` says so from time to time.
+///
+/// # Errors
+/// As there; [`Error::SealingLeft`].
+pub fn seal_tail_while(
+    recording: &Recording,
+    out_dir: &Path,
+    options: SealOptions,
+    mut goes_on: impl FnMut(&Progress) -> bool,
+) -> Result<Sealed> {
     let path = recording.seal_state_path();
     let header = recording.file_header(FileKind::SealState);
     let ending = match recording.state() {
@@ -36,7 +52,7 @@ pub fn seal_tail(
         attempt += 1;
         let before = SealState::read(&path, header)?;
         let sealer = Sealer::aside(recording, out_dir, options)?;
-        let sealed = sealer.finish(ending, &mut progress);
+        let sealed = sealer.finish_while(ending, &mut goes_on);
         let after = SealState::read(&path, header)?;
         let overtaken = match &sealed {
             Ok(sealed) => after.next_seq > sealed.events,

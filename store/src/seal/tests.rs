@@ -389,3 +389,59 @@ fn progress_ends_with_all_bytes_done() {
     assert!(last.bytes_total - last.bytes_done < 200, "{last:?}");
     assert!(seen.is_sorted_by_key(|progress| progress.bytes_done));
 }
+
+/// Who leaves sealing loses nothing: the next one goes on.
+#[test]
+fn sealing_that_was_left_goes_on() {
+    let whole = tempfile::tempdir().unwrap();
+    let recording_of = recording(whole.path());
+    let expected = everything(&recording_of, &seal(&recording_of).unwrap());
+    let mut looks = 0;
+    loop {
+        let dir = tempfile::tempdir().unwrap();
+        let recording = recording(dir.path());
+        let mut left = looks;
+        let sealer = Sealer::own(&recording, OPTIONS).unwrap();
+        let sealed = sealer.finish_while(Ending::Close, |_| {
+            left -= 1;
+            left >= 0
+        });
+        let has_ended = match sealed {
+            Ok(_) => true,
+            Err(Error::SealingLeft) => false,
+            Err(other) => panic!("{other}"),
+        };
+        if !has_ended {
+            let aside = tempfile::tempdir().unwrap();
+            let reader = crate::Reader::open(&dir.path().join("r"), aside.path()).unwrap();
+            assert_eq!(
+                reader.events(),
+                seal(&recording).unwrap().events,
+                "left after {looks}"
+            );
+            drop(reader);
+            assert_eq!(fs::read_dir(aside.path()).unwrap().count(), 0);
+            let aside = tempfile::tempdir().unwrap();
+            let left = crate::Reader::open_while(&dir.path().join("r"), aside.path(), |_| false);
+            // What is sealed whole is not sealed again.
+            assert!(matches!(left, Ok(_) | Err(Error::SealingLeft)), "{left:?}");
+            drop(left);
+            assert_eq!(
+                fs::read_dir(aside.path()).unwrap().count(),
+                0,
+                "nothing stays"
+            );
+        }
+        let sealed = seal(&recording).unwrap();
+        assert_eq!(
+            everything(&recording, &sealed),
+            expected,
+            "left after {looks}"
+        );
+        if has_ended {
+            break;
+        }
+        looks += 1;
+    }
+    assert!(looks > 0);
+}

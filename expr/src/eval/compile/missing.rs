@@ -6,8 +6,9 @@ use crate::ast::{Expr, ExprKind};
 use crate::eval::calls::is_answered;
 use crate::eval::compile::{Compiler, at_address};
 use crate::eval::members::LENGTHS;
-use crate::eval::{Evaluator, with_evaluator};
+use crate::eval::{Context, Evaluator, with_evaluator};
 use crate::expression::Expression;
+use crate::kept::Kept;
 use crate::template::{Part, Template};
 use debuginfo::types::Language;
 use debuginfo::{AddressSpace, Diagnostic};
@@ -23,8 +24,13 @@ pub fn missing_names(
     space: &AddressSpace,
     pc: u64,
     to_come: usize,
+    kept: &Kept,
 ) -> Vec<Diagnostic> {
     at_address(space, pc, to_come, |context| {
+        let context = &Context {
+            kept: Some(kept),
+            ..*context
+        };
         let Ok(expr) = expression.within(context) else {
             return Vec::new();
         };
@@ -39,8 +45,13 @@ pub fn missing_values(
     space: &AddressSpace,
     pc: u64,
     to_come: usize,
+    kept: &Kept,
 ) -> Vec<Diagnostic> {
     at_address(space, pc, to_come, |context| {
+        let context = &Context {
+            kept: Some(kept),
+            ..*context
+        };
         with_evaluator(context, |evaluator| {
             let values = template.parts.iter().filter_map(|part| match part {
                 Part::Value { expression, .. } => expression.within(context).ok(),

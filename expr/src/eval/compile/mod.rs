@@ -97,6 +97,7 @@ fn at_address<T>(
         frames: &[frame],
         index: 0,
         calls: None,
+        kept: None,
     })
 }
 

@@ -174,6 +174,7 @@ fn ways_with(
         frames: &frames,
         index,
         calls: None,
+        kept: None,
     };
     let is_type = |name: &str| expr::is_type(name, &context);
     let expression = expr::parse_with(text, &is_type).map_err(|error| {

@@ -73,6 +73,7 @@ impl Tracer {
                 frames: &frames,
                 index,
                 calls: None,
+                kept: Some(&self.probes.kept),
             };
             let parsed = condition.within(&context);
             let parsed = parsed.map_err(|error| error.one_line())?;
@@ -158,6 +159,7 @@ impl Tracer {
             frames: &frames,
             index: 0,
             calls: None,
+            kept: Some(&self.probes.kept),
         }))
     }
 }

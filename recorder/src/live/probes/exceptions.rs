@@ -65,6 +65,12 @@ impl Tracer {
         }
     }
 
+    /// Returns the exception of a type at an address, thrown or caught by a thread.
+    pub fn exception_at(&self, tid: Tid, object: u64, type_info: u64) -> Option<Thrown> {
+        let registers = ptrace::registers(tid).ok()?;
+        self.described(&registers, object, type_info, None)
+    }
+
     /// Returns the panic of a thread at the entry of `rust_panic`.
     pub fn panicked(&self, tid: Tid) -> Thrown {
         let message = ptrace::registers(tid)

@@ -95,7 +95,7 @@ impl Tracer {
     }
 
     /// Decides whether a probe stops a thread. Logs the message of a logpoint.
-    fn judge(&mut self, tid: Tid, id: ProbeId) -> Option<(Reason, bool)> {
+    pub fn judge(&mut self, tid: Tid, id: ProbeId) -> Option<(Reason, bool)> {
         let here = |tracer: &Tracer| {
             let general = tracer.registers(tid).ok()?;
             Some((tracer.original_pc(general.rip), general.rsp))
@@ -114,6 +114,16 @@ impl Tracer {
         let hits = wanted.hits;
         let reason = match wanted.thrown {
             None => Reason::Breakpoint { probe: id, hits },
+            Some(Thrown { what, message })
+                if matches!(probe.view.spec.location, Location::Event(_)) =>
+            {
+                let text = message.map_or_else(String::new, |message| format!(": {message}"));
+                Reason::Happened {
+                    probe: id,
+                    hits,
+                    what: what + &text,
+                }
+            }
             Some(Thrown { what, message }) => {
                 let unhandled = matches!(
                     probe.view.spec.location,
@@ -166,6 +176,9 @@ impl Tracer {
             } => Some(self.thrown(tid, pattern.as_deref())?),
             Location::Throw { pattern, .. } => Some(self.unhandled(tid, pattern.as_deref())?),
             Location::Panic => Some(self.panicked(tid)),
+            Location::Event(happening) if !happening.entries().is_empty() => {
+                Some(self.happened(tid, happening)?)
+            }
             _ => None,
         };
         let hits = {

@@ -168,6 +168,7 @@ fn evaluated_in(
         frames,
         index: 0,
         calls: None,
+        kept: None,
     };
     let is_type = |name: &str| expr::is_type(name, &context);
     let expression = expr::parse_with(text, &is_type).map_err(|error| {

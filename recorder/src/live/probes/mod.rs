@@ -9,6 +9,7 @@ pub(crate) mod emulate;
 pub(crate) mod evaluate;
 pub(crate) mod exceptions;
 pub(crate) mod failures;
+pub(crate) mod happenings;
 pub(crate) mod hits;
 pub(crate) mod limit;
 pub(crate) mod logged;
@@ -19,9 +20,13 @@ pub(crate) mod stopless;
 pub(crate) mod watchpoints;
 pub(crate) mod writer;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use debuginfo::{AddressSpace, LineError};
+use expr::Kept;
 
 use self::{
     capture::LogpointCapture,
@@ -35,6 +40,7 @@ use crate::live::{
     breakpoints::sites::User,
     error::{LiveError, LiveResult},
     event_loop::Tracer,
+    happening::Happening,
     model::{Action, Location, LoggedPlace, ProbeId, ProbePlace, ProbeSpec, ProbeState, ProbeView},
     script::{ProbeScripts, Scripts},
 };
@@ -86,6 +92,8 @@ pub(crate) struct Probes {
     pub stopless: StoplessQueries,
     pub displays: Displays,
     pub scripts: Scripts,
+    /// Values that conditions and messages may name: `$1`, `$name`.
+    pub kept: Arc<Kept>,
 }
 
 impl Probes {
@@ -209,6 +217,7 @@ impl Tracer {
         };
         self.probes.insert(id, probe);
         self.probes.scripts.set(id, scripts);
+        self.begin_to_watch_for(id);
         let bound = self.bind(id, places);
         self.settle_compiled();
         let space = self.space_now();
@@ -260,7 +269,7 @@ impl Tracer {
         let is_same = |probe: &Probe| {
             let known = &probe.view.places;
             // Catchpoints share a place, but catch different types.
-            let is_catch = matches!(spec.location, Location::Throw { .. });
+            let is_catch = matches!(spec.location, Location::Throw { .. } | Location::Event(_));
             let is_there = if is_catch || places.is_empty() || known.is_empty() {
                 probe.view.spec.location == spec.location
             } else {
@@ -326,6 +335,9 @@ impl Tracer {
         let needs_no_place = matches!(
             probe.view.spec.location,
             Location::Memory { .. } | Location::Signal(_)
+        ) || matches!(
+            &probe.view.spec.location,
+            Location::Event(happening) if happening.entries().is_empty()
         );
         if any || needs_no_place {
             let location = probe.view.spec.location.clone();
@@ -506,6 +518,15 @@ impl Tracer {
         Ok(probe.view)
     }
 
+    /// Has threads that run report system calls, if the probe waits for some.
+    fn begin_to_watch_for(&mut self, id: ProbeId) {
+        let probe = self.probes.by_id.get(&id);
+        let location = probe.map(|probe| &probe.view.spec.location);
+        if let Some(Location::Event(Happening::Syscall(_))) = location {
+            self.see_calls();
+        }
+    }
+
     fn unset(&mut self, view: &ProbeView) {
         for place in &view.places {
             self.remove_site(place.address, User::Probe(view.id));
@@ -547,6 +568,7 @@ impl Tracer {
                         None => ProbeState::Pending,
                     };
                 }
+                self.begin_to_watch_for(id);
                 // The places say what could not be set.
                 let _ = self.bind(id, places);
             } else {

@@ -46,7 +46,8 @@ impl Tracer {
         let space = self.space_now();
         let missing = |place: &ProbePlace| {
             let inside = self.calls_inside_place(spec, place);
-            let missing = missing_names(condition, &space, place.address, inside);
+            let missing =
+                missing_names(condition, &space, place.address, inside, &self.probes.kept);
             missing.into_iter().next()
         };
         let missing: Option<Vec<Diagnostic>> = places.iter().map(missing).collect();
@@ -67,7 +68,13 @@ impl Tracer {
         let places = &view.places;
         let missing = places.iter().filter_map(|place| {
             let inside = self.calls_inside(id, place.address);
-            let missing = missing_values(message.template(), &space, place.address, inside);
+            let missing = missing_values(
+                message.template(),
+                &space,
+                place.address,
+                inside,
+                &self.probes.kept,
+            );
             missing.into_iter().next()
         });
         let missing: Vec<Diagnostic> = missing.collect();

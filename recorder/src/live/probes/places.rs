@@ -38,6 +38,10 @@ impl Tracer {
                 Ok(self.entries(&space, name))
             }
             Location::Panic => Ok(self.entries(&space, "rust_panic")),
+            Location::Event(happening) => {
+                let names = happening.entries().iter();
+                Ok(names.flat_map(|name| self.entries(&space, name)).collect())
+            }
             Location::Memory { .. } | Location::Logged(_) | Location::Signal(_) => Ok(Vec::new()),
         }
     }

@@ -84,6 +84,7 @@ impl Moment {
             frames,
             index,
             calls: None,
+            kept: None,
         }
     }
 

@@ -7,7 +7,7 @@
 use std::{fs::OpenOptions, os::unix::fs::FileExt, sync::PoisonError};
 
 use crate::{
-    live::{event_loop::Tracer, model::Tid},
+    live::{event_loop::Tracer, model::Tid, probes::happenings::Done},
     stop::ptrace,
 };
 
@@ -37,6 +37,8 @@ impl Tracer {
             libc::PTRACE_EVENT_FORK => Child::Forked,
             _ => Child::Borrowing,
         };
+        let borrows = kind == Child::Borrowing;
+        self.note_done(tid, Done::Forked { child, borrows });
         let seen = self.tracee.children.insert(child, kind) == Some(Child::Unknown);
         if seen {
             self.let_child_go(child, kind);

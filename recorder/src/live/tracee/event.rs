@@ -1,7 +1,7 @@
 //! Decodes what the kernel reports of a halted thread.
 
 use crate::{
-    live::{event_loop::Tracer, model::Tid},
+    live::{event_loop::Tracer, model::Tid, probes::happenings::Done},
     stop::ptrace,
 };
 
@@ -23,6 +23,10 @@ pub(crate) enum Event {
     CallReturned,
     /// It was moved within our code, and continues there.
     Redirected,
+    /// It is before a system call that is caught.
+    Call { number: u64 },
+    /// It has made a process or executed a program.
+    Done(Done),
 }
 
 // Codes of SIGTRAP (asm-generic/siginfo.h).

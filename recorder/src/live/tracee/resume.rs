@@ -49,11 +49,16 @@ impl Tracer {
             }
         }
         self.tracee.tell_signal(tid, signal);
-        // On failure the thread was killed; its end will be reported.
-        let _ = match one_step {
-            true => ptrace::step(tid, signal),
-            false => ptrace::cont(tid, signal),
-        };
+        match one_step {
+            true => {
+                // On failure the thread was killed; its end will be reported.
+                let _ = ptrace::step(tid, signal);
+                if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+                    thread.passes_call = None;
+                }
+            }
+            false => self.run_thread(tid, signal),
+        }
         if let Some(thread) = self.tracee.threads.get_mut(&tid) {
             thread.state = State::Running(Run {
                 is_interrupted: false,
@@ -71,8 +76,7 @@ impl Tracer {
         self.journal.set_standing(false);
         let signal = thread.run(false).signal;
         self.tracee.tell_signal(tid, signal);
-        // On failure the thread was killed; its end will be reported.
-        let _ = ptrace::cont(tid, signal);
+        self.run_thread(tid, signal);
     }
 
     /// Single-steps a halted thread. Returns the signal of its next stop.

@@ -1,6 +1,6 @@
 //! The tracer's record of a thread. An enum holds its state; what only a halted thread has exists only in that state.
 
-use crate::live::{model::Stop, remote_call::Calling, stepping::Plan};
+use crate::live::{model::Stop, probes::happenings::Done, remote_call::Calling, stepping::Plan};
 
 use super::event::Event;
 
@@ -66,6 +66,12 @@ pub(crate) struct Thread {
     pub is_stepping: bool,
     /// A caller waits for this thread to reach its goal.
     pub is_moved: bool,
+    /// What it has done in a system call whose end is to be reported.
+    pub done: Option<Done>,
+    /// It has stopped before the system call at this address, which it makes next.
+    pub passes_call: Option<u64>,
+    /// A filter watches its system calls: it is not stopped at them.
+    pub is_sandboxed: bool,
 }
 
 impl Thread {
@@ -79,6 +85,9 @@ impl Thread {
             calling: None,
             is_stepping: false,
             is_moved: false,
+            done: None,
+            passes_call: None,
+            is_sandboxed: false,
         }
     }
 

@@ -386,6 +386,7 @@ const LATER: [&str; 39] = [
 ];
 
 /// Returns the name of a system call.
+#[must_use]
 pub fn name(number: u64) -> Option<&'static str> {
     let found = match number.checked_sub(LATER_FROM) {
         None => FIRST.get(usize::try_from(number).ok()?),
@@ -394,9 +395,30 @@ pub fn name(number: u64) -> Option<&'static str> {
     found.copied()
 }
 
+/// Returns the number of a system call.
+#[must_use]
+pub fn number(name: &str) -> Option<u64> {
+    let at = |names: &[&str]| names.iter().position(|known| *known == name);
+    let first = at(&FIRST).map(|index| index as u64);
+    first.or_else(|| at(&LATER).map(|index| LATER_FROM + index as u64))
+}
+
+/// Returns the names of all system calls.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FIRST.iter().chain(&LATER).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_have_their_numbers() {
+        assert_eq!(number("read"), Some(0));
+        assert_eq!(number("clone3"), Some(435));
+        assert_eq!(number("frob"), None);
+        assert!(names().all(|known| name(number(known).unwrap()) == Some(known)));
+    }
 
     #[test]
     fn numbers_have_the_kernels_names() {

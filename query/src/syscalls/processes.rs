@@ -1,0 +1,267 @@
+//! Follows the processes that a program makes, through its events and system calls: what made each, and how it ended, as
+//! far as the program has waited for it.
+//!
+//! What a process does is not in the recording of the one that made it.
+
+use super::files::{At, Made};
+use super::{name, values};
+
+/// System calls that make processes.
+const MAKING: [&str; 4] = ["fork", "vfork", "clone", "clone3"];
+/// The argument of wait4 that leads to the status.
+const STATUS: usize = 1;
+const STOPPED: u64 = 0x7f;
+const CONTINUED: u64 = 0xffff;
+
+/// Something else that an event tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The recorded program began: its number.
+    Begins { pid: i64 },
+    /// It executed another program.
+    Executes { path: Option<String> },
+    /// A thread made a process.
+    Forks { child: i64 },
+    /// The program ended.
+    Ends {
+        code: Option<i64>,
+        signal: Option<String>,
+    },
+}
+
+/// An event and what it tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub at: At,
+    pub tid: Option<u32>,
+    pub told: Told,
+}
+
+/// A process, or a program that it executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    pub pid: i64,
+    pub parent: Option<i64>,
+    /// The path of what the recorded program has executed.
+    pub program: Option<String>,
+    /// The system call that made it, `fork` if none was recorded.
+    pub made_by: &'static str,
+    pub tid: Option<u32>,
+    pub began: At,
+    /// The recorded call that made it.
+    pub within: Option<u64>,
+    pub exit_code: Option<i64>,
+    pub exit_signal: Option<String>,
+    /// The end of the call that waited for it, or the program's own end.
+    pub ended: Option<At>,
+}
+
+/// Returns the processes, in the order of their beginning.
+pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>]) -> Vec<Process> {
+    events.sort_by_key(|event| event.at.seq);
+    let mut found: Vec<Process> = Vec::new();
+    let mut own = None;
+    for event in events {
+        match event.told {
+            Told::Begins { pid } => own = own.or(Some(pid)),
+            Told::Executes { path } => {
+                let parent = own.unwrap_or_default();
+                found.push(Process {
+                    tid: event.tid,
+                    ..process(parent, None, "execve", event.at, path)
+                });
+            }
+            Told::Forks { child } => {
+                let by = maker(calls, child, event.at.seq);
+                let by_name = by.and_then(|made| name(made.call.number));
+                found.push(Process {
+                    tid: event.tid,
+                    within: by.and_then(|made| made.within),
+                    ..process(child, own, by_name.unwrap_or("fork"), event.at, None)
+                });
+            }
+            Told::Ends { code, signal } => {
+                let last = found.iter_mut().rfind(|process| Some(process.pid) == own);
+                if let Some(process) = last {
+                    (process.exit_code, process.exit_signal) = (code, signal);
+                    process.ended = Some(event.at);
+                }
+            }
+        }
+    }
+    let mut ends: Vec<_> = calls.iter().filter_map(end).collect();
+    ends.sort_by_key(|(_, _, at)| at.seq);
+    for (pid, status, at) in ends {
+        // A number may be another process's after the first one was waited for.
+        let waited = found.iter_mut().find(|process| {
+            process.pid == pid && process.ended.is_none() && process.began.seq < at.seq
+        });
+        if let Some(process) = waited {
+            process.ended = Some(at);
+            (process.exit_code, process.exit_signal) = status;
+        }
+    }
+    found
+}
+
+fn process(
+    pid: i64,
+    parent: Option<i64>,
+    made_by: &'static str,
+    began: At,
+    program: Option<String>,
+) -> Process {
+    Process {
+        pid,
+        parent,
+        program,
+        made_by,
+        tid: None,
+        began,
+        within: None,
+        exit_code: None,
+        exit_signal: None,
+        ended: None,
+    }
+}
+
+/// Returns the system call that made a process: the last one that began before its event and returned its number.
+fn maker<'c, 'a>(calls: &'c [Made<'a>], child: i64, seq: u64) -> Option<&'c Made<'a>> {
+    let made = calls.iter().filter(|made| {
+        let is_one = name(made.call.number).is_some_and(|name| MAKING.contains(&name));
+        is_one && made.call.result == Some(child) && made.began.seq < seq
+    });
+    made.max_by_key(|made| made.began.seq)
+}
+
+/// How a process ended: exit code, or the signal that ended it.
+type Status = (Option<i64>, Option<String>);
+
+/// Returns the process that a call has waited for, how it ended, and when that was known.
+fn end(made: &Made<'_>) -> Option<(i64, Status, At)> {
+    let is_wait = name(made.call.number) == Some("wait4");
+    let pid = made.call.result.filter(|pid| is_wait && *pid > 0)?;
+    // Without a place for the status the process has ended all the same, unless stops were asked for too.
+    let status = match made.call.argument(STATUS) {
+        0 if made.call.argument(2) == 0 => None,
+        0 => return None,
+        _ => Some(values::number(made.call.made(STATUS)?, 0, 4)?),
+    };
+    let how = match status {
+        None => (None, None),
+        Some(status) if status & 0xff == STOPPED || status == CONTINUED => return None,
+        Some(status) if status & STOPPED == 0 => (Some((status >> 8 & 0xff) as i64), None),
+        Some(status) => {
+            let mut signal = String::new();
+            values::signal(&mut signal, status & STOPPED);
+            (None, Some(signal))
+        }
+    };
+    Some((pid, how, made.ended?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Call;
+    use super::*;
+
+    fn at(seq: u64) -> At {
+        At {
+            seq,
+            ts_ns: seq as i64,
+        }
+    }
+
+    fn event(seq: u64, told: Told) -> Event {
+        Event {
+            at: at(seq),
+            tid: Some(7),
+            told,
+        }
+    }
+
+    fn begun(arguments: [u64; 6]) -> Vec<u8> {
+        arguments.iter().flat_map(|arg| arg.to_le_bytes()).collect()
+    }
+
+    fn written(addr: u64, status: u32) -> Vec<u8> {
+        let mut bytes = [addr.to_le_bytes(), 4u64.to_le_bytes()].concat();
+        bytes.extend([status.to_le_bytes(), [0; 4]].concat());
+        bytes
+    }
+
+    #[test]
+    fn children_end_as_their_parent_is_told() {
+        let (clone, vfork) = (begun([0; 6]), begun([0; 6]));
+        let wait = |pid: u64| begun([pid, 0x1000, 0, 0, 0, 0]);
+        let (first, second, stopped) = (wait(20), wait(21), wait(22));
+        let (code, signal, stop) = (
+            written(0x1000, 3 << 8),
+            written(0x1000, 0x80 | 11),
+            written(0x1000, 0x137f),
+        );
+        let none: &[u8] = &[];
+        let call = |number, begun, written, result, from| Made {
+            call: Call {
+                number,
+                begun,
+                written,
+                result: Some(result),
+            },
+            began: at(from),
+            ended: Some(at(from + 1)),
+            tid: Some(7),
+            within: Some(from - 1),
+        };
+        let calls = [
+            call(56, &clone[..], none, 20, 5),
+            call(58, &vfork[..], none, 21, 10),
+            call(61, &first[..], &code[..], 20, 20),
+            call(61, &second[..], &signal[..], 21, 22),
+            call(61, &stopped[..], &stop[..], 22, 24),
+        ];
+        let events = vec![
+            event(0, Told::Begins { pid: 7 }),
+            event(6, Told::Forks { child: 20 }),
+            event(11, Told::Forks { child: 21 }),
+            event(12, Told::Forks { child: 22 }),
+            event(
+                30,
+                Told::Executes {
+                    path: Some("/bin/true".to_owned()),
+                },
+            ),
+            event(
+                40,
+                Told::Ends {
+                    code: Some(0),
+                    signal: None,
+                },
+            ),
+        ];
+        let told: Vec<String> = processes(events, &calls)
+            .into_iter()
+            .map(|row| {
+                format!(
+                    "{} {:?} {} {} {:?} {:?} {:?}",
+                    row.pid,
+                    row.parent,
+                    row.made_by,
+                    row.program.unwrap_or_default(),
+                    row.exit_code,
+                    row.exit_signal,
+                    row.ended.map(|at| at.seq)
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "20 Some(7) clone  Some(3) None Some(21)",
+                "21 Some(7) vfork  None Some(\"SIGSEGV\") Some(23)",
+                "22 Some(7) fork  None None None",
+                "7 None execve /bin/true Some(0) None Some(40)",
+            ]
+        );
+    }
+}

@@ -1,0 +1,268 @@
+//! Finds out what has happened to the program: whether a catchpoint waits for it, and what to say of it.
+//!
+//! A thread that is stopped for the user stands where the program's own code can go on, never in the middle of a system
+//! call: there, any change of its registers would change the call. Hence a thread in a call that is caught is taken back
+//! to before the call, which it makes when it is resumed; and one that has made a process stops behind the call that
+//! did so.
+
+use super::exceptions::Thrown;
+use crate::{
+    live::{
+        event_loop::Tracer,
+        happening::{Happening, system_call},
+        model::{Location, ProbeId, Reason, Tid},
+        remote_call::syscall::wait_for,
+        tracee::{
+            event::Event,
+            threads::{Run, State},
+        },
+    },
+    process::status::Seccomp,
+    stop::ptrace,
+};
+
+/// Length of the instruction `syscall`.
+const SYSCALL_BYTES: u64 = 2;
+/// The C++ runtime's header of an exception up to the part that the unwinder knows, and the length of that part (Itanium
+/// C++ ABI, Exception Handling, 2.2.1; libstdc++'s `unwind-cxx.h`).
+const BEFORE_UNWIND_HEADER: u64 = 0x50;
+const UNWIND_HEADER_BYTES: u64 = 0x20;
+
+/// What a thread has done in a system call that it is about to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// Made a process.
+    Forked { child: Tid, borrows: bool },
+    /// Executed another program.
+    Executed,
+}
+
+impl Tracer {
+    fn catcher(&self, is_it: impl Fn(&Happening) -> bool) -> Option<ProbeId> {
+        let mut all = self.probes.by_id.values();
+        let found = all.find(|probe| {
+            let happening = match &probe.view.spec.location {
+                Location::Event(happening) => happening,
+                _ => return false,
+            };
+            probe.is_enabled && is_it(happening)
+        });
+        found.map(|probe| probe.view.id)
+    }
+
+    fn catches_call(&self, number: u64) -> Option<ProbeId> {
+        self.catcher(|happening| match happening {
+            Happening::Syscall(numbers) => numbers.is_empty() || numbers.contains(&number),
+            _ => false,
+        })
+    }
+
+    /// Resumes a thread: up to its next system call, if one is to be seen.
+    pub fn run_thread(&self, tid: Tid, signal: i32) {
+        let thread = self.tracee.threads.get(&tid);
+        let is_leaving = thread.is_some_and(|thread| thread.done.is_some());
+        let sees_calls = || {
+            let is_sandboxed = thread.is_some_and(|thread| thread.is_sandboxed);
+            let is_caught = |happening: &Happening| matches!(happening, Happening::Syscall(_));
+            !is_sandboxed && self.catcher(is_caught).is_some()
+        };
+        // On failure the thread was killed; its end will be reported.
+        let _ = match is_leaving || sees_calls() {
+            true => ptrace::cont_to_call(tid, signal),
+            false => ptrace::cont(tid, signal),
+        };
+    }
+
+    /// Has running threads report their system calls from now on.
+    pub fn see_calls(&mut self) {
+        if !self.tracee.is_held {
+            // A thread that does not stop in time reports them after its next stop.
+            let _ = self.hold();
+            self.release();
+        }
+    }
+
+    /// Notes that a thread has made a process or executed a program, if that is caught.
+    pub fn note_done(&mut self, tid: Tid, done: Done) {
+        let is_it = |happening: &Happening| match done {
+            Done::Forked { borrows: false, .. } => *happening == Happening::Fork,
+            Done::Forked { .. } => *happening == Happening::Vfork,
+            Done::Executed => *happening == Happening::Exec,
+        };
+        if !self.is_unattended
+            && self.catcher(is_it).is_some()
+            && let Some(thread) = self.tracee.threads.get_mut(&tid)
+        {
+            thread.done = Some(done);
+        }
+    }
+
+    /// Handles a thread at the beginning or at the end of a system call.
+    pub fn at_call(&mut self, tid: Tid) {
+        let Some(number) = ptrace::call_entered(tid) else {
+            let thread = self.tracee.threads.get_mut(&tid);
+            match thread.and_then(|thread| thread.done.take()) {
+                Some(done) => self.reported(tid, Event::Done(done)),
+                None if self.tracee.is_held => {}
+                None => self.run_thread_on(tid),
+            }
+            return;
+        };
+        let Ok(registers) = ptrace::registers(tid) else {
+            return;
+        };
+        // Calls of our own code have no place in the program.
+        let place = self.exact_pc(registers.rip.wrapping_sub(SYSCALL_BYTES));
+        let passed = self
+            .tracee
+            .threads
+            .get(&tid)
+            .and_then(|thread| thread.passes_call);
+        let is_new = place.is_some() && place != passed;
+        let id = self.catches_call(number).filter(|_| is_new);
+        if id.is_none() && !self.tracee.is_held {
+            self.forget_passed(tid);
+            self.run_thread_on(tid);
+            return;
+        }
+        match (self.take_back(tid, number), id) {
+            (true, Some(_)) => self.reported(tid, Event::Call { number }),
+            // It makes the call when it is released.
+            (true, None) => {}
+            (false, id) => {
+                if let Some(id) = id {
+                    let why = "a thread in a sandbox (seccomp) is not stopped before a system call";
+                    self.stops.failures.judged(id, true, Some(why));
+                }
+                self.run_thread_on(tid);
+            }
+        }
+    }
+
+    fn forget_passed(&mut self, tid: Tid) {
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.passes_call = None;
+        }
+    }
+
+    /// Resumes a thread that is in a system call.
+    fn run_thread_on(&mut self, tid: Tid) {
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.state = State::Running(Run::default());
+        }
+        self.run_thread(tid, 0);
+    }
+
+    /// Takes a thread that has entered a system call back to before the call, which the kernel skips. A filter of a
+    /// sandbox would see the skipped call and might end the program; one that we are subject to as well is a container's.
+    fn take_back(&mut self, tid: Tid, number: u64) -> bool {
+        if Seccomp::of(tid) > Seccomp::of(std::process::id() as i32) {
+            if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+                thread.is_sandboxed = true;
+            }
+            return false;
+        }
+        let Ok(entered) = ptrace::registers(tid) else {
+            return false;
+        };
+        let mut skipped = entered;
+        skipped.orig_rax = u64::MAX;
+        let is_skipped = ptrace::set_registers(tid, &skipped).is_ok()
+            && ptrace::cont_to_call(tid, 0).is_ok()
+            && wait_for(tid).is_some();
+        if !is_skipped {
+            return false;
+        }
+        let mut before = entered;
+        before.rip = entered.rip.wrapping_sub(SYSCALL_BYTES);
+        before.rax = number;
+        before.orig_rax = u64::MAX;
+        ptrace::set_registers(tid, &before).is_ok()
+    }
+
+    /// Handles a thread before a system call that is caught.
+    pub fn call_caught(&mut self, tid: Tid, number: u64) {
+        let pc = self.pc(tid);
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.passes_call = pc;
+        }
+        let what = format!("system call {}", system_call(number));
+        let id = self.catches_call(number);
+        if !self.stop_for(tid, id, what) {
+            self.go_on(tid);
+        }
+    }
+
+    /// Handles a thread that has made a process or executed a program.
+    pub fn has_done(&mut self, tid: Tid, done: Done) {
+        let (id, what) = match done {
+            Done::Forked { child, borrows } => {
+                let (wanted, word) = match borrows {
+                    false => (Happening::Fork, "fork"),
+                    true => (Happening::Vfork, "vfork"),
+                };
+                let id = self.catcher(|happening| *happening == wanted);
+                (id, format!("{word}: new process {child}"))
+            }
+            Done::Executed => {
+                let exe = std::fs::read_link(format!("/proc/{}/exe", self.tracee.pid));
+                let exe =
+                    exe.map_or_else(|_| "a program".to_owned(), |exe| exe.display().to_string());
+                let id = self.catcher(|happening| *happening == Happening::Exec);
+                (id, format!("exec: {exe}"))
+            }
+        };
+        if !self.stop_for(tid, id, what) {
+            self.go_on(tid);
+        }
+    }
+
+    /// Stops a thread if the catchpoint applies. Returns whether it did.
+    fn stop_for(&mut self, tid: Tid, id: Option<ProbeId>, what: String) -> bool {
+        let judged = id.and_then(|id| self.judge(tid, id));
+        let (Some(probe), Some((Reason::Breakpoint { hits, .. }, all_threads))) = (id, judged)
+        else {
+            return false;
+        };
+        self.halt(tid, Reason::Happened { probe, hits, what }, all_threads);
+        true
+    }
+
+    /// Says what has happened at the entry of a function of [`Happening::entries`]; `None` if it is not what is waited
+    /// for.
+    pub fn happened(&self, tid: Tid, happening: &Happening) -> Option<Thrown> {
+        let told = |what| Thrown {
+            what,
+            message: None,
+        };
+        match happening {
+            Happening::Handler => Some(
+                self.handled(tid)
+                    .unwrap_or_else(|| told("an exception".to_owned())),
+            ),
+            Happening::Rethrow => {
+                let again = self.unhandled(tid, None)?;
+                Some(Thrown {
+                    what: format!("thrown again: {}", again.what),
+                    ..again
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the exception of a thread at the entry of `__cxa_begin_catch`, unless it refers to another one.
+    fn handled(&self, tid: Tid) -> Option<Thrown> {
+        let unwind_header = ptrace::registers(tid).ok()?.rdi;
+        let word = |at: u64| self.tracee.memory.word(at).ok();
+        if word(unwind_header)? & 1 != 0 {
+            return None;
+        }
+        let type_info = word(unwind_header.checked_sub(BEFORE_UNWIND_HEADER)?)?;
+        self.exception_at(
+            tid,
+            unwind_header.checked_add(UNWIND_HEADER_BYTES)?,
+            type_info,
+        )
+    }
+}

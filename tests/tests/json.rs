@@ -1,0 +1,79 @@
+//! Goal: with `--json` every command answers in JSON on one stream, also when it fails, and a failure always has the same
+//! shape. Method: each command with a mistake of its own, and docs/json.md.
+
+use e2e::{Ended, Hindsight, Program, Scratch, fixture_artifact};
+use serde_json::Value;
+
+fn json(text: &str, words: &[&str]) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"))
+}
+
+fn assert_failure(answer: &Value, words: &[&str]) {
+    assert_eq!(answer["success"], false, "{words:?}: {answer:#}");
+    let error = &answer["error"];
+    assert!(error["code"].is_string(), "{words:?}: {answer:#}");
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(
+        !message.is_empty() && !message.contains('\n'),
+        "{words:?}: {answer:#}"
+    );
+}
+
+#[test]
+fn failures_have_one_shape_on_the_stream_of_the_answer() {
+    let scratch = Scratch::new("json_failures");
+    let run = |words: &[&str]| -> Ended { Hindsight::command(&scratch, words).run() };
+    for words in [
+        &["info", "nothing", "--json"][..],
+        &["overview", "nothing", "--json"],
+        &["report", "nothing", "--json"],
+        &["check", "nothing", "--json"],
+        &["compare", "nothing", "nobody", "--json"],
+        &["processes", "nothing", "--json"],
+        &["symbols", "list", "nothing", "--json"],
+        &["runs", "list", "--frob", "--json"],
+        &["ls", "--frob", "--json"],
+        &["info", "--json"],
+        &["print", "x", "--json"],
+        &["backtrace", "--json"],
+        &["status", "--frob", "--json"],
+        &["goto", "--json"],
+        &["repl", "nothing", "--json"],
+    ] {
+        let ended = run(words);
+        assert_failure(&json(&ended.text(), words), words);
+        assert_eq!(ended.errors(), "", "{words:?}");
+        assert_ne!(ended.status.as_shell_code(), 0, "{words:?}");
+    }
+    // Standard output is the recorded program's: there, answers and failures are on standard error.
+    let words = ["record", "--json", "./nothing"];
+    let ended = run(&words);
+    assert_failure(&json(&ended.errors(), &words), &words);
+    assert_eq!(ended.text(), "");
+    // A program's own words are not ours.
+    let ended = run(&["record", "./nothing", "--json"]);
+    assert!(ended.errors().starts_with("error: "), "{}", ended.errors());
+}
+
+#[test]
+fn answers_are_one_document() {
+    let scratch = Scratch::new("json_answers");
+    let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &["-f", "fib"], &program);
+    let path = recording.path().to_str().expect("text");
+    for words in [
+        &["info", path, "--json"][..],
+        &["overview", path, "--json"],
+        &["report", path, "--json"],
+        &["check", path, "--json"],
+        &["ls", path, "--json"],
+        &["runs", "list", "--json"],
+        &["symbols", "list", path, "--json"],
+        &["calls", path, "--json"],
+    ] {
+        let ended = Hindsight::command(&scratch, words).run();
+        let answer = json(&ended.text(), words);
+        assert_ne!(answer["success"], false, "{words:?}: {answer:#}");
+        assert_eq!(ended.errors(), "", "{words:?}");
+    }
+}

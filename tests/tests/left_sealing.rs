@@ -1,0 +1,86 @@
+//! Goal: Ctrl-C while a recording is sealed leaves at once and loses nothing. Method: a program with so many calls that
+//! sealing goes on behind its end, whose recorder is interrupted then; and a recorder that was killed, whose recording is
+//! opened.
+
+use std::time::{Duration, Instant};
+
+use e2e::{Hindsight, Program, Scratch, fixture_artifact, wait_until};
+use rustix::process::Signal;
+
+/// The children of a process.
+fn children(pid: i32) -> String {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+#[test]
+fn sealing_behind_the_program_is_left_with_its_exit_code() {
+    // On a fast machine little is left to seal behind the end.
+    for n in ["31", "34", "36"] {
+        let scratch = Scratch::new("left_behind");
+        let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path()).args([n]);
+        let (recorder, recording) = Hindsight::start_recording(&scratch, &["-f", "fib"], &program);
+        let pid = recorder.pid();
+        wait_until("the program has begun", || {
+            (!children(pid).is_empty()).then_some(())
+        });
+        wait_until("the program has ended", || {
+            children(pid).trim().is_empty().then_some(())
+        });
+        std::thread::sleep(Duration::from_millis(30));
+        let sent = Instant::now();
+        recorder.signal(Signal::INT);
+        let ended = recorder.finish();
+        let errors = ended.errors();
+        if !errors.contains("sealing was left") {
+            assert!(errors.contains(" calls, "), "{errors}");
+            continue;
+        }
+        assert!(sent.elapsed() < Duration::from_secs(5), "at once");
+        assert_eq!(ended.status.as_shell_code(), 0, "the program's own");
+        let told = ended.text();
+        let (_, calls) = told.split_once("calls fib ").expect("it says how many");
+        let calls: i64 = calls.trim().parse().expect("a number");
+        assert_eq!(recording.calls_of("fib"), calls, "nothing is lost");
+        let check = recording.command("check", &[]);
+        assert_eq!(check.status.as_shell_code(), 0, "{}", check.text());
+        return;
+    }
+    panic!("sealing has never gone on behind the end");
+}
+
+#[test]
+fn an_opening_is_left_and_leaves_nothing_behind() {
+    let scratch = Scratch::new("left_opening");
+    let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path()).args(["36"]);
+    let (recorder, recording) = Hindsight::start_recording(&scratch, &["-f", "fib"], &program);
+    let pid = recorder.pid();
+    wait_until("the program has begun", || {
+        (!children(pid).is_empty()).then_some(())
+    });
+    std::thread::sleep(Duration::from_millis(1500));
+    recorder.signal(Signal::KILL);
+    drop(recorder.finish());
+    let temp = scratch.join("temp");
+    std::fs::create_dir(&temp).expect("the folder is writable");
+    let path = recording.path().to_str().expect("text");
+    let sql = ["sql", path, "SELECT count(*) FROM calls"];
+    let opening = Hindsight::command(&scratch, &sql)
+        .env("TMPDIR", &temp)
+        .start();
+    let is_there = || std::fs::read_dir(&temp).is_ok_and(|mut files| files.next().is_some());
+    wait_until("it seals", || is_there().then_some(()));
+    std::thread::sleep(Duration::from_millis(250));
+    opening.signal(Signal::INT);
+    let ended = opening.finish();
+    if ended.status.as_shell_code() == 0 {
+        panic!("it was opened before Ctrl-C came: {}", ended.text());
+    }
+    assert_eq!(ended.status.as_shell_code(), 130, "{}", ended.errors());
+    assert!(
+        ended.errors().contains("the next opening goes on"),
+        "{}",
+        ended.errors()
+    );
+    assert!(!is_there(), "nothing is left behind");
+}
