@@ -242,7 +242,7 @@ impl Recorder {
         let clears = if flags & libc::CLONE_CHILD_CLEARTID as u64 != 0 { child_tid } else { 0 };
         self.threads.insert(child, Thread::new(block, clears));
         ptrace::set_registers(child, &own).context("set registers")?;
-        let context = super::context(child)?;
+        let context = self.context(child)?;
         self.log.add(&Entry::Thread {
             at: self.count,
             tid: child,
