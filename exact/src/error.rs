@@ -7,7 +7,10 @@ pub enum Error {
     #[error("cannot start {program}: {source}")]
     Start { program: String, source: io::Error },
     #[error("cannot {what}: {source}")]
-    System { what: &'static str, source: io::Error },
+    System {
+        what: &'static str,
+        source: io::Error,
+    },
     #[error("there is no room below 2 GiB in the program's memory")]
     NoRoom,
     #[error("the instruction at {pc:#x} cannot be recorded")]
@@ -18,7 +21,9 @@ pub enum Error {
     Version { found: u8, known: u8 },
     #[error("at instruction {at}, the program does not do what was recorded: {what}")]
     Diverged { at: u64, what: String },
-    #[error("{length} bytes cannot be watched at once: at most 32, and 4 aligned pieces of 1, 2, 4 or 8")]
+    #[error(
+        "{length} bytes cannot be watched at once: at most 32, and 4 aligned pieces of 1, 2, 4 or 8"
+    )]
     TooLong { length: u64 },
     #[error("the recording ends at instruction {end}")]
     AfterEnd { end: u64 },

@@ -13,5 +13,5 @@ pub mod translate;
 pub use error::{Error, Result};
 pub use log::{Fatal, MappedFile, Registers};
 pub use outline::{Mapping, Outline, ThreadSpan, outline};
-pub use replay::{Replay, Traced, trace};
 pub use record::{Options, Summary, record};
+pub use replay::{Replay, Traced, trace};

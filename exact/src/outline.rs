@@ -56,7 +56,9 @@ pub fn outline(folder: &Path) -> Result<Outline> {
         outline.add(entry);
     }
     if outline.pid == 0 {
-        return Err(Error::Damaged(String::from("it does not begin with a start")));
+        return Err(Error::Damaged(String::from(
+            "it does not begin with a start",
+        )));
     }
     Ok(outline)
 }
@@ -64,13 +66,20 @@ pub fn outline(folder: &Path) -> Result<Outline> {
 impl Outline {
     fn add(&mut self, entry: Entry) {
         match entry {
-            Entry::Start { tid, command, files, .. } => {
+            Entry::Start {
+                tid,
+                command,
+                files,
+                ..
+            } => {
                 self.pid = tid;
                 self.command = command;
                 self.thread(tid, 0);
                 files.into_iter().for_each(|file| self.map(0, file));
             }
-            Entry::SystemCall { at, space, file, .. } => {
+            Entry::SystemCall {
+                at, space, file, ..
+            } => {
                 if let Some(Space::Map(span) | Space::Unmap(span)) = space {
                     self.unmap(at + 1, span.start, span.end);
                 }
@@ -80,34 +89,58 @@ impl Outline {
             }
             Entry::Thread { at, tid, .. } => self.thread(tid, at),
             Entry::End { at, tid, .. } => {
-                let thread = self.threads.iter_mut().rev().find(|thread| thread.tid == tid);
+                let thread = self
+                    .threads
+                    .iter_mut()
+                    .rev()
+                    .find(|thread| thread.tid == tid);
                 if let Some(thread) = thread {
                     thread.until = Some(at);
                 }
             }
-            Entry::Exit { code, signal, fatal, .. } => {
+            Entry::Exit {
+                code,
+                signal,
+                fatal,
+                ..
+            } => {
                 self.lost = None;
                 self.code = (signal == 0).then_some(code);
                 self.signal = (signal != 0).then_some(signal);
                 self.fatal = fatal;
             }
             Entry::Lost { why, .. } => self.lost = Some(why),
-            Entry::Chance { .. } | Entry::Signal { .. } | Entry::Return { .. } | Entry::Switch { .. } => {}
+            Entry::Chance { .. }
+            | Entry::Code { .. }
+            | Entry::Signal { .. }
+            | Entry::Return { .. }
+            | Entry::Switch { .. } => {}
         }
     }
 
     fn thread(&mut self, tid: i32, from: u64) {
-        self.threads.push(ThreadSpan { tid, from, until: None });
+        self.threads.push(ThreadSpan {
+            tid,
+            from,
+            until: None,
+        });
     }
 
     fn map(&mut self, from: u64, file: MappedFile) {
-        self.mappings.push(Mapping { from, until: None, file });
+        self.mappings.push(Mapping {
+            from,
+            until: None,
+            file,
+        });
     }
 
     fn unmap(&mut self, at: u64, start: u64, end: u64) {
-        let gone = self.mappings.iter_mut().filter(|mapping| mapping.until.is_none() && mapping.file.start < end && start < mapping.file.end);
+        let gone = self.mappings.iter_mut().filter(|mapping| {
+            mapping.until.is_none() && mapping.file.start < end && start < mapping.file.end
+        });
         // A library is mapped as a whole, and then its segments over that: the whole is still there as a file.
-        for mapping in gone.filter(|mapping| start <= mapping.file.start && mapping.file.end <= end) {
+        for mapping in gone.filter(|mapping| start <= mapping.file.start && mapping.file.end <= end)
+        {
             mapping.until = Some(at);
         }
     }

@@ -11,7 +11,11 @@ type Result<T> = io::Result<T>;
 fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> Result<()> {
     // SAFETY: callers pass as `data` the address of what the request reads or fills, or a plain number.
     let result = unsafe { libc::ptrace(request, tid, address as *mut c_void, data as *mut c_void) };
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// Starts tracing `tid` with these options, without stopping it.
@@ -42,7 +46,12 @@ pub(crate) fn listen(tid: i32) -> Result<()> {
 
 pub(crate) fn registers(tid: i32) -> Result<user_regs_struct> {
     let mut registers = MaybeUninit::<user_regs_struct>::zeroed();
-    request(libc::PTRACE_GETREGS, tid, 0, registers.as_mut_ptr() as usize)?;
+    request(
+        libc::PTRACE_GETREGS,
+        tid,
+        0,
+        registers.as_mut_ptr() as usize,
+    )?;
     // SAFETY: the request succeeded, so the kernel filled the structure; it is plain integers.
     Ok(unsafe { registers.assume_init() })
 }
@@ -87,9 +96,19 @@ pub(crate) fn debug_register(tid: i32, number: usize) -> Result<u64> {
     let mut word = 0u64;
     // SAFETY: the system call (unlike the C library's function) writes one word to `data`.
     let result = unsafe {
-        libc::syscall(libc::SYS_ptrace, libc::PTRACE_PEEKUSER as libc::c_long, tid as libc::c_long, at, &raw mut word)
+        libc::syscall(
+            libc::SYS_ptrace,
+            libc::PTRACE_PEEKUSER as libc::c_long,
+            tid as libc::c_long,
+            at,
+            &raw mut word,
+        )
     };
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(word) }
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(word)
+    }
 }
 
 const NT_X86_XSTATE: usize = 0x202;
@@ -103,7 +122,12 @@ pub(crate) fn extended_state(tid: i32) -> Result<Vec<u8>> {
         iov_base: bytes.as_mut_ptr().cast(),
         iov_len: bytes.len(),
     };
-    request(libc::PTRACE_GETREGSET, tid, NT_X86_XSTATE, &raw mut part as usize)?;
+    request(
+        libc::PTRACE_GETREGSET,
+        tid,
+        NT_X86_XSTATE,
+        &raw mut part as usize,
+    )?;
     bytes.truncate(part.iov_len);
     Ok(bytes)
 }
@@ -113,21 +137,30 @@ pub(crate) fn set_extended_state(tid: i32, bytes: &[u8]) -> Result<()> {
         iov_base: bytes.as_ptr().cast_mut().cast(),
         iov_len: bytes.len(),
     };
-    request(libc::PTRACE_SETREGSET, tid, NT_X86_XSTATE, &raw const part as usize)
+    request(
+        libc::PTRACE_SETREGSET,
+        tid,
+        NT_X86_XSTATE,
+        &raw const part as usize,
+    )
 }
 
-/// Waits for any thread that is traced (-1), or one; returns which and its status. `None`: nothing has happened yet, or, without
+/// Waits for any thread that the calling thread traces (-1), or one; returns which and its status. `None`: nothing has happened yet, or, without
 /// `no_wait`, a signal came.
 pub(crate) fn wait(tid: i32, no_wait: bool) -> Result<Option<(i32, i32)>> {
     let mut status = 0;
-    let flags = libc::__WALL | if no_wait { libc::WNOHANG } else { 0 };
+    let flags = libc::__WALL | libc::__WNOTHREAD | if no_wait { libc::WNOHANG } else { 0 };
     // SAFETY: the kernel writes the status.
     let found = unsafe { libc::waitpid(tid, &raw mut status, flags) };
     match found {
         0 => Ok(None),
         -1 => {
             let error = io::Error::last_os_error();
-            if error.raw_os_error() == Some(libc::EINTR) { Ok(None) } else { Err(error) }
+            if error.raw_os_error() == Some(libc::EINTR) {
+                Ok(None)
+            } else {
+                Err(error)
+            }
         }
         tid => Ok(Some((tid, status))),
     }

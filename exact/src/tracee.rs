@@ -7,9 +7,9 @@ use std::os::unix::fs::FileExt;
 use libc::user_regs_struct;
 
 use crate::error::{Context, Error, Result};
+use crate::ptrace;
 use crate::system_calls::written::Memory;
 use crate::translate::{Code, Translator, layout};
-use crate::ptrace;
 
 /// `syscall; int3`
 const CALL: [u8; 3] = [0x0f, 0x05, 0xcc];
@@ -41,7 +41,10 @@ impl Memory for Tracee {
     fn read(&self, address: u64, into: &mut [u8]) -> usize {
         let mut done = 0;
         while done < into.len() {
-            match self.memory.read_at(&mut into[done..], address.wrapping_add(done as u64)) {
+            match self
+                .memory
+                .read_at(&mut into[done..], address.wrapping_add(done as u64))
+            {
                 Ok(0) | Err(_) => break,
                 Ok(count) => done += count,
             }
@@ -59,7 +62,11 @@ impl Code for Tracee {
 impl Tracee {
     pub(crate) fn new(pid: i32, sharing: Sharing) -> Result<Tracee> {
         let path = format!("/proc/{pid}/mem");
-        let memory = File::options().read(true).write(true).open(path).context("open the program's memory")?;
+        let memory = File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .context("open the program's memory")?;
         Ok(Tracee {
             pid,
             memory,
@@ -84,13 +91,17 @@ impl Tracee {
         let mut word = [0; 8];
         match self.read(address, &mut word) {
             8 => Ok(u64::from_le_bytes(word)),
-            _ => Err(io::Error::from_raw_os_error(libc::EFAULT)).context("read the program's memory"),
+            _ => {
+                Err(io::Error::from_raw_os_error(libc::EFAULT)).context("read the program's memory")
+            }
         }
     }
 
     /// Writes, also where the program itself may not.
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        self.memory.write_all_at(bytes, address).context("write the program's memory")
+        self.memory
+            .write_all_at(bytes, address)
+            .context("write the program's memory")
     }
 
     pub(crate) fn set_word(&self, address: u64, word: u64) -> Result<()> {
@@ -121,7 +132,14 @@ impl Tracee {
         registers.rip = at;
         registers.rax = number as u64;
         registers.orig_rax = u64::MAX;
-        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = args;
+        [
+            registers.rdi,
+            registers.rsi,
+            registers.rdx,
+            registers.r10,
+            registers.r8,
+            registers.r9,
+        ] = args;
         ptrace::set_registers(tid, &registers).context("set registers")?;
         let result = self.wait_for_call(tid, at)?;
         if let Some(bytes) = displaced {
@@ -135,19 +153,23 @@ impl Tracee {
         loop {
             ptrace::cont(tid, 0).context("resume the program")?;
             let status = loop {
-                if let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")? {
+                if let Some((_, status)) =
+                    ptrace::wait(tid, false).context("wait for the program")?
+                {
                     break status;
                 }
             };
             if !libc::WIFSTOPPED(status) {
-                return Err(io::Error::from_raw_os_error(libc::ESRCH)).context("have the program make a system call");
+                return Err(io::Error::from_raw_os_error(libc::ESRCH))
+                    .context("have the program make a system call");
             }
             let registers = ptrace::registers(tid).context("read registers")?;
             if libc::WSTOPSIG(status) == libc::SIGTRAP && registers.rip == at + CALL.len() as u64 {
                 return Ok(registers.rax as i64);
             }
             if status >> 16 == 0 {
-                self.came.push(ptrace::signal_info(tid).context("read the signal")?);
+                self.came
+                    .push(ptrace::signal_info(tid).context("read the signal")?);
             }
         }
     }
@@ -159,7 +181,11 @@ impl Tracee {
         let result = self.call(tid, libc::SYS_mmap, args)?;
         if result as u64 == at && self.sharing == Sharing::Nothing {
             // A child made by fork has no use for it.
-            self.call(tid, libc::SYS_madvise, [at, length, libc::MADV_DONTFORK as u64, 0, 0, 0])?;
+            self.call(
+                tid,
+                libc::SYS_madvise,
+                [at, length, libc::MADV_DONTFORK as u64, 0, 0, 0],
+            )?;
         }
         Ok(result as u64 == at)
     }
@@ -168,7 +194,10 @@ impl Tracee {
         match self.sharing {
             Sharing::Nothing => (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE),
             // What is shared is written as the program writes.
-            Sharing::Code => (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC, libc::MAP_SHARED),
+            Sharing::Code => (
+                libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
+                libc::MAP_SHARED,
+            ),
         }
     }
 
@@ -180,7 +209,13 @@ impl Tracee {
             let blocks = layout::block(at, 0);
             if free(at, layout::LOW_BYTES)
                 && self.map(tid, at, blocks - at, both, kind)?
-                && self.map(tid, blocks, at + layout::LOW_BYTES - blocks, both, libc::MAP_PRIVATE)?
+                && self.map(
+                    tid,
+                    blocks,
+                    at + layout::LOW_BYTES - blocks,
+                    both,
+                    libc::MAP_PRIVATE,
+                )?
             {
                 return Ok(at);
             }
@@ -189,7 +224,13 @@ impl Tracee {
     }
 
     /// Maps a cache near `pc`, where `free` does not object, and gives it to the translator.
-    pub(crate) fn add_cache(&mut self, tid: i32, translator: &mut Translator, pc: u64, free: &dyn Fn(u64, u64) -> bool) -> Result<()> {
+    pub(crate) fn add_cache(
+        &mut self,
+        tid: i32,
+        translator: &mut Translator,
+        pc: u64,
+        free: &dyn Fn(u64, u64) -> bool,
+    ) -> Result<()> {
         const STEP: u64 = 64 << 20;
         let place = pc & !(STEP - 1);
         let below = (1..15).map(|step| place.wrapping_sub(step * STEP));
@@ -204,7 +245,8 @@ impl Tracee {
         const STACK: u64 = 0x7fff_f800_0000;
         let (protection, kind) = self.code_kind();
         for at in near {
-            let ok = (0x10000..=STACK - layout::CACHE_BYTES).contains(&at) && free(at, layout::CACHE_BYTES);
+            let ok = (0x10000..=STACK - layout::CACHE_BYTES).contains(&at)
+                && free(at, layout::CACHE_BYTES);
             if ok && self.map(tid, at, layout::CACHE_BYTES, protection, kind)? {
                 translator.add_cache(at);
                 self.flush(translator)?;
@@ -220,7 +262,10 @@ impl Tracee {
     pub(crate) fn pushes_flags(&self, at: u64) -> bool {
         let mut code = [0; 3];
         let count = self.read(at, &mut code);
-        let prefixes = code[..count].iter().take_while(|byte| matches!(byte, 0x66 | 0x40..=0x4f)).count();
+        let prefixes = code[..count]
+            .iter()
+            .take_while(|byte| matches!(byte, 0x66 | 0x40..=0x4f))
+            .count();
         code[..count].get(prefixes) == Some(&0x9c)
     }
 
@@ -229,7 +274,10 @@ impl Tracee {
         let at = ptrace::registers(tid).context("read registers")?.rsp;
         let mut flags = [0; 2];
         self.read(at, &mut flags);
-        self.write(at, &(u16::from_le_bytes(flags) & !(STEPS as u16)).to_le_bytes())
+        self.write(
+            at,
+            &(u16::from_le_bytes(flags) & !(STEPS as u16)).to_le_bytes(),
+        )
     }
 
     /// The registers. Once popf has been stepped, the kernel takes the flag by which the processor steps for one that the program
@@ -252,7 +300,12 @@ impl Tracee {
 }
 
 /// The registers of a thread whose next instruction is at `pc` when nothing of ours is in the way.
-pub(crate) fn own_registers(process: &Tracee, translator: &Translator, registers: &user_regs_struct, block: u64) -> Result<user_regs_struct> {
+pub(crate) fn own_registers(
+    process: &Tracee,
+    translator: &Translator,
+    registers: &user_regs_struct,
+    block: u64,
+) -> Result<user_regs_struct> {
     let mut own = *registers;
     own.gs_base = 0;
     let Some(place) = translator.place(registers.rip) else {
@@ -275,7 +328,9 @@ pub(crate) const X87_INSTRUCTION: usize = 8;
 /// The x87, SSE and later registers of a thread as they are when nothing of ours is in the way: the x87 unit's last instruction was one
 /// of the program.
 pub(crate) fn own_extended(translator: &Translator, mut extended: Vec<u8>) -> Vec<u8> {
-    if let Some(field) = extended.get_mut(X87_INSTRUCTION..).and_then(|rest| rest.first_chunk_mut())
+    if let Some(field) = extended
+        .get_mut(X87_INSTRUCTION..)
+        .and_then(|rest| rest.first_chunk_mut())
         && let Some(place) = translator.place(u64::from_le_bytes(*field))
     {
         *field = place.pc.to_le_bytes();

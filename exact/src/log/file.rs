@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::Entry;
 use crate::error::{Context, Error, Result};
@@ -15,7 +16,13 @@ const VERSION: u8 = 1;
 /// Fast enough to keep up with a program that maps a lot of files.
 const LEVEL: i32 = 1;
 
-pub(crate) struct Writer(zstd::Encoder<'static, BufWriter<File>>);
+/// How much of a recording is lost at most when the recorder is killed.
+const UNWRITTEN: Duration = Duration::from_millis(300);
+
+pub(crate) struct Writer {
+    file: zstd::Encoder<'static, BufWriter<File>>,
+    written: Instant,
+}
 
 impl Writer {
     /// Makes the file in a folder that exists.
@@ -23,19 +30,32 @@ impl Writer {
         let mut options = File::options();
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = options.open(folder.join(NAME)).context("create the log")?;
-        file.write_all(MAGIC).and_then(|()| file.write_all(&[VERSION])).context("write the log")?;
-        Ok(Writer(zstd::Encoder::new(BufWriter::new(file), LEVEL).context("create the log")?))
-    }
-
-    pub(crate) fn add(&mut self, entry: &Entry) -> Result<()> {
-        rmp_serde::encode::write(&mut self.0, entry).map_err(|error| Error::System {
-            what: "write the log",
-            source: std::io::Error::other(error),
+        file.write_all(MAGIC)
+            .and_then(|()| file.write_all(&[VERSION]))
+            .context("write the log")?;
+        Ok(Writer {
+            file: zstd::Encoder::new(BufWriter::new(file), LEVEL).context("create the log")?,
+            written: Instant::now(),
         })
     }
 
+    pub(crate) fn add(&mut self, entry: &Entry) -> Result<()> {
+        rmp_serde::encode::write(&mut self.file, entry).map_err(|error| Error::System {
+            what: "write the log",
+            source: std::io::Error::other(error),
+        })?;
+        if self.written.elapsed() > UNWRITTEN {
+            self.file.flush().context("write the log")?;
+            self.written = Instant::now();
+        }
+        Ok(())
+    }
+
     pub(crate) fn finish(self) -> Result<()> {
-        self.0.finish().and_then(|mut file| file.flush()).context("write the log")
+        self.file
+            .finish()
+            .and_then(|mut file| file.flush())
+            .context("write the log")
     }
 }
 
@@ -45,11 +65,21 @@ impl Reader {
     pub(crate) fn open(folder: &Path) -> Result<Reader> {
         let mut file = File::open(folder.join(NAME)).context("open the log")?;
         let mut head = [0; 8];
-        file.read_exact(&mut head).map_err(|error| Error::Damaged(error.to_string()))?;
+        file.read_exact(&mut head)
+            .map_err(|error| Error::Damaged(error.to_string()))?;
         match head.split_last() {
             Some((&VERSION, MAGIC)) => {}
-            Some((found, MAGIC)) => return Err(Error::Version { found: *found, known: VERSION }),
-            _ => return Err(Error::Damaged(String::from("it does not begin as a log does"))),
+            Some((found, MAGIC)) => {
+                return Err(Error::Version {
+                    found: *found,
+                    known: VERSION,
+                });
+            }
+            _ => {
+                return Err(Error::Damaged(String::from(
+                    "it does not begin as a log does",
+                )));
+            }
         }
         Ok(Reader(zstd::Decoder::new(file).context("open the log")?))
     }
@@ -58,7 +88,11 @@ impl Reader {
     pub(crate) fn next(&mut self) -> Result<Option<Entry>> {
         match rmp_serde::decode::from_read(&mut self.0) {
             Ok(entry) => Ok(Some(entry)),
-            Err(rmp_serde::decode::Error::InvalidMarkerRead(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+            // The end, or where the recorder was killed.
+            Err(
+                rmp_serde::decode::Error::InvalidMarkerRead(error)
+                | rmp_serde::decode::Error::InvalidDataRead(error),
+            ) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
             Err(error) => Err(Error::Damaged(error.to_string())),
         }
     }

@@ -22,8 +22,9 @@ pub struct Registers(pub [u64; 27]);
 impl From<&user_regs_struct> for Registers {
     fn from(r: &user_regs_struct) -> Registers {
         Registers([
-            r.r15, r.r14, r.r13, r.r12, r.rbp, r.rbx, r.r11, r.r10, r.r9, r.r8, r.rax, r.rcx, r.rdx, r.rsi, r.rdi, r.orig_rax, r.rip, r.cs,
-            r.eflags, r.rsp, r.ss, r.fs_base, r.gs_base, r.ds, r.es, r.fs, r.gs,
+            r.r15, r.r14, r.r13, r.r12, r.rbp, r.rbx, r.r11, r.r10, r.r9, r.r8, r.rax, r.rcx,
+            r.rdx, r.rsi, r.rdi, r.orig_rax, r.rip, r.cs, r.eflags, r.rsp, r.ss, r.fs_base,
+            r.gs_base, r.ds, r.es, r.fs, r.gs,
         ])
     }
 }
@@ -90,7 +91,10 @@ pub(crate) enum Space {
     Map(Span),
     Unmap(Span),
     Protect(Span),
-    Move { from: Span, to: Span },
+    Move {
+        from: Span,
+        to: Span,
+    },
     /// Private pages are forgotten: what is there reads as zeros.
     Discard(Span),
 }
@@ -153,13 +157,29 @@ pub(crate) enum Entry {
     /// A handler has ended by rt_sigreturn(2).
     Return { at: u64, context: Context },
     /// A thread begins.
-    Thread { at: u64, tid: i32, context: Context, writes: Vec<Bytes> },
+    Thread {
+        at: u64,
+        tid: i32,
+        context: Context,
+        writes: Vec<Bytes>,
+    },
+    /// The program is about to write to code that it has executed.
+    Code { at: u64, start: u64, end: u64 },
     /// Another thread goes on.
     Switch { at: u64, tid: i32 },
     /// A thread has ended.
-    End { at: u64, tid: i32, writes: Vec<Bytes> },
+    End {
+        at: u64,
+        tid: i32,
+        writes: Vec<Bytes>,
+    },
     /// The program has ended: by exit_group(2) with a code, or by a signal.
-    Exit { at: u64, code: i32, signal: i32, fatal: Option<Fatal> },
+    Exit {
+        at: u64,
+        code: i32,
+        signal: i32,
+        fatal: Option<Fatal>,
+    },
     /// From here on nothing is recorded.
     Lost { at: u64, why: String },
 }
@@ -173,6 +193,7 @@ impl Entry {
             | Entry::Signal { at, .. }
             | Entry::Return { at, .. }
             | Entry::Thread { at, .. }
+            | Entry::Code { at, .. }
             | Entry::Switch { at, .. }
             | Entry::End { at, .. }
             | Entry::Exit { at, .. }

@@ -12,7 +12,8 @@ const AT_ONCE: usize = 256 * PAGE;
 
 /// The address space, without what the kernel provides.
 pub(super) fn spans(pid: i32) -> Result<Vec<Span>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
+    let text =
+        fs::read_to_string(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
     Ok(text.lines().filter_map(span).collect())
 }
 
@@ -23,8 +24,16 @@ fn span(line: &str) -> Option<Span> {
     if line.ends_with("[vsyscall]") || line.ends_with("[vvar]") || line.ends_with("[vvar_vclock]") {
         return None;
     }
-    let bit = |index: usize, letter: u8, value: i32| if mode.get(index) == Some(&letter) { value } else { 0 };
-    let protection = bit(0, b'r', libc::PROT_READ) | bit(1, b'w', libc::PROT_WRITE) | bit(2, b'x', libc::PROT_EXEC);
+    let bit = |index: usize, letter: u8, value: i32| {
+        if mode.get(index) == Some(&letter) {
+            value
+        } else {
+            0
+        }
+    };
+    let protection = bit(0, b'r', libc::PROT_READ)
+        | bit(1, b'w', libc::PROT_WRITE)
+        | bit(2, b'x', libc::PROT_EXEC);
     Some(Span {
         start: u64::from_str_radix(start, 16).ok()?,
         end: u64::from_str_radix(end, 16).ok()?,
@@ -34,7 +43,8 @@ fn span(line: &str) -> Option<Span> {
 
 /// The files among the mappings.
 pub(super) fn files(pid: i32) -> Result<Vec<MappedFile>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
+    let text =
+        fs::read_to_string(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
     let files = text.lines().filter_map(|line| {
         let span = span(line)?;
         let path = line.get(line.find('/')?..)?;
@@ -64,7 +74,9 @@ pub(super) fn content(process: &Tracee, start: u64, end: u64) -> Vec<Bytes> {
                 continue;
             }
             match found.last_mut() {
-                Some(last) if last.at + last.bytes.len() as u64 == page_at => last.bytes.extend_from_slice(page),
+                Some(last) if last.at + last.bytes.len() as u64 == page_at => {
+                    last.bytes.extend_from_slice(page)
+                }
                 _ => found.push(Bytes {
                     at: page_at,
                     bytes: page.to_vec(),
@@ -72,7 +84,11 @@ pub(super) fn content(process: &Tracee, start: u64, end: u64) -> Vec<Bytes> {
             }
         }
         // A page that cannot be read is skipped, and what follows it is tried.
-        at += if count < wanted { (count - count % PAGE + PAGE) as u64 } else { count as u64 };
+        at += if count < wanted {
+            (count - count % PAGE + PAGE) as u64
+        } else {
+            count as u64
+        };
     }
     found
 }

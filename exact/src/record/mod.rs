@@ -1,5 +1,6 @@
 //! Recording: the program runs translated code, one thread at a time; whatever it does not compute by itself comes by here.
 
+mod code;
 mod image;
 mod signal;
 mod space;
@@ -13,10 +14,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use libc::user_regs_struct;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Context as _, Result};
-use crate::log::{Context, Entry, Fatal, Registers, Writer};
+use crate::log::{Context, Entry, Fatal, Registers, Span, Writer};
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, Trap, layout};
@@ -30,6 +31,8 @@ pub struct Options {
     pub environment: Option<Vec<(OsString, OsString)>>,
     /// What the program reads as its standard input, if it is not ours.
     pub input: Option<PathBuf>,
+    /// Where its standard output and standard error go, if not to ours.
+    pub output: Option<PathBuf>,
     /// Signals that the program gets with their default action, though we ignore or catch them.
     pub default_signals: Vec<i32>,
     /// Is told the program's process id before its first instruction.
@@ -106,7 +109,11 @@ struct Recorder {
     early: Vec<i32>,
     /// Threads that wait in the kernel have stopped there, with this status.
     arrived: VecDeque<(i32, i32)>,
-    /// How often all translations were forgotten.
+    /// Memory that can be written and executed.
+    both: Vec<Span>,
+    /// Pages of it that cannot be written at the moment, because code in them has been translated.
+    guarded: FxHashSet<u64>,
+    /// How often translations were forgotten.
     epoch: u64,
     /// The end of the heap, once the program has asked for it.
     brk: u64,
@@ -126,11 +133,17 @@ struct Recorder {
 }
 
 /// Records a program into a folder that exists.
-pub fn record(program: &Path, args: &[OsString], folder: &Path, mut options: Options) -> Result<Summary> {
-    let path = CString::new(program.as_os_str().as_bytes()).map_err(|error| crate::Error::System {
-        what: "start the program",
-        source: error.into(),
-    })?;
+pub fn record(
+    program: &Path,
+    args: &[OsString],
+    folder: &Path,
+    mut options: Options,
+) -> Result<Summary> {
+    let path =
+        CString::new(program.as_os_str().as_bytes()).map_err(|error| crate::Error::System {
+            what: "start the program",
+            source: error.into(),
+        })?;
     let log = Writer::create(folder)?;
     let started = options.started.take();
     let pid = start::start(&path, args, &options)?;
@@ -157,6 +170,8 @@ impl Recorder {
             log,
             early: Vec::new(),
             arrived: VecDeque::new(),
+            both: Vec::new(),
+            guarded: FxHashSet::default(),
             epoch: 0,
             brk: 0,
             running: pid,
@@ -176,10 +191,17 @@ impl Recorder {
         self.hide_vdso(registers.rsp)?;
         let mut spans = image::spans(pid)?;
         spans.retain(|span| !self.translator.owns(span.start));
-        let memory = spans.iter().flat_map(|span| image::content(&self.process, span.start, span.end)).collect();
+        spans.iter().for_each(|span| self.note_protection(*span));
+        let memory = spans
+            .iter()
+            .flat_map(|span| image::content(&self.process, span.start, span.end))
+            .collect();
         self.log.add(&Entry::Start {
             tid: pid,
-            command: args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            command: args
+                .iter()
+                .map(|arg| arg.to_string_lossy().into_owned())
+                .collect(),
             context: self.context(pid)?,
             spans,
             memory,
@@ -213,12 +235,14 @@ impl Recorder {
     /// The translation of the code at `pc`; for what is no code, `None`.
     fn translated(&mut self, tid: i32, pc: u64) -> Result<Option<u64>> {
         if self.translator.needs_cache(pc) {
-            self.process.add_cache(tid, &mut self.translator, pc, &|_, _| true)?;
+            self.process
+                .add_cache(tid, &mut self.translator, pc, &|_, _| true)?;
             let came = std::mem::take(&mut self.process.came);
             self.held.extend(came.into_iter().map(|info| (tid, info)));
         }
         let body = self.translator.entry(pc, &self.process);
         self.process.flush(&mut self.translator)?;
+        self.guard(tid)?;
         Ok(body)
     }
 
@@ -228,7 +252,8 @@ impl Recorder {
         let mut registers = *own;
         if let Some(body) = body {
             let block = self.threads[&tid].block;
-            self.process.set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+            self.process
+                .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
             registers.gs_base = block;
             registers.r15 = self.count;
             registers.rip = body;
@@ -246,7 +271,10 @@ impl Recorder {
         };
         let value = self.count + u64::from(place.ahead);
         if place.swapped {
-            return self.process.set_word(self.threads[&tid].block + u64::from(layout::SLOT_COUNTER), value);
+            return self.process.set_word(
+                self.threads[&tid].block + u64::from(layout::SLOT_COUNTER),
+                value,
+            );
         }
         registers.r15 = value;
         ptrace::set_registers(tid, &registers).context("set registers")
@@ -258,7 +286,9 @@ impl Recorder {
             return Ok(());
         };
         let value = match place.swapped {
-            true => self.process.word(self.threads[&tid].block + u64::from(layout::SLOT_COUNTER))?,
+            true => self
+                .process
+                .word(self.threads[&tid].block + u64::from(layout::SLOT_COUNTER))?,
             false => registers.r15,
         };
         self.count = value.wrapping_sub(u64::from(place.ahead));
@@ -280,13 +310,33 @@ impl Recorder {
     }
 
     /// A thread has come to a trap of ours; it is stopped behind it.
-    fn at_trap(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, trap: Trap) -> Result<Option<Ended>> {
+    fn at_trap(
+        &mut self,
+        tid: i32,
+        registers: &mut user_regs_struct,
+        at: u64,
+        trap: Trap,
+    ) -> Result<Option<Ended>> {
         let block = self.threads[&tid].block;
         match trap {
-            Trap::Exit { target, distance_at } => {
+            Trap::Exit {
+                target,
+                distance_at,
+            } => {
                 match self.translated(tid, target)? {
                     Some(body) => {
                         self.translator.link(at, distance_at, body);
+                        self.process.flush(&mut self.translator)?;
+                        registers.rip = body;
+                    }
+                    None => return self.at_nothing(tid, registers, target),
+                }
+                ptrace::set_registers(tid, registers).context("set registers")?;
+            }
+            Trap::Moved { target } => {
+                match self.translated(tid, target)? {
+                    Some(body) => {
+                        self.translator.lead(at, body);
                         self.process.flush(&mut self.translator)?;
                         registers.rip = body;
                     }
@@ -309,30 +359,49 @@ impl Recorder {
                 ptrace::set_registers(tid, registers).context("set registers")?;
             }
             Trap::SystemCall { next } => return self.system_call(tid, registers, at, next),
-            Trap::Returned { next } => return self.returned(tid, registers, at, next).map(|()| None),
+            Trap::Returned { next } => {
+                return self.returned(tid, registers, at, next).map(|()| None);
+            }
             Trap::Chance { next, .. } => self.chance(tid, registers, at, next)?,
             Trap::Unsupported { pc } => {
                 registers.rip = at;
                 self.take_counter(tid, registers, at)?;
                 ptrace::set_registers(tid, registers).context("set registers")?;
-                return Ok(Some(Ended::Lost(crate::Error::Unsupported { pc }.to_string())));
+                return Ok(Some(Ended::Lost(
+                    crate::Error::Unsupported { pc }.to_string(),
+                )));
             }
-            Trap::Limit { .. } | Trap::Stop { .. } => unreachable!("code that is recorded has neither limits nor stops"),
+            Trap::Limit { .. } | Trap::Stop { .. } => {
+                unreachable!("code that is recorded has neither limits nor stops")
+            }
         }
         Ok(None)
     }
 
     /// The program jumps to where nothing is: it gets the fault that it gets without us.
-    fn at_nothing(&mut self, tid: i32, registers: &mut user_regs_struct, target: u64) -> Result<Option<Ended>> {
+    fn at_nothing(
+        &mut self,
+        tid: i32,
+        registers: &mut user_regs_struct,
+        target: u64,
+    ) -> Result<Option<Ended>> {
         self.count = registers.r15;
-        registers.r15 = self.process.word(self.threads[&tid].block + u64::from(layout::SLOT_R15))?;
+        registers.r15 = self
+            .process
+            .word(self.threads[&tid].block + u64::from(layout::SLOT_R15))?;
         registers.rip = target;
         ptrace::set_registers(tid, registers).context("set registers")?;
         Ok(None)
     }
 
     /// An instruction with results of its own is executed, and its results are kept.
-    fn chance(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, next: u64) -> Result<()> {
+    fn chance(
+        &mut self,
+        tid: i32,
+        registers: &mut user_regs_struct,
+        at: u64,
+        next: u64,
+    ) -> Result<()> {
         self.take_counter(tid, registers, at)?;
         self.step(tid, 0)?;
         let mut after = ptrace::registers(tid).context("read registers")?;
@@ -354,13 +423,19 @@ impl Recorder {
         let pushes_flags = signal == 0 && self.process.pushes_flags(before);
         ptrace::step(tid, signal).context("step the program")?;
         loop {
-            let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")? else {
+            let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")?
+            else {
                 continue;
             };
-            let other = libc::WIFSTOPPED(status) && status >> 16 == 0 && libc::WSTOPSIG(status) != libc::SIGTRAP;
+            let other = libc::WIFSTOPPED(status)
+                && status >> 16 == 0
+                && libc::WSTOPSIG(status) != libc::SIGTRAP;
             // A fault of the instruction itself comes again when it is executed again.
             if !other || signal != 0 {
-                if libc::WIFSTOPPED(status) && self.process.registers_after_step(tid)?.rip != before && pushes_flags {
+                if libc::WIFSTOPPED(status)
+                    && self.process.registers_after_step(tid)?.rip != before
+                    && pushes_flags
+                {
                     self.process.hide_step(tid)?;
                 }
                 return Ok(status);
@@ -372,7 +447,12 @@ impl Recorder {
 
     /// The registers of the program, for a thread that is stopped anywhere.
     fn own(&self, tid: i32, registers: &user_regs_struct) -> Result<user_regs_struct> {
-        own_registers(&self.process, &self.translator, registers, self.threads[&tid].block)
+        own_registers(
+            &self.process,
+            &self.translator,
+            registers,
+            self.threads[&tid].block,
+        )
     }
 
     /// All registers of a stopped thread that is not in translated code.
@@ -401,7 +481,10 @@ impl Recorder {
                 signal: signal.unwrap_or(0),
                 fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
             })?,
-            Some(why) => self.log.add(&Entry::Lost { at, why: why.clone() })?,
+            Some(why) => self.log.add(&Entry::Lost {
+                at,
+                why: why.clone(),
+            })?,
         }
         let (blocks, code_bytes) = self.translator.size();
         let mut summary = Summary {

@@ -48,7 +48,9 @@ impl Recorder {
             return Ok(false);
         }
         let rip = ptrace::registers(tid).context("read registers")?.rip;
-        if matches!(self.threads[&tid].state, State::InCall(_)) || self.translator.trap(rip).is_some() {
+        if matches!(self.threads[&tid].state, State::InCall(_))
+            || self.translator.trap(rip).is_some()
+        {
             return Ok(false);
         }
         let Some(index) = self.held.iter().position(|(of, _)| *of == tid) else {
@@ -69,21 +71,25 @@ impl Recorder {
 
     fn deliver(&mut self, tid: i32, info: &libc::siginfo_t, mut moved: bool) -> Result<Next> {
         let number = info.si_signo;
+        if self.writes_code(tid, info)? {
+            return Ok(Next::Resume);
+        }
         let rip = ptrace::registers(tid).context("read registers")?.rip;
         let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
-        if !in_call {
+        let caught = self.is_caught(number)?;
+        if !in_call && caught {
             // A call that has not begun yet is made after the handler.
             self.thread(tid).state = State::Ready;
         }
         if !in_call {
-            moved |= self.to_boundary(tid)?;
+            moved |= self.step_to_boundary(tid)?;
             let registers = ptrace::registers(tid).context("read registers")?;
             self.take_counter(tid, &registers, registers.rip)?;
         }
         if moved {
             ptrace::set_signal_info(tid, info).context("deliver a signal")?;
         }
-        if !self.is_caught(number)? {
+        if !caught {
             // It is ignored, or ends or stops the program.
             // SAFETY: both are in the same place of the structure, and plain numbers.
             let address = unsafe { info.si_addr() } as u64;
@@ -91,7 +97,11 @@ impl Recorder {
                 tid,
                 signal: number,
                 code: info.si_code,
-                address: if info.si_code > 0 { address } else { address & 0xffff_ffff },
+                address: if info.si_code > 0 {
+                    address
+                } else {
+                    address & 0xffff_ffff
+                },
             });
             ptrace::cont(tid, number).context("resume the program")?;
             return Ok(Next::Running);
@@ -124,12 +134,22 @@ impl Recorder {
     }
 
     /// A thread is at the first instruction of a handler.
-    fn handler(&mut self, tid: i32, number: i32, before: &user_regs_struct, call: Option<(u64, i64)>) -> Result<Next> {
+    fn handler(
+        &mut self,
+        tid: i32,
+        number: i32,
+        before: &user_regs_struct,
+        call: Option<(u64, i64)>,
+    ) -> Result<Next> {
         let context = self.context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
         let (start, end) = self.threads[&tid].alternate;
         self.hide_instruction(registers.rsp)?;
-        let top = if (start..end).contains(&registers.rsp) && !(start..end).contains(&before.rsp) { end } else { before.rsp - RED_ZONE };
+        let top = if (start..end).contains(&registers.rsp) && !(start..end).contains(&before.rsp) {
+            end
+        } else {
+            before.rsp - RED_ZONE
+        };
         let length = top.saturating_sub(registers.rsp).min(64 << 10);
         let mut writes = vec![Bytes {
             at: registers.rsp,
@@ -170,7 +190,7 @@ impl Recorder {
     }
 
     /// Has a thread go on to where the program's state is whole; returns whether it had to be moved.
-    pub(super) fn to_boundary(&mut self, tid: i32) -> Result<bool> {
+    pub(super) fn step_to_boundary(&mut self, tid: i32) -> Result<bool> {
         let mut moved = false;
         loop {
             let mut registers = ptrace::registers(tid).context("read registers")?;
@@ -193,9 +213,12 @@ impl Recorder {
     }
 
     fn is_caught(&self, number: i32) -> Result<bool> {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.process.pid)).context("read the program's state")?;
+        let text = fs::read_to_string(format!("/proc/{}/status", self.process.pid))
+            .context("read the program's state")?;
         let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        let mask = mask
+            .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .unwrap_or(0);
         Ok(mask & (1 << (number - 1)) != 0)
     }
 }

@@ -18,7 +18,12 @@ fn whole(start: u64, length: u64, protection: u32) -> Span {
 
 impl Recorder {
     /// What a call did to the address space. What file mappings hold is added to `writes`.
-    pub(super) fn space(&mut self, call: &Call, result: i64, writes: &mut Vec<Bytes>) -> Result<Option<Space>> {
+    pub(super) fn space(
+        &mut self,
+        call: &Call,
+        result: i64,
+        writes: &mut Vec<Bytes>,
+    ) -> Result<Option<Space>> {
         if (-4095..0).contains(&result) {
             return Ok(None);
         }
@@ -32,12 +37,19 @@ impl Recorder {
                 Space::Map(span)
             }
             libc::SYS_munmap => Space::Unmap(whole(first, length, 0)),
-            libc::SYS_mprotect | libc::SYS_pkey_mprotect => Space::Protect(whole(first, length, third as u32)),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
+                Space::Protect(whole(first, length, third as u32))
+            }
             libc::SYS_mremap => Space::Move {
                 from: whole(first, length, 0),
                 to: whole(result as u64, third, 3),
             },
-            libc::SYS_madvise if matches!(third as i32, libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_REMOVE) => {
+            libc::SYS_madvise
+                if matches!(
+                    third as i32,
+                    libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_REMOVE
+                ) =>
+            {
                 let span = whole(first, length, 0);
                 writes.extend(content(&self.process, span.start, span.end));
                 Space::Discard(span)
@@ -49,11 +61,19 @@ impl Recorder {
             _ => return Ok(None),
         };
         let (start, end) = match space {
-            Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => (span.start, span.end),
+            Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => {
+                (span.start, span.end)
+            }
             Space::Move { from, .. } => (from.start, from.end),
         };
+        match space {
+            Space::Map(span) | Space::Protect(span) | Space::Unmap(span) => {
+                self.note_protection(span)
+            }
+            Space::Move { .. } | Space::Discard(_) => {}
+        }
         if self.translator.has_code_in(start, end) {
-            self.forget()?;
+            self.forget(start, end)?;
         }
         Ok(Some(space))
     }
@@ -91,21 +111,5 @@ impl Recorder {
             _ if now < before => Some(Space::Unmap(span(now, before))),
             _ => None,
         }
-    }
-
-    /// The program's code has changed: nobody goes on in old translations.
-    fn forget(&mut self) -> Result<()> {
-        self.translator.forget();
-        self.process.flush(&mut self.translator)?;
-        self.epoch += 1;
-        for tid in self.ready.clone() {
-            let registers = crate::ptrace::registers(tid).map_err(|source| crate::Error::System {
-                what: "read registers",
-                source,
-            })?;
-            let own = self.own(tid, &registers)?;
-            self.enter(tid, &own)?;
-        }
-        Ok(())
     }
 }

@@ -30,16 +30,34 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Starts a program, and returns its id when it is about to execute its first instruction.
 pub(crate) fn start(program: &CString, args: &[OsString], options: &Options) -> Result<i32> {
-    let args: Vec<CString> = args.iter().map(|arg| CString::new(arg.as_bytes())).collect::<Result<_, _>>().map_err(|error| Error::System {
-        what: "pass an argument",
-        source: error.into(),
-    })?;
+    let args: Vec<CString> = args
+        .iter()
+        .map(|arg| CString::new(arg.as_bytes()))
+        .collect::<Result<_, _>>()
+        .map_err(|error| Error::System {
+            what: "pass an argument",
+            source: error.into(),
+        })?;
     let mut pointers: Vec<*const libc::c_char> = args.iter().map(|arg| arg.as_ptr()).collect();
     pointers.push(std::ptr::null());
     let environment = environment(options)?;
-    let mut variables: Vec<*const libc::c_char> = environment.iter().map(|variable| variable.as_ptr()).collect();
+    let mut variables: Vec<*const libc::c_char> = environment
+        .iter()
+        .map(|variable| variable.as_ptr())
+        .collect();
     variables.push(std::ptr::null());
-    let input = options.input.as_ref().map(File::open).transpose().context("open the program's input")?;
+    let input = options
+        .input
+        .as_ref()
+        .map(File::open)
+        .transpose()
+        .context("open the program's input")?;
+    let output = options
+        .output
+        .as_ref()
+        .map(File::create)
+        .transpose()
+        .context("create the file for output")?;
     let (ready, go) = pipe().context("make a pipe")?;
     let (failure, failed) = pipe().context("make a pipe")?;
     // SAFETY: after fork the child calls nothing but system calls, on memory that was made before.
@@ -49,15 +67,7 @@ pub(crate) fn start(program: &CString, args: &[OsString], options: &Options) -> 
                 let mut byte = 0u8;
                 libc::close(go.as_raw_fd());
                 libc::read(ready.as_raw_fd(), (&raw mut byte).cast(), 1);
-                if options.fixed_addresses {
-                    libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
-                }
-                if let Some(input) = &input {
-                    libc::dup2(input.as_raw_fd(), 0);
-                }
-                for signal in &options.default_signals {
-                    libc::signal(*signal, libc::SIG_DFL);
-                }
+                prepare(options, input.as_ref(), output.as_ref());
                 libc::execve(program.as_ptr(), pointers.as_ptr(), variables.as_ptr());
                 let code = *libc::__errno_location();
                 libc::write(failed.as_raw_fd(), (&raw const code).cast(), 4);
@@ -87,6 +97,29 @@ pub(crate) fn start(program: &CString, args: &[OsString], options: &Options) -> 
     Ok(pid)
 }
 
+/// What the child does before it executes the program.
+///
+/// # Safety
+/// For a child after fork: nothing but system calls.
+unsafe fn prepare(options: &Options, input: Option<&File>, output: Option<&File>) {
+    // SAFETY: the caller's, and all descriptors are open.
+    unsafe {
+        if options.fixed_addresses {
+            libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+        }
+        if let Some(input) = input {
+            libc::dup2(input.as_raw_fd(), 0);
+        }
+        if let Some(output) = output {
+            libc::dup2(output.as_raw_fd(), 1);
+            libc::dup2(output.as_raw_fd(), 2);
+        }
+        for signal in &options.default_signals {
+            libc::signal(*signal, libc::SIG_DFL);
+        }
+    }
+}
+
 /// The variables of the program.
 fn environment(options: &Options) -> Result<Vec<CString>> {
     let ours = || std::env::vars_os().collect();
@@ -97,10 +130,12 @@ fn environment(options: &Options) -> Result<Vec<CString>> {
         text.extend(value.into_encoded_bytes());
         CString::new(text)
     });
-    texts.collect::<Result<_, _>>().map_err(|error| Error::System {
-        what: "pass a variable",
-        source: error.into(),
-    })
+    texts
+        .collect::<Result<_, _>>()
+        .map_err(|error| Error::System {
+            what: "pass a variable",
+            source: error.into(),
+        })
 }
 
 fn wait_for_exec(pid: i32) -> Result<()> {

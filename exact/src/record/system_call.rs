@@ -81,7 +81,11 @@ impl Call {
 fn is_refused(number: u64) -> bool {
     matches!(
         i64::try_from(number).unwrap_or(-1),
-        libc::SYS_rseq | libc::SYS_io_uring_setup | libc::SYS_io_uring_enter | libc::SYS_io_uring_register | libc::SYS_userfaultfd
+        libc::SYS_rseq
+            | libc::SYS_io_uring_setup
+            | libc::SYS_io_uring_enter
+            | libc::SYS_io_uring_register
+            | libc::SYS_userfaultfd
     )
 }
 
@@ -91,7 +95,13 @@ fn arguments(r: &user_regs_struct) -> [u64; 6] {
 
 impl Recorder {
     /// The thread is about to make a call; it is stopped behind the trap at `at`.
-    pub(super) fn system_call(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, next: u64) -> Result<Option<Ended>> {
+    pub(super) fn system_call(
+        &mut self,
+        tid: i32,
+        registers: &mut user_regs_struct,
+        at: u64,
+        next: u64,
+    ) -> Result<Option<Ended>> {
         const ARCH_SET_GS: u64 = 0x1001;
         self.take_counter(tid, registers, at)?;
         let (number, args) = (registers.rax, arguments(registers));
@@ -101,9 +111,15 @@ impl Recorder {
         if number == libc::SYS_arch_prctl as u64 && args[0] == ARCH_SET_GS {
             registers.rip = at;
             ptrace::set_registers(tid, registers).context("set registers")?;
-            return Ok(Some(Ended::Lost(String::from("the program uses the gs register itself"))));
+            return Ok(Some(Ended::Lost(String::from(
+                "the program uses the gs register itself",
+            ))));
         }
-        let probe = Finished { number, args, result: 0 };
+        let probe = Finished {
+            number,
+            args,
+            result: 0,
+        };
         let before = match written(&probe, &self.process) {
             Written::Exactly(_) => Vec::new(),
             Written::Unknown => self.around(&args),
@@ -141,7 +157,13 @@ impl Recorder {
     }
 
     /// A call has returned; the thread is stopped behind the trap at `at`, or that is what it means.
-    pub(super) fn returned(&mut self, tid: i32, registers: &mut user_regs_struct, at: u64, next: u64) -> Result<()> {
+    pub(super) fn returned(
+        &mut self,
+        tid: i32,
+        registers: &mut user_regs_struct,
+        at: u64,
+        next: u64,
+    ) -> Result<()> {
         let epoch = self.answered(tid, registers.rax as i64)?;
         registers.rcx = next;
         if epoch != self.epoch {
@@ -162,6 +184,12 @@ impl Recorder {
         };
         let mut writes = self.writes_of(tid, &call, result);
         let space = self.space(&call, result, &mut writes)?;
+        for bytes in &writes {
+            let end = bytes.at + bytes.bytes.len() as u64;
+            if space.is_none() && self.translator.has_code_in(bytes.at, end) {
+                self.forget(bytes.at, end)?;
+            }
+        }
         let file = self.mapped_file(&call, result);
         self.log.add(&Entry::SystemCall {
             at: self.count,
@@ -191,8 +219,15 @@ impl Recorder {
                 self.thread(tid).alternate = (start, start + size);
             }
             libc::SYS_vfork => return self.stack_of(tid),
-            libc::SYS_clone if call.args[0] & libc::CLONE_VFORK as u64 != 0 => return self.stack_of(tid),
-            libc::SYS_clone3 if self.process.word(call.args[0]).is_ok_and(|flags| flags & libc::CLONE_VFORK as u64 != 0) => {
+            libc::SYS_clone if call.args[0] & libc::CLONE_VFORK as u64 != 0 => {
+                return self.stack_of(tid);
+            }
+            libc::SYS_clone3
+                if self
+                    .process
+                    .word(call.args[0])
+                    .is_ok_and(|flags| flags & libc::CLONE_VFORK as u64 != 0) =>
+            {
                 return self.stack_of(tid);
             }
             _ => {}
@@ -235,7 +270,9 @@ impl Recorder {
         while left > 0 {
             ptrace::to_system_call(tid).context("resume the program")?;
             let status = loop {
-                if let Some((_, status)) = ptrace::wait(tid, false).context("wait for the program")? {
+                if let Some((_, status)) =
+                    ptrace::wait(tid, false).context("wait for the program")?
+                {
                     break status;
                 }
             };
@@ -247,7 +284,10 @@ impl Recorder {
         }
         let context = self.context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
-        self.log.add(&Entry::Return { at: self.count, context })?;
+        self.log.add(&Entry::Return {
+            at: self.count,
+            context,
+        })?;
         self.count += 1;
         self.enter(tid, &registers)
     }
@@ -262,7 +302,9 @@ impl Recorder {
         if tid != self.process.pid {
             loop {
                 match ptrace::wait(tid, false) {
-                    Ok(Some((_, status))) if libc::WIFSTOPPED(status) => ptrace::cont(tid, 0).context("resume the program")?,
+                    Ok(Some((_, status))) if libc::WIFSTOPPED(status) => {
+                        ptrace::cont(tid, 0).context("resume the program")?
+                    }
                     Ok(None) => {}
                     Ok(Some(_)) | Err(_) => break,
                 }
@@ -272,8 +314,16 @@ impl Recorder {
             at: thread.clears,
             bytes: vec![0; 4],
         };
-        let writes = if thread.clears == 0 { Vec::new() } else { vec![zero] };
-        self.log.add(&Entry::End { at: self.count, tid, writes })?;
+        let writes = if thread.clears == 0 {
+            Vec::new()
+        } else {
+            vec![zero]
+        };
+        self.log.add(&Entry::End {
+            at: self.count,
+            tid,
+            writes,
+        })?;
         self.current = None;
         Ok(())
     }

@@ -64,7 +64,9 @@ impl Recorder {
             }
             match self.stopped(tid, status)? {
                 Ok(Next::Resume) if self.current.is_some() => return Ok(None),
-                Ok(Next::Stopped(status)) if libc::WIFSTOPPED(status) => self.arrived.push_back((tid, status)),
+                Ok(Next::Stopped(status)) if libc::WIFSTOPPED(status) => {
+                    self.arrived.push_back((tid, status))
+                }
                 Ok(Next::Stopped(status)) => {
                     if let Some(ended) = self.gone(tid, status)? {
                         return Ok(Some(ended));
@@ -115,7 +117,9 @@ impl Recorder {
 
     /// The current thread lets others run. Returns whether another one is to be resumed.
     fn give_turn_away(&mut self) -> Result<bool> {
-        let Some(tid) = self.current else { return Ok(false) };
+        let Some(tid) = self.current else {
+            return Ok(false);
+        };
         if self.ready.is_empty() && self.arrived.is_empty() {
             return Ok(false);
         }
@@ -154,7 +158,10 @@ impl Recorder {
         self.since = Instant::now();
         if self.running != tid {
             self.running = tid;
-            self.log.add(&Entry::Switch { at: self.count, tid })?;
+            self.log.add(&Entry::Switch {
+                at: self.count,
+                tid,
+            })?;
         }
         self.set_counter(tid)?;
         Ok(true)
@@ -191,7 +198,7 @@ impl Recorder {
         if signal == libc::SIGSTOP && self.stopping == Some(tid) {
             self.stopping = None;
             if matches!(self.threads[&tid].state, State::Ready) {
-                self.to_boundary(tid)?;
+                self.step_to_boundary(tid)?;
                 let registers = ptrace::registers(tid).context("read registers")?;
                 self.take_counter(tid, &registers, registers.rip)?;
                 self.ready.push_back(tid);
@@ -208,7 +215,12 @@ impl Recorder {
         let child = ptrace::event_message(parent).context("read an event")? as i32;
         match self.early.iter().position(|tid| *tid == child) {
             Some(index) => drop(self.early.swap_remove(index)),
-            None => while ptrace::wait(child, false).context("wait for a new thread")?.is_none() {},
+            None => {
+                while ptrace::wait(child, false)
+                    .context("wait for a new thread")?
+                    .is_none()
+                {}
+            }
         }
         let State::InCall(call) = &self.threads[&parent].state else {
             unreachable!("threads are made by calls")
@@ -216,7 +228,10 @@ impl Recorder {
         let call = call.clone();
         let (flags, child_tid) = match i64::try_from(call.number).unwrap_or(-1) {
             libc::SYS_clone => (call.args[0], call.args[3]),
-            libc::SYS_clone3 => (self.process.word(call.args[0])?, self.process.word(call.args[0] + 16)?),
+            libc::SYS_clone3 => (
+                self.process.word(call.args[0])?,
+                self.process.word(call.args[0] + 16)?,
+            ),
             _ => (0, 0),
         };
         let mut own = ptrace::registers(child).context("read registers")?;
@@ -239,7 +254,11 @@ impl Recorder {
         let slot = self.slots;
         self.slots += 1;
         let block = layout::block(self.translator.low(), slot % layout::BLOCKS);
-        let clears = if flags & libc::CLONE_CHILD_CLEARTID as u64 != 0 { child_tid } else { 0 };
+        let clears = if flags & libc::CLONE_CHILD_CLEARTID as u64 != 0 {
+            child_tid
+        } else {
+            0
+        };
         self.threads.insert(child, Thread::new(block, clears));
         ptrace::set_registers(child, &own).context("set registers")?;
         let context = self.context(child)?;
@@ -293,8 +312,12 @@ impl Recorder {
         }
         loop {
             match ptrace::wait(self.process.pid, false) {
-                Ok(Some((_, status))) if libc::WIFEXITED(status) => return (Some(libc::WEXITSTATUS(status)), None),
-                Ok(Some((_, status))) if libc::WIFSIGNALED(status) => return (None, Some(libc::WTERMSIG(status))),
+                Ok(Some((_, status))) if libc::WIFEXITED(status) => {
+                    return (Some(libc::WEXITSTATUS(status)), None);
+                }
+                Ok(Some((_, status))) if libc::WIFSIGNALED(status) => {
+                    return (None, Some(libc::WTERMSIG(status)));
+                }
                 Ok(_) => {}
                 Err(_) => return (None, None),
             }

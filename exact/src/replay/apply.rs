@@ -1,10 +1,12 @@
 //! What was recorded becomes true in the process.
 
+use std::sync::Arc;
+
 use libc::user_regs_struct;
 
 use super::Replay;
 use crate::error::{Error, Result};
-use crate::log::{Entry, Registers, Space, Span};
+use crate::log::{Bytes, Entry, Registers, Space, Span};
 
 /// Bytes of the instruction `syscall`.
 const SYSCALL: u64 = 2;
@@ -14,61 +16,96 @@ const ARCH_SET_FS: u64 = 0x1002;
 impl Replay {
     /// Applies the next entry; the process has come to its moment.
     pub(super) fn apply(&mut self) -> Result<()> {
-        let entry = self.entries[self.now.next].clone();
+        let entry = Arc::clone(&self.entries[self.now.next]);
         self.now.next += 1;
         self.note_kernel(&entry);
-        match entry {
+        match &*entry {
             Entry::SystemCall {
-                tid, result, writes, space, number, ..
+                tid,
+                result,
+                writes,
+                space,
+                number,
+                ..
             } => {
-                if let Some(space) = space {
-                    self.space(space)?;
-                }
-                self.write(&writes)?;
+                self.trace_system_call(*tid, *number, *result)?;
+                self.effects(*space, writes)?;
                 self.now.count += 1;
-                self.answer(tid, number, result)
+                self.answer(*tid, *number, *result)
             }
             Entry::Chance { registers, .. } => {
                 self.now.count += 1;
-                self.enter(&user_regs_struct::from(&registers))
+                self.enter(&user_regs_struct::from(registers))
             }
             Entry::Signal {
                 tid,
+                number,
                 call_done,
                 context,
                 writes,
                 ..
             } => {
-                self.write(&writes)?;
-                self.now.count += u64::from(call_done);
-                if tid == self.now.running {
-                    return self.load(&context);
+                self.write(writes)?;
+                self.now.count += u64::from(*call_done);
+                if let Some(calls) = &mut self.calls {
+                    calls.signal(self.now.count, *tid, *number);
                 }
-                self.now.others.insert(tid, context);
+                if *tid == self.now.running {
+                    return self.load(context);
+                }
+                self.now.others.insert(*tid, context.clone());
                 Ok(())
             }
             Entry::Return { context, .. } => {
                 self.now.count += 1;
-                self.load(&context)
+                self.load(context)
             }
-            Entry::Thread { tid, context, writes, .. } => {
-                self.write(&writes)?;
-                self.now.others.insert(tid, context);
+            Entry::Thread {
+                tid,
+                context,
+                writes,
+                ..
+            } => {
+                self.write(writes)?;
+                self.now.others.insert(*tid, context.clone());
                 Ok(())
             }
-            Entry::Switch { tid, .. } => self.switch(tid),
+            Entry::Code { start, end, .. } => self.code_changes(*start, *end),
+            Entry::Switch { tid, .. } => self.switch(*tid),
             Entry::End { tid, writes, .. } => {
-                self.write(&writes)?;
-                self.now.others.remove(&tid);
+                self.write(writes)?;
+                self.now.others.remove(tid);
                 Ok(())
             }
-            Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd { end: self.now.count }),
+            Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd {
+                end: self.now.count,
+            }),
         }
+    }
+
+    /// What a system call did to the memory.
+    fn effects(&mut self, space: Option<Space>, writes: &[Bytes]) -> Result<()> {
+        if let Some(space) = space {
+            self.space(space)?;
+        }
+        self.write(writes)?;
+        for bytes in writes {
+            self.code_changed(Space::Discard(Span {
+                start: bytes.at,
+                end: bytes.at + bytes.bytes.len() as u64,
+                protection: 0,
+            }))?;
+        }
+        Ok(())
     }
 
     /// What the kernel wrote is written, too.
     fn note_kernel(&mut self, entry: &Entry) {
-        let (Entry::SystemCall { writes, .. } | Entry::Signal { writes, .. } | Entry::Thread { writes, .. } | Entry::End { writes, .. }) = entry else {
+        let (Entry::SystemCall { writes, .. }
+        | Entry::Signal { writes, .. }
+        | Entry::Thread { writes, .. }
+        | Entry::End { writes, .. }) = entry
+        else {
             return;
         };
         if let Some(watch) = &mut self.watch {
@@ -81,7 +118,8 @@ impl Replay {
     /// A system call returns.
     fn answer(&mut self, tid: i32, number: u64, result: i64) -> Result<()> {
         let answered = |mut registers: user_regs_struct| {
-            if number == libc::SYS_arch_prctl as u64 && registers.rdi == ARCH_SET_FS && result == 0 {
+            if number == libc::SYS_arch_prctl as u64 && registers.rdi == ARCH_SET_FS && result == 0
+            {
                 registers.fs_base = registers.rsi;
             }
             registers.rip += SYSCALL;
@@ -93,7 +131,10 @@ impl Replay {
         if tid == self.now.running {
             let registers = self.registers()?;
             if registers.rax != number {
-                return Err(self.diverged(&format!("system call {} instead of {number}", registers.rax)));
+                return Err(self.diverged(&format!(
+                    "system call {} instead of {number}",
+                    registers.rax
+                )));
             }
             return self.enter(&answered(registers));
         }
@@ -106,7 +147,10 @@ impl Replay {
     }
 
     fn switch(&mut self, tid: i32) -> Result<()> {
-        let ended = !self.entries[..self.now.next].iter().rev().take(2).all(|entry| !matches!(entry, Entry::End { tid, .. } if *tid == self.now.running));
+        let ended =
+            !self.entries[..self.now.next].iter().rev().take(2).all(
+                |entry| !matches!(&**entry, Entry::End { tid, .. } if *tid == self.now.running),
+            );
         if !ended {
             let context = self.save()?;
             self.now.others.insert(self.now.running, context);
@@ -122,20 +166,41 @@ impl Replay {
     pub(super) fn space(&mut self, space: Space) -> Result<()> {
         let length = |span: Span| span.end - span.start;
         let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE) as u64;
+        let flags =
+            (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE)
+                as u64;
         let (number, args) = match space {
-            Space::Map(span) => (libc::SYS_mmap, [span.start, length(span), both, flags, u64::MAX, 0]),
+            Space::Map(span) => (
+                libc::SYS_mmap,
+                [span.start, length(span), both, flags, u64::MAX, 0],
+            ),
             Space::Unmap(span) => (libc::SYS_munmap, [span.start, length(span), 0, 0, 0, 0]),
             Space::Protect(_) => return self.code_changed(space),
             Space::Move { from, to } => {
                 let how = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
                 if from.start == to.start {
-                    (libc::SYS_mremap, [from.start, length(from), length(to), 0, 0, 0])
+                    (
+                        libc::SYS_mremap,
+                        [from.start, length(from), length(to), 0, 0, 0],
+                    )
                 } else {
-                    (libc::SYS_mremap, [from.start, length(from), length(to), how, to.start, 0])
+                    (
+                        libc::SYS_mremap,
+                        [from.start, length(from), length(to), how, to.start, 0],
+                    )
                 }
             }
-            Space::Discard(span) => (libc::SYS_madvise, [span.start, length(span), libc::MADV_DONTNEED as u64, 0, 0, 0]),
+            Space::Discard(span) => (
+                libc::SYS_madvise,
+                [
+                    span.start,
+                    length(span),
+                    libc::MADV_DONTNEED as u64,
+                    0,
+                    0,
+                    0,
+                ],
+            ),
         };
         if number != libc::SYS_munmap && length_of(&args) == 0 {
             return Ok(());
@@ -144,22 +209,36 @@ impl Replay {
         let pid = self.process.pid;
         let result = self.process.call(pid, number, args)?;
         if (-4095..0).contains(&result) {
-            return Err(self.diverged(&format!("its memory cannot be arranged as it was: {}", std::io::Error::from_raw_os_error(-result as i32))));
+            return Err(self.diverged(&format!(
+                "its memory cannot be arranged as it was: {}",
+                std::io::Error::from_raw_os_error(-result as i32)
+            )));
         }
         Ok(())
     }
 
     fn code_changed(&mut self, space: Space) -> Result<()> {
         let span = match space {
-            Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => span,
+            Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => {
+                span
+            }
             Space::Move { from, .. } => from,
         };
         if span.end > span.start && self.translator.has_code_in(span.start, span.end) {
-            self.translator.forget();
+            self.translator.forget_range(span.start, span.end);
             self.process.flush(&mut self.translator)?;
             self.translated = self.now.next;
         }
         Ok(())
+    }
+
+    /// The program's code in this range is another one from now on.
+    fn code_changes(&mut self, start: u64, end: u64) -> Result<()> {
+        let own = self.registers()?;
+        self.translator.forget_range(start, end);
+        self.process.flush(&mut self.translator)?;
+        self.translated = self.now.next;
+        self.enter(&own)
     }
 }
 

@@ -30,15 +30,21 @@ impl Replay {
             registers: self.registers()?,
             translated: self.translated,
         };
-        let index = self.checkpoints.partition_point(|other| other.moment.count < self.now.count);
+        let index = self
+            .checkpoints
+            .partition_point(|other| other.moment.count < self.now.count);
         self.checkpoints.insert(index, checkpoint);
         Ok(())
     }
 
     /// Keeps a copy if the last one is far away.
     pub(super) fn keep_some(&mut self) -> Result<()> {
-        let before = self.checkpoints.partition_point(|other| other.moment.count <= self.now.count);
-        let last = self.checkpoints[..before].last().map_or(0, |other| other.moment.count);
+        let before = self
+            .checkpoints
+            .partition_point(|other| other.moment.count <= self.now.count);
+        let last = self.checkpoints[..before]
+            .last()
+            .map_or(0, |other| other.moment.count);
         if self.now.count - last < self.every {
             return Ok(());
         }
@@ -64,15 +70,22 @@ impl Replay {
 
     /// The position of the last copy before this one.
     pub(super) fn checkpoint_before(&self, position: u64) -> u64 {
-        let before = self.checkpoints.partition_point(|other| other.moment.count < position);
-        self.checkpoints[..before].last().map_or(0, |other| other.moment.count)
+        let before = self
+            .checkpoints
+            .partition_point(|other| other.moment.count < position);
+        self.checkpoints[..before]
+            .last()
+            .map_or(0, |other| other.moment.count)
     }
 
     /// Has the process make a copy of itself.
     fn fork(&mut self) -> Result<Tracee> {
         let pid = self.process.pid;
         let child = self.process.call(pid, libc::SYS_fork, [0; 6])? as i32;
-        while ptrace::wait(child, false).context("wait for a copy")?.is_none() {}
+        while ptrace::wait(child, false)
+            .context("wait for a copy")?
+            .is_none()
+        {}
         let registers = ptrace::registers(pid).context("read registers")?;
         ptrace::set_registers(child, &registers).context("set registers")?;
         self.process.copy(child)
@@ -80,7 +93,9 @@ impl Replay {
 
     /// Goes back, if `goal` lies before now; or forwards, where a copy is nearer.
     pub(super) fn return_to(&mut self, goal: u64) -> Result<()> {
-        let before = self.checkpoints.partition_point(|other| other.moment.count <= goal);
+        let before = self
+            .checkpoints
+            .partition_point(|other| other.moment.count <= goal);
         let Some(index) = before.checked_sub(1) else {
             return Ok(());
         };
@@ -88,7 +103,11 @@ impl Replay {
         if self.now.count <= goal && self.now.count >= checkpoint.moment.count {
             return Ok(());
         }
-        let (moment, own, translated) = (checkpoint.moment.clone(), checkpoint.registers, checkpoint.translated);
+        let (moment, own, translated) = (
+            checkpoint.moment.clone(),
+            checkpoint.registers,
+            checkpoint.translated,
+        );
         let place = self.checkpoints[index].process.pid;
         // The copy makes the process that goes on; the one until now ends.
         let copy = self.checkpoints[index].process.copy(place)?;

@@ -10,6 +10,7 @@ mod trace;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use libc::user_regs_struct;
 use rustc_hash::FxHashMap;
@@ -40,7 +41,7 @@ struct Moment {
 
 /// A recording that is run again. It must be used by the thread that opened it: only that one may trace the process.
 pub struct Replay {
-    entries: Vec<Entry>,
+    entries: Vec<Arc<Entry>>,
     command: Vec<String>,
     /// The thread that runs first.
     first: i32,
@@ -76,11 +77,13 @@ impl Replay {
             files,
         }) = reader.next()?
         else {
-            return Err(Error::Damaged(String::from("it does not begin with a start")));
+            return Err(Error::Damaged(String::from(
+                "it does not begin with a start",
+            )));
         };
         let mut entries = Vec::new();
         while let Some(entry) = reader.next()? {
-            entries.push(entry);
+            entries.push(Arc::new(entry));
         }
         let spans = with_stack(spans, user_regs_struct::from(&context.registers).rsp);
         let taken = taken(&spans, &entries);
@@ -132,19 +135,28 @@ impl Replay {
     /// The entries between two moments, as text.
     #[doc(hidden)]
     pub fn entries(&self, from: u64, to: u64) -> Vec<String> {
-        let entries = self.entries.iter().filter(|entry| (from..=to).contains(&entry.at()));
-        entries.map(|entry| format!("{entry:x?}").chars().take(420).collect()).collect()
+        let entries = self
+            .entries
+            .iter()
+            .filter(|entry| (from..=to).contains(&entry.at()));
+        entries
+            .map(|entry| format!("{entry:x?}").chars().take(420).collect())
+            .collect()
     }
 
     /// How many are recorded.
     pub fn end(&self) -> u64 {
-        self.entries.last().map_or(0, Entry::at)
+        self.entries.last().map_or(0, |entry| entry.at())
     }
 
     /// The files that the program had in its memory, each with the position from which on it was there.
     pub fn files(&self) -> impl Iterator<Item = (u64, &MappedFile)> {
-        let mapped = self.entries.iter().filter_map(|entry| match entry {
-            Entry::SystemCall { at, file: Some(file), .. } => Some((*at + 1, file)),
+        let mapped = self.entries.iter().filter_map(|entry| match &**entry {
+            Entry::SystemCall {
+                at,
+                file: Some(file),
+                ..
+            } => Some((*at + 1, file)),
             _ => None,
         });
         self.files.iter().map(|file| (0, file)).chain(mapped)
@@ -152,7 +164,7 @@ impl Replay {
 
     /// What the program unmapped, with the position from which on it was gone: start, and the address after the end.
     pub fn unmapped(&self) -> impl Iterator<Item = (u64, u64, u64)> {
-        self.entries.iter().filter_map(|entry| match entry {
+        self.entries.iter().filter_map(|entry| match &**entry {
             Entry::SystemCall {
                 at,
                 space: Some(Space::Unmap(span)),
@@ -164,8 +176,10 @@ impl Replay {
 
     /// How the program ended: exit code and signal; `None`, and why, where recording stopped before.
     pub fn ended(&self) -> (Option<i32>, Option<i32>, Option<&str>) {
-        match self.entries.last() {
-            Some(Entry::Exit { signal: 0, code, .. }) => (Some(*code), None, None),
+        match self.entries.last().map(|entry| &**entry) {
+            Some(Entry::Exit {
+                signal: 0, code, ..
+            }) => (Some(*code), None, None),
             Some(Entry::Exit { signal, .. }) => (None, Some(*signal), None),
             Some(Entry::Lost { why, .. }) => (None, None, Some(why)),
             _ => (None, None, Some("the recorder was ended")),
@@ -174,7 +188,7 @@ impl Replay {
 
     /// Which thread runs from which position on.
     pub fn schedule(&self) -> Vec<(u64, i32)> {
-        let switches = self.entries.iter().filter_map(|entry| match entry {
+        let switches = self.entries.iter().filter_map(|entry| match &**entry {
             Entry::Switch { at, tid } => Some((*at, *tid)),
             _ => None,
         });
@@ -190,12 +204,18 @@ impl Replay {
 
     /// The registers of a thread that does not run.
     pub fn registers_of(&self, tid: i32) -> Option<user_regs_struct> {
-        self.now.others.get(&tid).map(|context| user_regs_struct::from(&context.registers))
+        self.now
+            .others
+            .get(&tid)
+            .map(|context| user_regs_struct::from(&context.registers))
     }
 
     /// The x87, SSE and later registers of a thread that does not run.
     pub fn extended_of(&self, tid: i32) -> Option<&[u8]> {
-        self.now.others.get(&tid).map(|context| context.extended.as_slice())
+        self.now
+            .others
+            .get(&tid)
+            .map(|context| context.extended.as_slice())
     }
 
     /// The thread that executes the next instruction.
@@ -225,7 +245,9 @@ impl Replay {
     }
 
     fn write(&self, memory: &[Bytes]) -> Result<()> {
-        memory.iter().try_for_each(|bytes| self.process.write(bytes.at, &bytes.bytes))
+        memory
+            .iter()
+            .try_for_each(|bytes| self.process.write(bytes.at, &bytes.bytes))
     }
 
     /// The thread goes on with these registers.
@@ -247,9 +269,12 @@ impl Replay {
         let pid = self.process.pid;
         for index in 0..self.taken.len() {
             let span = self.taken[index];
-            if span.protection & libc::PROT_EXEC as u32 != 0 && self.translator.needs_cache(span.start) {
+            if span.protection & libc::PROT_EXEC as u32 != 0
+                && self.translator.needs_cache(span.start)
+            {
                 let free = free_of(&self.taken);
-                self.process.add_cache(pid, &mut self.translator, span.start, &free)?;
+                self.process
+                    .add_cache(pid, &mut self.translator, span.start, &free)?;
             }
         }
         Ok(())
@@ -267,10 +292,13 @@ impl Replay {
 
     /// Enters translated code with these registers of the program.
     fn enter(&mut self, own: &user_regs_struct) -> Result<()> {
-        let body = self.translated_at(own.rip)?.ok_or_else(|| self.diverged("there is no code where it goes on"))?;
+        let body = self
+            .translated_at(own.rip)?
+            .ok_or_else(|| self.diverged("there is no code where it goes on"))?;
         let mut registers = *own;
         let block = self.block();
-        self.process.set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+        self.process
+            .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
         registers.gs_base = block;
         registers.r15 = self.now.count.wrapping_sub(self.limit);
         registers.rip = body;
@@ -288,7 +316,10 @@ impl Replay {
 
 impl Drop for Replay {
     fn drop(&mut self) {
-        let checkpoints = self.checkpoints.drain(..).map(|checkpoint| checkpoint.process.pid);
+        let checkpoints = self
+            .checkpoints
+            .drain(..)
+            .map(|checkpoint| checkpoint.process.pid);
         for pid in checkpoints.chain([self.process.pid]) {
             // SAFETY: processes of ours, which nobody has waited for.
             unsafe { libc::kill(pid, libc::SIGKILL) };
@@ -303,7 +334,10 @@ impl Drop for Replay {
 
 /// The stack as large as it can grow.
 fn with_stack(mut spans: Vec<Span>, stack: u64) -> Vec<Span> {
-    let Some(index) = spans.iter().position(|span| (span.start..span.end).contains(&stack)) else {
+    let Some(index) = spans
+        .iter()
+        .position(|span| (span.start..span.end).contains(&stack))
+    else {
         return spans;
     };
     let before = spans[..index].last().map_or(0, |span| span.end);
@@ -312,19 +346,23 @@ fn with_stack(mut spans: Vec<Span>, stack: u64) -> Vec<Span> {
     spans
 }
 
-fn taken(spans: &[Span], entries: &[Entry]) -> Vec<Span> {
-    let mapped = entries.iter().filter_map(|entry| match entry {
-        Entry::SystemCall { space, .. } => match space {
-            Some(Space::Map(span) | Space::Protect(span) | Space::Move { to: span, .. }) => Some(*span),
-            _ => None,
-        },
+fn taken(spans: &[Span], entries: &[Arc<Entry>]) -> Vec<Span> {
+    let mapped = entries.iter().filter_map(|entry| match &**entry {
+        Entry::SystemCall {
+            space: Some(Space::Map(span) | Space::Protect(span) | Space::Move { to: span, .. }),
+            ..
+        } => Some(*span),
         _ => None,
     });
     spans.iter().copied().chain(mapped).collect()
 }
 
 fn free_of(taken: &[Span]) -> impl Fn(u64, u64) -> bool + '_ {
-    |at, length| taken.iter().all(|span| span.end <= at || at + length <= span.start)
+    |at, length| {
+        taken
+            .iter()
+            .all(|span| span.end <= at || at + length <= span.start)
+    }
 }
 
 /// Unmaps all that the stub got from the kernel, but its own page.
@@ -332,8 +370,13 @@ fn empty(process: &mut Tracee) -> Result<()> {
     let path = format!("/proc/{}/maps", process.pid);
     let text = fs::read_to_string(path).context("read the mappings of a process")?;
     for line in text.lines() {
-        let range = line.split_whitespace().next().and_then(|range| range.split_once('-'));
-        let Some((Ok(start), Ok(end))) = range.map(|(start, end)| (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16))) else {
+        let range = line
+            .split_whitespace()
+            .next()
+            .and_then(|range| range.split_once('-'));
+        let Some((Ok(start), Ok(end))) = range
+            .map(|(start, end)| (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16)))
+        else {
             continue;
         };
         if start != stub::AT && !line.ends_with("[vsyscall]") {

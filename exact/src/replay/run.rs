@@ -41,16 +41,29 @@ impl Replay {
     }
 
     /// Goes forwards. At each stop that was set, `halt` is asked whether that is far enough.
-    pub(super) fn forward_with(&mut self, goal: u64, halt: &mut dyn FnMut(&Replay) -> bool) -> Result<()> {
+    pub(super) fn forward_with(
+        &mut self,
+        goal: u64,
+        halt: &mut dyn FnMut(&Replay) -> bool,
+    ) -> Result<()> {
         loop {
-            let Some(entry) = self.entries.get(self.now.next) else {
+            let Some(entry) = self.entries.get(self.now.next).map(|entry| &**entry) else {
                 return Ok(());
             };
-            let (at, last) = (entry.at(), matches!(entry, Entry::Exit { .. } | Entry::Lost { .. }));
-            let instruction = matches!(entry, Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. });
-            let asked = instruction && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
+            let (at, last) = (
+                entry.at(),
+                matches!(entry, Entry::Exit { .. } | Entry::Lost { .. }),
+            );
+            let instruction = matches!(
+                entry,
+                Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. }
+            );
+            let asked = instruction
+                && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
             if at < self.now.count {
-                return Err(self.diverged(&format!("it is past instruction {at}, where something was recorded")));
+                return Err(self.diverged(&format!(
+                    "it is past instruction {at}, where something was recorded"
+                )));
             }
             if self.now.count == goal && (at > goal || instruction || last) {
                 return Ok(());
@@ -77,7 +90,11 @@ impl Replay {
     }
 
     fn run_some(&mut self, stop: u64, asked: bool) -> Result<bool> {
-        let mut stop_fast = if asked { stop + 1 } else { stop.saturating_sub(STEPPED) };
+        let mut stop_fast = if asked {
+            stop + 1
+        } else {
+            stop.saturating_sub(STEPPED)
+        };
         // Long stretches are cut, for checkpoints.
         let cut = stop_fast > self.now.count.saturating_add(self.every);
         stop_fast = stop_fast.min(self.now.count.saturating_add(self.every));
@@ -85,10 +102,16 @@ impl Replay {
             match self.run_fast(stop_fast)? {
                 Halt::Stop => return Ok(true),
                 Halt::Asked if asked && self.now.count == stop => return Ok(false),
-                Halt::Asked => return Err(self.diverged("it asks for something that was not recorded")),
+                Halt::Asked => {
+                    return Err(self.diverged("it asks for something that was not recorded"));
+                }
                 Halt::Fault(_) if self.now.count == stop => return Ok(false),
-                Halt::Fault(signal) => return Err(self.diverged(&format!("signal {signal}, which was not recorded"))),
-                Halt::Limit if asked && !cut => return Err(self.diverged("it does not ask for what was recorded")),
+                Halt::Fault(signal) => {
+                    return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
+                }
+                Halt::Limit if asked && !cut => {
+                    return Err(self.diverged("it does not ask for what was recorded"));
+                }
                 // What is kept here must have the program's flags: to behind the block, see below.
                 Halt::Limit if cut => return self.step_to(stop.min(self.now.count + STEPPED)),
                 Halt::Limit => {}
@@ -110,7 +133,9 @@ impl Replay {
         self.limit = limit;
         let value = (self.now.count + u64::from(place.ahead)).wrapping_sub(limit);
         if place.swapped {
-            return self.process.set_word(self.block() + u64::from(layout::SLOT_COUNTER), value);
+            return self
+                .process
+                .set_word(self.block() + u64::from(layout::SLOT_COUNTER), value);
         }
         registers.r15 = value;
         ptrace::set_registers(pid, &registers).context("set registers")
@@ -128,15 +153,21 @@ impl Replay {
             return Ok(self.now.count);
         };
         let value = match place.swapped {
-            true => self.process.word(self.block() + u64::from(layout::SLOT_COUNTER))?,
+            true => self
+                .process
+                .word(self.block() + u64::from(layout::SLOT_COUNTER))?,
             false => r15,
         };
-        Ok(value.wrapping_add(self.limit).wrapping_sub(u64::from(place.ahead)))
+        Ok(value
+            .wrapping_add(self.limit)
+            .wrapping_sub(u64::from(place.ahead)))
     }
 
     fn wait(&self) -> Result<i32> {
         loop {
-            if let Some((_, status)) = ptrace::wait(self.process.pid, false).context("wait for the replay")? {
+            if let Some((_, status)) =
+                ptrace::wait(self.process.pid, false).context("wait for the replay")?
+            {
                 if !libc::WIFSTOPPED(status) {
                     return Err(self.diverged("the process has ended"));
                 }
@@ -153,7 +184,11 @@ impl Replay {
             let signal = self.wait()?;
             let mut registers = ptrace::registers(pid).context("read registers")?;
             let at = registers.rip - 1;
-            let trap = if signal == libc::SIGTRAP { self.translator.trap(at) } else { None };
+            let trap = if signal == libc::SIGTRAP {
+                self.translator.trap(at)
+            } else {
+                None
+            };
             match trap {
                 Some(Trap::Limit { head }) => {
                     // Back to where the block is counted. If its own instructions make its flags anew, the counting has changed
@@ -192,11 +227,15 @@ impl Replay {
         let pid = self.process.pid;
         let mut registers = ptrace::registers(pid).context("read registers")?;
         let target = match trap {
-            Trap::Exit { target, .. } => target,
+            Trap::Exit { target, .. } | Trap::Moved { target } => target,
             Trap::Miss => {
                 let target = registers.rax;
-                registers.rax = self.process.word(self.block() + u64::from(layout::SLOT_RAX))?;
-                registers.rcx = self.process.word(self.block() + u64::from(layout::SLOT_RCX))?;
+                registers.rax = self
+                    .process
+                    .word(self.block() + u64::from(layout::SLOT_RAX))?;
+                registers.rcx = self
+                    .process
+                    .word(self.block() + u64::from(layout::SLOT_RCX))?;
                 target
             }
             _ => return Err(self.diverged("it comes to a place where nothing was recorded")),
@@ -208,6 +247,7 @@ impl Replay {
         match trap {
             _ if self.translator.resets() != resets => {}
             Trap::Exit { distance_at, .. } => self.translator.link(at, distance_at, body),
+            Trap::Moved { .. } => self.translator.lead(at, body),
             _ => self.translator.check(target, body),
         }
         self.process.flush(&mut self.translator)?;
@@ -244,7 +284,7 @@ impl Replay {
                 }
             }
             match self.translator.trap(at) {
-                Some(trap @ (Trap::Exit { .. } | Trap::Miss)) => {
+                Some(trap @ (Trap::Exit { .. } | Trap::Moved { .. } | Trap::Miss)) => {
                     self.pass(at, trap)?;
                     continue;
                 }

@@ -34,7 +34,9 @@ fn pieces(address: u64, length: u64) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     let mut at = address;
     while at < address + length {
-        let size = [8, 4, 2, 1].into_iter().find(|size| at.is_multiple_of(*size) && at + size <= address + length);
+        let size = [8, 4, 2, 1]
+            .into_iter()
+            .find(|size| at.is_multiple_of(*size) && at + size <= address + length);
         let size = size.unwrap_or(1);
         found.push((at, size));
         at += size;
@@ -68,8 +70,30 @@ impl Replay {
         Ok(found)
     }
 
-    /// All instructions from the present up to `end` that write to any of these bytes, at most `limit`.
-    pub fn writes(&mut self, address: u64, length: u64, end: u64) -> Result<Vec<u64>> {
+    /// The first instruction from the present on, before position `end`, that writes to any of these bytes. The process is after it,
+    /// or at `end`.
+    pub fn next_write(&mut self, address: u64, length: u64, end: u64) -> Result<Option<u64>> {
+        let mut step = 1 << 16;
+        while self.position() < end {
+            let goal = end.min(self.position() + step);
+            let found = self.writes(address, length, goal, 1)?.first().copied();
+            if let Some(found) = found {
+                self.goto(found + 1)?;
+                return Ok(Some(found));
+            }
+            step = (step * 4).min(1 << 28);
+        }
+        Ok(None)
+    }
+
+    /// The first instructions from the present on, before position `end`, that write to any of these bytes: at most `limit`.
+    pub fn writes(
+        &mut self,
+        address: u64,
+        length: u64,
+        end: u64,
+        limit: usize,
+    ) -> Result<Vec<u64>> {
         if pieces(address, length).len() > REGISTERS {
             return Err(Error::TooLong { length });
         }
@@ -83,12 +107,19 @@ impl Replay {
         let watch = self.watch.take().unwrap_or_default();
         self.set_watch()?;
         ran?;
-        Ok(watch.hits)
+        let mut hits = watch.hits;
+        hits.truncate(limit);
+        Ok(hits)
     }
 
     /// Runs to the next moment, up to position `end`, at which the program is about to execute an instruction at one of these
     /// addresses and `accept` agrees. The process is there afterwards, or at `end`.
-    pub fn next_stop(&mut self, stops: &[u64], end: u64, accept: &mut dyn FnMut(&Replay) -> bool) -> Result<Option<u64>> {
+    pub fn next_stop(
+        &mut self,
+        stops: &[u64],
+        end: u64,
+        accept: &mut dyn FnMut(&Replay) -> bool,
+    ) -> Result<Option<u64>> {
         let start = self.position();
         self.set_stops(stops)?;
         let mut found = None;
@@ -104,7 +135,11 @@ impl Replay {
     }
 
     /// The last such moment before the present one. The process is there afterwards, or at the start.
-    pub fn previous_stop(&mut self, stops: &[u64], accept: &mut dyn FnMut(&Replay) -> bool) -> Result<Option<u64>> {
+    pub fn previous_stop(
+        &mut self,
+        stops: &[u64],
+        accept: &mut dyn FnMut(&Replay) -> bool,
+    ) -> Result<Option<u64>> {
         let before = self.position();
         let found = self.search_back(before, &mut |replay, end| {
             replay.set_stops(stops)?;
@@ -123,7 +158,11 @@ impl Replay {
     }
 
     /// Asks about one stretch between two copies of the process after the other, the last one first.
-    fn search_back(&mut self, before: u64, ask: &mut dyn FnMut(&mut Replay, u64) -> Result<Option<u64>>) -> Result<Option<u64>> {
+    fn search_back(
+        &mut self,
+        before: u64,
+        ask: &mut dyn FnMut(&mut Replay, u64) -> Result<Option<u64>>,
+    ) -> Result<Option<u64>> {
         let mut end = before;
         while end > 0 {
             let start = self.checkpoint_before(end);
@@ -151,7 +190,9 @@ impl Replay {
         let mut control = 0;
         ptrace::set_debug_register(pid, CONTROL, 0).context("watch memory")?;
         if let Some(watch) = &self.watch {
-            for (index, (address, size)) in pieces(watch.address, watch.length).into_iter().enumerate() {
+            for (index, (address, size)) in
+                pieces(watch.address, watch.length).into_iter().enumerate()
+            {
                 ptrace::set_debug_register(pid, index, address).context("watch memory")?;
                 let length = match size {
                     1 => 0,
@@ -179,7 +220,11 @@ impl Replay {
         ptrace::set_debug_register(pid, STATUS, 0).context("set a debug register")?;
         let registers = ptrace::registers(pid).context("read registers")?;
         let count = self.counter(registers.r15, registers.rip)?;
-        let at = if registers.eflags & RESUME != 0 { count } else { count.saturating_sub(1) };
+        let at = if registers.eflags & RESUME != 0 {
+            count
+        } else {
+            count.saturating_sub(1)
+        };
         if let Some(watch) = &mut self.watch
             && watch.hits.last() != Some(&at)
         {

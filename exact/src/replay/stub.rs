@@ -16,11 +16,11 @@ fn image() -> Vec<u8> {
     let mut file = Vec::new();
     file.extend_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
     for (value, bytes) in [
-        (2, 2), // ET_EXEC
+        (2, 2),  // ET_EXEC
         (62, 2), // EM_X86_64
         (1, 4),
         (AT + HEADERS, 8), // the entry point
-        (64, 8), // program headers
+        (64, 8),           // program headers
         (0, 8),
         (0, 4),
         (64, 2),

@@ -14,8 +14,8 @@ use crate::translate::{hooks, layout};
 const BYTES: u64 = 4 << 20;
 const PAGE: u64 = 4096;
 
-/// A call begins or ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A call begins or ends, or the program meets the kernel.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Traced {
     /// The first instruction of a function is about to be executed.
     Enter {
@@ -37,8 +37,30 @@ pub enum Traced {
         tid: i32,
         function: usize,
         stack: u64,
-        /// rax, rdx, the lower half of xmm0.
-        results: [u64; 3],
+        /// rax, rdx, the lower halves of xmm0 and xmm1.
+        results: [u64; 4],
+    },
+    /// A system call of the thread.
+    SystemCall {
+        /// It is the next instruction.
+        position: u64,
+        /// It has returned.
+        until: u64,
+        tid: i32,
+        number: u64,
+        arguments: [u64; 6],
+        result: i64,
+        /// The instruction, and the stack pointer.
+        address: u64,
+        stack: u64,
+        /// What was written to descriptor 1 or 2.
+        output: Option<Vec<u8>>,
+    },
+    /// The first instruction of a signal's handler is about to be executed.
+    Signal {
+        position: u64,
+        tid: i32,
+        number: i32,
     },
     /// It has been left in another way: by an exception, by longjmp(3), or because its thread ended. It was found at this position.
     Unwound {
@@ -52,6 +74,7 @@ pub enum Traced {
 struct Frame {
     function: usize,
     stack: u64,
+    return_address: u64,
 }
 
 /// What is traced.
@@ -79,7 +102,8 @@ pub fn trace(folder: &Path, entries: &[u64], report: &mut dyn FnMut(Traced) -> b
             }
         }
         drop(batches);
-        run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        run.join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
@@ -104,16 +128,26 @@ impl Replay {
         let at = {
             let free = super::free_of(&self.taken);
             let places = (0x10..0x7ff).map(|step: u64| 0x7000_0000_0000 + (step << 24));
-            places.into_iter().find(|at| free(*at, BYTES + PAGE)).ok_or(Error::NoRoom)?
+            places
+                .into_iter()
+                .find(|at| free(*at, BYTES + PAGE))
+                .ok_or(Error::NoRoom)?
         };
         let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE) as u64;
         let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-        let mapped = self.process.call(pid, libc::SYS_mmap, [at, BYTES, both, flags, u64::MAX, 0])?;
-        let guard = self.process.call(pid, libc::SYS_mmap, [at + BYTES, PAGE, 0, flags, u64::MAX, 0])?;
+        let mapped =
+            self.process
+                .call(pid, libc::SYS_mmap, [at, BYTES, both, flags, u64::MAX, 0])?;
+        let guard = self.process.call(
+            pid,
+            libc::SYS_mmap,
+            [at + BYTES, PAGE, 0, flags, u64::MAX, 0],
+        )?;
         if mapped as u64 != at || guard as u64 != at + BYTES {
             return Err(Error::NoRoom);
         }
-        self.process.set_word(self.block() + u64::from(layout::SLOT_RECORDS), at)?;
+        self.process
+            .set_word(self.block() + u64::from(layout::SLOT_RECORDS), at)?;
         self.calls = Some(Calls {
             buffer: at,
             frames: FxHashMap::default(),
@@ -125,6 +159,59 @@ impl Replay {
         self.enter(&own)
     }
 
+    /// Notes a system call that is about to get its answer.
+    pub(super) fn trace_system_call(&mut self, tid: i32, number: u64, result: i64) -> Result<()> {
+        if self.calls.is_none() {
+            return Ok(());
+        }
+        let registers = match self.registers_of(tid) {
+            Some(registers) => registers,
+            None => self.registers()?,
+        };
+        let r = &registers;
+        let arguments = [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9];
+        let output = self.output(number, &arguments, result);
+        let position = self.now.count;
+        let traced = Traced::SystemCall {
+            position,
+            until: position + 1,
+            tid,
+            number,
+            arguments,
+            result,
+            address: r.rip,
+            stack: r.rsp,
+            output,
+        };
+        if let Some(calls) = &mut self.calls {
+            calls.found.push(traced);
+        }
+        Ok(())
+    }
+
+    /// What a call has written to standard output or standard error.
+    fn output(&self, number: u64, arguments: &[u64; 6], result: i64) -> Option<Vec<u8>> {
+        let length = usize::try_from(result).ok()?;
+        if !matches!(arguments[0], 1 | 2) {
+            return None;
+        }
+        match i64::try_from(number).ok()? {
+            libc::SYS_write | libc::SYS_sendto => Some(self.process.bytes(arguments[1], length)),
+            libc::SYS_writev => {
+                let mut bytes = Vec::new();
+                for index in 0..arguments[2].min(1024) {
+                    let part = self.process.bytes(arguments[1] + 16 * index, 16);
+                    let (at, size) = part.split_at_checked(8)?;
+                    let at = u64::from_le_bytes(at.try_into().ok()?);
+                    let size = u64::from_le_bytes(size.try_into().ok()?) as usize;
+                    bytes.extend(self.process.bytes(at, size.min(length - bytes.len())));
+                }
+                Some(bytes)
+            }
+            _ => None,
+        }
+    }
+
     /// Takes the records that there are.
     pub(super) fn drain(&mut self) -> Result<()> {
         let Some(calls) = &mut self.calls else {
@@ -132,16 +219,26 @@ impl Replay {
         };
         let slot = layout::block(self.translator.low(), 0) + u64::from(layout::SLOT_RECORDS);
         let end = self.process.word(slot)?;
-        let bytes = self.process.bytes(calls.buffer, (end - calls.buffer) as usize);
+        let bytes = self
+            .process
+            .bytes(calls.buffer, (end - calls.buffer) as usize);
         let (tid, limit) = (self.now.running, self.limit);
         let mut rest = bytes.as_slice();
         while let Some(kind) = rest.first_chunk::<4>() {
             let kind = u32::from_le_bytes(*kind);
-            let length = if kind == hooks::RETURN { hooks::RETURN_BYTES } else { hooks::ENTRY_BYTES };
-            let Some((record, behind)) = rest.split_at_checked(length) else {
-                return Err(Error::Damaged(String::from("a record of a call is cut off")));
+            let length = if kind == hooks::RETURN {
+                hooks::RETURN_BYTES
+            } else {
+                hooks::ENTRY_BYTES
             };
-            let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|byte| record[index * 8 + byte]));
+            let Some((record, behind)) = rest.split_at_checked(length) else {
+                return Err(Error::Damaged(String::from(
+                    "a record of a call is cut off",
+                )));
+            };
+            let word = |index: usize| {
+                u64::from_le_bytes(std::array::from_fn(|byte| record[index * 8 + byte]))
+            };
             calls.take(tid, kind, word(1).wrapping_add(limit), &word);
             rest = behind;
             if !calls.pass_on(BATCH) {
@@ -168,10 +265,18 @@ impl Replay {
         self.drain()?;
         // The record is written anew, from the first instruction that was added for it.
         let mut registers = ptrace::registers(pid).context("read registers")?;
-        let place = self.translator.place(registers.rip).ok_or_else(|| self.diverged("it is not where it should be"))?;
+        let place = self
+            .translator
+            .place(registers.rip)
+            .ok_or_else(|| self.diverged("it is not where it should be"))?;
         let block = self.block();
-        registers.r11 = self.process.word(block + u64::from(layout::SLOT_SCRATCH_2))?;
-        let is_entry = self.process.bytes(place.at + ENTRY_CODE.0, ENTRY_CODE.1.len()) == ENTRY_CODE.1;
+        registers.r11 = self
+            .process
+            .word(block + u64::from(layout::SLOT_SCRATCH_2))?;
+        let is_entry = self
+            .process
+            .bytes(place.at + ENTRY_CODE.0, ENTRY_CODE.1.len())
+            == ENTRY_CODE.1;
         if is_entry {
             registers.rax = self.process.word(block + u64::from(layout::SLOT_SCRATCH))?;
         }
@@ -185,6 +290,15 @@ impl Replay {
 const ENTRY_CODE: (u64, [u8; 5]) = (9, [0x65, 0x48, 0x89, 0x04, 0x25]);
 
 impl Calls {
+    /// A handler begins.
+    pub(super) fn signal(&mut self, position: u64, tid: i32, number: i32) {
+        self.found.push(Traced::Signal {
+            position,
+            tid,
+            number,
+        });
+    }
+
     /// Passes on what was found, if it is so many; returns whether anybody wants it.
     fn pass_on(&mut self, least: usize) -> bool {
         self.found.len() < least || self.sender.send(std::mem::take(&mut self.found)).is_ok()
@@ -199,7 +313,11 @@ impl Calls {
             while let Some(frame) = frames.last()
                 && frame.stack <= stack
             {
-                let Frame { function, stack: own } = *frame;
+                let Frame {
+                    function,
+                    stack: own,
+                    ..
+                } = *frame;
                 frames.pop();
                 self.found.push(if own == stack {
                     Traced::Leave {
@@ -207,7 +325,7 @@ impl Calls {
                         tid,
                         function,
                         stack: own,
-                        results: [word(3), word(4), word(5)],
+                        results: [word(3), word(4), word(5), word(6)],
                     }
                 } else {
                     Traced::Unwound {
@@ -221,11 +339,18 @@ impl Calls {
             return;
         }
         let function = kind as usize - 1;
-        // An entry above a frame: that one was left without a return. A tail call has the same stack pointer.
+        let return_address = word(3);
+        // An entry above a frame: that one was left without a return. A tail call has the same stack pointer, and returns to the
+        // same place. (So does a second call from one place after a longjmp out of the first: the two are not told apart.)
         while let Some(frame) = frames.last()
-            && frame.stack < stack
+            && (frame.stack < stack
+                || frame.stack == stack && frame.return_address != return_address)
         {
-            let Frame { function, stack: own } = *frame;
+            let Frame {
+                function,
+                stack: own,
+                ..
+            } = *frame;
             frames.pop();
             self.found.push(Traced::Unwound {
                 position: counter,
@@ -234,13 +359,17 @@ impl Calls {
                 stack: own,
             });
         }
-        frames.push(Frame { function, stack });
+        frames.push(Frame {
+            function,
+            stack,
+            return_address,
+        });
         self.found.push(Traced::Enter {
             position: counter,
             tid,
             function,
             stack,
-            return_address: word(3),
+            return_address,
             arguments: std::array::from_fn(|index| word(4 + index)),
             vectors: std::array::from_fn(|index| word(10 + index)),
         });

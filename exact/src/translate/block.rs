@@ -1,8 +1,8 @@
 //! One block: from an address to the next branch.
 
 use iced_x86::{
-    Code as Opcode, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory, MemoryOperand, Mnemonic,
-    OpAccess, OpKind, Register,
+    Code as Opcode, Decoder, DecoderOptions, Encoder, FlowControl, Instruction,
+    InstructionInfoFactory, MemoryOperand, Mnemonic, OpAccess, OpKind, Register,
 };
 
 use super::emit::{Emitter, R15, RAX, RCX, Reg};
@@ -25,11 +25,15 @@ const ARITHMETIC: u32 = iced_x86::RflagsBits::OF
 pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -> Option<u64> {
     let mut bytes = [0; BYTES];
     let count = code.read(pc, &mut bytes);
-    let instructions = decode(&bytes[..count], pc, |ip| translator.stops.contains(&ip) || translator.hooks.contains_key(&ip));
+    let instructions = decode(&bytes[..count], pc, |ip| {
+        translator.stops.contains(&ip) || translator.hooks.contains_key(&ip)
+    });
     if instructions.is_empty() {
         return None;
     }
-    let cache = translator.cache_near(pc).or_else(|| translator.caches.len().checked_sub(1))?;
+    let cache = translator
+        .cache_near(pc)
+        .or_else(|| translator.caches.len().checked_sub(1))?;
     let base = translator.caches[cache].base + translator.caches[cache].used;
     let mut block = Block {
         e: Emitter::new(base),
@@ -61,10 +65,13 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         block.exit_to(last.next_ip());
     }
     block.tail(&translator.blocks);
-    let Block { e, places, traps, .. } = block;
+    let Block {
+        e, places, traps, ..
+    } = block;
     let end = instructions.last().expect("there is one").next_ip();
     for page in pc / PAGE..=(end - 1) / PAGE {
-        translator.pages.insert(page);
+        translator.pages.entry(page).or_default().push(pc);
+        translator.fresh.push(page);
     }
     for place in places {
         translator.caches[cache].places.add(place);
@@ -101,18 +108,32 @@ fn decode(bytes: &[u8], pc: u64, begins: impl Fn(u64) -> bool) -> Vec<Instructio
 fn is_chance(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),
-        Mnemonic::Rdtsc | Mnemonic::Rdtscp | Mnemonic::Cpuid | Mnemonic::Rdrand | Mnemonic::Rdseed | Mnemonic::Rdpid | Mnemonic::Rdpmc
+        Mnemonic::Rdtsc
+            | Mnemonic::Rdtscp
+            | Mnemonic::Cpuid
+            | Mnemonic::Rdrand
+            | Mnemonic::Rdseed
+            | Mnemonic::Rdpid
+            | Mnemonic::Rdpmc
     )
 }
 
 /// What would see or change that gs is ours, or leaves 64-bit mode.
 fn is_unsupported(instruction: &Instruction) -> bool {
     let uses_gs = instruction.segment_prefix() == Register::GS
-        || (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Register && instruction.op_register(op) == Register::GS);
+        || (0..instruction.op_count()).any(|op| {
+            instruction.op_kind(op) == OpKind::Register
+                && instruction.op_register(op) == Register::GS
+        });
     uses_gs
         || matches!(
             instruction.mnemonic(),
-            Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Sysenter | Mnemonic::Iretq | Mnemonic::Iretd | Mnemonic::Retf
+            Mnemonic::Rdgsbase
+                | Mnemonic::Wrgsbase
+                | Mnemonic::Sysenter
+                | Mnemonic::Iretq
+                | Mnemonic::Iretd
+                | Mnemonic::Retf
         )
         || matches!(instruction.code(), Opcode::Int_imm8)
         || instruction.is_jmp_far_indirect()
@@ -199,7 +220,9 @@ impl Block<'_> {
             self.e.count(count);
             return;
         }
-        let limit = Trap::Limit { head: self.e.here() };
+        let limit = Trap::Limit {
+            head: self.e.here(),
+        };
         // The condition "greater" of a jump is number 15.
         if flags_are_dead(instructions) {
             self.e.count_with_flags(count);
@@ -301,7 +324,8 @@ impl Block<'_> {
             (Register::R10, 10),
         ];
         let free = CHOICE.iter().find(|(register, _)| !used.contains(register));
-        let (register, number) = *free.expect("no instruction uses eight registers with an address relative to itself");
+        let (register, number) =
+            *free.expect("no instruction uses eight registers with an address relative to itself");
         let mut changed = *instruction;
         changed.set_memory_base(register);
         changed.set_memory_displacement64(0);
@@ -315,7 +339,12 @@ impl Block<'_> {
                 self.e.put(&bytes);
             }
             Err(_) => {
-                self.traps.push((self.e.here(), Trap::Unsupported { pc: instruction.ip() }));
+                self.traps.push((
+                    self.e.here(),
+                    Trap::Unsupported {
+                        pc: instruction.ip(),
+                    },
+                ));
                 self.e.put(&[0xcc]);
             }
         }
@@ -349,7 +378,9 @@ impl Block<'_> {
             return self.trap(next, Trap::Unsupported { pc });
         }
         match instruction.flow_control() {
-            FlowControl::Call if instruction.code() == Opcode::Syscall => self.system_call(pc, next),
+            FlowControl::Call if instruction.code() == Opcode::Syscall => {
+                self.system_call(pc, next)
+            }
             FlowControl::UnconditionalBranch => {
                 self.normal(pc);
                 self.place(pc, true, false);
@@ -376,7 +407,11 @@ impl Block<'_> {
             // What faults here faults as it does in the program.
             _ => {
                 self.place(pc, true, false);
-                let bytes = if instruction.is_invalid() { vec![0x0f, 0x0b] } else { self.original(instruction) };
+                let bytes = if instruction.is_invalid() {
+                    vec![0x0f, 0x0b]
+                } else {
+                    self.original(instruction)
+                };
                 self.e.put(&bytes);
                 self.normal(next);
                 self.exit_to(next);
@@ -401,7 +436,11 @@ impl Block<'_> {
     }
 
     fn branch(&mut self, instruction: &Instruction) {
-        let (pc, next, target) = (instruction.ip(), instruction.next_ip(), instruction.near_branch_target());
+        let (pc, next, target) = (
+            instruction.ip(),
+            instruction.next_ip(),
+            instruction.near_branch_target(),
+        );
         self.normal(pc);
         self.place(pc, true, false);
         if instruction.is_jcc_short_or_near() {
@@ -433,7 +472,11 @@ impl Block<'_> {
 
     fn ret(&mut self, instruction: &Instruction) {
         let pc = instruction.ip();
-        let drop = if instruction.op_count() == 1 { u32::from(instruction.immediate16()) } else { 0 };
+        let drop = if instruction.op_count() == 1 {
+            u32::from(instruction.immediate16())
+        } else {
+            0
+        };
         self.normal(pc);
         if self.records_returns {
             self.place(pc, true, false);
@@ -454,7 +497,8 @@ impl Block<'_> {
         self.save_for_look_up();
         if instruction.is_ip_rel_memory_operand() {
             self.e.put(&[0x48, 0xa1]); // mov rax, [absolute]
-            self.e.put(&instruction.ip_rel_memory_address().to_le_bytes());
+            self.e
+                .put(&instruction.ip_rel_memory_address().to_le_bytes());
         } else {
             let load = load_target(instruction);
             let mut encoder = Encoder::new(64);
@@ -485,8 +529,13 @@ impl Block<'_> {
         self.ahead = 0;
         self.swapped = false;
         for (distance_at, target) in std::mem::take(&mut self.exits) {
-            let known = if target == self.pc { Some(self.e.base) } else { blocks.get(&target).copied() };
-            let near = known.filter(|body| i32::try_from(body.wrapping_sub(distance_at + 4) as i64).is_ok());
+            let known = if target == self.pc {
+                Some(self.e.base)
+            } else {
+                blocks.get(&target).copied()
+            };
+            let near = known
+                .filter(|body| i32::try_from(body.wrapping_sub(distance_at + 4) as i64).is_ok());
             if let Some(body) = near {
                 self.e.aim(distance_at, body);
                 continue;
@@ -497,7 +546,13 @@ impl Block<'_> {
             if let Some(body) = known {
                 self.e.far_jump(body);
             } else {
-                self.traps.push((stub, Trap::Exit { target, distance_at }));
+                self.traps.push((
+                    stub,
+                    Trap::Exit {
+                        target,
+                        distance_at,
+                    },
+                ));
                 self.e.put(&[0xcc; 14]);
             }
         }
@@ -539,7 +594,12 @@ fn iced_condition(instruction: &Instruction) -> u8 {
 /// `mov rax, ` what the jump or call goes to.
 fn load_target(instruction: &Instruction) -> Instruction {
     if instruction.op0_kind() == OpKind::Register {
-        return Instruction::with2(Opcode::Mov_r64_rm64, Register::RAX, instruction.op0_register()).expect("two registers");
+        return Instruction::with2(
+            Opcode::Mov_r64_rm64,
+            Register::RAX,
+            instruction.op0_register(),
+        )
+        .expect("two registers");
     }
     let memory = MemoryOperand::new(
         instruction.memory_base(),

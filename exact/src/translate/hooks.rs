@@ -5,7 +5,7 @@ use super::layout;
 
 /// Bytes of a record: an entry's, and a return's.
 pub const ENTRY_BYTES: usize = 18 * 8;
-pub const RETURN_BYTES: usize = 6 * 8;
+pub const RETURN_BYTES: usize = 7 * 8;
 
 /// What a record is, in its first four bytes: a return is zero, an entry the number of the function and one.
 pub const RETURN: u32 = 0;
@@ -79,6 +79,7 @@ impl Emitter {
         self.put_word(BASE, 24, 0);
         self.put_word(BASE, 32, 2);
         self.put_vector(BASE, 40, 0);
+        self.put_vector(BASE, 48, 1);
         self.advance(BASE, RETURN_BYTES);
         self.save(R11, layout::SLOT_RECORDS);
         self.load(R11, layout::SLOT_SCRATCH_2);

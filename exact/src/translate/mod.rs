@@ -38,6 +38,8 @@ pub enum Trap {
     Miss,
     /// A jump to code that has no translation, or is not linked with it; the distance to fill in lies at `distance_at`.
     Exit { target: u64, distance_at: u64 },
+    /// A translation that was forgotten.
+    Moved { target: u64 },
     /// Before a system call.
     SystemCall { next: u64 },
     /// After it.
@@ -95,7 +97,10 @@ pub struct Translator {
     chains: FxHashMap<u16, u64>,
     checked: FxHashSet<u64>,
     traps: FxHashMap<u64, Trap>,
-    pages: FxHashSet<u64>,
+    /// The blocks of each page of the program that has any.
+    pages: FxHashMap<u64, Vec<u64>>,
+    /// Pages that have a new block since they were asked for.
+    fresh: Vec<u64>,
     writes: Vec<(u64, Vec<u8>)>,
     resets: usize,
     stops: FxHashSet<u64>,
@@ -107,7 +112,10 @@ pub struct Translator {
 impl Translator {
     /// `low` is the start of [`layout::LOW_BYTES`] below 2 GiB.
     pub fn new(mode: Mode, low: u64) -> Translator {
-        assert!(low + layout::LOW_BYTES < 1 << 31, "the table is addressed by 32 bits");
+        assert!(
+            low + layout::LOW_BYTES < 1 << 31,
+            "the table is addressed by 32 bits"
+        );
         Translator {
             mode,
             low,
@@ -116,7 +124,8 @@ impl Translator {
             chains: FxHashMap::default(),
             checked: FxHashSet::default(),
             traps: FxHashMap::default(),
-            pages: FxHashSet::default(),
+            pages: FxHashMap::default(),
+            fresh: Vec::new(),
             writes: Vec::new(),
             resets: 0,
             stops: FxHashSet::default(),
@@ -136,7 +145,9 @@ impl Translator {
     }
 
     fn cache_near(&self, pc: u64) -> Option<usize> {
-        let near = |cache: &Cache| cache.base.abs_diff(pc) < NEAR && cache.used + LEFT < layout::CACHE_BYTES;
+        let near = |cache: &Cache| {
+            cache.base.abs_diff(pc) < NEAR && cache.used + LEFT < layout::CACHE_BYTES
+        };
         self.caches.iter().rposition(near)
     }
 
@@ -169,19 +180,27 @@ impl Translator {
 
     /// What translated code at this address means; `None` outside of it.
     pub fn place(&self, address: u64) -> Option<Place> {
-        let cache = self.caches.iter().find(|cache| (cache.base..cache.base + cache.used).contains(&address))?;
+        let cache = self
+            .caches
+            .iter()
+            .find(|cache| (cache.base..cache.base + cache.used).contains(&address))?;
         cache.places.find(address)
     }
 
     /// Whether an address lies in what is ours.
     pub fn owns(&self, address: u64) -> bool {
-        let in_cache = |cache: &Cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&address);
-        self.caches.iter().any(in_cache) || (self.low..self.low + layout::LOW_BYTES).contains(&address)
+        let in_cache =
+            |cache: &Cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&address);
+        self.caches.iter().any(in_cache)
+            || (self.low..self.low + layout::LOW_BYTES).contains(&address)
     }
 
     /// How many blocks there are, and how many bytes they take.
     pub fn size(&self) -> (usize, u64) {
-        (self.blocks.len(), self.caches.iter().map(|cache| cache.used).sum())
+        (
+            self.blocks.len(),
+            self.caches.iter().map(|cache| cache.used).sum(),
+        )
     }
 
     /// The translation of the code at `pc`, made if there is none. `None`: there is no code.
@@ -198,7 +217,8 @@ impl Translator {
     pub fn link(&mut self, stub: u64, distance_at: u64, body: u64) {
         let distance = body.wrapping_sub(distance_at + 4) as i64;
         if i32::try_from(distance).is_ok() {
-            self.writes.push((distance_at, (distance as i32).to_le_bytes().to_vec()));
+            self.writes
+                .push((distance_at, (distance as i32).to_le_bytes().to_vec()));
         } else {
             let mut jump = Emitter::new(stub);
             jump.far_jump(body);
@@ -211,7 +231,10 @@ impl Translator {
         if !self.checked.insert(pc) {
             return;
         }
-        let index = self.caches.iter().position(|cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&body));
+        let index = self
+            .caches
+            .iter()
+            .position(|cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&body));
         let Some(index) = index else { return };
         let miss = self.caches[0].base;
         let cache = &mut self.caches[index];
@@ -250,15 +273,54 @@ impl Translator {
 
     /// Whether anything in this range has been translated.
     pub fn has_code_in(&self, start: u64, end: u64) -> bool {
-        if (end - start) / PAGE > self.pages.len() as u64 {
-            return self.pages.iter().any(|page| (start / PAGE..end.div_ceil(PAGE)).contains(page));
+        !self.pages_in(start, end).is_empty()
+    }
+
+    fn pages_in(&self, start: u64, end: u64) -> Vec<u64> {
+        let range = start / PAGE..end.div_ceil(PAGE);
+        if range.end - range.start > self.pages.len() as u64 {
+            return self
+                .pages
+                .keys()
+                .copied()
+                .filter(|page| range.contains(page))
+                .collect();
         }
-        (start / PAGE..end.div_ceil(PAGE)).any(|page| self.pages.contains(&page))
+        range.filter(|page| self.pages.contains_key(page)).collect()
+    }
+
+    /// The pages of the program from which blocks were made since this was asked.
+    pub fn take_fresh(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Forgets the translations of what lies in this range: the program's code there has changed. What leads to them will lead to
+    /// new ones. Threads inside of them must go on by [`Self::entry`].
+    pub fn forget_range(&mut self, start: u64, end: u64) {
+        for page in self.pages_in(start, end) {
+            for pc in self.pages.remove(&page).unwrap_or_default() {
+                let Some(body) = self.blocks.remove(&pc) else {
+                    continue;
+                };
+                self.traps.insert(body, Trap::Moved { target: pc });
+                self.writes.push((body, vec![0xcc]));
+            }
+        }
+    }
+
+    /// Makes a forgotten translation lead to the new one.
+    pub fn lead(&mut self, from: u64, body: u64) {
+        let mut jump = Emitter::new(from);
+        jump.far_jump(body);
+        self.traps.remove(&from);
+        self.writes.push((from, jump.bytes));
     }
 
     /// Whether some cache has no room for a block.
     pub fn is_full(&self) -> bool {
-        self.caches.iter().any(|cache| cache.used + LEFT >= layout::CACHE_BYTES)
+        self.caches
+            .iter()
+            .any(|cache| cache.used + LEFT >= layout::CACHE_BYTES)
     }
 
     /// How often [`Self::reset`] was used.
@@ -268,7 +330,11 @@ impl Translator {
 
     /// Sets the functions whose calls are recorded, before anything is translated.
     pub fn set_hooks(&mut self, entries: &[u64]) {
-        self.hooks = entries.iter().zip(0..).map(|(entry, number)| (*entry, number)).collect();
+        self.hooks = entries
+            .iter()
+            .zip(0..)
+            .map(|(entry, number)| (*entry, number))
+            .collect();
         self.forget();
     }
 

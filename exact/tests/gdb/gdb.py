@@ -5,7 +5,6 @@ has for chance, and the positions to look at, counted from the first time at `ma
 """
 
 import json
-import os
 import struct
 
 import gdb
@@ -136,8 +135,6 @@ class Run:
             quietly(f"set environment {name}={value}")
         quietly("set args " + " ".join(plan["arguments"]))
         quietly("starti")
-        # The program has its standard output; what gdb says of each stop is not needed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         quietly("handle all nostop noprint pass")
         quietly("handle SIGUSR1 SIGTRAP stop print")
         quietly("handle SIGTRAP nopass")

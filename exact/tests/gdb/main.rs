@@ -166,6 +166,7 @@ fn record(program: Program, folder: &Path) -> Recorded {
                 .collect(),
         ),
         input: Some(PathBuf::from("/dev/null")),
+        output: Some(PathBuf::from("/dev/null")),
         default_signals: vec![libc::SIGPIPE],
         started: Some(Box::new(move |pid| send.send(pid).unwrap())),
     };
@@ -213,6 +214,7 @@ fn run_in_gdb(recorded: &Recorded, plan: &Plan) -> Vec<u8> {
         .arg(script);
     let gdb = command
         .stdin(Stdio::null())
+        .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap()

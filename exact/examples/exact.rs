@@ -1,0 +1,132 @@
+//! Recording and running again without the rest of Hindsight: for measurements, and to look into a log.
+//!
+//! `record FOLDER PROGRAM [ARG...]` prints what the program took; `replay FOLDER [POSITION...]` goes to positions and to the end;
+//! `jump FOLDER COUNT` goes to random positions, and one back from each; `back FOLDER ADDRESS INSTRUCTIONS` runs back to a stop
+//! that is never met; `who FOLDER ADDRESS` finds the last write; `log FOLDER FROM TO` shows what was recorded between two positions.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Instant;
+
+use exact::{Options, Replay, Result};
+
+fn main() {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let words: Vec<&str> = args
+        .iter()
+        .map(|arg| arg.to_str().unwrap_or_default())
+        .collect();
+    let [_, verb, folder, rest @ ..] = words.as_slice() else {
+        eprintln!("usage: exact record|replay|jump|back|who|log FOLDER ...");
+        std::process::exit(2);
+    };
+    let folder = Path::new(folder);
+    let done = match *verb {
+        "record" => record(folder, &args[3..]),
+        "replay" => replay(folder, &numbers(rest, 10)),
+        "jump" => jump(folder, numbers(rest, 10)[0]),
+        "back" => back(
+            folder,
+            numbers(&rest[..1], 16)[0],
+            numbers(&rest[1..], 10)[0],
+        ),
+        "who" => who(folder, numbers(rest, 16)[0]),
+        "log" => log(folder, &numbers(rest, 10)),
+        _ => panic!("there is no {verb}"),
+    };
+    if let Err(error) = done {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}
+
+fn numbers(words: &[&str], radix: u32) -> Vec<u64> {
+    let number =
+        |word: &&str| u64::from_str_radix(word.trim_start_matches("0x"), radix).expect("a number");
+    words.iter().map(number).collect()
+}
+
+fn record(folder: &Path, args: &[OsString]) -> Result<()> {
+    std::fs::create_dir_all(folder).expect("the folder can be made");
+    let start = Instant::now();
+    let summary = exact::record(Path::new(&args[0]), args, folder, Options::default())?;
+    eprintln!("{summary:?} {:?}", start.elapsed());
+    std::process::exit(
+        summary
+            .code
+            .unwrap_or_else(|| 128 + summary.signal.unwrap_or(0)),
+    );
+}
+
+fn replay(folder: &Path, goals: &[u64]) -> Result<()> {
+    let mut replay = Replay::open(folder)?;
+    let end = replay.end();
+    for goal in goals.iter().copied().chain([end]) {
+        let start = Instant::now();
+        replay.goto(goal)?;
+        eprintln!(
+            "{goal} of {end}: rip {:#x} {:?}",
+            replay.registers()?.rip,
+            start.elapsed()
+        );
+    }
+    Ok(())
+}
+
+/// The middle one and the one that a hundredth exceeds, in milliseconds.
+fn shown(what: &str, mut took: Vec<f64>) {
+    took.sort_by(f64::total_cmp);
+    println!(
+        "{what} {:.2} {:.2}",
+        took[took.len() / 2],
+        took[took.len() * 99 / 100]
+    );
+}
+
+fn jump(folder: &Path, count: u64) -> Result<()> {
+    let mut replay = Replay::open(folder)?;
+    let end = replay.end();
+    replay.goto(end)?;
+    let (mut jumps, mut steps) = (Vec::new(), Vec::new());
+    let mut random = 88_172_645_463_325_252_u64;
+    for _ in 0..count {
+        // Xorshift (Marsaglia, 2003): any positions will do.
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let goal = 1 + random % (end - 1);
+        for (goal, took) in [(goal, &mut jumps), (goal - 1, &mut steps)] {
+            let start = Instant::now();
+            replay.goto(goal)?;
+            took.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    shown("goto", jumps);
+    shown("back", steps);
+    Ok(())
+}
+
+fn back(folder: &Path, address: u64, instructions: u64) -> Result<()> {
+    let mut replay = Replay::open(folder)?;
+    replay.goto(replay.end().min(instructions))?;
+    let start = Instant::now();
+    let found = replay.previous_stop(&[address], &mut |_| true)?;
+    println!("{found:?} {:.1}", start.elapsed().as_secs_f64() * 1e3);
+    Ok(())
+}
+
+fn who(folder: &Path, address: u64) -> Result<()> {
+    let mut replay = Replay::open(folder)?;
+    let end = replay.end();
+    let start = Instant::now();
+    let found = replay.last_write(address, 4, end)?;
+    println!("{found:?} {:.1}", start.elapsed().as_secs_f64() * 1e3);
+    Ok(())
+}
+
+fn log(folder: &Path, range: &[u64]) -> Result<()> {
+    for line in Replay::open(folder)?.entries(range[0], range[1]) {
+        println!("{line}");
+    }
+    Ok(())
+}

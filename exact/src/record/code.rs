@@ -1,0 +1,87 @@
+//! Code that the program writes itself: what has been translated is protected, and forgotten when it is written to.
+
+use libc::user_regs_struct;
+
+use super::Recorder;
+use crate::error::{Context as _, Result};
+use crate::log::{Entry, Span};
+use crate::ptrace;
+
+const PAGE: u64 = 4096;
+const READ_EXECUTE: i32 = libc::PROT_READ | libc::PROT_EXEC;
+
+impl Recorder {
+    /// The program has this protection there from now on.
+    pub(super) fn note_protection(&mut self, span: Span) {
+        let both = (libc::PROT_WRITE | libc::PROT_EXEC) as u32;
+        self.both
+            .retain(|known| !(span.start <= known.start && known.end <= span.end));
+        self.guarded
+            .retain(|page| !(span.start..span.end).contains(&(page * PAGE)));
+        if span.protection & both == both {
+            self.both.push(span);
+        }
+    }
+
+    /// Protects pages that can be written, of which there are translations since a moment.
+    pub(super) fn guard(&mut self, tid: i32) -> Result<()> {
+        for page in self.translator.take_fresh() {
+            let at = page * PAGE;
+            let can_change = self
+                .both
+                .iter()
+                .any(|span| (span.start..span.end).contains(&at));
+            if can_change && self.guarded.insert(page) {
+                self.process.call(
+                    tid,
+                    libc::SYS_mprotect,
+                    [at, PAGE, READ_EXECUTE as u64, 0, 0, 0],
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a fault is a write to such a page; then the thread may write, and executes the new code.
+    pub(super) fn writes_code(&mut self, tid: i32, info: &libc::siginfo_t) -> Result<bool> {
+        if info.si_signo != libc::SIGSEGV || self.guarded.is_empty() {
+            return Ok(false);
+        }
+        // SAFETY: a fault has an address.
+        let page = unsafe { info.si_addr() } as u64 / PAGE;
+        if !self.guarded.remove(&page) {
+            return Ok(false);
+        }
+        let registers = ptrace::registers(tid).context("read registers")?;
+        self.take_counter(tid, &registers, registers.rip)?;
+        let own: user_regs_struct = self.own(tid, &registers)?;
+        let (start, end) = (page * PAGE, (page + 1) * PAGE);
+        let protection = READ_EXECUTE | libc::PROT_WRITE;
+        self.process.call(
+            tid,
+            libc::SYS_mprotect,
+            [start, PAGE, protection as u64, 0, 0, 0],
+        )?;
+        self.log.add(&Entry::Code {
+            at: self.count,
+            start,
+            end,
+        })?;
+        self.forget(start, end)?;
+        self.enter(tid, &own)?;
+        Ok(true)
+    }
+
+    /// The program's code there has changed: no thread goes on in old translations of it.
+    pub(super) fn forget(&mut self, start: u64, end: u64) -> Result<()> {
+        self.translator.forget_range(start, end);
+        self.process.flush(&mut self.translator)?;
+        self.epoch += 1;
+        for tid in self.ready.clone() {
+            let registers = ptrace::registers(tid).context("read registers")?;
+            let own = self.own(tid, &registers)?;
+            self.enter(tid, &own)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,398 @@
+//! Goal: programs behave as without recording, and every recording runs again to its end. Method: small programs and some of the
+//! system are run natively and recorded; output and exit code are compared, and the recording is run again, forwards and to random
+//! positions, which must show the same registers each time they are reached.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use exact::{Options, Replay, Traced, record, trace};
+use rand::{Rng, SeedableRng};
+use tempfile::TempDir;
+
+fn compiled(name: &str, folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name);
+    let program = folder.join(name.replace('.', "_"));
+    let compiler = if name.ends_with(".cc") { "g++" } else { "gcc" };
+    let status = Command::new(compiler)
+        .args(["-O1", "-g", "-pthread", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .status();
+    assert!(
+        status.expect("the compiler is installed").success(),
+        "{name}"
+    );
+    program
+}
+
+/// Records a program; returns what it wrote, and its exit code.
+fn recorded(command: &[OsString], folder: &Path) -> (String, Option<i32>) {
+    let output = folder.join("output");
+    let options = Options {
+        output: Some(output.clone()),
+        input: Some(PathBuf::from("/dev/null")),
+        ..Options::default()
+    };
+    let program = PathBuf::from(&command[0]);
+    let summary = record(&program, command, folder, options).expect("it can be recorded");
+    assert_eq!(summary.lost, None, "{command:?}");
+    let text = fs::read(&output).expect("the output is there");
+    (String::from_utf8_lossy(&text).into_owned(), summary.code)
+}
+
+fn native(command: &[OsString], folder: &Path) -> (String, Option<i32>) {
+    let path = folder.join("native");
+    let output = fs::File::create(&path).expect("the folder can be written");
+    let errors = output.try_clone().expect("a descriptor can be copied");
+    let mut native = Command::new(&command[0]);
+    let input = fs::File::open("/dev/null").expect("it is always there");
+    let status = native
+        .args(&command[1..])
+        .stdin(input)
+        .stdout(output)
+        .stderr(errors)
+        .status();
+    let text = fs::read(&path).expect("the output is there");
+    (
+        String::from_utf8_lossy(&text).into_owned(),
+        status.expect("it can be started").code(),
+    )
+}
+
+fn random() -> rand::rngs::StdRng {
+    let seed = std::env::var("SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(|| rand::rng().random());
+    println!("SEED={seed}");
+    rand::rngs::StdRng::seed_from_u64(seed)
+}
+
+/// Goes to random positions and back to them, and to the end.
+fn runs_again(folder: &Path) {
+    let mut random = random();
+    let mut replay = Replay::open(folder).expect("the recording can be opened");
+    let end = replay.end();
+    assert!(end > 10_000, "{end}");
+    let mut places: Vec<u64> = (0..4).map(|_| random.random_range(0..end)).collect();
+    let mut first = Vec::new();
+    for place in &places {
+        replay.goto(*place).expect("the position can be reached");
+        assert_eq!(replay.position(), *place);
+        let registers = format!("{:?}", replay.registers().expect("registers"));
+        first.push((
+            *place,
+            replay.thread(),
+            registers,
+            replay.extended().expect("registers"),
+        ));
+    }
+    replay.goto(end).expect("the end can be reached");
+    places.reverse();
+    for (place, thread, registers, extended) in first.iter().rev() {
+        replay
+            .goto(*place)
+            .expect("the position can be reached again");
+        assert_eq!(replay.thread(), *thread);
+        assert_eq!(
+            &format!("{:?}", replay.registers().expect("registers")),
+            registers,
+            "at {place}"
+        );
+        assert_eq!(
+            &replay.extended().expect("registers"),
+            extended,
+            "at {place}"
+        );
+    }
+}
+
+fn same(command: &[&str]) {
+    let folder = TempDir::new().expect("a folder");
+    let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+    let native = native(&command, folder.path());
+    let recorded = recorded(&command, folder.path());
+    assert_eq!(recorded, native, "{command:?}");
+    runs_again(folder.path());
+}
+
+fn same_compiled(name: &str) {
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled(name, folder.path());
+    same(&[program.to_str().expect("a path in text")]);
+}
+
+#[test]
+fn exceptions_and_threads() {
+    same_compiled("unwinding.cc");
+}
+
+#[test]
+fn signals_faults_children_and_code_that_changes() {
+    same_compiled("signals.c");
+}
+
+#[test]
+fn threads_that_race_and_are_interrupted() {
+    for _ in 0..5 {
+        same_compiled("turns.c");
+    }
+}
+
+#[test]
+fn a_shell_and_its_children() {
+    same(&[
+        "/bin/bash",
+        "-c",
+        "for i in 1 2 3; do echo $i; done; ls / | wc -l; exit 3",
+    ]);
+}
+
+#[test]
+fn programs_of_the_system() {
+    let folder = TempDir::new().expect("a folder");
+    let numbers: Vec<String> = (0..20_000u64)
+        .map(|i| (i * 7919 % 100_003).to_string())
+        .collect();
+    let file = folder.path().join("numbers");
+    fs::write(&file, numbers.join("\n") + "\n").expect("the folder can be written");
+    let file = file.to_str().expect("a path in text");
+    same(&["/usr/bin/sort", "--parallel=2", "-n", file]);
+    same(&["/usr/bin/md5sum", file]);
+    same(&["/bin/gzip", "-6", "-c", "-n", file]);
+    same(&[
+        "/usr/bin/perl",
+        "-e",
+        "my %h; $h{$_ % 100} += $_ for 1..20000; print join(',', map { $h{$_} } sort keys %h), \"\\n\"",
+    ]);
+    same(&["/bin/ls", "-la", "/usr/lib"]);
+}
+
+struct Addresses {
+    sold: u64,
+    text: u64,
+    untouched: u64,
+    sell: u64,
+    leave: u64,
+    half: u64,
+}
+
+fn writes(folder: &Path) -> Addresses {
+    let program = compiled("writes.c", folder);
+    let (output, code) = recorded(&[program.into_os_string()], folder);
+    assert_eq!(code, Some(0));
+    assert!(output.contains("-1 xxxxxxxxabcdefgh 22.5"), "{output}");
+    let words = output.split_whitespace().take(6);
+    let address =
+        |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).expect("an address");
+    let found: Vec<u64> = words.map(address).collect();
+    let [sold, text, untouched, sell, leave, half] = found[..] else {
+        panic!("{output}")
+    };
+    Addresses {
+        sold,
+        text,
+        untouched,
+        sell,
+        leave,
+        half,
+    }
+}
+
+fn int(replay: &Replay, address: u64) -> i32 {
+    let mut bytes = [0; 4];
+    assert_eq!(replay.read(address, &mut bytes), 4);
+    i32::from_le_bytes(bytes)
+}
+
+#[test]
+fn the_last_write_is_found() {
+    let folder = TempDir::new().expect("a folder");
+    let at = writes(folder.path());
+    let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
+    let end = replay.end();
+    let wrong = replay
+        .last_write(at.sold, 4, end)
+        .expect("it can be searched")
+        .expect("it was written");
+    replay.goto(wrong).expect("a position");
+    assert_eq!(int(&replay, at.sold), (0..777).sum::<i32>());
+    let writer = replay.registers().expect("registers").rip;
+    assert!(
+        (at.sell..at.sell + 64).contains(&writer),
+        "{writer:#x} is not in sell"
+    );
+    replay.goto(wrong + 1).expect("a position");
+    assert_eq!(int(&replay, at.sold), -1);
+    // The kernel wrote the middle, memset the rest.
+    let read = replay
+        .last_write(at.text + 8, 8, end)
+        .expect("it can be searched")
+        .expect("it was written");
+    replay.goto(read).expect("a position");
+    assert_eq!(
+        replay.registers().expect("registers").rax,
+        libc::SYS_read as u64
+    );
+    let set = replay
+        .last_write(at.text, 8, end)
+        .expect("it can be searched")
+        .expect("it was written");
+    assert!(set < read);
+    assert_eq!(
+        replay
+            .last_write(at.untouched, 4, end)
+            .expect("it can be searched"),
+        None
+    );
+    // Forwards: 776 additions of something, the first of nothing, and the wrong one.
+    replay.goto(0).expect("a position");
+    assert_eq!(
+        replay
+            .writes(at.sold, 4, end, usize::MAX)
+            .expect("it can be searched")
+            .len(),
+        778
+    );
+}
+
+#[test]
+fn stops_are_found_forwards_and_backwards() {
+    let folder = TempDir::new().expect("a folder");
+    let at = writes(folder.path());
+    let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
+    let end = replay.end();
+    let mut forwards = Vec::new();
+    while let Some(position) = replay
+        .next_stop(&[at.sell], end, &mut |_| true)
+        .expect("it can be searched")
+    {
+        let registers = replay.registers().expect("registers");
+        assert_eq!(
+            (registers.rip, registers.rdi),
+            (at.sell, forwards.len() as u64)
+        );
+        forwards.push(position);
+    }
+    assert_eq!(forwards.len(), 778);
+    let mut accept = |replay: &Replay| {
+        replay
+            .registers()
+            .is_ok_and(|registers| registers.rdi == 500)
+    };
+    assert_eq!(
+        replay
+            .previous_stop(&[at.sell], &mut accept)
+            .expect("it can be searched"),
+        Some(forwards[500])
+    );
+    assert_eq!(
+        replay
+            .previous_stop(&[at.sell], &mut |_| true)
+            .expect("it can be searched"),
+        Some(forwards[499])
+    );
+    assert_eq!(replay.position(), forwards[499]);
+}
+
+#[test]
+fn calls_are_traced() {
+    let folder = TempDir::new().expect("a folder");
+    let at = writes(folder.path());
+    let mut calls = [Vec::new(), Vec::new(), Vec::new()];
+    let mut left = [0, 0, 0];
+    let mut unwound = 0;
+    let mut halves = Vec::new();
+    let mut written = Vec::new();
+    trace(
+        folder.path(),
+        &[at.sell, at.leave, at.half],
+        &mut |traced| {
+            match traced {
+                Traced::Enter {
+                    function,
+                    arguments,
+                    vectors,
+                    ..
+                } => {
+                    calls[function].push(arguments[0] as i32);
+                    if function == 2 {
+                        halves.push(f64::from_bits(vectors[0]));
+                    }
+                }
+                Traced::Leave {
+                    function, results, ..
+                } => {
+                    left[function] += 1;
+                    if function == 2 {
+                        assert_eq!(f64::from_bits(results[2]), halves[left[2] - 1] / 2.0);
+                    }
+                }
+                Traced::Unwound { function, .. } => {
+                    assert_eq!(function, 1);
+                    unwound += 1;
+                }
+                Traced::SystemCall { output, .. } => written.extend(output.unwrap_or_default()),
+                Traced::Signal { .. } => panic!("it gets no signal"),
+            }
+            true
+        },
+    )
+    .expect("it can be traced");
+    assert_eq!(calls[0], (0..778).collect::<Vec<i32>>());
+    assert_eq!(calls[1], [0, 1, 2, 3]);
+    assert_eq!(halves, (0..10).map(f64::from).collect::<Vec<_>>());
+    assert_eq!((left, unwound), ([778, 0, 10], 4));
+    assert_eq!(
+        String::from_utf8_lossy(&written),
+        fs::read_to_string(folder.path().join("output")).expect("the output")
+    );
+}
+
+#[test]
+fn what_a_killed_recorder_wrote_runs_again() {
+    let folder = TempDir::new().expect("a folder");
+    let _ = writes(folder.path());
+    let whole = fs::read(folder.path().join("log.zst")).expect("the log is there");
+    let cut = TempDir::new().expect("a folder");
+    fs::write(cut.path().join("log.zst"), &whole[..whole.len() - 3000])
+        .expect("the folder can be written");
+    let outline = exact::outline(cut.path()).expect("what is there can be read");
+    assert!(outline.lost.is_some() && outline.end > 1000, "{outline:?}");
+    let mut replay = Replay::open(cut.path()).expect("what is there can be opened");
+    replay.goto(outline.end).expect("its end can be reached");
+}
+
+#[test]
+fn what_is_no_recording_is_refused() {
+    let folder = TempDir::new().expect("a folder");
+    assert!(Replay::open(folder.path()).is_err());
+    fs::write(folder.path().join("log.zst"), b"hsexact\x63").expect("the folder can be written");
+    let error = Replay::open(folder.path())
+        .err()
+        .expect("a newer version")
+        .to_string();
+    assert!(error.contains("version 99"), "{error}");
+    fs::write(folder.path().join("log.zst"), b"something").expect("the folder can be written");
+    assert!(Replay::open(folder.path()).is_err());
+}
+
+#[test]
+fn a_program_that_is_not_there() {
+    let folder = TempDir::new().expect("a folder");
+    let error = record(
+        Path::new("/nowhere"),
+        &[OsString::from("/nowhere")],
+        folder.path(),
+        Options::default(),
+    );
+    let text = error.expect_err("it cannot be started").to_string();
+    assert!(
+        text.contains("/nowhere") && text.contains("No such file"),
+        "{text}"
+    );
+}
