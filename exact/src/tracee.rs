@@ -321,3 +321,19 @@ pub(crate) fn own_registers(
     }
     Ok(own)
 }
+
+/// Where the x87 unit keeps the address of its last instruction, from the start of XSAVE's layout.
+pub(crate) const X87_INSTRUCTION: usize = 8;
+
+/// The x87, SSE and later registers of a thread as they are when nothing of ours is in the way: the x87 unit's last instruction was one
+/// of the program.
+pub(crate) fn own_extended(translator: &Translator, mut extended: Vec<u8>) -> Vec<u8> {
+    if let Some(field) = extended
+        .get_mut(X87_INSTRUCTION..)
+        .and_then(|rest| rest.first_chunk_mut())
+        && let Some(place) = translator.place(u64::from_le_bytes(*field))
+    {
+        *field = place.pc.to_le_bytes();
+    }
+    extended
+}

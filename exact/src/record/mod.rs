@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::{Context as _, Result};
 use crate::log::{Context, Entry, Fatal, Registers, Span, Writer};
 use crate::ptrace;
-use crate::tracee::{Sharing, Tracee, own_registers};
+use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, Trap, layout};
 
 /// How a program is recorded.
@@ -202,7 +202,7 @@ impl Recorder {
                 .iter()
                 .map(|arg| arg.to_string_lossy().into_owned())
                 .collect(),
-            context: context(pid)?,
+            context: self.context(pid)?,
             spans,
             memory,
             files: image::files(pid)?,
@@ -455,6 +455,17 @@ impl Recorder {
         )
     }
 
+    /// All registers of a stopped thread that is not in translated code.
+    fn context(&self, tid: i32) -> Result<Context> {
+        let mut registers = ptrace::registers(tid).context("read registers")?;
+        registers.gs_base = 0;
+        let extended = ptrace::extended_state(tid).context("read registers")?;
+        Ok(Context {
+            registers: Registers::from(&registers),
+            extended: own_extended(&self.translator, extended),
+        })
+    }
+
     fn finish(mut self, ended: Result<Ended>) -> Result<Summary> {
         let (code, signal, lost) = match ended {
             Ok(Ended::Exited(code)) => (Some(code), None, None),
@@ -493,14 +504,4 @@ impl Recorder {
         self.log.finish()?;
         Ok(summary)
     }
-}
-
-/// All registers of a stopped thread.
-fn context(tid: i32) -> Result<Context> {
-    let mut registers = ptrace::registers(tid).context("read registers")?;
-    registers.gs_base = 0;
-    Ok(Context {
-        registers: Registers::from(&registers),
-        extended: ptrace::extended_state(tid).context("read registers")?,
-    })
 }

@@ -6,10 +6,11 @@ use std::time::Instant;
 use libc::user_regs_struct;
 
 use super::threads::Next;
-use super::{Recorder, State, context};
+use super::{Recorder, State};
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry, Fatal};
 use crate::ptrace;
+use crate::tracee::X87_INSTRUCTION;
 use crate::translate::Trap;
 
 /// The kernel leaves these bytes below the stack pointer alone (System V ABI, 3.2.2).
@@ -19,6 +20,8 @@ const RED_ZONE: u64 = 128;
 const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 /// Where the frame of a signal has the instruction pointer (rt_sigframe: return address, then ucontext_t).
 const FRAME_RIP: u64 = 8 + 40 + 16 * 8;
+/// Where it has the address of the x87, SSE and later registers (behind 23 others).
+const FRAME_EXTENDED: u64 = 8 + 40 + 23 * 8;
 
 impl Recorder {
     /// A thread has stopped because a signal is about to be delivered to it; it runs translated code, or waits in a call.
@@ -138,9 +141,10 @@ impl Recorder {
         before: &user_regs_struct,
         call: Option<(u64, i64)>,
     ) -> Result<Next> {
-        let context = context(tid)?;
+        let context = self.context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
         let (start, end) = self.threads[&tid].alternate;
+        self.hide_instruction(registers.rsp)?;
         let top = if (start..end).contains(&registers.rsp) && !(start..end).contains(&before.rsp) {
             end
         } else {
@@ -170,6 +174,19 @@ impl Recorder {
         self.count += u64::from(call_done);
         self.enter(tid, &registers)?;
         Ok(Next::Resume)
+    }
+
+    /// A frame has the address of the x87 unit's last instruction: it is the program's, not that of its translation.
+    fn hide_instruction(&self, frame: u64) -> Result<()> {
+        let saved = self.process.word(frame + FRAME_EXTENDED)?;
+        if saved == 0 {
+            return Ok(());
+        }
+        let at = saved + X87_INSTRUCTION as u64;
+        match self.translator.place(self.process.word(at)?) {
+            Some(place) => self.process.set_word(at, place.pc),
+            None => Ok(()),
+        }
     }
 
     /// Has a thread go on to where the program's state is whole; returns whether it had to be moved.

@@ -2,7 +2,7 @@
 
 use libc::user_regs_struct;
 
-use super::{Ended, Recorder, State, context};
+use super::{Ended, Recorder, State};
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry};
 use crate::ptrace;
@@ -282,7 +282,7 @@ impl Recorder {
                 _ => {}
             }
         }
-        let context = context(tid)?;
+        let context = self.context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
         self.log.add(&Entry::Return {
             at: self.count,

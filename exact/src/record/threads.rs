@@ -261,7 +261,7 @@ impl Recorder {
         };
         self.threads.insert(child, Thread::new(block, clears));
         ptrace::set_registers(child, &own).context("set registers")?;
-        let context = super::context(child)?;
+        let context = self.context(child)?;
         self.log.add(&Entry::Thread {
             at: self.count,
             tid: child,

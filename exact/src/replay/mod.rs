@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Context as _, Error, Result};
 use crate::log::{Bytes, Context, Entry, MappedFile, Reader, Registers, Space, Span};
 use crate::ptrace;
-use crate::tracee::{Sharing, Tracee, own_registers};
+use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoint;
 pub use trace::{Traced, trace};
@@ -231,7 +231,8 @@ impl Replay {
 
     /// The x87, SSE and later registers, in XSAVE's layout.
     pub fn extended(&self) -> Result<Vec<u8>> {
-        ptrace::extended_state(self.process.pid).context("read registers")
+        let extended = ptrace::extended_state(self.process.pid).context("read registers")?;
+        Ok(own_extended(&self.translator, extended))
     }
 
     /// Fills as much of `into` as there is memory from `address` on; returns how many bytes that are.
