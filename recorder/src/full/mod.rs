@@ -157,6 +157,7 @@ fn run(program: &Path, options: &FullOptions, folder: &Path) -> Result<Summary> 
         environment: options.surroundings.env.clone(),
         input: options.surroundings.stdin.clone(),
         default_signals: Vec::new(),
+        output: None,
         started: Some(Box::new(move |id| pid.store(id, Release))),
     };
     let record = || exact::record(program, &options.argv, folder, how);

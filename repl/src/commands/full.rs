@@ -160,6 +160,7 @@ mod tests {
                 exit: Exit::Code(0),
                 death: None,
                 incomplete: None,
+                is_left: false,
             },
             instructions,
         }

@@ -170,6 +170,11 @@ impl Walker<'_> {
         before: u64,
     ) -> exact::Result<Option<u64>> {
         let rows = self.rows(code);
+        let function = self.space.function_at(code);
+        let frame = &Activation {
+            entry: function.map(|function| function.entry),
+            ..frame.clone()
+        };
         let mut run = match self.run_before(frame, &rows, before)? {
             Some(run) => run,
             None => return Ok(None),
@@ -190,10 +195,11 @@ impl Walker<'_> {
         before: u64,
     ) -> exact::Result<Option<Run>> {
         self.replay.goto(before)?;
-        let stops: Vec<u64> = rows.iter().map(|row| row.address).collect();
+        let entry = frame.entry;
+        let stops: Vec<u64> = rows.iter().map(|row| row.address).chain(entry).collect();
         let (tid, space) = (self.tid, Arc::clone(&self.space));
         let mut run: Option<Run> = None;
-        let mut last = 0;
+        let (mut last, mut has_begun) = (0, false);
         let found = self.replay.previous_stop(&stops, &mut |replay| {
             if replay.thread() != tid {
                 return false;
@@ -202,21 +208,25 @@ impl Walker<'_> {
                 return false;
             };
             let row = rows.iter().find(|row| row.address == thread.rip());
+            let is_entry = Some(thread.rip()) == entry && thread.rsp() == frame.cfa.wrapping_sub(8);
+            let position = replay.position();
+            if is_entry || position < last {
+                // The frame begins, or an earlier stretch does: nothing until now is of it.
+                run = None;
+                has_begun = is_entry;
+            }
             let here = activation(&space, &thread);
             let Some(row) = row.filter(|_| here.is_some_and(|here| here.cfa == frame.cfa)) else {
-                return false;
+                last = if is_entry { position } else { last };
+                return is_entry;
             };
-            let position = replay.position();
-            if position < last {
-                run = None;
-            }
             last = position;
             let is_same = run.as_ref().is_some_and(|run| run.place == row.place);
             if !is_same || row.is_first {
                 run = Some(Run {
                     start: position,
                     place: row.place.clone(),
-                    may_begin_earlier: run.is_none() && !row.is_first,
+                    may_begin_earlier: run.is_none() && !row.is_first && !has_begun,
                 });
             }
             true

@@ -1,5 +1,6 @@
 //! Runs through all instructions: to breakpoints, to writes of watched values, and to the stops that the recording has.
 
+use debuginfo::AddressSpace;
 use replay::Instant;
 use replay::moves::{Direction, Stops};
 
@@ -15,24 +16,19 @@ impl Past {
         line: Option<(&str, u32)>,
     ) -> Result<Break, Failure> {
         let modules = self.timeline.modules();
-        let space = modules.space(self.position().seq);
-        let addresses: Vec<u64> = match (line, address(location)) {
-            (Some((file, line)), _) => {
-                let places = space.resolve_line(file, line, None).map_err(|error| {
-                    let failure = Failure::new(Code::InvalidLine, error.to_string());
-                    match error.hint() {
-                        Some(hint) => failure.hint(hint),
-                        None => failure,
-                    }
-                })?;
-                places.into_iter().map(|place| place.address).collect()
+        let (mut addresses, mut failed) = (Vec::new(), None);
+        // Modules may be mapped later than here.
+        for seq in [self.position().seq, self.timeline.last()] {
+            match places(&modules.space(seq), location, line) {
+                Ok(found) => addresses.extend(found),
+                Err(failure) => failed = Some(failure),
             }
-            (None, Some(address)) => vec![address],
-            (None, None) => {
-                let places = space.function_places(location);
-                places.into_iter().map(|place| place.address).collect()
-            }
-        };
+        }
+        addresses.sort_unstable();
+        addresses.dedup();
+        if let Some(failure) = failed.filter(|_| addresses.is_empty()) {
+            return Err(failure);
+        }
         if addresses.is_empty() {
             return Err(Failure::new(
                 Code::InvalidFunction,
@@ -148,6 +144,26 @@ impl Past {
         }
         Ok((nearest, changed))
     }
+}
+
+/// The addresses of a location.
+fn places(
+    space: &AddressSpace,
+    location: &str,
+    line: Option<(&str, u32)>,
+) -> Result<Vec<u64>, Failure> {
+    let places = match (line, address(location)) {
+        (Some((file, line)), _) => space.resolve_line(file, line, None).map_err(|error| {
+            let failure = Failure::new(Code::InvalidLine, error.to_string());
+            match error.hint() {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        })?,
+        (None, Some(address)) => return Ok(vec![address]),
+        (None, None) => space.function_places(location),
+    };
+    Ok(places.into_iter().map(|place| place.address).collect())
 }
 
 fn address(location: &str) -> Option<u64> {
