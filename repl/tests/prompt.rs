@@ -159,6 +159,8 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              syscalls    | one row per system call; recorded with --syscalls
              files       | one row per file descriptor, from its opening to its closing;
                          | recorded with --syscalls
+             processes   | one row per process that the program made; how they ended is
+                         | recorded with --syscalls
              allocations | one row per block of the heap and per mapping; recorded with
                          | --memory
              locks       | one row per time that a thread wanted a lock, or waited for a
@@ -190,6 +192,8 @@ fn the_prompt_answers_and_goes_on_after_errors() {
                          | as it ended the program
              syscalls    | one row per system call; recorded with --syscalls
              files       | one row per file descriptor, from its opening to its closing;
+                         | recorded with --syscalls
+             processes   | one row per process that the program made; how they ended is
                          | recorded with --syscalls
              allocations | one row per block of the heap and per mapping; recorded with
                          | --memory

@@ -296,11 +296,11 @@ fn table(modules: &[Known]) -> Table {
             Source::Missing => Some(id.unwrap_or_else(|| "no build id".to_owned())),
             _ => None,
         };
-        let last = known.note.clone().or(file).or(without);
+        let last = known.note.clone().or(file).or(without).unwrap_or_default();
         table.push(vec![
             Some(known.path.display().to_string()),
             Some(known.source.words().1.to_owned()),
-            last,
+            Some(last),
         ]);
     }
     table

@@ -121,6 +121,7 @@ fn info_tells_the_same_as_json() {
                 "output": 6,
                 "pauses": 0,
                 "probes": 7,
+                "processes": 0,
                 "syscalls": 0,
                 "threads": 2,
                 "writes": 0
