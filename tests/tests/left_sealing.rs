@@ -52,13 +52,13 @@ fn sealing_behind_the_program_is_left_with_its_exit_code() {
 #[test]
 fn an_opening_is_left_and_leaves_nothing_behind() {
     let scratch = Scratch::new("left_opening");
-    let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path()).args(["36"]);
+    let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path()).args(["41"]);
     let (recorder, recording) = Hindsight::start_recording(&scratch, &["-f", "fib"], &program);
     let pid = recorder.pid();
     wait_until("the program has begun", || {
         (!children(pid).is_empty()).then_some(())
     });
-    std::thread::sleep(Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_millis(4000));
     recorder.signal(Signal::KILL);
     drop(recorder.finish());
     let temp = scratch.join("temp");

@@ -113,9 +113,8 @@ impl Made {
                 .is_some_and(|path| path.ends_with("/p") || path == "p")
         };
         let find = |list: &Value, key: &str| {
-            let rows = list.as_array().expect("a list").iter();
-            rows.filter(|row| is_own(row, key))
-                .next()
+            let mut rows = list.as_array().expect("a list").iter();
+            rows.find(|row| is_own(row, key))
                 .cloned()
                 .unwrap_or_default()
         };

@@ -208,7 +208,6 @@ pub fn signature(name: &str) -> Option<&'static str> {
 mod tests {
     use std::collections::HashSet;
 
-    use super::super::names;
     use super::*;
 
     #[test]
