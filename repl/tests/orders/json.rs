@@ -44,6 +44,7 @@ fn replies_have_json() {
           "result": {
             "address": "0x55a578742070",
             "expression": "sold",
+            "number": 1,
             "stale_since": 18,
             "type": "int",
             "value": "0 <stale: as of event 18>"

@@ -124,20 +124,20 @@ fn expressions_are_shown_in_every_format() {
         expect![[r#"
             Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
-            order = 0x55a5866573d0
-            *order = {id = 1, pieces = 2, each = 4.5, customer = 0x55a578740042 "Ada"}
-            order->customer = 0x55a578740042 "Ada"
-            order->pieces = 0x2
-            (double) order->each * 2 = 9
-            shop = "Ada's"
-            sold + 1 = 1
-            $rip = 94169178829535
-            order->customer[0] == 'A' = true
-            line[0..4] = ""
+            $1 = 0x55a5866573d0
+            $2 = {id = 1, pieces = 2, each = 4.5, customer = 0x55a578740042 "Ada"}
+            $3 = 0x55a578740042 "Ada"
+            $4 = 0x2
+            $5 = (double) 9
+            $6 = "Ada's"
+            $7 = 1
+            $8 = 94169178829535
+            $9 = true
+            $10 = ""
             *#1   main at /home/ada/orders/orders.c:69
             ->    69 |   settle(first);
-            counts[1] = 0
-            first->id + second->id = 3
+            $11 = 0
+            $12 = 3
         "#]],
     );
 }
@@ -302,7 +302,7 @@ fn calls_that_were_not_recorded_are_told_of() {
               (the rest is not known: it was last seen at event 19, and may have changed since)
             *#1   rounded at /home/ada/orders/orders.c:32
             ->    32 | double rounded(const struct order *order, int discount) { return (long)(price(order, discount) * 100) / 100.0; }
-            order = <its frame could not be unwound>
+            $1 = <its frame could not be unwound>
             *#2   somewhere in settle in orders.hindsight/modules/000000/orders
             Thread 28553 (orders) at event 56, entry of price: price at /home/ada/orders/orders.c:25
             ->    25 | double price(const struct order *order, int discount) {

@@ -97,6 +97,9 @@ fn help_tells_of_verbs_of_all_kinds() {
             Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Go to the event before
 
+            If every instruction is recorded: to the beginning of the line before, or with -i to the instruction
+            before.
+
             Usage: step-back [OPTIONS] [COUNT]
 
             Arguments:
@@ -104,11 +107,14 @@ fn help_tells_of_verbs_of_all_kinds() {
                       How many events
 
             Options:
+              -i, --instruction
+                      Machine instructions, if every instruction is recorded
+
                   --json
                       Print the reply as JSON
 
               -h, --help
-                      Print help
+                      Print help (see a summary with '-h')
 
             Give a name to a verb with some of its words
 

@@ -37,7 +37,7 @@ fn frames_have_a_first_and_a_last() {
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
             Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: location unknown
               (the rest is not known: no recorded call is open, and registers are not known)
-            $rip = <unknown: not captured>
+            $1 = <unknown: not captured>
             --- stderr
             error: this is the innermost frame
               at --cmd 2: down (exit code 2)
@@ -105,7 +105,7 @@ fn frames_of_which_only_the_function_is_known_have_no_variables() {
         ],
         expect![[r#"
             Thread 28464 (orders) at event 26, stdout "order 1 for Ada: 17.00\n": somewhere in say
-            sold = 0 <stale: as of event 18>
+            $1 = 0 <stale: as of event 18>
              Register | Value                                  | Symbol
             ----------+----------------------------------------+--------
              rbp      | 0x7fff2dc3dcc0 <stale: as of event 19> | 
@@ -175,7 +175,7 @@ fn what_a_missing_module_holds_is_told_with_its_name() {
             (look at the code: hindsight disassemble)
 
             No variables are known here.
-            sold = 4
+            $1 = 4
             *#0   0x7f0be8eefeec ()
                    (calls that were not recorded may lie between)
              #1   somewhere in main in orders.hindsight/modules/000000/orders

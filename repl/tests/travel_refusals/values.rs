@@ -110,13 +110,13 @@ fn low_halves_are_no_whole_registers() {
         expect![[r#"
             Thread 28464 (orders) at event 13, entry of ordered: ordered at /home/ada/orders/orders.c:49
             ->    49 | struct order *ordered(int id, int pieces, double each, const char *customer) {
-            $xmm0 = <unknown: only its low half was captured>
-            $xmm2 = 8388608 <stale: as of event 6>
-            $rbx = 0 <stale: as of event 6>
-            $rflags = 518 <stale: as of event 6>
+            $1 = <unknown: only its low half was captured>
+            $2 = 8388608 <stale: as of event 6>
+            $3 = 0 <stale: as of event 6>
+            $4 = 518 <stale: as of event 6>
             --- stderr
-            error: no register "nothing"
-            help: known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base
+            error: $nothing is no register, and has not been set
+            help: set it: set $nothing = 1
               at --cmd 4: print $nothing (exit code 1)
             --- exit code 1
         "#]],
@@ -154,7 +154,7 @@ fn expressions_that_mean_nothing_are_told() {
         expect![[r#"
             Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
-            shop[9] = 111 'o'
+            $1 = 111 'o'
             --- stderr
             error: the following required arguments were not provided:
             help: write: print <EXPRESSION>...
