@@ -147,7 +147,9 @@ fn locks_of_cxx_are_those_of_the_c_library() {
     let scratch = Scratch::new("locks-cxx");
     let recorded = recorded(&scratch, "locked_cxx", &[], &[]);
     let (taken, contended, _) = counts(&recorded, "name = 'ledger' AND function NOT LIKE '%cond%'");
-    assert_eq!((taken, contended), (54, 1));
+    // The one who fills may come before the one who waits has given the lock back.
+    assert_eq!(taken, 54);
+    assert!((1..=2).contains(&contended), "{contended}");
     assert_eq!(
         counts(&recorded, "name = 'table' AND kind = 'write'"),
         (1, 0, 0)
