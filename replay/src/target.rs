@@ -82,6 +82,10 @@ impl Target {
                 }
             };
         }
+        // Numbers are read with a sign in front, which would look like a distance here.
+        if text.starts_with('+') {
+            return Err(wrong());
+        }
         if let Ok(seq) = text.replace(['_', ','], "").parse() {
             return Ok(Target::Seq(seq));
         }
@@ -244,7 +248,7 @@ mod tests {
             assert_eq!(Target::parse(text).unwrap(), expected, "{text}");
         }
         for text in [
-            "", "soon", "101%", "12+", "-1s", "output:0", "output:x", "@", "1.5",
+            "", "soon", "101%", "12+", "+5", "-1s", "output:0", "output:x", "@", "1.5",
         ] {
             assert!(Target::parse(text).is_err(), "{text}");
         }

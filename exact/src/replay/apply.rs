@@ -139,7 +139,7 @@ impl Replay {
             return self.enter(&answered(registers));
         }
         let Some(context) = self.now.others.get_mut(&tid) else {
-            return Err(self.diverged("a thread that is not there gets an answer"));
+            return Err(self.diverged("an unknown thread gets an answer"));
         };
         let registers = answered(user_regs_struct::from(&context.registers));
         context.registers = Registers::from(&registers);
@@ -156,7 +156,7 @@ impl Replay {
             self.now.others.insert(self.now.running, context);
         }
         let Some(context) = self.now.others.remove(&tid) else {
-            return Err(self.diverged("a thread that is not there goes on"));
+            return Err(self.diverged("an unknown thread resumes"));
         };
         self.now.running = tid;
         self.load(&context)

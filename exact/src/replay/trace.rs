@@ -242,7 +242,7 @@ impl Replay {
             calls.take(tid, kind, word(1).wrapping_add(limit), &word);
             rest = behind;
             if !calls.pass_on(BATCH) {
-                return Err(Error::Damaged(String::from("nobody listens")));
+                return Err(Error::Damaged(String::from("the receiver is gone")));
             }
         }
         let buffer = calls.buffer;
