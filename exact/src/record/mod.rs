@@ -1,7 +1,7 @@
 //! Recording: the program runs translated code, one thread at a time; whatever it does not compute by itself comes by here.
 
 mod code;
-mod image;
+pub(crate) mod image;
 mod signal;
 mod space;
 pub(crate) mod start;

@@ -3,8 +3,11 @@
 
 mod apply;
 mod checkpoint;
+mod operands;
 mod run;
 mod search;
+mod seek;
+mod step;
 mod stub;
 mod trace;
 
@@ -21,6 +24,7 @@ use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoint;
+pub use seek::{Access, Batch, Executed, Instruction, Seek};
 pub use trace::{Traced, trace};
 
 /// Bytes of a stack that grows, at most (the usual limit of setrlimit(2)).
@@ -60,6 +64,8 @@ pub struct Replay {
     watch: Option<search::Watch>,
     /// Calls that are traced.
     calls: Option<trace::Calls>,
+    /// What is looked for at the moment, and was found.
+    found: Option<seek::Found>,
     /// How often the program's code has changed, up to now; translations are those of `translated`.
     translated: usize,
 }
@@ -110,6 +116,7 @@ impl Replay {
             every: checkpoint::EVERY,
             watch: None,
             calls: None,
+            found: None,
             translated: 0,
         };
         for span in spans {

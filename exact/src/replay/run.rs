@@ -56,10 +56,17 @@ impl Replay {
             );
             let instruction = matches!(
                 entry,
-                Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. }
+                Entry::SystemCall { .. }
+                    | Entry::Chance { .. }
+                    | Entry::Return { .. }
+                    | Entry::Signal {
+                        call_done: true,
+                        ..
+                    }
             );
             let asked = instruction
-                && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
+                && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running)
+                && !matches!(entry, Entry::Signal { .. });
             if at < self.now.count {
                 return Err(self.diverged(&format!(
                     "it is past instruction {at}, where something was recorded"
