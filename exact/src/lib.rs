@@ -2,6 +2,7 @@
 
 mod error;
 mod log;
+mod operands;
 mod outline;
 mod ptrace;
 mod record;

@@ -3,7 +3,7 @@
 
 mod apply;
 mod checkpoint;
-mod operands;
+mod notes;
 mod run;
 mod search;
 mod seek;
@@ -68,6 +68,7 @@ pub struct Replay {
     found: Option<seek::Found>,
     /// How often the program's code has changed, up to now; translations are those of `translated`.
     translated: usize,
+    noting: notes::Noting,
 }
 
 impl Replay {
@@ -97,6 +98,7 @@ impl Replay {
         let mut process = Tracee::new(pid, Sharing::Code)?;
         empty(&mut process)?;
         let low = process.map_low(pid, &free_of(&taken))?;
+        let noting = notes::Noting::new(process.map_low(pid, &free_of(&taken))?);
         let mut replay = Replay {
             entries,
             command,
@@ -118,11 +120,13 @@ impl Replay {
             calls: None,
             found: None,
             translated: 0,
+            noting,
         };
         for span in spans {
             replay.space(Space::Map(span))?;
         }
         replay.make_caches()?;
+        replay.make_noting()?;
         replay.write(&memory)?;
         replay.load(&context)?;
         replay.keep()?;
@@ -306,6 +310,7 @@ impl Replay {
         let block = self.block();
         self.process
             .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+        self.note_entry(own)?;
         registers.gs_base = block;
         registers.r15 = self.now.count.wrapping_sub(self.limit);
         registers.rip = body;

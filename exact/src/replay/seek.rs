@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::notes::Tail;
+use super::step::Begun;
+
 /// What is looked for.
 #[derive(Debug, Clone)]
 pub struct Seek {
@@ -109,6 +112,11 @@ pub(super) struct Found {
     pub(super) positions: Range<u64>,
     pub(super) batch: Batch,
     numbers: FxHashMap<u64, u32>,
+    /// Those of the instructions of each site of records; `None`: it is not looked for.
+    pub(super) of_sites: Vec<Vec<Option<u32>>>,
+    pub(super) tail: Option<Tail>,
+    /// An instruction between two traps.
+    pub(super) begun: Option<Begun>,
 }
 
 fn touches(ranges: Option<&Vec<Range<u64>>>, start: u64, end: u64) -> bool {
@@ -126,6 +134,9 @@ impl Found {
             positions,
             batch: Batch::default(),
             numbers: FxHashMap::default(),
+            of_sites: Vec::new(),
+            tail: None,
+            begun: None,
         }
     }
 

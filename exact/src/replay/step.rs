@@ -1,23 +1,21 @@
-//! What instructions execute, read and write, one step after the other.
+//! What single instructions read and write, where no code is added for that, and what the kernel does.
 
 use std::ops::Range;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 
 use super::Replay;
-use super::operands::{Operand, State, goes_down, operands, repetitions};
-use super::seek::{Batch, Found, Seek, Touch};
-use crate::error::{Error, Result};
+use super::seek::Touch;
+use crate::error::Result;
 use crate::log::{Bytes, Entry, Space, Span};
+use crate::operands::{Operand, State, goes_down, operands, repetitions};
 use crate::record::image;
 
 /// Bytes of the longest instruction.
 const LONGEST: usize = 15;
-/// A batch is reported when it has so many items.
-const BATCH: usize = 1 << 16;
 
 /// An instruction that is about to be executed.
-struct Begun {
+pub(super) struct Begun {
     decoded: Instruction,
     number: u32,
     position: u64,
@@ -29,49 +27,6 @@ struct Begun {
 }
 
 impl Replay {
-    /// Runs from one position to another and reports what is looked for, in the order of positions. It ends early when `report`
-    /// returns false; it may be asked with an empty batch. The process is somewhere in between afterwards, or at the end.
-    pub fn seek(
-        &mut self,
-        positions: Range<u64>,
-        seek: &Seek,
-        report: &mut dyn FnMut(&Batch) -> bool,
-    ) -> Result<()> {
-        if positions.end > self.end() {
-            return Err(Error::AfterEnd { end: self.end() });
-        }
-        // What the kernel writes before the first instruction is met on the way to it.
-        self.goto(positions.start.saturating_sub(1))?;
-        self.found = Some(Found::new(seek.clone(), positions.clone()));
-        let done = self.step_and_report(positions.end, report);
-        self.found = None;
-        done
-    }
-
-    fn step_and_report(&mut self, end: u64, report: &mut dyn FnMut(&Batch) -> bool) -> Result<()> {
-        let mut info = InstructionInfoFactory::new();
-        while self.now.count < end {
-            let begun = self.begin_step(&mut info)?;
-            self.forward(self.now.count + 1)?;
-            if let Some(begun) = begun {
-                self.end_step(&begun)?;
-            }
-            let Some(found) = &mut self.found else {
-                return Ok(());
-            };
-            let items = found.batch.executed.len() + found.batch.accesses.len();
-            if items >= BATCH || self.now.count >= end {
-                let batch = found.take(self.now.count);
-                let goes_on = report(&batch);
-                found.resume(batch);
-                if !goes_on {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// The memory that the program has now: from where to where.
     pub fn mapped(&self) -> Result<Vec<Range<u64>>> {
         let spans = image::spans(self.process.pid)?;
@@ -86,45 +41,25 @@ impl Replay {
             .any(|taken| taken.start < span.end && span.start < taken.end)
     }
 
-    /// Whether the next instruction counts for a thread that does not run, in the kernel.
-    fn next_is_elsewhere(&self) -> bool {
-        self.entries.get(self.now.next).is_some_and(|entry| {
-            let (Entry::SystemCall { at, tid, .. } | Entry::Signal { at, tid, .. }) = &**entry
-            else {
-                return false;
-            };
-            *at == self.now.count && *tid != self.now.running
-        })
-    }
-
-    fn begin_step(&mut self, info: &mut InstructionInfoFactory) -> Result<Option<Begun>> {
-        if self.next_is_elsewhere() {
-            return Ok(None);
-        }
+    /// An instruction that uses memory is about to be executed.
+    pub(super) fn begin_step(&mut self, position: u64) -> Result<Option<Begun>> {
         let general = self.registers()?;
         let code = self.process.bytes(general.rip, LONGEST);
         let decoded = Decoder::with_ip(64, &code, general.rip, DecoderOptions::NONE).decode();
-        if is_counted_by_entry(&decoded) {
-            return Ok(None);
-        }
-        let (position, tid) = (self.now.count, self.now.running);
+        let tid = self.now.running;
         let Some(found) = &mut self.found else {
             return Ok(None);
         };
-        if !found.has_code(general.rip) {
-            return Ok(None);
-        }
         let number = found.number(general.rip, &code[..decoded.len()]);
         let most = found.seek.value_bytes;
-        found.executed(position, tid, number);
-        if !found.seek.reads && !found.seek.writes {
-            return Ok(None);
-        }
         let state = State {
             general,
             extended: self.extended()?,
         };
-        let found = operands(info, &decoded, &state, &|at| self.process.word(at).ok());
+        let mut info = InstructionInfoFactory::new();
+        let found = operands(&mut info, &decoded, &state, &|at| {
+            self.process.word(at).ok()
+        });
         let operands = found
             .into_iter()
             .map(|operand| {
@@ -145,7 +80,8 @@ impl Replay {
         }))
     }
 
-    fn end_step(&mut self, begun: &Begun) -> Result<()> {
+    /// It has been executed.
+    pub(super) fn end_step(&mut self, begun: &Begun) -> Result<()> {
         let left = repetitions(&begun.decoded, &self.registers()?);
         let Some(found) = &mut self.found else {
             return Ok(());
@@ -294,13 +230,4 @@ fn made(space: Space) -> Option<Span> {
         Space::Move { to, .. } => Some(to),
         Space::Unmap(_) | Space::Protect(_) => None,
     }
-}
-
-/// Whether what it does is told by an entry of the recording.
-fn is_counted_by_entry(instruction: &Instruction) -> bool {
-    use iced_x86::Mnemonic as M;
-    matches!(
-        instruction.mnemonic(),
-        M::Syscall | M::Rdtsc | M::Rdtscp | M::Cpuid | M::Rdrand | M::Rdseed | M::Rdpid | M::Rdpmc
-    )
 }

@@ -1,5 +1,6 @@
 //! The calls of chosen functions, found by running a recording once.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
@@ -215,7 +216,7 @@ impl Replay {
     /// Takes the records that there are.
     pub(super) fn drain(&mut self) -> Result<()> {
         let Some(calls) = &mut self.calls else {
-            return Ok(());
+            return self.drain_notes();
         };
         let slot = layout::block(self.translator.low(), 0) + u64::from(layout::SLOT_RECORDS);
         let end = self.process.word(slot)?;
@@ -249,17 +250,22 @@ impl Replay {
         self.process.set_word(slot, buffer)
     }
 
+    /// Whether the process has stopped because it used memory there.
+    pub(super) fn has_fault_in(&self, range: Range<u64>) -> Result<bool> {
+        let info = ptrace::signal_info(self.process.pid).context("read the signal")?;
+        // SAFETY: a fault has an address.
+        let address = unsafe { info.si_addr() } as u64;
+        Ok(info.si_signo == libc::SIGSEGV && range.contains(&address))
+    }
+
     /// Whether the process has come to the end of the buffer; then it goes on at the beginning of it.
     pub(super) fn emptied(&mut self) -> Result<bool> {
         let Some(calls) = &self.calls else {
-            return Ok(false);
+            return self.emptied_notes();
         };
         let guard = calls.buffer + BYTES;
         let pid = self.process.pid;
-        let info = ptrace::signal_info(pid).context("read the signal")?;
-        // SAFETY: a fault has an address.
-        let address = unsafe { info.si_addr() } as u64;
-        if info.si_signo != libc::SIGSEGV || !(guard..guard + PAGE).contains(&address) {
+        if !self.has_fault_in(guard..guard + PAGE)? {
             return Ok(false);
         }
         self.drain()?;

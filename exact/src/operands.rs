@@ -18,27 +18,27 @@ const PACKED_AT: u64 = 520;
 const PACKED: u64 = 1 << 63;
 
 /// All registers before an instruction.
-pub(super) struct State {
-    pub(super) general: user_regs_struct,
+pub(crate) struct State {
+    pub(crate) general: user_regs_struct,
     /// In XSAVE's layout.
-    pub(super) extended: Vec<u8>,
+    pub(crate) extended: Vec<u8>,
 }
 
 /// A stretch of memory that an instruction uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Operand {
-    pub(super) address: u64,
+pub(crate) struct Operand {
+    pub(crate) address: u64,
     /// At most, if it repeats.
-    pub(super) size: u64,
-    pub(super) reads: bool,
-    pub(super) writes: bool,
+    pub(crate) size: u64,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
     /// The bytes of one repetition. How many there are is known by rcx after the instruction; the first is the highest if they go down.
-    pub(super) repeats: Option<u64>,
+    pub(crate) repeats: Option<u64>,
 }
 
 impl Operand {
     /// What of it is really used, when rcx was `before` and is `after`.
-    pub(super) fn used(&self, before: u64, after: u64, down: bool) -> (u64, u64) {
+    pub(crate) fn used(&self, before: u64, after: u64, down: bool) -> (u64, u64) {
         let Some(element) = self.repeats else {
             return (self.address, self.size);
         };
@@ -53,7 +53,7 @@ impl Operand {
 }
 
 /// The number of repetitions that is left.
-pub(super) fn repetitions(instruction: &Instruction, registers: &user_regs_struct) -> u64 {
+pub(crate) fn repetitions(instruction: &Instruction, registers: &user_regs_struct) -> u64 {
     let short = (0..instruction.op_count()).any(|op| {
         matches!(
             instruction.op_kind(op),
@@ -67,11 +67,11 @@ pub(super) fn repetitions(instruction: &Instruction, registers: &user_regs_struc
     }
 }
 
-pub(super) fn goes_down(registers: &user_regs_struct) -> bool {
+pub(crate) fn goes_down(registers: &user_regs_struct) -> bool {
     registers.eflags & DOWN != 0
 }
 
-pub(super) fn repeats(instruction: &Instruction) -> bool {
+pub(crate) fn repeats(instruction: &Instruction) -> bool {
     instruction.is_string_instruction()
         && (instruction.has_rep_prefix()
             || instruction.has_repe_prefix()
@@ -79,7 +79,7 @@ pub(super) fn repeats(instruction: &Instruction) -> bool {
 }
 
 /// Whether it reads and writes.
-pub(super) fn kinds(access: OpAccess) -> (bool, bool) {
+pub(crate) fn kinds(access: OpAccess) -> (bool, bool) {
     match access {
         OpAccess::Read | OpAccess::CondRead => (true, false),
         OpAccess::Write | OpAccess::CondWrite => (false, true),
@@ -90,8 +90,7 @@ pub(super) fn kinds(access: OpAccess) -> (bool, bool) {
 
 /// Whether which bytes it uses is told by more than its operand: the index of a bit, a mask, a vector of addresses, the state that
 /// is enabled, or how often it repeats.
-#[allow(dead_code, reason = "code that is added asks for it")]
-pub(super) fn is_special(instruction: &Instruction) -> bool {
+pub(crate) fn is_special(instruction: &Instruction) -> bool {
     repeats(instruction)
         || instruction.op_mask() != Register::None
         || instruction.is_vsib()
@@ -136,7 +135,7 @@ fn saves(instruction: &Instruction) -> Option<(bool, bool)> {
 }
 
 /// What the instruction uses, reads first.
-pub(super) fn operands(
+pub(crate) fn operands(
     info: &mut InstructionInfoFactory,
     instruction: &Instruction,
     state: &State,
