@@ -14,8 +14,8 @@ use crate::translate::notes::{HEAD_BYTES, Site, Wanted};
 use crate::translate::{Mode, Translator, Trap, layout};
 
 /// Bytes for records; they are read when it is full.
-const BYTES: u64 = 4 << 20;
-const PAGE: u64 = 4096;
+pub(super) const BYTES: u64 = 4 << 20;
+pub(super) const PAGE: u64 = 4096;
 /// A batch is reported when it has so many items, or a little later.
 const BATCH: usize = 1 << 16;
 
@@ -78,6 +78,11 @@ impl Replay {
             }
         }
         Err(Error::NoRoom)
+    }
+
+    /// Where records go.
+    pub(super) fn buffer(&self) -> u64 {
+        self.noting.buffer
     }
 
     /// The translations that note for those that do not, or back.

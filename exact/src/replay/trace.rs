@@ -7,13 +7,10 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use rustc_hash::FxHashMap;
 
 use super::Replay;
+use super::notes::{BYTES, PAGE};
 use crate::error::{Context as _, Error, Result};
 use crate::ptrace;
 use crate::translate::{hooks, layout};
-
-/// Bytes for records; they are read when it is full.
-const BYTES: u64 = 4 << 20;
-const PAGE: u64 = 4096;
 
 /// A call begins or ends, or the program meets the kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,28 +122,7 @@ fn run(folder: &Path, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Resul
 impl Replay {
     fn begin_trace(&mut self, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Result<()> {
         let own = self.registers()?;
-        let pid = self.process.pid;
-        let at = {
-            let free = super::free_of(&self.taken);
-            let places = (0x10..0x7ff).map(|step: u64| 0x7000_0000_0000 + (step << 24));
-            places
-                .into_iter()
-                .find(|at| free(*at, BYTES + PAGE))
-                .ok_or(Error::NoRoom)?
-        };
-        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE) as u64;
-        let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-        let mapped =
-            self.process
-                .call(pid, libc::SYS_mmap, [at, BYTES, both, flags, u64::MAX, 0])?;
-        let guard = self.process.call(
-            pid,
-            libc::SYS_mmap,
-            [at + BYTES, PAGE, 0, flags, u64::MAX, 0],
-        )?;
-        if mapped as u64 != at || guard as u64 != at + BYTES {
-            return Err(Error::NoRoom);
-        }
+        let at = self.buffer();
         self.process
             .set_word(self.block() + u64::from(layout::SLOT_RECORDS), at)?;
         self.calls = Some(Calls {
