@@ -204,6 +204,173 @@ fn signals_faults_and_code_that_changes() {
 }
 
 #[test]
+fn threads_that_race() {
+    complete_compiled("programs/turns.c", &[]);
+}
+
+/// An item without the number of the batch's table: position, thread, address of the instruction, and of the memory.
+type Plain = (u64, i32, Option<u64>, u64, u64, bool, Vec<u8>, Vec<u8>);
+
+#[derive(Default, PartialEq, Debug)]
+struct Collected {
+    executed: Vec<(u64, i32, u64)>,
+    accesses: Vec<Plain>,
+}
+
+fn collected(replay: &mut Replay, positions: Range<u64>, seek: &Seek) -> Collected {
+    let mut found = Collected::default();
+    replay
+        .seek(positions, seek, &mut |batch| {
+            let address = |number: u32| batch.instructions[number as usize].address;
+            found.executed.extend(
+                batch
+                    .executed
+                    .iter()
+                    .map(|one| (one.position, one.tid, address(one.instruction))),
+            );
+            found.accesses.extend(batch.accesses.iter().map(|one| {
+                (
+                    one.position,
+                    one.tid,
+                    one.instruction.map(address),
+                    one.address,
+                    one.size,
+                    one.is_write,
+                    batch.old(one).to_vec(),
+                    batch.value(one).to_vec(),
+                )
+            }));
+            true
+        })
+        .expect("it can be searched");
+    found
+}
+
+#[test]
+fn parts_are_those_of_the_whole() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("gdb/truth.c", folder.path(), &[]);
+    recorded(&[program.to_str().expect("a path in text")], folder.path());
+    let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
+    let end = replay.end();
+    let everything = Seek {
+        instructions: true,
+        reads: true,
+        writes: true,
+        ..Seek::default()
+    };
+    let whole = collected(&mut replay, 0..end, &everything);
+    let mut random = random();
+    for round in 0..24 {
+        let length = [1, 10, 500, 50_000][round % 4];
+        let start = random.random_range(0..end - length);
+        let positions = start..start + length;
+        let (instructions, reads, writes) = [
+            (true, true, true),
+            (true, false, false),
+            (false, true, false),
+            (false, false, true),
+        ][random.random_range(0..4)];
+        // Some code that is executed, and memory that is used.
+        let at = whole.executed[random.random_range(0..whole.executed.len())].2;
+        let code = (round % 3 == 1).then(|| vec![at..at + 40]);
+        let used = whole.accesses[random.random_range(0..whole.accesses.len())].3;
+        let memory = (round % 3 == 2).then(|| vec![used & !63..used + 64]);
+        let seek = Seek {
+            instructions,
+            reads,
+            writes,
+            code: code.clone(),
+            memory: memory.clone(),
+            ..everything.clone()
+        };
+        let has = |ranges: &Option<Vec<Range<u64>>>, start: u64, end: u64| {
+            ranges
+                .as_ref()
+                .is_none_or(|ranges| ranges[0].start < end && start < ranges[0].end)
+        };
+        let wanted = Collected {
+            executed: whole
+                .executed
+                .iter()
+                .filter(|(position, _, address)| {
+                    instructions
+                        && positions.contains(position)
+                        && has(&code, *address, address + 1)
+                })
+                .copied()
+                .collect(),
+            accesses: whole
+                .accesses
+                .iter()
+                .filter(
+                    |(position, _, instruction, address, size, is_write, _, _)| {
+                        [reads, writes][usize::from(*is_write)]
+                            && positions.contains(position)
+                            && instruction.map_or(code.is_none(), |at| has(&code, at, at + 1))
+                            && has(&memory, *address, address + size)
+                    },
+                )
+                .cloned()
+                .collect(),
+        };
+        let found = collected(&mut replay, positions.clone(), &seek);
+        assert!(
+            found == wanted,
+            "{positions:?} {seek:?}: {} {} {} {}",
+            found.executed.len(),
+            wanted.executed.len(),
+            found.accesses.len(),
+            wanted.accesses.len()
+        );
+        // The process is an ordinary one afterwards.
+        assert_eq!(replay.position(), positions.end);
+        replay.goto(start).expect("a position");
+        let rip = replay.registers().expect("registers").rip;
+        assert_eq!(rip, whole.executed[start as usize].2);
+    }
+}
+
+#[test]
+fn a_search_ends_when_nobody_wants_more() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("programs/turns.c", folder.path(), &[]);
+    recorded(&[program.to_str().expect("a path in text")], folder.path());
+    let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
+    let end = replay.end();
+    let seek = Seek {
+        instructions: true,
+        ..Seek::default()
+    };
+    let mut batches = 0;
+    replay
+        .seek(0..end, &seek, &mut |_| {
+            batches += 1;
+            batches < 2
+        })
+        .expect("it can be searched");
+    assert_eq!(batches, 2);
+    assert!(replay.position() < end);
+    // One thread alone.
+    let tid = replay.schedule()[1].1;
+    let mut wrong = 0;
+    let one = Seek {
+        tid: Some(tid),
+        ..seek
+    };
+    let mut count = 0;
+    replay
+        .seek(0..end, &one, &mut |batch| {
+            wrong += batch.executed.iter().filter(|one| one.tid != tid).count();
+            count += batch.executed.len();
+            true
+        })
+        .expect("it can be searched");
+    assert_eq!(wrong, 0);
+    assert!(count > 1_000_000, "{count}");
+}
+
+#[test]
 fn a_compressor() {
     let folder = TempDir::new().expect("a folder");
     let text: String = (0..2000u64)

@@ -10,7 +10,7 @@ use super::step::Begun;
 use super::{Replay, free_of};
 use crate::error::{Context as _, Error, Result};
 use crate::ptrace;
-use crate::translate::notes::{HEAD_BYTES, Site, Wanted};
+use crate::translate::notes::{Site, Wanted};
 use crate::translate::{Mode, Translator, Trap, layout};
 
 /// Bytes for records; they are read when it is full.
@@ -26,6 +26,8 @@ pub(super) struct Noting {
     /// Of which code they are.
     translated: usize,
     buffer: u64,
+    /// A copy of it.
+    bytes: Vec<u8>,
     in_use: bool,
 }
 
@@ -35,6 +37,7 @@ impl Noting {
             translator: Translator::new(Mode::Replay, low),
             translated: 0,
             buffer: 0,
+            bytes: Vec::new(),
             in_use: false,
         }
     }
@@ -188,15 +191,19 @@ impl Replay {
         if length == 0 {
             return Ok(());
         }
-        let bytes = self.process.bytes(self.noting.buffer, length as usize);
+        let cut_off = || Error::Damaged(String::from("a record of a search is cut off"));
+        let mut bytes = mem::take(&mut self.noting.bytes);
+        bytes.resize(BYTES as usize, 0);
+        let part = bytes.get_mut(..length as usize).ok_or_else(cut_off)?;
+        let count = self.process.read(self.noting.buffer, part);
         self.set_records()?;
         let (tid, limit) = (self.now.running, self.limit);
-        let Some(found) = &mut self.found else {
-            return Ok(());
+        let known = match &mut self.found {
+            Some(found) => found.records(self.translator.sites(), tid, limit, &part[..count]),
+            None => None,
         };
-        found
-            .records(self.translator.sites(), tid, limit, &bytes)
-            .ok_or_else(|| Error::Damaged(String::from("a record of a search is cut off")))
+        self.noting.bytes = bytes;
+        known.ok_or_else(cut_off)
     }
 
     /// All that was found is of instructions before this position.
@@ -264,6 +271,7 @@ impl Replay {
     }
 }
 
+#[inline]
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let bytes = bytes.get(at..at + 8)?.try_into().ok()?;
     Some(u64::from_le_bytes(bytes))
@@ -349,39 +357,29 @@ impl Found {
         record: &[u8],
     ) -> Option<()> {
         let Site::Memory {
-            instruction, noted, ..
+            instruction, items, ..
         } = site
         else {
             return None;
         };
         let known = self.numbers_of(number, std::slice::from_ref(instruction))[0];
-        let mut at = HEAD_BYTES;
-        let mut parts = [None; 2];
-        for (part, one) in parts.iter_mut().zip(noted) {
-            *part = Some((one, at));
-            at += one.bytes();
-        }
-        for writes in [false, true] {
-            for (one, at) in parts.iter().flatten() {
-                let touch = Touch {
-                    position,
-                    tid,
-                    instruction: known,
-                    address: word(record, *at)?,
-                    size: one.size as u64,
-                    is_write: writes,
-                };
-                let old = record.get(at + 8..at + 8 + one.size)?;
-                if !writes && one.reads {
-                    self.read(touch, old);
-                }
-                if writes && one.writes {
-                    let new = at + 8 + one.value_bytes();
-                    match one.pushed {
-                        Some(value) => self.written(touch, old, &value.to_le_bytes()),
-                        None => self.written(touch, old, record.get(new..new + one.size)?),
-                    }
-                }
+        for item in items {
+            let touch = Touch {
+                position,
+                tid,
+                instruction: known,
+                address: word(record, item.address)?,
+                size: item.size as u64,
+                is_write: item.is_write,
+            };
+            let old = record.get(item.old..item.old + item.size)?;
+            if !item.is_write {
+                self.read(touch, old);
+                continue;
+            }
+            match &item.new {
+                Err(value) => self.written(touch, old, value),
+                Ok(new) => self.written(touch, old, record.get(*new..new + item.size)?),
             }
         }
         Some(())

@@ -75,8 +75,8 @@ pub struct Access {
     pub is_write: bool,
     /// Where its values begin in the batch, and how many bytes of the old one and of the new one are kept there.
     values: usize,
-    old: usize,
-    new: usize,
+    old: u32,
+    new: u32,
 }
 
 /// Part of what was found, in the order of positions. Reads of an instruction come before its writes.
@@ -94,14 +94,16 @@ pub struct Batch {
 impl Batch {
     /// What was read; or what is there after the write. It is cut off after [`Seek::value_bytes`], and empty if it is not known.
     pub fn value(&self, access: &Access) -> &[u8] {
-        let start = access.values + access.old;
-        self.values.get(start..start + access.new).unwrap_or(&[])
+        let start = access.values + access.old as usize;
+        self.values
+            .get(start..start + access.new as usize)
+            .unwrap_or(&[])
     }
 
     /// What was there before a write; cut off in the same way, and empty where no memory was.
     pub fn old(&self, access: &Access) -> &[u8] {
         self.values
-            .get(access.values..access.values + access.old)
+            .get(access.values..access.values + access.old as usize)
             .unwrap_or(&[])
     }
 }
@@ -119,6 +121,7 @@ pub(super) struct Found {
     pub(super) begun: Option<Begun>,
 }
 
+#[inline]
 fn touches(ranges: Option<&Vec<Range<u64>>>, start: u64, end: u64) -> bool {
     ranges.is_none_or(|ranges| {
         ranges
@@ -162,11 +165,13 @@ impl Found {
         touches(self.seek.code.as_ref(), address, address + 1)
     }
 
+    #[inline]
     fn wants(&self, position: u64, tid: i32) -> bool {
         self.positions.contains(&position) && self.seek.tid.is_none_or(|only| only == tid)
     }
 
     /// An instruction is executed.
+    #[inline]
     pub(super) fn executed(&mut self, position: u64, tid: i32, instruction: u32) {
         if self.seek.instructions && self.wants(position, tid) {
             self.batch.executed.push(Executed {
@@ -178,6 +183,7 @@ impl Found {
     }
 
     /// Memory is read, and this is there; what is not known of it is left away.
+    #[inline]
     pub(super) fn read(&mut self, mut access: Touch, value: &[u8]) {
         if self.seek.reads && self.keeps(&access) {
             access.is_write = false;
@@ -186,6 +192,7 @@ impl Found {
     }
 
     /// Memory is written.
+    #[inline]
     pub(super) fn written(&mut self, mut access: Touch, old: &[u8], new: &[u8]) {
         if self.seek.writes && self.keeps(&access) {
             access.is_write = true;
@@ -193,6 +200,7 @@ impl Found {
         }
     }
 
+    #[inline]
     fn keeps(&self, access: &Touch) -> bool {
         access.size > 0
             && self.wants(access.position, access.tid)
@@ -203,8 +211,9 @@ impl Found {
             )
     }
 
+    #[inline]
     fn push(&mut self, access: Touch, old: &[u8], new: &[u8]) {
-        let most = self.seek.value_bytes;
+        let most = self.seek.value_bytes.min(u32::MAX as usize);
         let (old, new) = (&old[..old.len().min(most)], &new[..new.len().min(most)]);
         self.batch.accesses.push(Access {
             position: access.position,
@@ -214,8 +223,8 @@ impl Found {
             size: access.size,
             is_write: access.is_write,
             values: self.batch.values.len(),
-            old: old.len(),
-            new: new.len(),
+            old: old.len() as u32,
+            new: new.len() as u32,
         });
         self.batch.values.extend_from_slice(old);
         self.batch.values.extend_from_slice(new);

@@ -50,6 +50,7 @@ pub struct Noted {
 
 impl Noted {
     /// Bytes that one value takes.
+    #[inline]
     pub fn value_bytes(&self) -> usize {
         self.size.next_multiple_of(8)
     }
@@ -64,6 +65,44 @@ impl Noted {
     }
 }
 
+/// A read or write in a record: where its address and its values lie. Reads come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Item {
+    pub is_write: bool,
+    pub size: usize,
+    pub address: usize,
+    pub old: usize,
+    /// Of a write: where the new value is, or the value itself.
+    pub new: Result<usize, [u8; 8]>,
+}
+
+/// The reads and writes of a record.
+fn items(noted: &[Noted]) -> Vec<Item> {
+    let mut address = HEAD_BYTES;
+    let mut found = Vec::new();
+    for one in noted {
+        let old = address + 8;
+        let new = match one.pushed {
+            Some(value) => Err(value.to_le_bytes()),
+            None => Ok(old + one.value_bytes()),
+        };
+        for is_write in [false, true] {
+            if [one.reads, one.writes][usize::from(is_write)] {
+                found.push(Item {
+                    is_write,
+                    size: one.size,
+                    address,
+                    old,
+                    new,
+                });
+            }
+        }
+        address += one.bytes();
+    }
+    found.sort_by_key(|item| item.is_write);
+    found
+}
+
 /// An instruction of the program: its address and machine code.
 pub type Coded = (u64, Vec<u8>);
 
@@ -76,7 +115,7 @@ pub enum Site {
     Memory {
         instruction: Coded,
         ahead: u8,
-        noted: Vec<Noted>,
+        items: Vec<Item>,
         /// Bytes of the record.
         length: usize,
     },
@@ -84,6 +123,7 @@ pub enum Site {
 
 impl Site {
     /// Bytes of its record.
+    #[inline]
     pub fn length(&self) -> usize {
         match self {
             Site::Block { .. } => HEAD_BYTES,
@@ -307,7 +347,7 @@ impl Block<'_> {
         let site = Site::Memory {
             instruction: (pc, self.original(instruction)),
             ahead: self.ahead,
-            noted: noted.clone(),
+            items: items(&noted),
             length,
         };
         let site = self.notes.add(site);
