@@ -199,6 +199,25 @@ fn instructions_of_every_kind() {
 }
 
 #[test]
+fn instructions_with_unusual_operands() {
+    complete_compiled(
+        "programs/operands.c",
+        &["-no-pie", "-mxsave", "-mxsavec", "-mxsaveopt"],
+    );
+}
+
+#[test]
+fn an_interpreter_and_a_database() {
+    let folder = TempDir::new().expect("a folder");
+    let script = "local t = {} for i = 1, 9000 do t[i % 90] = (t[i % 90] or 0) + i // 3 end local s = ('x'):rep(5000) assert(#s:gsub('x', 'yz') == 10000)";
+    recorded(&["/usr/bin/lua5.4", "-e", script], folder.path());
+    complete(folder.path());
+    let queries = "create table t (a integer primary key, b text); insert into t select value, hex(value) from generate_series(1, 800); select count(*), max(b) from t where b like '3%';";
+    recorded(&["/usr/bin/sqlite3", ":memory:", queries], folder.path());
+    complete(folder.path());
+}
+
+#[test]
 fn signals_faults_and_code_that_changes() {
     complete_compiled("programs/signals.c", &[]);
 }
