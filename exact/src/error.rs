@@ -27,6 +27,8 @@ pub enum Error {
     TooLong { length: u64 },
     #[error("the recording ends at instruction {end}")]
     AfterEnd { end: u64 },
+    #[error("interrupted")]
+    Interrupted,
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;

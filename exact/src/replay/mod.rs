@@ -4,6 +4,7 @@
 mod apply;
 mod checkpoint;
 mod notes;
+mod oversee;
 mod run;
 mod search;
 mod seek;
@@ -24,6 +25,7 @@ use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoint;
+pub use oversee::Overseer;
 pub use seek::{Access, Batch, Executed, Instruction, Seek};
 pub use trace::{Traced, trace};
 
@@ -69,6 +71,8 @@ pub struct Replay {
     /// How often the program's code has changed, up to now; translations are those of `translated`.
     translated: usize,
     noting: notes::Noting,
+    /// Who is asked whether to go on.
+    overseer: Option<Overseer>,
 }
 
 impl Replay {
@@ -121,6 +125,7 @@ impl Replay {
             found: None,
             translated: 0,
             noting,
+            overseer: None,
         };
         for span in spans {
             replay.space(Space::Map(span))?;
