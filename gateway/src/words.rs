@@ -119,6 +119,14 @@ const WORDS: &[(&str, &str)] = &[
         r#"debug_continue {"action": "step-into"}, or debug_goto {"back": "step"}"#,
     ),
     (
+        "hindsight record --full -- PROGRAM records every instruction",
+        "hindsight record --full -- PROGRAM, in a shell, records every instruction",
+    ),
+    (
+        "record with: hindsight record --full -- PROGRAM",
+        "record it in a shell with: hindsight record --full -- PROGRAM",
+    ),
+    (
         "step goes from event",
         r#"debug_continue {"action": "step-into"} goes from event"#,
     ),
