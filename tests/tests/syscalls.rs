@@ -430,7 +430,8 @@ fn processes_have_their_ends() {
     // Without system calls it is known that there was one, and no more.
     let scratch = Scratch::new("processes_plain");
     let (_, recording) = Hindsight::record(&scratch, &[], &program);
-    let row = recording.row("SELECT made_by, exit_code FROM processes ORDER BY seq LIMIT 1 OFFSET 1");
+    let row =
+        recording.row("SELECT made_by, exit_code FROM processes ORDER BY seq LIMIT 1 OFFSET 1");
     assert_eq!(
         (&row["made_by"], row["exit_code"].is_null()),
         (&json!("fork"), true)

@@ -294,7 +294,7 @@ impl Replay {
     fn enter(&mut self, own: &user_regs_struct) -> Result<()> {
         let body = self
             .translated_at(own.rip)?
-            .ok_or_else(|| self.diverged("there is no code where it goes on"))?;
+            .ok_or_else(|| self.diverged("no code is mapped at its next instruction"))?;
         let mut registers = *own;
         let block = self.block();
         self.process
