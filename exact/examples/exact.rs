@@ -2,7 +2,7 @@
 //!
 //! `record FOLDER PROGRAM [ARG...]` prints what the program took; `replay FOLDER [POSITION...]` goes to positions and to the end;
 //! `jump FOLDER COUNT` goes to random positions, and one back from each; `back FOLDER ADDRESS INSTRUCTIONS` runs back to a stop
-//! that is never met; `who FOLDER ADDRESS` finds the last write; `log FOLDER FROM TO` shows what was recorded between two positions.
+//! that is never met; `who FOLDER ADDRESS` finds the last write; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes; `log FOLDER FROM TO` shows what was recorded between two positions.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -31,6 +31,7 @@ fn main() {
             numbers(&rest[1..], 10)[0],
         ),
         "who" => who(folder, numbers(rest, 16)[0]),
+        "seek" => seek(folder, rest[0], &numbers(&rest[1..], 10)),
         "log" => log(folder, &numbers(rest, 10)),
         _ => panic!("there is no {verb}"),
     };
@@ -121,6 +122,33 @@ fn who(folder: &Path, address: u64) -> Result<()> {
     let start = Instant::now();
     let found = replay.last_write(address, 4, end)?;
     println!("{found:?} {:.1}", start.elapsed().as_secs_f64() * 1e3);
+    Ok(())
+}
+
+fn seek(folder: &Path, what: &str, range: &[u64]) -> Result<()> {
+    let mut replay = Replay::open(folder)?;
+    let end = replay.end();
+    let range = range.first().copied().unwrap_or(0)..range.get(1).copied().unwrap_or(end).min(end);
+    replay.goto(range.start)?;
+    let seek = exact::Seek {
+        instructions: what.contains('i'),
+        reads: what.contains('r'),
+        writes: what.contains('w'),
+        value_bytes: 8,
+        ..exact::Seek::default()
+    };
+    let (mut executed, mut accesses) = (0, 0);
+    let start = Instant::now();
+    replay.seek(range, &seek, &mut |batch| {
+        executed += batch.executed.len();
+        accesses += batch.accesses.len();
+        true
+    })?;
+    let took = start.elapsed().as_secs_f64();
+    println!(
+        "{executed} instructions, {accesses} reads and writes in {took:.3} s: {:.1} M/s",
+        (executed + accesses) as f64 / took / 1e6
+    );
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 mod error;
 mod log;
+mod operands;
 mod outline;
 mod ptrace;
 mod record;
@@ -14,4 +15,4 @@ pub use error::{Error, Result};
 pub use log::{Fatal, MappedFile, Registers};
 pub use outline::{Mapping, Outline, ThreadSpan, outline};
 pub use record::{Options, Summary, record};
-pub use replay::{Replay, Traced, trace};
+pub use replay::{Access, Batch, Executed, Instruction, Replay, Seek, Traced, trace};

@@ -1,7 +1,7 @@
 //! Recording: the program runs translated code, one thread at a time; whatever it does not compute by itself comes by here.
 
 mod code;
-mod image;
+pub(crate) mod image;
 mod signal;
 mod space;
 pub(crate) mod start;
@@ -371,8 +371,8 @@ impl Recorder {
                     crate::Error::Unsupported { pc }.to_string(),
                 )));
             }
-            Trap::Limit { .. } | Trap::Stop { .. } => {
-                unreachable!("code that is recorded has neither limits nor stops")
+            Trap::Limit { .. } | Trap::Stop { .. } | Trap::Before { .. } | Trap::After { .. } => {
+                unreachable!("code that is recorded has no limits, stops and notes")
             }
         }
         Ok(None)

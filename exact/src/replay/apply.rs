@@ -19,6 +19,7 @@ impl Replay {
         let entry = Arc::clone(&self.entries[self.now.next]);
         self.now.next += 1;
         self.note_kernel(&entry);
+        self.found_entry(&entry)?;
         match &*entry {
             Entry::SystemCall {
                 tid,
@@ -29,7 +30,7 @@ impl Replay {
                 ..
             } => {
                 self.trace_system_call(*tid, *number, *result)?;
-                self.effects(*space, writes)?;
+                self.effects(*tid, *space, writes)?;
                 self.now.count += 1;
                 self.answer(*tid, *number, *result)
             }
@@ -45,7 +46,7 @@ impl Replay {
                 writes,
                 ..
             } => {
-                self.write(writes)?;
+                self.kernel_writes(*tid, writes)?;
                 self.now.count += u64::from(*call_done);
                 if let Some(calls) = &mut self.calls {
                     calls.signal(self.now.count, *tid, *number);
@@ -66,14 +67,14 @@ impl Replay {
                 writes,
                 ..
             } => {
-                self.write(writes)?;
+                self.kernel_writes(*tid, writes)?;
                 self.now.others.insert(*tid, context.clone());
                 Ok(())
             }
             Entry::Code { start, end, .. } => self.code_changes(*start, *end),
             Entry::Switch { tid, .. } => self.switch(*tid),
             Entry::End { tid, writes, .. } => {
-                self.write(writes)?;
+                self.kernel_writes(*tid, writes)?;
                 self.now.others.remove(tid);
                 Ok(())
             }
@@ -84,11 +85,13 @@ impl Replay {
     }
 
     /// What a system call did to the memory.
-    fn effects(&mut self, space: Option<Space>, writes: &[Bytes]) -> Result<()> {
+    fn effects(&mut self, tid: i32, space: Option<Space>, writes: &[Bytes]) -> Result<()> {
         if let Some(space) = space {
+            let before = self.before_space(space);
             self.space(space)?;
+            self.found_space(tid, space, &before);
         }
-        self.write(writes)?;
+        self.kernel_writes(tid, writes)?;
         for bytes in writes {
             self.code_changed(Space::Discard(Span {
                 start: bytes.at,
@@ -96,6 +99,13 @@ impl Replay {
                 protection: 0,
             }))?;
         }
+        Ok(())
+    }
+
+    fn kernel_writes(&mut self, tid: i32, writes: &[Bytes]) -> Result<()> {
+        let before = self.before_kernel(writes);
+        self.write(writes)?;
+        self.found_kernel(tid, writes, &before);
         Ok(())
     }
 

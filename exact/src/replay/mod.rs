@@ -3,8 +3,11 @@
 
 mod apply;
 mod checkpoint;
+mod notes;
 mod run;
 mod search;
+mod seek;
+mod step;
 mod stub;
 mod trace;
 
@@ -21,6 +24,7 @@ use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoint;
+pub use seek::{Access, Batch, Executed, Instruction, Seek};
 pub use trace::{Traced, trace};
 
 /// Bytes of a stack that grows, at most (the usual limit of setrlimit(2)).
@@ -60,8 +64,11 @@ pub struct Replay {
     watch: Option<search::Watch>,
     /// Calls that are traced.
     calls: Option<trace::Calls>,
+    /// What is looked for at the moment, and was found.
+    found: Option<seek::Found>,
     /// How often the program's code has changed, up to now; translations are those of `translated`.
     translated: usize,
+    noting: notes::Noting,
 }
 
 impl Replay {
@@ -91,6 +98,7 @@ impl Replay {
         let mut process = Tracee::new(pid, Sharing::Code)?;
         empty(&mut process)?;
         let low = process.map_low(pid, &free_of(&taken))?;
+        let noting = notes::Noting::new(process.map_low(pid, &free_of(&taken))?);
         let mut replay = Replay {
             entries,
             command,
@@ -110,12 +118,15 @@ impl Replay {
             every: checkpoint::EVERY,
             watch: None,
             calls: None,
+            found: None,
             translated: 0,
+            noting,
         };
         for span in spans {
             replay.space(Space::Map(span))?;
         }
         replay.make_caches()?;
+        replay.make_noting()?;
         replay.write(&memory)?;
         replay.load(&context)?;
         replay.keep()?;
@@ -299,6 +310,7 @@ impl Replay {
         let block = self.block();
         self.process
             .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+        self.note_entry(own)?;
         registers.gs_base = block;
         registers.r15 = self.now.count.wrapping_sub(self.limit);
         registers.rip = body;

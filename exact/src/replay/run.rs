@@ -56,10 +56,17 @@ impl Replay {
             );
             let instruction = matches!(
                 entry,
-                Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. }
+                Entry::SystemCall { .. }
+                    | Entry::Chance { .. }
+                    | Entry::Return { .. }
+                    | Entry::Signal {
+                        call_done: true,
+                        ..
+                    }
             );
             let asked = instruction
-                && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
+                && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running)
+                && !matches!(entry, Entry::Signal { .. });
             if at < self.now.count {
                 return Err(self.diverged(&format!(
                     "it is past instruction {at}, where something was recorded"
@@ -71,13 +78,14 @@ impl Replay {
             let stop = at.min(goal);
             if self.now.count < stop {
                 let at_stop = self.run(stop, stop == at && asked)?;
-                if at_stop && halt(self) {
+                if (at_stop || self.found.is_some()) && halt(self) {
                     return Ok(());
                 }
                 self.keep_some()?;
                 continue;
             }
             self.apply()?;
+            self.move_notes();
         }
     }
 
@@ -86,6 +94,7 @@ impl Replay {
     fn run(&mut self, stop: u64, asked: bool) -> Result<bool> {
         let at_stop = self.run_some(stop, asked)?;
         self.drain()?;
+        self.settle_notes();
         Ok(at_stop)
     }
 
@@ -211,9 +220,18 @@ impl Replay {
                     self.take_counter(registers.r15, at)?;
                     return Ok(Halt::Stop);
                 }
+                Some(trap @ (Trap::Before { .. } | Trap::After { .. })) => {
+                    self.noted_trap(at, trap, registers.r15)?
+                }
                 Some(trap) => self.pass(at, trap)?,
                 None if signal == libc::SIGTRAP && self.noted_write()? => {}
-                None if signal == libc::SIGSEGV && self.emptied()? => {}
+                None if signal == libc::SIGSEGV && self.emptied()? => {
+                    if self.found_enough() {
+                        let registers = ptrace::registers(pid).context("read registers")?;
+                        self.take_counter(registers.r15, registers.rip)?;
+                        return Ok(Halt::Stop);
+                    }
+                }
                 None => {
                     self.take_counter(registers.r15, registers.rip)?;
                     return Ok(Halt::Fault(signal));
@@ -292,6 +310,12 @@ impl Replay {
                     registers.rip = at + 1;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
                     return Ok(true);
+                }
+                Some(trap @ (Trap::Before { .. } | Trap::After { .. })) => {
+                    registers.rip = at + 1;
+                    ptrace::set_registers(pid, &registers).context("set registers")?;
+                    self.noted_trap(at, trap, registers.r15)?;
+                    continue;
                 }
                 Some(_) => return Err(self.diverged("it asks for something that was not recorded")),
                 None => {}

@@ -6,6 +6,7 @@ mod block;
 mod emit;
 pub mod hooks;
 pub mod layout;
+pub mod notes;
 mod places;
 
 use iced_x86::InstructionInfoFactory;
@@ -37,21 +38,46 @@ pub enum Trap {
     /// An indirect jump to an address that the table does not have; rax holds it.
     Miss,
     /// A jump to code that has no translation, or is not linked with it; the distance to fill in lies at `distance_at`.
-    Exit { target: u64, distance_at: u64 },
+    Exit {
+        target: u64,
+        distance_at: u64,
+    },
     /// A translation that was forgotten.
-    Moved { target: u64 },
+    Moved {
+        target: u64,
+    },
     /// Before a system call.
-    SystemCall { next: u64 },
+    SystemCall {
+        next: u64,
+    },
     /// After it.
-    Returned { next: u64 },
+    Returned {
+        next: u64,
+    },
     /// Before an instruction whose results no other run would see again; it lies behind the trap.
-    Chance { pc: u64, next: u64 },
+    Chance {
+        pc: u64,
+        next: u64,
+    },
     /// A stop that was set: before the instruction at `pc`.
-    Stop { pc: u64 },
+    Stop {
+        pc: u64,
+    },
     /// The counter would go above zero in this block, which is counted at `head`.
-    Limit { head: u64 },
+    Limit {
+        head: u64,
+    },
+    /// Before and after an instruction whose reads and writes are noted, but not by code that is added.
+    Before {
+        pc: u64,
+    },
+    After {
+        pc: u64,
+    },
     /// An instruction that cannot be translated.
-    Unsupported { pc: u64 },
+    Unsupported {
+        pc: u64,
+    },
 }
 
 struct Cache {
@@ -106,6 +132,7 @@ pub struct Translator {
     stops: FxHashSet<u64>,
     /// Functions whose calls are recorded, by address; with any, all returns are.
     hooks: FxHashMap<u64, u32>,
+    notes: notes::Notes,
     info: InstructionInfoFactory,
 }
 
@@ -130,6 +157,7 @@ impl Translator {
             resets: 0,
             stops: FxHashSet::default(),
             hooks: FxHashMap::default(),
+            notes: notes::Notes::default(),
             info: InstructionInfoFactory::new(),
         }
     }
@@ -336,6 +364,19 @@ impl Translator {
             .map(|(entry, number)| (*entry, number))
             .collect();
         self.forget();
+    }
+
+    /// Sets what code notes; if that is new, all translations are made anew.
+    pub fn set_notes(&mut self, wanted: notes::Wanted) {
+        if self.notes.wanted != wanted {
+            self.notes = notes::Notes::new(wanted);
+            self.reset();
+        }
+    }
+
+    /// What the records of notes are about, by their numbers.
+    pub fn sites(&self) -> &[notes::Site] {
+        &self.notes.sites
     }
 
     /// Sets where translated code stops; if that is new, all translations are made anew. Returns whether it is.
