@@ -56,9 +56,13 @@ impl Replay {
             );
             let instruction = matches!(
                 entry,
-                Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. }
+                Entry::SystemCall { .. }
+                    | Entry::Chance { .. }
+                    | Entry::Return { .. }
+                    | Entry::Resumed { .. }
             );
             let asked = instruction
+                && !matches!(entry, Entry::Resumed { .. })
                 && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
             if at < self.now.count {
                 return Err(self.diverged(&format!(
