@@ -3,7 +3,7 @@
 use libc::user_regs_struct;
 use rustc_hash::FxHashSet;
 
-use super::Recorder;
+use super::{Recorder, State};
 use crate::error::{Context as _, Result};
 use crate::ptrace;
 
@@ -45,6 +45,9 @@ impl Recorder {
         let Some(tid) = self.current.filter(|_| self.goal.is_some()) else {
             return Ok(false);
         };
+        if let State::InCall(_) = self.threads[&tid].state {
+            return Ok(false);
+        }
         let registers = ptrace::registers(tid).context("read registers")?;
         if let Some(Goal::Count(wanted)) = self.goal {
             self.take_counter(tid, &registers, registers.rip)?;

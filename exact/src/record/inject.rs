@@ -1,10 +1,14 @@
 //! What stopped threads are made to do before they are recorded, and after: calls that the program does not see.
 
+use std::fs;
+
 use crate::error::{Context, Result};
 use crate::ptrace::{self, Restartable};
 use crate::tracee::Tracee;
 
-const ALL: u64 = u64::MAX;
+/// All signals but SIGTRAP, by which the thread comes back to us.
+const ALL: u64 = !TRAP;
+const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
 const RSEQ_FLAG_UNREGISTER: u64 = 1;
 /// rseq(2): `struct rseq` has the address of a critical section at 8; that has start, length and where it is left to.
 const SECTION: u64 = 8;
@@ -49,6 +53,14 @@ fn raw(info: &libc::siginfo_t) -> Vec<u8> {
     let size = size_of::<libc::siginfo_t>();
     // SAFETY: a structure of the kernel's, all of which was filled by it.
     unsafe { std::slice::from_raw_parts((&raw const *info).cast::<u8>(), size) }.to_vec()
+}
+
+/// Whether a stopped thread has executed an int3 that it has not been stopped for yet.
+pub(super) fn has_trap(tid: i32) -> bool {
+    let text = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let mask = text.lines().find_map(|line| line.strip_prefix("SigPnd:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & TRAP != 0)
 }
 
 /// Whether a signal that a thread has stopped for comes again by itself when the instruction is executed again.

@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Ended;
 use super::breakpoints::Breakpoints;
+use super::inject;
 use crate::error::{Context, Result};
 use crate::log::Fatal;
 use crate::ptrace;
@@ -122,6 +123,11 @@ impl Native {
             };
             match self.event(tid, status)? {
                 Event::Nothing => {}
+                Event::Stopped if self.is_behind_breakpoint(tid)? => {
+                    // It stops once more, for that, before it goes on.
+                    self.go_on(tid, 0)?;
+                    let _ = ptrace::interrupt(tid);
+                }
                 Event::Stopped => drop(waiting.remove(&tid)),
                 Event::Breakpoint(_) => self.go_on(tid, 0)?,
                 Event::Executed => {
@@ -152,6 +158,12 @@ impl Native {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a thread has come to a breakpoint, but has stopped for something else first.
+    fn is_behind_breakpoint(&self, tid: i32) -> Result<bool> {
+        let at = ptrace::registers(tid).context("read registers")?.rip;
+        Ok(self.breakpoints.has(at.wrapping_sub(1)) && inject::has_trap(tid))
     }
 
     fn event(&mut self, tid: i32, status: i32) -> Result<Event> {

@@ -102,7 +102,15 @@ impl Recorder {
                     break;
                 }
                 if status >> 16 == libc::PTRACE_EVENT_STOP {
-                    break;
+                    let at = ptrace::registers(tid).context("read registers")?.rip;
+                    let is_behind = self.translator.trap(at.wrapping_sub(1)).is_some();
+                    if !(is_behind && inject::has_trap(tid)) {
+                        break;
+                    }
+                    // It stops once more, for that, before it goes on; and then as it was asked to.
+                    ptrace::cont(tid, 0).context("resume the program")?;
+                    let _ = ptrace::interrupt(tid);
+                    continue;
                 }
                 self.stopped_in_call(tid, status, came)?;
                 ptrace::cont(tid, 0).context("resume the program")?;
