@@ -173,6 +173,28 @@ pub(crate) enum Entry {
         tid: i32,
         writes: Vec<Bytes>,
     },
+    /// The start is not that of the program: it had run before, unrecorded.
+    Before {
+        nanoseconds: u64,
+        /// The file that it executes.
+        program: String,
+    },
+    /// The program goes on unrecorded.
+    Gap { at: u64 },
+    /// It is recorded again. What happened meanwhile counts as one instruction.
+    Resumed {
+        at: u64,
+        /// How long it was not recorded.
+        nanoseconds: u64,
+        /// The thread that goes on first.
+        running: i32,
+        /// All threads.
+        threads: Vec<(i32, Context)>,
+        /// What has become of the address space, and of what is in it.
+        spaces: Vec<Space>,
+        writes: Vec<Bytes>,
+        files: Vec<MappedFile>,
+    },
     /// The program has ended: by exit_group(2) with a code, or by a signal.
     Exit {
         at: u64,
@@ -187,7 +209,7 @@ pub(crate) enum Entry {
 impl Entry {
     pub(crate) fn at(&self) -> u64 {
         match self {
-            Entry::Start { .. } => 0,
+            Entry::Start { .. } | Entry::Before { .. } => 0,
             Entry::SystemCall { at, .. }
             | Entry::Chance { at, .. }
             | Entry::Signal { at, .. }
@@ -196,6 +218,8 @@ impl Entry {
             | Entry::Code { at, .. }
             | Entry::Switch { at, .. }
             | Entry::End { at, .. }
+            | Entry::Gap { at }
+            | Entry::Resumed { at, .. }
             | Entry::Exit { at, .. }
             | Entry::Lost { at, .. } => *at,
         }

@@ -73,6 +73,7 @@ impl Call {
                 | libc::SYS_semtimedop
                 | libc::SYS_ioctl
                 | libc::SYS_getrandom
+                | libc::SYS_restart_syscall
         )
     }
 }
@@ -94,6 +95,31 @@ fn arguments(r: &user_regs_struct) -> [u64; 6] {
 }
 
 impl Recorder {
+    /// A call that has begun while the program was not recorded, with these registers of its thread.
+    pub(super) fn waiting_call(&self, registers: &user_regs_struct, number: u64) -> Call {
+        let args = arguments(registers);
+        Call {
+            number,
+            args,
+            next: registers.rip,
+            before: self.before(number, args),
+            epoch: self.epoch,
+        }
+    }
+
+    /// What lies at the arguments of a call whose writes are not known.
+    fn before(&self, number: u64, args: [u64; 6]) -> Vec<Bytes> {
+        let probe = Finished {
+            number,
+            args,
+            result: 0,
+        };
+        match written(&probe, &self.process) {
+            Written::Exactly(_) => Vec::new(),
+            Written::Unknown => self.around(&args),
+        }
+    }
+
     /// The thread is about to make a call; it is stopped behind the trap at `at`.
     pub(super) fn system_call(
         &mut self,
@@ -115,20 +141,11 @@ impl Recorder {
                 "the program uses the gs register itself",
             ))));
         }
-        let probe = Finished {
-            number,
-            args,
-            result: 0,
-        };
-        let before = match written(&probe, &self.process) {
-            Written::Exactly(_) => Vec::new(),
-            Written::Unknown => self.around(&args),
-        };
         let call = Call {
             number,
             args,
             next,
-            before,
+            before: self.before(number, args),
             epoch: self.epoch,
         };
         self.thread(tid).state = State::InCall(call);
@@ -298,6 +315,7 @@ impl Recorder {
             return Ok(());
         }
         let thread = self.threads.remove(&tid).expect("it is about to end");
+        self.calls_end(tid);
         ptrace::cont(tid, 0).context("resume the program")?;
         if tid != self.process.pid {
             loop {
