@@ -89,7 +89,7 @@ impl Replay {
                 for space in spaces {
                     self.space(*space)?;
                 }
-                self.effects(None, writes)?;
+                self.effects(*running, None, writes)?;
                 self.resumed(*running, threads)
             }
             Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd {
