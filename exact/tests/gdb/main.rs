@@ -158,6 +158,7 @@ fn record(program: Program, folder: &Path) -> Recorded {
         .collect();
     let (send, receive) = std::sync::mpsc::channel();
     let options = exact::Options {
+        when: exact::When::Always,
         fixed_addresses: true,
         environment: Some(
             environment()
