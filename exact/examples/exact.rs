@@ -2,7 +2,7 @@
 //!
 //! `record FOLDER PROGRAM [ARG...]` prints what the program took; `replay FOLDER [POSITION...]` goes to positions and to the end;
 //! `jump FOLDER COUNT` goes to random positions, and one back from each; `back FOLDER ADDRESS INSTRUCTIONS` runs back to a stop
-//! that is never met; `who FOLDER ADDRESS` finds the last write; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes; `log FOLDER FROM TO` shows what was recorded between two positions.
+//! that is never met; `who FOLDER ADDRESS` finds the last write; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes; `verify FOLDER` compares; `log FOLDER FROM TO` shows what was recorded between two positions.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -32,6 +32,7 @@ fn main() {
         ),
         "who" => who(folder, numbers(rest, 16)[0]),
         "seek" => seek(folder, rest[0], &numbers(&rest[1..], 10)),
+        "verify" => verify(folder),
         "log" => log(folder, &numbers(rest, 10)),
         _ => panic!("there is no {verb}"),
     };
@@ -149,6 +150,13 @@ fn seek(folder: &Path, what: &str, range: &[u64]) -> Result<()> {
         "{executed} instructions, {accesses} reads and writes in {took:.3} s: {:.1} M/s",
         (executed + accesses) as f64 / took / 1e6
     );
+    Ok(())
+}
+
+fn verify(folder: &Path) -> Result<()> {
+    let start = Instant::now();
+    let verdict = exact::verify(folder, &mut |_, _| true)?;
+    println!("{verdict:?} {:?}", start.elapsed());
     Ok(())
 }
 

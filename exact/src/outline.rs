@@ -111,6 +111,7 @@ impl Outline {
             }
             Entry::Lost { why, .. } => self.lost = Some(why),
             Entry::Chance { .. }
+            | Entry::Check { .. }
             | Entry::Code { .. }
             | Entry::Signal { .. }
             | Entry::Return { .. }

@@ -1,5 +1,6 @@
 //! Recording: the program runs translated code, one thread at a time; whatever it does not compute by itself comes by here.
 
+mod checks;
 mod code;
 pub(crate) mod image;
 mod signal;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use libc::user_regs_struct;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Context, Entry, Fatal, Registers, Span, Writer};
 use crate::ptrace;
@@ -130,6 +132,8 @@ struct Recorder {
     /// When the current thread began to run, where others wait.
     since: std::time::Instant,
     slots: u64,
+    /// Memory has been hashed. A second time may come when a signal was faster than the end.
+    hashed: bool,
 }
 
 /// Records a program into a folder that exists.
@@ -181,6 +185,7 @@ impl Recorder {
             stopping: None,
             since: std::time::Instant::now(),
             slots: 1,
+            hashed: false,
         })
     }
 
@@ -403,6 +408,8 @@ impl Recorder {
         next: u64,
     ) -> Result<()> {
         self.take_counter(tid, registers, at)?;
+        let pc = self.translator.place(at).map(|place| place.pc);
+        let state = pc.map(|pc| digest::of_registers(registers, pc));
         self.step(tid, 0)?;
         let mut after = ptrace::registers(tid).context("read registers")?;
         let mut own = after;
@@ -411,6 +418,7 @@ impl Recorder {
         self.log.add(&Entry::Chance {
             at: self.count,
             registers: Registers::from(&own),
+            state,
         })?;
         self.count += 1;
         after.rip = next;

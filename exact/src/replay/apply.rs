@@ -17,6 +17,7 @@ impl Replay {
     /// Applies the next entry; the process has come to its moment.
     pub(super) fn apply(&mut self) -> Result<()> {
         let entry = Arc::clone(&self.entries[self.now.next]);
+        self.compare(&entry)?;
         self.now.next += 1;
         self.note_kernel(&entry);
         self.found_entry(&entry)?;
@@ -78,6 +79,7 @@ impl Replay {
                 self.now.others.remove(tid);
                 Ok(())
             }
+            Entry::Check { .. } => Ok(()),
             Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd {
                 end: self.now.count,
             }),
@@ -148,8 +150,18 @@ impl Replay {
             }
             return self.enter(&answered(registers));
         }
-        let Some(context) = self.now.others.get_mut(&tid) else {
+        let Some(context) = self.now.others.get(&tid) else {
             return Err(self.diverged("an unknown thread gets an answer"));
+        };
+        let registers = user_regs_struct::from(&context.registers);
+        if registers.rax != number {
+            return Err(self.diverged(&format!(
+                "system call {} of a thread that waits, instead of {number}",
+                registers.rax
+            )));
+        }
+        let Some(context) = self.now.others.get_mut(&tid) else {
+            return Ok(());
         };
         let registers = answered(user_regs_struct::from(&context.registers));
         context.registers = Registers::from(&registers);

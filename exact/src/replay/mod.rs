@@ -10,6 +10,7 @@ mod seek;
 mod step;
 mod stub;
 mod trace;
+mod verify;
 
 use std::fs;
 use std::path::Path;
@@ -26,6 +27,7 @@ use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoint;
 pub use seek::{Access, Batch, Executed, Instruction, Seek};
 pub use trace::{Traced, trace};
+pub use verify::{Contradiction, Verdict, verify};
 
 /// Bytes of a stack that grows, at most (the usual limit of setrlimit(2)).
 const STACK: u64 = 8 << 20;
@@ -69,6 +71,8 @@ pub struct Replay {
     /// How often the program's code has changed, up to now; translations are those of `translated`.
     translated: usize,
     noting: notes::Noting,
+    /// What is compared, while the recording is verified.
+    verifying: Option<verify::Verifying>,
 }
 
 impl Replay {
@@ -121,6 +125,7 @@ impl Replay {
             found: None,
             translated: 0,
             noting,
+            verifying: None,
         };
         for span in spans {
             replay.space(Space::Map(span))?;
@@ -200,7 +205,7 @@ impl Replay {
     /// Which thread runs from which position on.
     pub fn schedule(&self) -> Vec<(u64, i32)> {
         let switches = self.entries.iter().filter_map(|entry| match &**entry {
-            Entry::Switch { at, tid } => Some((*at, *tid)),
+            Entry::Switch { at, tid, .. } => Some((*at, *tid)),
             _ => None,
         });
         std::iter::once((0, self.first)).chain(switches).collect()
