@@ -106,7 +106,9 @@ impl Replay {
 
     fn kernel_writes(&mut self, tid: i32, writes: &[Bytes]) -> Result<()> {
         let before = self.before_kernel(writes);
-        self.write(writes)?;
+        if self.write(writes).is_err() {
+            return Err(self.diverged("there is no memory where the kernel wrote"));
+        }
         self.found_kernel(tid, writes, &before);
         Ok(())
     }

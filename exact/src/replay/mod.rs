@@ -4,6 +4,9 @@
 mod apply;
 mod checkpoint;
 mod notes;
+mod pages;
+#[cfg(test)]
+mod planted;
 mod run;
 mod search;
 mod seek;
@@ -101,6 +104,9 @@ impl Replay {
         let pid = stub::start()?;
         let mut process = Tracee::new(pid, Sharing::Code)?;
         empty(&mut process)?;
+        // Of small pages the kernel tells whether they are shared.
+        let args = [libc::PR_SET_THP_DISABLE as u64, 1, 0, 0, 0, 0];
+        process.call(pid, libc::SYS_prctl, args)?;
         let low = process.map_low(pid, &free_of(&taken))?;
         let noting = notes::Noting::new(process.map_low(pid, &free_of(&taken))?);
         let mut replay = Replay {
