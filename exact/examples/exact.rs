@@ -2,7 +2,7 @@
 //!
 //! `record FOLDER PROGRAM [ARG...]` prints what the program took; `replay FOLDER [POSITION...]` goes to positions and to the end;
 //! `jump FOLDER COUNT` goes to random positions, and one back from each; `back FOLDER ADDRESS INSTRUCTIONS` runs back to a stop
-//! that is never met; `who FOLDER ADDRESS` finds the last write; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes; `verify FOLDER` compares; `log FOLDER FROM TO` shows what was recorded between two positions.
+//! that is never met; `who FOLDER ADDRESS` finds the last write, `writes` all; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes; `verify FOLDER` compares; `log FOLDER FROM TO` shows what was recorded between two positions.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -32,6 +32,7 @@ fn main() {
         ),
         "who" => who(folder, numbers(rest, 16)[0]),
         "seek" => seek(folder, rest[0], &numbers(&rest[1..], 10)),
+        "writes" => writes(folder, numbers(rest, 16)[0]),
         "verify" => verify(folder),
         "log" => log(folder, &numbers(rest, 10)),
         _ => panic!("there is no {verb}"),
@@ -120,9 +121,38 @@ fn back(folder: &Path, address: u64, instructions: u64) -> Result<()> {
 fn who(folder: &Path, address: u64) -> Result<()> {
     let mut replay = Replay::open(folder)?;
     let end = replay.end();
-    let start = Instant::now();
-    let found = replay.last_write(address, 4, end)?;
-    println!("{found:?} {:.1}", start.elapsed().as_secs_f64() * 1e3);
+    // The first way through makes the copies.
+    for _ in 0..2 {
+        let start = Instant::now();
+        let found = replay.last_write(address, 4, end)?;
+        println!("{found:?} {:.1}", start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(())
+}
+
+fn writes(folder: &Path, address: u64) -> Result<()> {
+    let mut replay = Replay::open(folder)?;
+    let end = replay.end();
+    let seek = exact::Seek {
+        writes: true,
+        memory: Some(vec![address..address + 8]),
+        ..exact::Seek::default()
+    };
+    // The first way through makes the copies.
+    for _ in 0..2 {
+        let start = Instant::now();
+        let mut found = Vec::new();
+        replay.seek(0..end, &seek, &mut |batch| {
+            found.extend(batch.accesses.iter().map(|access| access.position));
+            true
+        })?;
+        println!(
+            "{:?} of {} {:.1}",
+            found.last(),
+            found.len(),
+            start.elapsed().as_secs_f64() * 1e3
+        );
+    }
     Ok(())
 }
 

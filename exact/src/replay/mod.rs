@@ -14,6 +14,7 @@ mod step;
 mod stub;
 mod trace;
 mod verify;
+mod writes;
 
 use std::fs;
 use std::path::Path;

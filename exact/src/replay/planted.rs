@@ -3,7 +3,8 @@
 //! `SEED` repeats a choice of entries.
 //!
 //! Kinds that no comparison can find, since they change nothing that runs: names of files and of the program, protections of memory,
-//! bytes from the kernel that nobody looks at and that are written over before the end, and what a fault was told to be.
+//! bytes from the kernel that nobody looks at and that are written over before the end, what a fault was told to be, and turns of a thread
+//! in which it executes nothing.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -225,7 +226,17 @@ const PLANTED: [(&str, Planting); 30] = [
     ("a turn one instruction later", |p| {
         p.change(is_switch, |entry| *at(entry) += 1)
     }),
-    ("a turn is missing", |p| p.drop(is_switch)),
+    ("a turn is missing", |p| {
+        // One in which something is executed.
+        let index = loop {
+            let index = p.any(is_switch);
+            let here = p.entries[index].at();
+            if p.entries[index + 1].at() > here {
+                break index;
+            }
+        };
+        p.entries.remove(index);
+    }),
     ("a thread is missing", |p| {
         p.drop(|entry| matches!(entry, Entry::Thread { .. }))
     }),

@@ -5,7 +5,7 @@ use crate::error::{Context as _, Error, Result};
 use crate::ptrace;
 
 /// Debug registers of the processor, each for up to eight bytes.
-const REGISTERS: usize = 4;
+pub(super) const REGISTERS: usize = 4;
 /// The debug register that tells which of the others was hit.
 const STATUS: usize = 6;
 const CONTROL: usize = 7;
@@ -30,7 +30,7 @@ impl Watch {
 }
 
 /// Aligned pieces of one, two, four or eight bytes.
-fn pieces(address: u64, length: u64) -> Vec<(u64, u64)> {
+pub(super) fn pieces(address: u64, length: u64) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     let mut at = address;
     while at < address + length {

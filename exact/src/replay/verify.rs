@@ -149,6 +149,12 @@ impl Replay {
                 self.same(*tid, "a handler's argument", *number as u64, argument)
             }
             Entry::Return { context, .. } => self.compare_frame(context),
+            Entry::Switch { tid, .. } if *tid == running => Err(self.contradicts(
+                running,
+                "which thread goes on",
+                String::from("another one"),
+                format!("thread {running}"),
+            )),
             Entry::Switch { tid, state, .. } => {
                 self.compare_state(*tid, *state, "registers of a thread that goes on")
             }
