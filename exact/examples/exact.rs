@@ -1,14 +1,15 @@
 //! Recording and running again without the rest of Hindsight: for measurements, and to look into a log.
 //!
-//! `record FOLDER PROGRAM [ARG...]` prints what the program took; `replay FOLDER [POSITION...]` goes to positions and to the end;
+//! `record FOLDER [--after SECONDS] [--for INSTRUCTIONS] [--times COUNT] [--function ADDRESS]... PROGRAM [ARG...]` prints what the program
+//! took (an address is that of the program's file); `replay FOLDER [POSITION...]` goes to positions and to the end;
 //! `jump FOLDER COUNT` goes to random positions, and one back from each; `back FOLDER ADDRESS INSTRUCTIONS` runs back to a stop
 //! that is never met; `who FOLDER ADDRESS` finds the last write, `writes` all; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes; `verify FOLDER` compares; `log FOLDER FROM TO` shows what was recorded between two positions.
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use exact::{Options, Replay, Result};
+use exact::{MappedFile, Options, Replay, Result, When};
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -49,10 +50,49 @@ fn numbers(words: &[&str], radix: u32) -> Vec<u64> {
     words.iter().map(number).collect()
 }
 
-fn record(folder: &Path, args: &[OsString]) -> Result<()> {
+/// Takes the options from the front of the arguments.
+fn when(args: &mut &[OsString]) -> When {
+    let (mut time, mut instructions, mut times) = (None, u64::MAX, 1);
+    let mut functions = Vec::new();
+    while let [option, value, rest @ ..] = *args
+        && option.as_encoded_bytes().starts_with(b"--")
+    {
+        let value = value.to_str().expect("a number");
+        match option.to_str() {
+            Some("--after") => time = Some(value.parse().expect("seconds")),
+            Some("--for") => instructions = value.parse().expect("a number"),
+            Some("--times") => times = value.parse().expect("a number"),
+            Some("--function") => functions.extend(numbers(&[value], 16)),
+            _ => panic!("there is no {option:?}"),
+        }
+        *args = rest;
+    }
+    if !functions.is_empty() {
+        let base = |files: &[MappedFile]| files.iter().map(|file| file.start).min().unwrap_or(0);
+        return When::Calls(Box::new(move |files| {
+            let low = base(files);
+            let address = |at: &u64| if *at < low { low + at } else { *at };
+            functions.iter().map(address).collect()
+        }));
+    }
+    match time {
+        Some(seconds) => When::After {
+            time: Duration::from_secs_f64(seconds),
+            instructions,
+            times,
+        },
+        None => When::Always,
+    }
+}
+
+fn record(folder: &Path, mut args: &[OsString]) -> Result<()> {
     std::fs::create_dir_all(folder).expect("the folder can be made");
+    let options = Options {
+        when: when(&mut args),
+        ..Options::default()
+    };
     let start = Instant::now();
-    let summary = exact::record(Path::new(&args[0]), args, folder, Options::default())?;
+    let summary = exact::record(Path::new(&args[0]), args, folder, options)?;
     eprintln!("{summary:?} {:?}", start.elapsed());
     std::process::exit(
         summary

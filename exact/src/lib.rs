@@ -14,7 +14,7 @@ pub mod translate;
 
 pub use error::{Error, Result};
 pub use log::{Fatal, MappedFile, Registers};
-pub use outline::{Mapping, Outline, ThreadSpan, outline};
-pub use record::{Options, Summary, record};
+pub use outline::{Gap, Mapping, Outline, ThreadSpan, outline};
+pub use record::{Choose, Options, Summary, When, record};
 pub use replay::{Access, Batch, Executed, Instruction, Replay, Seek, Traced, trace};
 pub use replay::{Contradiction, Verdict, verify};

@@ -401,8 +401,12 @@ fn processes_have_their_ends() {
         "SELECT parent, program, made_by, exit_code, exit_signal, ended_seq > seq AS waited FROM processes ORDER BY seq",
     );
     let own = recording.number("SELECT value FROM events WHERE kind = 'process_start'");
-    assert_eq!(rows.len(), 3, "{rows:#?}");
-    let (forked, spawned, executed) = (&rows[0], &rows[1], &rows[2]);
+    assert_eq!(rows.len(), 4, "{rows:#?}");
+    let (begun, forked) = (&rows[0], &rows[1]);
+    let (spawned, executed) = (&rows[2], &rows[3]);
+    let path = begun["program"].as_str().expect("text");
+    assert!(path.ends_with("happens"), "{begun:#?}");
+    assert!(begun["parent"].is_null(), "{begun:#?}");
     assert_eq!(forked["parent"], own);
     assert_eq!(
         (&forked["exit_code"], &forked["waited"]),
@@ -426,7 +430,8 @@ fn processes_have_their_ends() {
     // Without system calls it is known that there was one, and no more.
     let scratch = Scratch::new("processes_plain");
     let (_, recording) = Hindsight::record(&scratch, &[], &program);
-    let row = recording.row("SELECT made_by, exit_code FROM processes ORDER BY seq LIMIT 1");
+    let row =
+        recording.row("SELECT made_by, exit_code FROM processes ORDER BY seq LIMIT 1 OFFSET 1");
     assert_eq!(
         (&row["made_by"], row["exit_code"].is_null()),
         (&json!("fork"), true)

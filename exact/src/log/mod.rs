@@ -211,6 +211,28 @@ pub(crate) enum Entry {
         extended: u32,
         memory: Vec<Hashed>,
     },
+    /// The start is not that of the program: it had run before, unrecorded.
+    Before {
+        nanoseconds: u64,
+        /// The file that it executes.
+        program: String,
+    },
+    /// The program goes on unrecorded.
+    Gap { at: u64 },
+    /// It is recorded again. What happened meanwhile counts as one instruction.
+    Resumed {
+        at: u64,
+        /// How long it was not recorded.
+        nanoseconds: u64,
+        /// The thread that goes on first.
+        running: i32,
+        /// All threads.
+        threads: Vec<(i32, Context)>,
+        /// What has become of the address space, and of what is in it.
+        spaces: Vec<Space>,
+        writes: Vec<Bytes>,
+        files: Vec<MappedFile>,
+    },
     /// The program has ended: by exit_group(2) with a code, or by a signal.
     Exit {
         at: u64,
@@ -225,7 +247,7 @@ pub(crate) enum Entry {
 impl Entry {
     pub(crate) fn at(&self) -> u64 {
         match self {
-            Entry::Start { .. } => 0,
+            Entry::Start { .. } | Entry::Before { .. } => 0,
             Entry::SystemCall { at, .. }
             | Entry::Chance { at, .. }
             | Entry::Signal { at, .. }
@@ -235,6 +257,8 @@ impl Entry {
             | Entry::Switch { at, .. }
             | Entry::End { at, .. }
             | Entry::Check { at, .. }
+            | Entry::Gap { at }
+            | Entry::Resumed { at, .. }
             | Entry::Exit { at, .. }
             | Entry::Lost { at, .. } => *at,
         }

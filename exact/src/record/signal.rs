@@ -34,6 +34,24 @@ const FRAME_RIP: u64 = 8 + 40 + 16 * 8;
 /// Where it has the address of the x87, SSE and later registers (behind 23 others).
 const FRAME_EXTENDED: u64 = 8 + 40 + 23 * 8;
 
+impl Fatal {
+    /// What ends the program if no handler is there for it.
+    pub(super) fn of(tid: i32, info: &libc::siginfo_t) -> Fatal {
+        // SAFETY: both are in the same place of the structure, and plain numbers.
+        let address = unsafe { info.si_addr() } as u64;
+        Fatal {
+            tid,
+            signal: info.si_signo,
+            code: info.si_code,
+            address: if info.si_code > 0 {
+                address
+            } else {
+                address & 0xffff_ffff
+            },
+        }
+    }
+}
+
 impl Recorder {
     /// A thread has stopped because a signal is about to be delivered to it; it runs translated code, or waits in a call.
     pub(super) fn signal(&mut self, tid: i32) -> Result<Next> {
@@ -102,18 +120,7 @@ impl Recorder {
         }
         if !caught {
             // It is ignored, or ends or stops the program.
-            // SAFETY: both are in the same place of the structure, and plain numbers.
-            let address = unsafe { info.si_addr() } as u64;
-            self.fatal = Some(Fatal {
-                tid,
-                signal: number,
-                code: info.si_code,
-                address: if info.si_code > 0 {
-                    address
-                } else {
-                    address & 0xffff_ffff
-                },
-            });
+            self.fatal = Some(Fatal::of(tid, info));
             if !in_call && ENDING.contains(&number) {
                 let registers = ptrace::registers(tid).context("read registers")?;
                 let own = self.own(tid, &registers)?;

@@ -21,8 +21,8 @@ pub(super) struct Call {
     pub(super) next: u64,
     /// What lay at the arguments of a call whose writes are not known.
     before: Vec<Bytes>,
-    /// Stands for the registers before it.
-    state: u32,
+    /// Stands for the registers before it, if it was seen to begin.
+    state: Option<u32>,
     /// Which translations were valid.
     pub(super) epoch: u64,
 }
@@ -76,6 +76,7 @@ impl Call {
                 | libc::SYS_semtimedop
                 | libc::SYS_ioctl
                 | libc::SYS_getrandom
+                | libc::SYS_restart_syscall
         )
     }
 }
@@ -97,6 +98,32 @@ fn arguments(r: &user_regs_struct) -> [u64; 6] {
 }
 
 impl Recorder {
+    /// A call that has begun while the program was not recorded, with these registers of its thread.
+    pub(super) fn waiting_call(&self, registers: &user_regs_struct, number: u64) -> Call {
+        let args = arguments(registers);
+        Call {
+            number,
+            args,
+            next: registers.rip,
+            before: self.before(number, args),
+            state: None,
+            epoch: self.epoch,
+        }
+    }
+
+    /// What lies at the arguments of a call whose writes are not known.
+    fn before(&self, number: u64, args: [u64; 6]) -> Vec<Bytes> {
+        let probe = Finished {
+            number,
+            args,
+            result: 0,
+        };
+        match written(&probe, &self.process) {
+            Written::Exactly(_) => Vec::new(),
+            Written::Unknown => self.around(&args),
+        }
+    }
+
     /// The thread is about to make a call; it is stopped behind the trap at `at`.
     pub(super) fn system_call(
         &mut self,
@@ -118,21 +145,12 @@ impl Recorder {
                 "the program uses the gs register itself",
             ))));
         }
-        let probe = Finished {
-            number,
-            args,
-            result: 0,
-        };
-        let before = match written(&probe, &self.process) {
-            Written::Exactly(_) => Vec::new(),
-            Written::Unknown => self.around(&args),
-        };
         let call = Call {
             number,
             args,
             next,
-            before,
-            state: digest::of_registers(registers, next - 2),
+            before: self.before(number, args),
+            state: Some(digest::of_registers(registers, next - 2)),
             epoch: self.epoch,
         };
         self.thread(tid).state = State::InCall(call);
@@ -209,7 +227,7 @@ impl Recorder {
             writes,
             space,
             file,
-            state: Some(call.state),
+            state: call.state,
         })?;
         self.count += 1;
         Ok(call.epoch)
@@ -310,9 +328,10 @@ impl Recorder {
         }
         let thread = self.threads.remove(&tid).expect("it is about to end");
         let state = match &thread.state {
-            State::InCall(call) => Some(call.state),
+            State::InCall(call) => call.state,
             State::Ready => None,
         };
+        self.calls_end(tid);
         ptrace::cont(tid, 0).context("resume the program")?;
         if tid != self.process.pid {
             loop {

@@ -81,7 +81,10 @@ impl Recorder {
 
     /// The next event. `None`: the turn of the current thread is over, or it waits while others could run.
     fn next_event(&mut self) -> Result<Option<(i32, i32)>> {
-        let others = !self.ready.is_empty() || !self.arrived.is_empty();
+        let runs = |current: i32| matches!(self.threads[&current].state, State::Ready);
+        let others = !self.ready.is_empty()
+            || !self.arrived.is_empty()
+            || self.goal.is_some() && self.current.is_some_and(runs);
         let Some(current) = self.current.filter(|_| others) else {
             loop {
                 if let Some(event) = ptrace::wait(-1, false).context("wait for the program")? {
@@ -121,11 +124,12 @@ impl Recorder {
         let Some(tid) = self.current else {
             return Ok(false);
         };
-        if self.ready.is_empty() && self.arrived.is_empty() {
+        let is_alone = self.ready.is_empty() && self.arrived.is_empty();
+        if is_alone && self.goal.is_none() {
             return Ok(false);
         }
         if let State::InCall(call) = &self.threads[&tid].state {
-            if !call.may_wait() {
+            if is_alone || !call.may_wait() {
                 return Ok(false);
             }
             self.current = None;
@@ -139,7 +143,7 @@ impl Recorder {
     }
 
     /// Chooses the next thread, if one can run.
-    fn take_turn(&mut self) -> Result<bool> {
+    pub(super) fn take_turn(&mut self) -> Result<bool> {
         while let Some((tid, status)) = self.arrived.pop_front() {
             if !self.threads.contains_key(&tid) {
                 continue;
@@ -286,6 +290,7 @@ impl Recorder {
             }));
         }
         self.threads.remove(&tid);
+        self.calls_end(tid);
         self.ready.retain(|other| *other != tid);
         if self.current == Some(tid) {
             self.current = None;

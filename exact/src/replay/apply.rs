@@ -6,7 +6,7 @@ use libc::user_regs_struct;
 
 use super::Replay;
 use crate::error::{Error, Result};
-use crate::log::{Bytes, Entry, Registers, Space, Span};
+use crate::log::{Bytes, Context, Entry, Registers, Space, Span};
 
 /// Bytes of the instruction `syscall`.
 const SYSCALL: u64 = 2;
@@ -80,9 +80,39 @@ impl Replay {
                 Ok(())
             }
             Entry::Check { .. } => Ok(()),
+            Entry::Before { .. } | Entry::Gap { .. } => Ok(()),
+            Entry::Resumed {
+                running,
+                threads,
+                spaces,
+                writes,
+                ..
+            } => {
+                for space in spaces {
+                    let before = self.before_space(*space);
+                    self.space(*space)?;
+                    self.found_space(*running, *space, &before);
+                }
+                self.effects(*running, None, writes)?;
+                self.resumed(*running, threads)
+            }
             Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd {
                 end: self.now.count,
             }),
+        }
+    }
+
+    /// All threads stand where they were when recording began again.
+    fn resumed(&mut self, running: i32, threads: &[(i32, Context)]) -> Result<()> {
+        self.now.count += 1;
+        self.now.running = running;
+        self.now.others = threads.iter().cloned().collect();
+        if let Some(calls) = &mut self.calls {
+            calls.lose();
+        }
+        match self.now.others.remove(&running) {
+            Some(context) => self.load(&context),
+            None => Err(self.diverged("an unknown thread resumes")),
         }
     }
 
@@ -118,6 +148,7 @@ impl Replay {
         let (Entry::SystemCall { writes, .. }
         | Entry::Signal { writes, .. }
         | Entry::Thread { writes, .. }
+        | Entry::Resumed { writes, .. }
         | Entry::End { writes, .. }) = entry
         else {
             return;

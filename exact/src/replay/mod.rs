@@ -174,26 +174,34 @@ impl Replay {
 
     /// The files that the program had in its memory, each with the position from which on it was there.
     pub fn files(&self) -> impl Iterator<Item = (u64, &MappedFile)> {
-        let mapped = self.entries.iter().filter_map(|entry| match &**entry {
+        let mapped = self.entries.iter().flat_map(|entry| match &**entry {
             Entry::SystemCall {
                 at,
                 file: Some(file),
                 ..
-            } => Some((*at + 1, file)),
-            _ => None,
+            } => vec![(*at + 1, file)],
+            Entry::Resumed { at, files, .. } => files.iter().map(|file| (*at + 1, file)).collect(),
+            _ => Vec::new(),
         });
         self.files.iter().map(|file| (0, file)).chain(mapped)
     }
 
     /// What the program unmapped, with the position from which on it was gone: start, and the address after the end.
     pub fn unmapped(&self) -> impl Iterator<Item = (u64, u64, u64)> {
-        self.entries.iter().filter_map(|entry| match &**entry {
+        self.entries.iter().flat_map(|entry| match &**entry {
             Entry::SystemCall {
                 at,
                 space: Some(Space::Unmap(span)),
                 ..
-            } => Some((*at + 1, span.start, span.end)),
-            _ => None,
+            } => vec![(*at + 1, span.start, span.end)],
+            Entry::Resumed { at, spaces, .. } => {
+                let gone = spaces.iter().filter_map(|space| match space {
+                    Space::Unmap(span) => Some((*at + 1, span.start, span.end)),
+                    _ => None,
+                });
+                gone.collect()
+            }
+            _ => Vec::new(),
         })
     }
 
@@ -213,6 +221,7 @@ impl Replay {
     pub fn schedule(&self) -> Vec<(u64, i32)> {
         let switches = self.entries.iter().filter_map(|entry| match &**entry {
             Entry::Switch { at, tid, .. } => Some((*at, *tid)),
+            Entry::Resumed { at, running, .. } => Some((*at + 1, *running)),
             _ => None,
         });
         std::iter::once((0, self.first)).chain(switches).collect()
@@ -317,7 +326,7 @@ impl Replay {
     fn enter(&mut self, own: &user_regs_struct) -> Result<()> {
         let body = self
             .translated_at(own.rip)?
-            .ok_or_else(|| self.diverged("there is no code where it goes on"))?;
+            .ok_or_else(|| self.diverged("no code is mapped at its next instruction"))?;
         let mut registers = *own;
         let block = self.block();
         self.process
@@ -371,12 +380,16 @@ fn with_stack(mut spans: Vec<Span>, stack: u64) -> Vec<Span> {
 }
 
 fn taken(spans: &[Span], entries: &[Arc<Entry>]) -> Vec<Span> {
-    let mapped = entries.iter().filter_map(|entry| match &**entry {
+    let place = |space: &Space| match space {
+        Space::Map(span) | Space::Protect(span) | Space::Move { to: span, .. } => Some(*span),
+        Space::Unmap(_) | Space::Discard(_) => None,
+    };
+    let mapped = entries.iter().flat_map(|entry| match &**entry {
         Entry::SystemCall {
-            space: Some(Space::Map(span) | Space::Protect(span) | Space::Move { to: span, .. }),
-            ..
-        } => Some(*span),
-        _ => None,
+            space: Some(space), ..
+        } => place(space).into_iter().collect(),
+        Entry::Resumed { spaces, .. } => spaces.iter().filter_map(place).collect(),
+        _ => Vec::new(),
     });
     spans.iter().copied().chain(mapped).collect()
 }

@@ -114,10 +114,12 @@ fn at(entry: &mut Entry) -> &mut u64 {
         | Entry::Code { at, .. }
         | Entry::Switch { at, .. }
         | Entry::End { at, .. }
+        | Entry::Gap { at }
+        | Entry::Resumed { at, .. }
         | Entry::Check { at, .. }
         | Entry::Exit { at, .. }
         | Entry::Lost { at, .. } => at,
-        Entry::Start { .. } => panic!("a start is always at the start"),
+        Entry::Start { .. } | Entry::Before { .. } => panic!("a start is always at the start"),
     }
 }
 
