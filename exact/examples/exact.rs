@@ -3,7 +3,7 @@
 //! `record FOLDER [--after SECONDS] [--for INSTRUCTIONS] [--times COUNT] [--function ADDRESS]... PROGRAM [ARG...]` prints what the program
 //! took (an address is that of the program's file); `replay FOLDER [POSITION...]` goes to positions and to the end;
 //! `jump FOLDER COUNT` goes to random positions, and one back from each; `back FOLDER ADDRESS INSTRUCTIONS` runs back to a stop
-//! that is never met; `who FOLDER ADDRESS` finds the last write; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes; `log FOLDER FROM TO` shows what was recorded between two positions.
+//! that is never met; `who FOLDER ADDRESS` finds the last write, `writes` all; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes; `verify FOLDER` compares; `log FOLDER FROM TO` shows what was recorded between two positions.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -33,6 +33,8 @@ fn main() {
         ),
         "who" => who(folder, numbers(rest, 16)[0]),
         "seek" => seek(folder, rest[0], &numbers(&rest[1..], 10)),
+        "writes" => writes(folder, numbers(rest, 16)[0]),
+        "verify" => verify(folder),
         "log" => log(folder, &numbers(rest, 10)),
         _ => panic!("there is no {verb}"),
     };
@@ -159,9 +161,38 @@ fn back(folder: &Path, address: u64, instructions: u64) -> Result<()> {
 fn who(folder: &Path, address: u64) -> Result<()> {
     let mut replay = Replay::open(folder)?;
     let end = replay.end();
-    let start = Instant::now();
-    let found = replay.last_write(address, 4, end)?;
-    println!("{found:?} {:.1}", start.elapsed().as_secs_f64() * 1e3);
+    // The first way through makes the copies.
+    for _ in 0..2 {
+        let start = Instant::now();
+        let found = replay.last_write(address, 4, end)?;
+        println!("{found:?} {:.1}", start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(())
+}
+
+fn writes(folder: &Path, address: u64) -> Result<()> {
+    let mut replay = Replay::open(folder)?;
+    let end = replay.end();
+    let seek = exact::Seek {
+        writes: true,
+        memory: Some(vec![address..address + 8]),
+        ..exact::Seek::default()
+    };
+    // The first way through makes the copies.
+    for _ in 0..2 {
+        let start = Instant::now();
+        let mut found = Vec::new();
+        replay.seek(0..end, &seek, &mut |batch| {
+            found.extend(batch.accesses.iter().map(|access| access.position));
+            true
+        })?;
+        println!(
+            "{:?} of {} {:.1}",
+            found.last(),
+            found.len(),
+            start.elapsed().as_secs_f64() * 1e3
+        );
+    }
     Ok(())
 }
 
@@ -189,6 +220,13 @@ fn seek(folder: &Path, what: &str, range: &[u64]) -> Result<()> {
         "{executed} instructions, {accesses} reads and writes in {took:.3} s: {:.1} M/s",
         (executed + accesses) as f64 / took / 1e6
     );
+    Ok(())
+}
+
+fn verify(folder: &Path) -> Result<()> {
+    let start = Instant::now();
+    let verdict = exact::verify(folder, &mut |_, _| true)?;
+    println!("{verdict:?} {:?}", start.elapsed());
     Ok(())
 }
 

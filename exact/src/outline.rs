@@ -133,6 +133,7 @@ impl Outline {
             Entry::Resumed { .. } => self.resumed(entry),
             Entry::Lost { why, .. } => self.lost = Some(why),
             Entry::Chance { .. }
+            | Entry::Check { .. }
             | Entry::Code { .. }
             | Entry::Signal { .. }
             | Entry::Return { .. }

@@ -1,6 +1,7 @@
 //! Recording: the program runs translated code, one thread at a time; whatever it does not compute by itself comes by here.
 
 mod breakpoints;
+mod checks;
 mod code;
 mod goal;
 pub(crate) mod image;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use libc::user_regs_struct;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Context, Entry, Fatal, MappedFile, Registers, Span, Writer};
 use crate::ptrace;
@@ -162,6 +164,8 @@ struct Recorder {
     /// When the current thread began to run, where others wait.
     since: std::time::Instant,
     slots: u64,
+    /// Memory has been hashed. A second time may come when a signal was faster than the end.
+    hashed: bool,
     /// When it is enough, if not at the end of the program.
     goal: Option<goal::Goal>,
     /// Calls that threads were in when recording ended before: the address behind each, and its number.
@@ -223,6 +227,7 @@ impl Recorder {
             stopping: None,
             since: std::time::Instant::now(),
             slots: 1,
+            hashed: false,
             goal: None,
             waited: FxHashMap::default(),
             restartable: FxHashMap::default(),
@@ -452,6 +457,8 @@ impl Recorder {
         next: u64,
     ) -> Result<()> {
         self.take_counter(tid, registers, at)?;
+        let pc = self.translator.place(at).map(|place| place.pc);
+        let state = pc.map(|pc| digest::of_registers(registers, pc));
         self.step(tid, 0)?;
         let mut after = ptrace::registers(tid).context("read registers")?;
         let mut own = after;
@@ -460,6 +467,7 @@ impl Recorder {
         self.log.add(&Entry::Chance {
             at: self.count,
             registers: Registers::from(&own),
+            state,
         })?;
         self.count += 1;
         after.rip = next;

@@ -7,12 +7,23 @@ use libc::user_regs_struct;
 
 use super::threads::Next;
 use super::{Recorder, State};
+use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry, Fatal};
 use crate::ptrace;
 use crate::tracee::X87_INSTRUCTION;
 use crate::translate::Trap;
 
+/// Signals that end a program that does not catch them, and that none ignores for long.
+const ENDING: [i32; 7] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+    libc::SIGABRT,
+    libc::SIGSYS,
+];
 /// The kernel leaves these bytes below the stack pointer alone (System V ABI, 3.2.2).
 const RED_ZONE: u64 = 128;
 /// Results of calls that a signal has interrupted: the kernel makes them again, or has them fail with EINTR
@@ -110,6 +121,11 @@ impl Recorder {
         if !caught {
             // It is ignored, or ends or stops the program.
             self.fatal = Some(Fatal::of(tid, info));
+            if !in_call && ENDING.contains(&number) {
+                let registers = ptrace::registers(tid).context("read registers")?;
+                let own = self.own(tid, &registers)?;
+                self.check_at_end(tid, &own)?;
+            }
             ptrace::cont(tid, number).context("resume the program")?;
             return Ok(Next::Running);
         }
@@ -157,6 +173,8 @@ impl Recorder {
         } else {
             before.rsp - RED_ZONE
         };
+        let state = matches!(self.threads[&tid].state, State::Ready)
+            .then(|| digest::of_registers(before, before.rip));
         let length = top.saturating_sub(registers.rsp).min(64 << 10);
         let mut writes = vec![Bytes {
             at: registers.rsp,
@@ -177,6 +195,7 @@ impl Recorder {
             call_done,
             context,
             writes,
+            state,
         })?;
         self.count += u64::from(call_done);
         self.enter(tid, &registers)?;

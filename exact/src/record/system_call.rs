@@ -3,6 +3,7 @@
 use libc::user_regs_struct;
 
 use super::{Ended, Recorder, State};
+use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry};
 use crate::ptrace;
@@ -20,6 +21,8 @@ pub(super) struct Call {
     pub(super) next: u64,
     /// What lay at the arguments of a call whose writes are not known.
     before: Vec<Bytes>,
+    /// Stands for the registers before it, if it was seen to begin.
+    state: Option<u32>,
     /// Which translations were valid.
     pub(super) epoch: u64,
 }
@@ -103,6 +106,7 @@ impl Recorder {
             args,
             next: registers.rip,
             before: self.before(number, args),
+            state: None,
             epoch: self.epoch,
         }
     }
@@ -146,6 +150,7 @@ impl Recorder {
             args,
             next,
             before: self.before(number, args),
+            state: Some(digest::of_registers(registers, next - 2)),
             epoch: self.epoch,
         };
         self.thread(tid).state = State::InCall(call);
@@ -155,6 +160,12 @@ impl Recorder {
             registers.rax = -i64::from(libc::ENOSYS) as u64;
             registers.rcx = next;
             ptrace::set_registers(tid, registers).context("set registers")?;
+        }
+        let ends = number == libc::SYS_exit as u64 && self.threads.len() == 1;
+        if ends || number == libc::SYS_exit_group as u64 {
+            let mut own = *registers;
+            own.rip = next - 2;
+            self.check_at_end(tid, &own)?;
         }
         if number == libc::SYS_exit as u64 {
             self.exit_of_thread(tid)?;
@@ -216,6 +227,7 @@ impl Recorder {
             writes,
             space,
             file,
+            state: call.state,
         })?;
         self.count += 1;
         Ok(call.epoch)
@@ -315,6 +327,10 @@ impl Recorder {
             return Ok(());
         }
         let thread = self.threads.remove(&tid).expect("it is about to end");
+        let state = match &thread.state {
+            State::InCall(call) => call.state,
+            State::Ready => None,
+        };
         self.calls_end(tid);
         ptrace::cont(tid, 0).context("resume the program")?;
         if tid != self.process.pid {
@@ -341,6 +357,7 @@ impl Recorder {
             at: self.count,
             tid,
             writes,
+            state,
         })?;
         self.current = None;
         Ok(())

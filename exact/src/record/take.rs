@@ -229,7 +229,11 @@ impl Recorder {
                     })?;
                 }
                 if tid != first {
-                    self.log.add(&Entry::Switch { at: 0, tid: first })?;
+                    self.log.add(&Entry::Switch {
+                        at: 0,
+                        tid: first,
+                        state: None,
+                    })?;
                 }
             }
             Beginning::Again { known, nanoseconds } => {

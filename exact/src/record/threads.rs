@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Ended, Recorder, State, Thread};
+use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry};
 use crate::ptrace;
@@ -162,9 +163,12 @@ impl Recorder {
         self.since = Instant::now();
         if self.running != tid {
             self.running = tid;
+            let registers = ptrace::registers(tid).context("read registers")?;
+            let own = self.own(tid, &registers)?;
             self.log.add(&Entry::Switch {
                 at: self.count,
                 tid,
+                state: Some(digest::of_registers(&own, own.rip)),
             })?;
         }
         self.set_counter(tid)?;

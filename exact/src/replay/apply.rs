@@ -17,6 +17,7 @@ impl Replay {
     /// Applies the next entry; the process has come to its moment.
     pub(super) fn apply(&mut self) -> Result<()> {
         let entry = Arc::clone(&self.entries[self.now.next]);
+        self.compare(&entry)?;
         self.now.next += 1;
         self.note_kernel(&entry);
         self.found_entry(&entry)?;
@@ -78,6 +79,7 @@ impl Replay {
                 self.now.others.remove(tid);
                 Ok(())
             }
+            Entry::Check { .. } => Ok(()),
             Entry::Before { .. } | Entry::Gap { .. } => Ok(()),
             Entry::Resumed {
                 running,
@@ -87,7 +89,9 @@ impl Replay {
                 ..
             } => {
                 for space in spaces {
+                    let before = self.before_space(*space);
                     self.space(*space)?;
+                    self.found_space(*running, *space, &before);
                 }
                 self.effects(*running, None, writes)?;
                 self.resumed(*running, threads)
@@ -132,7 +136,9 @@ impl Replay {
 
     fn kernel_writes(&mut self, tid: i32, writes: &[Bytes]) -> Result<()> {
         let before = self.before_kernel(writes);
-        self.write(writes)?;
+        if self.write(writes).is_err() {
+            return Err(self.diverged("there is no memory where the kernel wrote"));
+        }
         self.found_kernel(tid, writes, &before);
         Ok(())
     }
@@ -177,8 +183,18 @@ impl Replay {
             }
             return self.enter(&answered(registers));
         }
-        let Some(context) = self.now.others.get_mut(&tid) else {
+        let Some(context) = self.now.others.get(&tid) else {
             return Err(self.diverged("an unknown thread gets an answer"));
+        };
+        let registers = user_regs_struct::from(&context.registers);
+        if registers.rax != number {
+            return Err(self.diverged(&format!(
+                "system call {} of a thread that waits, instead of {number}",
+                registers.rax
+            )));
+        }
+        let Some(context) = self.now.others.get_mut(&tid) else {
+            return Ok(());
         };
         let registers = answered(user_regs_struct::from(&context.registers));
         context.registers = Registers::from(&registers);

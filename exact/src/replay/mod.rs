@@ -4,12 +4,17 @@
 mod apply;
 mod checkpoint;
 mod notes;
+mod pages;
+#[cfg(test)]
+mod planted;
 mod run;
 mod search;
 mod seek;
 mod step;
 mod stub;
 mod trace;
+mod verify;
+mod writes;
 
 use std::fs;
 use std::path::Path;
@@ -26,6 +31,7 @@ use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoint;
 pub use seek::{Access, Batch, Executed, Instruction, Seek};
 pub use trace::{Traced, trace};
+pub use verify::{Contradiction, Verdict, verify};
 
 /// Bytes of a stack that grows, at most (the usual limit of setrlimit(2)).
 const STACK: u64 = 8 << 20;
@@ -69,6 +75,8 @@ pub struct Replay {
     /// How often the program's code has changed, up to now; translations are those of `translated`.
     translated: usize,
     noting: notes::Noting,
+    /// What is compared, while the recording is verified.
+    verifying: Option<verify::Verifying>,
 }
 
 impl Replay {
@@ -97,6 +105,9 @@ impl Replay {
         let pid = stub::start()?;
         let mut process = Tracee::new(pid, Sharing::Code)?;
         empty(&mut process)?;
+        // Of small pages the kernel tells whether they are shared.
+        let args = [libc::PR_SET_THP_DISABLE as u64, 1, 0, 0, 0, 0];
+        process.call(pid, libc::SYS_prctl, args)?;
         let low = process.map_low(pid, &free_of(&taken))?;
         let noting = notes::Noting::new(process.map_low(pid, &free_of(&taken))?);
         let mut replay = Replay {
@@ -121,6 +132,7 @@ impl Replay {
             found: None,
             translated: 0,
             noting,
+            verifying: None,
         };
         for span in spans {
             replay.space(Space::Map(span))?;
@@ -208,7 +220,7 @@ impl Replay {
     /// Which thread runs from which position on.
     pub fn schedule(&self) -> Vec<(u64, i32)> {
         let switches = self.entries.iter().filter_map(|entry| match &**entry {
-            Entry::Switch { at, tid } => Some((*at, *tid)),
+            Entry::Switch { at, tid, .. } => Some((*at, *tid)),
             Entry::Resumed { at, running, .. } => Some((*at + 1, *running)),
             _ => None,
         });
