@@ -32,6 +32,8 @@ pub enum Error {
     },
     #[error("the recording ends at instruction {end}")]
     AfterEnd { end: u64 },
+    #[error("interrupted")]
+    Interrupted,
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;

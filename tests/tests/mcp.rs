@@ -73,6 +73,17 @@ fn a_negative_value_is_investigated_in_a_recording() {
 }
 
 #[test]
+fn who_wrote_a_byte_is_found_in_a_recording_of_every_instruction() {
+    let live = Live::new("mcp-full");
+    let program = fixture_artifact("planted", "planted");
+    let program = Program::new(program, live.scratch.path());
+    let (_, recording) = Hindsight::record(&live.scratch, &["--full"], &program);
+    let recording = recording.path().to_str().unwrap().to_owned();
+    let source = fixture_source("planted").join("planted.c");
+    scenario(&live, "full", &[&recording, source.to_str().unwrap()]);
+}
+
+#[test]
 fn every_filter_of_debug_query_means_what_sql_means() {
     let live = Live::new("mcp-filters");
     scenario(&live, "filters", &[&recorded(&live)]);

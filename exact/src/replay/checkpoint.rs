@@ -118,6 +118,12 @@ impl Replay {
         if self.now.count <= goal && self.now.count >= checkpoint.moment.count {
             return Ok(());
         }
+        self.restore(index)
+    }
+
+    /// Goes on from a copy.
+    pub(super) fn restore(&mut self, index: usize) -> Result<()> {
+        let checkpoint = &self.checkpoints[index];
         let (moment, own, translated) = (
             checkpoint.moment.clone(),
             checkpoint.registers,

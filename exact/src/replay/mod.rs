@@ -4,6 +4,7 @@
 mod apply;
 mod checkpoint;
 mod notes;
+mod oversee;
 mod pages;
 #[cfg(test)]
 mod planted;
@@ -29,6 +30,7 @@ use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoint;
+pub use oversee::Overseer;
 pub use seek::{Access, Batch, Executed, Instruction, Seek};
 pub use trace::{Traced, trace};
 pub use verify::{Contradiction, Verdict, verify};
@@ -77,6 +79,8 @@ pub struct Replay {
     noting: notes::Noting,
     /// What is compared, while the recording is verified.
     verifying: Option<verify::Verifying>,
+    /// Who is asked whether to go on.
+    overseer: Option<Overseer>,
 }
 
 impl Replay {
@@ -133,6 +137,7 @@ impl Replay {
             translated: 0,
             noting,
             verifying: None,
+            overseer: None,
         };
         for span in spans {
             replay.space(Space::Map(span))?;

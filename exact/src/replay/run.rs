@@ -47,6 +47,7 @@ impl Replay {
         halt: &mut dyn FnMut(&Replay) -> bool,
     ) -> Result<()> {
         loop {
+            self.ask_overseer()?;
             let Some(entry) = self.entries.get(self.now.next).map(|entry| &**entry) else {
                 return Ok(());
             };
@@ -225,7 +226,7 @@ impl Replay {
                     self.noted_trap(at, trap, registers.r15)?
                 }
                 Some(trap) => self.pass(at, trap)?,
-                None if signal == libc::SIGTRAP && self.noted_write()? => {}
+                None if signal == libc::SIGTRAP && self.noted_write()? => self.ask_overseer()?,
                 None if signal == libc::SIGSEGV && self.emptied()? => {
                     if self.found_enough() {
                         let registers = ptrace::registers(pid).context("read registers")?;

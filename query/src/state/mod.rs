@@ -132,6 +132,6 @@ pub(crate) fn failed(error: replay::Error) -> DataFusionError {
 }
 
 /// Passes a message with its next step through DataFusion.
-fn told(what: Diagnostic) -> DataFusionError {
+pub(crate) fn told(what: Diagnostic) -> DataFusionError {
     DataFusionError::External(Box::new(what))
 }

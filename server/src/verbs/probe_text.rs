@@ -153,12 +153,16 @@ pub(super) fn breaks<A>(breaks: &[Break], of_a_program: bool, asked: &ProbeArgs<
         _ => {
             let added = |added: &Break| {
                 let live = "It stops runs through the past; to stop the program, first: goto live";
-                let functions = count(added.functions.len() as u64, "function");
-                let line = format!(
-                    "Breakpoint {}: {} ({functions})",
+                let mut line = format!(
+                    "Breakpoint {}: {} ({})",
                     added.id,
-                    short_name(&added.location)
+                    short_name(&added.location),
+                    reach(added)
                 );
+                line += &conditions(added).map_or_else(String::new, |when| format!(", {when}"));
+                if added.disabled {
+                    line += " [disabled]";
+                }
                 [Some(line), of_a_program.then(|| live.to_owned())]
             };
             of_page(breaks, |breaks| {
@@ -168,6 +172,35 @@ pub(super) fn breaks<A>(breaks: &[Break], of_a_program: bool, asked: &ProbeArgs<
     }
 }
 
+/// What a breakpoint of a recording is about.
+fn reach(known: &Break) -> String {
+    match known.addresses.is_empty() {
+        true => count(known.functions.len() as u64, "function"),
+        false => count(known.addresses.len() as u64, "place"),
+    }
+}
+
+/// When a breakpoint of a recording stops; `None`: each time.
+fn conditions(known: &Break) -> Option<String> {
+    let mut all = Vec::new();
+    all.extend(
+        known
+            .condition
+            .as_ref()
+            .map(|text| format!("only if {text}")),
+    );
+    if known.hit_count > 0 {
+        all.push(format!("at hit {} of the whole run", known.hit_count));
+    }
+    if known.ignored > 0 {
+        all.push(format!("passed {} first", count(known.ignored, "time")));
+    }
+    if known.once {
+        all.push("once".to_owned());
+    }
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
 /// Lists breakpoints of a recording.
 pub(super) fn listed_breaks(breaks: &[Break]) -> Text {
     if breaks.is_empty() {
@@ -175,17 +208,40 @@ pub(super) fn listed_breaks(breaks: &[Break]) -> Text {
             "There are no breakpoints; runs through time stop where the recording did.",
         );
     }
+    let knows_all = breaks.iter().any(|known| !known.addresses.is_empty());
+    if !knows_all {
+        let row = |known: &Break| {
+            vec![
+                known.id.to_string(),
+                short_name(&known.location),
+                known.functions.len().to_string(),
+            ]
+        };
+        let columns = [
+            Column::number("ID"),
+            Column::text("Location"),
+            Column::number("Functions"),
+        ];
+        return Text::table(&columns, breaks.iter().map(row).collect());
+    }
     let row = |known: &Break| {
+        let state = if known.disabled { "disabled" } else { "set" };
         vec![
             known.id.to_string(),
             short_name(&known.location),
-            known.functions.len().to_string(),
+            state.to_owned(),
+            known.hits.to_string(),
+            conditions(known).unwrap_or_default(),
+            known.addresses.len().to_string(),
         ]
     };
     let columns = [
         Column::number("ID"),
         Column::text("Location"),
-        Column::number("Functions"),
+        Column::text("State"),
+        Column::number("Hits"),
+        Column::text("Stops"),
+        Column::number("Places"),
     ];
     Text::table(&columns, breaks.iter().map(row).collect())
 }

@@ -85,11 +85,25 @@ fn reason(reason: &ReasonReport) -> String {
         }
         ReasonReport::AllThreads => "with the others".to_owned(),
         ReasonReport::Event {
-            seq, steps, what, ..
-        } => match steps {
-            0 => format!("at event {seq}, {what}"),
-            steps => format!("at event {seq}+{steps}, after {what}"),
-        },
+            seq,
+            steps,
+            what,
+            breaks,
+            ..
+        } => event(*seq, *steps, what, breaks),
+    }
+}
+
+/// Writes what a moment of a recording is.
+fn event(seq: u64, steps: u64, what: &str, breaks: &[u32]) -> String {
+    let text = match steps {
+        0 => format!("at event {seq}, {what}"),
+        steps => format!("at event {seq}+{steps}, after {what}"),
+    };
+    let breaks: Vec<String> = breaks.iter().map(u32::to_string).collect();
+    match breaks.as_slice() {
+        [] => text,
+        breaks => format!("at breakpoint {}, {text}", breaks.join(" and ")),
     }
 }
 

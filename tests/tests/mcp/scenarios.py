@@ -325,7 +325,45 @@ async def offered(tools, recording):
     assert recording in prompt.messages[0].content.text and "seq" in prompt.messages[0].content.text
 
 
+async def full(tools, recording, source):
+    """Who wrote this byte? A crash in a recording of every instruction, from the symptom to the line."""
+    of = {"recording": recording}
+    state = await tools.text("debug_state", at="crash", **of)
+    assert "sum" in state, state
+    wrote = await tools.text("debug_history", expression="accounts[2].next", lastWrite=True, **of)
+    planted = f"planted.c:{line_of(source, '// planted')}"
+    assert "call_it" in wrote and planted in wrote, wrote
+    moment = re.search(r"at event (\d+\+\d+)", wrote)[1]
+    stop = await tools("debug_goto", to=moment, **of)
+    assert stop["line"] == line_of(source, "// planted"), stop
+    sql = f"select value('{moment}', 'i') as i, value('{moment}', 'name') as name, value('{moment}', 'sizeof it->name') as room"
+    row = (await tools("debug_sql", sql=sql, **of))["rows"][0]
+    # The eleventh letter does not fit into eight.
+    assert row["i"] == "10" and "christopher" in row["name"] and row["room"] == "8", row
+    assert tools.calls <= 5, tools.calls
+
+    # The same by the table, and both ways by breakpoints and instructions.
+    rows = await tools("debug_sql", sql="select function, line from memory_writes where function = 'call_it' and line = "
+                       f"{line_of(source, '// planted')} and size = 1", **of)
+    assert len(rows["rows"]) == len("annbertachristopherdora"), rows
+    await tools("debug_goto", to="first", **of)
+    place = {"file": "planted.c", "line": line_of(source, "// deposit")}
+    await tools("debug_breakpoint", add=[{**place, "condition": "amount == 7"}], **of)
+    stop = await tools("debug_continue", **of)
+    assert stop["reason"] == "breakpoint" and stop["breakpoints"] == [1], stop
+    there = stop
+    await tools("debug_continue", action="step-into", granularity="instruction", count=3, **of)
+    stop = await tools("debug_goto", back="step", granularity="instruction", count=3, **of)
+    assert [stop[key] for key in ("seq", "steps")] == [there[key] for key in ("seq", "steps")], (stop, there)
+    await tools("debug_goto", to="last", **of)
+    stop = await tools("debug_goto", back="continue", **of)
+    assert stop["reason"] == "breakpoint", stop
+    lines = await tools("debug_logpoint", add=[{**place, "message": "{amount}", "condition": "amount < 3"}], **of)
+    assert [line["message"] for line in lines["lines"]] == ["1", "2", "1", "2"], lines
+
+
 if __name__ == "__main__":
-    scenario = {f.__name__: f for f in (live, recorded, filters, mistakes, waiting, progress, newest, traced, compared, offered)}[sys.argv[1]]
+    scenarios = (live, recorded, filters, mistakes, waiting, progress, newest, traced, compared, offered, full)
+    scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")
