@@ -46,18 +46,7 @@ impl Replay {
                 context,
                 writes,
                 ..
-            } => {
-                self.kernel_writes(*tid, writes)?;
-                self.now.count += u64::from(*call_done);
-                if let Some(calls) = &mut self.calls {
-                    calls.signal(self.now.count, *tid, *number);
-                }
-                if *tid == self.now.running {
-                    return self.load(context);
-                }
-                self.now.others.insert(*tid, context.clone());
-                Ok(())
-            }
+            } => self.signal((*tid, *number), *call_done, context, writes),
             Entry::Return { context, .. } => {
                 self.now.count += 1;
                 self.load(context)
@@ -88,12 +77,7 @@ impl Replay {
                 writes,
                 ..
             } => {
-                for space in spaces {
-                    let before = self.before_space(*space);
-                    self.space(*space)?;
-                    self.found_space(*running, *space, &before);
-                }
-                self.effects(*running, None, writes)?;
+                self.effects_of_gap(*running, spaces, writes)?;
                 self.resumed(*running, threads)
             }
             Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd {
@@ -114,6 +98,36 @@ impl Replay {
             Some(context) => self.load(&context),
             None => Err(self.diverged("an unknown thread resumes")),
         }
+    }
+
+    /// What has happened to the memory while nothing was recorded.
+    fn effects_of_gap(&mut self, tid: i32, spaces: &[Space], writes: &[Bytes]) -> Result<()> {
+        for space in spaces {
+            let before = self.before_space(*space);
+            self.space(*space)?;
+            self.found_space(tid, *space, &before);
+        }
+        self.effects(tid, None, writes)
+    }
+
+    /// A handler begins.
+    fn signal(
+        &mut self,
+        (tid, number): (i32, i32),
+        call_done: bool,
+        context: &Context,
+        writes: &[Bytes],
+    ) -> Result<()> {
+        self.kernel_writes(tid, writes)?;
+        self.now.count += u64::from(call_done);
+        if let Some(calls) = &mut self.calls {
+            calls.signal(self.now.count, tid, number);
+        }
+        if tid == self.now.running {
+            return self.load(context);
+        }
+        self.now.others.insert(tid, context.clone());
+        Ok(())
     }
 
     /// What a system call did to the memory.
