@@ -164,6 +164,8 @@ struct Recorder {
     slots: u64,
     /// When it is enough, if not at the end of the program.
     goal: Option<goal::Goal>,
+    /// The program has begun unrecorded.
+    is_taken: bool,
     /// Calls that threads were in when recording ended before: the address behind each, and its number.
     waited: FxHashMap<i32, (u64, u64)>,
     /// What threads had told the kernel of restartable sequences.
@@ -224,6 +226,7 @@ impl Recorder {
             since: std::time::Instant::now(),
             slots: 1,
             goal: None,
+            is_taken: false,
             waited: FxHashMap::default(),
             restartable: FxHashMap::default(),
         })
