@@ -87,6 +87,17 @@ pub(crate) struct Restartable {
     pad: u32,
 }
 
+impl Restartable {
+    pub(crate) fn new(at: u64, length: u32, signature: u32) -> Restartable {
+        Restartable {
+            at,
+            length,
+            signature,
+            ..Restartable::default()
+        }
+    }
+}
+
 pub(crate) fn restartable(tid: i32) -> Result<Restartable> {
     let mut found = Restartable::default();
     let size = size_of::<Restartable>();

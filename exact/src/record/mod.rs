@@ -168,6 +168,8 @@ struct Recorder {
     hashed: bool,
     /// When it is enough, if not at the end of the program.
     goal: Option<goal::Goal>,
+    /// The program has begun unrecorded.
+    is_taken: bool,
     /// Calls that threads were in when recording ended before: the address behind each, and its number.
     waited: FxHashMap<i32, (u64, u64)>,
     /// What threads had told the kernel of restartable sequences.
@@ -229,6 +231,7 @@ impl Recorder {
             slots: 1,
             hashed: false,
             goal: None,
+            is_taken: false,
             waited: FxHashMap::default(),
             restartable: FxHashMap::default(),
         })

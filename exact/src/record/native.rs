@@ -23,6 +23,8 @@ pub(super) struct Native {
     /// Those that are stopped as the program is (SIGSTOP and its like).
     stopped: FxHashSet<i32>,
     pub(super) breakpoints: Breakpoints,
+    /// All threads are to stop.
+    is_stopping: bool,
     /// The last signal.
     pub(super) fatal: Option<Fatal>,
 }
@@ -59,6 +61,7 @@ impl Native {
             early: Vec::new(),
             stopped: FxHashSet::default(),
             breakpoints: Breakpoints::new(pid),
+            is_stopping: false,
             fatal: None,
         }
     }
@@ -112,6 +115,7 @@ impl Native {
         let others = self.tids.iter().copied().filter(|tid| Some(*tid) != but);
         let mut waiting: FxHashSet<i32> = others.collect();
         let mut seen = self.tids.clone();
+        self.is_stopping = true;
         for tid in &waiting {
             // One that has just ended says so itself.
             let _ = ptrace::interrupt(*tid);
@@ -123,10 +127,9 @@ impl Native {
             };
             match self.event(tid, status)? {
                 Event::Nothing => {}
+                // It stops once more, for that, before it goes on.
                 Event::Stopped if self.is_behind_breakpoint(tid)? => {
-                    // It stops once more, for that, before it goes on.
-                    self.go_on(tid, 0)?;
-                    let _ = ptrace::interrupt(tid);
+                    ptrace::cont(tid, 0).context("resume the program")?;
                 }
                 Event::Stopped => drop(waiting.remove(&tid)),
                 Event::Breakpoint(_) => self.go_on(tid, 0)?,
@@ -147,11 +150,16 @@ impl Native {
             seen.clone_from(&self.tids);
             waiting.retain(|tid| seen.contains(tid));
         }
+        self.is_stopping = false;
         self.breakpoints.take_away()?;
         Ok(Ok(came))
     }
 
     fn go_on(&self, tid: i32, signal: i32) -> Result<()> {
+        if self.is_stopping && self.tids.contains(&tid) {
+            // The stop that it is in has made the kernel forget that it is to stop.
+            let _ = ptrace::interrupt(tid);
+        }
         match ptrace::cont(tid, signal) {
             Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
                 Err(error).context("resume the program")

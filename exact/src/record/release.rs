@@ -109,10 +109,11 @@ impl Recorder {
                     }
                     // It stops once more, for that, before it goes on; and then as it was asked to.
                     ptrace::cont(tid, 0).context("resume the program")?;
-                    let _ = ptrace::interrupt(tid);
                     continue;
                 }
                 self.stopped_in_call(tid, status, came)?;
+                // The stop that it is in has made the kernel forget that it is to stop.
+                let _ = ptrace::interrupt(tid);
                 ptrace::cont(tid, 0).context("resume the program")?;
             }
         }
@@ -135,6 +136,10 @@ impl Recorder {
             return ptrace::set_registers(tid, &registers).context("set registers");
         }
         let info = ptrace::signal_info(tid).context("read the signal")?;
+        if info.si_signo == libc::SIGSTOP && self.stopping == Some(tid) {
+            self.stopping = None;
+            return Ok(());
+        }
         came.entry(tid).or_default().push(info);
         Ok(())
     }

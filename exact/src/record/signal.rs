@@ -106,14 +106,18 @@ impl Recorder {
         let rip = ptrace::registers(tid).context("read registers")?.rip;
         let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
         let caught = self.is_caught(number)?;
+        // Where a call has not begun yet, others may have run since the counter was taken.
+        let counts = matches!(self.threads[&tid].state, State::Ready);
         if !in_call && caught {
             // A call that has not begun yet is made after the handler.
             self.thread(tid).state = State::Ready;
         }
         if !in_call {
             moved |= self.step_to_boundary(tid)?;
-            let registers = ptrace::registers(tid).context("read registers")?;
-            self.take_counter(tid, &registers, registers.rip)?;
+            if counts {
+                let registers = ptrace::registers(tid).context("read registers")?;
+                self.take_counter(tid, &registers, registers.rip)?;
+            }
         }
         if moved {
             ptrace::set_signal_info(tid, info).context("deliver a signal")?;

@@ -157,7 +157,10 @@ impl Recorder {
         if is_refused(number) {
             // Over the instruction, to the trap behind it.
             registers.rip = at + 3;
-            registers.rax = -i64::from(libc::ENOSYS) as u64;
+            registers.rax = match number == libc::SYS_rseq as u64 && self.is_taken {
+                true => self.restartable_call(tid, &args)?,
+                false => -i64::from(libc::ENOSYS),
+            } as u64;
             registers.rcx = next;
             ptrace::set_registers(tid, registers).context("set registers")?;
         }

@@ -10,7 +10,7 @@ use super::native::Came;
 use super::{Recorder, State, Thread};
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Context, Entry, Registers};
-use crate::ptrace;
+use crate::ptrace::{self, Restartable};
 use crate::tracee::own_extended;
 use crate::translate::layout;
 
@@ -18,6 +18,8 @@ use crate::translate::layout;
 const SYSCALL: u64 = 2;
 /// A call that a signal would interrupt, and that is made again if none is delivered (ERESTARTNOHAND in the kernel's errno.h).
 pub(super) const UNLESS_HANDLED: i64 = -514;
+/// A call that is always made again (ERESTARTNOINTR).
+const ANEW: i64 = -513;
 const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 
 /// How recording begins.
@@ -98,6 +100,7 @@ impl Recorder {
             .collect::<Result<_>>()?;
         let mut taken = Vec::new();
         self.threads.clear();
+        self.is_taken = true;
         let vdso = Known::vdso(self.process.pid);
         for (tid, slot) in tids.iter().zip(0..) {
             if let Some(vdso) = vdso {
@@ -123,8 +126,9 @@ impl Recorder {
         let mut waiting = Vec::new();
         for thread in &taken {
             if thread.waits.is_some() {
-                self.wait_again(thread)?;
-                waiting.push(thread.tid);
+                if self.wait_again(thread)? {
+                    waiting.push(thread.tid);
+                }
             } else {
                 self.enter(thread.tid, &thread.own())?;
                 match thread.tid == first {
@@ -148,6 +152,22 @@ impl Recorder {
         self.since = std::time::Instant::now();
         self.take_turn()?;
         Ok(None)
+    }
+
+    /// A thread of a program that has begun unrecorded registers restartable sequences, as all of them do there: the C library ends a
+    /// program whose threads differ. It is told that it may, and that its processor is not known, with which no sequence is gone through; the
+    /// kernel is told when recording is over.
+    pub(super) fn restartable_call(&mut self, tid: i32, args: &[u64; 6]) -> Result<i64> {
+        const NO_PROCESSOR: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
+        let [at, length, flags, signature, ..] = *args;
+        if flags != 0 {
+            self.restartable.remove(&tid);
+        } else {
+            let wanted = Restartable::new(at, length as u32, signature as u32);
+            self.restartable.insert(tid, wanted);
+        }
+        self.process.write(at, &NO_PROCESSOR)?;
+        Ok(0)
     }
 
     /// Asks a thread what only it knows.
@@ -280,23 +300,27 @@ impl Recorder {
         }
     }
 
-    /// A thread goes on to wait in the call where it did, but in translated code.
-    fn wait_again(&mut self, thread: &Taken) -> Result<()> {
+    /// A thread goes on to wait in the call where it did, but in translated code; or makes it anew. Returns whether it waits.
+    fn wait_again(&mut self, thread: &Taken) -> Result<bool> {
         let own = thread.own();
         let body = self.translated(thread.tid, own.rip)?;
-        let Some(at) = body.and_then(|body| self.translator.in_call(body)) else {
-            // What it has called is not what we know; it does so again.
-            self.ready.push_back(thread.tid);
-            return self.enter(thread.tid, &own);
-        };
         let mut registers = thread.registers;
         let number = thread.waits.unwrap_or(registers.orig_rax);
         let call = self.waiting_call(&registers, number);
+        // One that did nothing yet is made anew, and so is what cannot wait while others run: it might make threads.
+        let is_anew = registers.rax as i64 == ANEW || !call.may_wait();
+        let at = body.and_then(|body| self.translator.in_call(body));
+        let Some(at) = at.filter(|_| !is_anew) else {
+            self.ready.push_back(thread.tid);
+            return self.enter(thread.tid, &own).map(|()| false);
+        };
         let state = &mut self.thread(thread.tid).state;
         *state = State::InCall(call);
         let block = self.threads[&thread.tid].block;
         registers.rip = at;
         registers.gs_base = block;
-        ptrace::set_registers(thread.tid, &registers).context("set registers")
+        ptrace::set_registers(thread.tid, &registers)
+            .context("set registers")
+            .map(|()| true)
     }
 }
