@@ -357,6 +357,8 @@ async def full(tools, recording, source):
     assert [stop[key] for key in ("seq", "steps")] == [there[key] for key in ("seq", "steps")], (stop, there)
     await tools("debug_goto", to="last", **of)
     stop = await tools("debug_goto", back="continue", **of)
+    assert "SIGSEGV" in stop["event"], stop
+    stop = await tools("debug_goto", back="continue", **of)
     assert stop["reason"] == "breakpoint", stop
     lines = await tools("debug_logpoint", add=[{**place, "message": "{amount}", "condition": "amount < 3"}], **of)
     assert [line["message"] for line in lines["lines"]] == ["1", "2", "1", "2"], lines
