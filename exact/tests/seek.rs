@@ -351,6 +351,57 @@ fn parts_are_those_of_the_whole() {
 }
 
 #[test]
+fn writes_to_some_bytes_are_those_of_the_whole() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("programs/signals.c", folder.path(), &[]);
+    recorded(&[program.to_str().expect("a path in text")], folder.path());
+    let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
+    let end = replay.end();
+    let writes = Seek {
+        writes: true,
+        ..Seek::default()
+    };
+    let whole = collected(&mut replay, 0..end, &writes);
+    let mut random = random();
+    for round in 0..20 {
+        let used = &whole.accesses[random.random_range(0..whole.accesses.len())];
+        let length = [8, 1, 32, 4096, 3][round % 5];
+        let start = if length < 8 {
+            used.3
+        } else {
+            used.3 & !(length - 1)
+        };
+        let memory = start..start + length;
+        let positions = [0..end, used.0..end, 0..used.0 + 1, used.0..used.0 + 1][round % 4].clone();
+        // Those that save the processor's state may leave parts of it alone.
+        let saves = |access: &Plain| access.2.is_some() && access.4 > 512;
+        let wanted: Vec<Plain> = whole
+            .accesses
+            .iter()
+            .filter(|access| !saves(access))
+            .filter(|(position, _, _, address, size, ..)| {
+                positions.contains(position)
+                    && *address < memory.end
+                    && memory.start < address + size
+            })
+            .cloned()
+            .collect();
+        let seek = Seek {
+            memory: Some(vec![memory.clone()]),
+            ..writes.clone()
+        };
+        let mut found = collected(&mut replay, positions.clone(), &seek);
+        found.accesses.retain(|access| !saves(access));
+        assert!(
+            found.accesses == wanted,
+            "{memory:x?} {positions:?}:\n{:x?}\n{wanted:x?}",
+            found.accesses
+        );
+        assert_eq!(replay.position(), positions.end);
+    }
+}
+
+#[test]
 fn a_search_ends_when_nobody_wants_more() {
     let folder = TempDir::new().expect("a folder");
     let program = compiled("programs/turns.c", folder.path(), &[]);

@@ -119,6 +119,14 @@ const WORDS: &[(&str, &str)] = &[
         r#"debug_continue {"action": "step-into"}, or debug_goto {"back": "step"}"#,
     ),
     (
+        "hindsight record --full -- PROGRAM records every instruction",
+        "hindsight record --full -- PROGRAM, in a shell, records every instruction",
+    ),
+    (
+        "record with: hindsight record --full -- PROGRAM",
+        "record it in a shell with: hindsight record --full -- PROGRAM",
+    ),
+    (
         "step goes from event",
         r#"debug_continue {"action": "step-into"} goes from event"#,
     ),
@@ -145,6 +153,7 @@ const WORDS: &[(&str, &str)] = &[
     (", or --full for all", ""),
     (", or --limit 0 for all", ""),
     ("more: --skip ", "more: skip "),
+    ("more: info breakpoints --skip 50", "more"),
     ("--full shows all", "debug_read of one shows more"),
     (": --full lists them", ""),
     (": --full lists it", ""),

@@ -61,7 +61,7 @@ fn the_format_page_states_every_constant() {
         INCOMPLETE_FILE LOG_DIR COLUMNS_DIR SEGMENT_SUFFIX SEAL_STATE_FILE
         DEFINITIONS_FILE MEMORY_DIR MEMORY_SUFFIX NOTES_FILE MAX_NOTES MAX_NOTE_LEN LABELS_FILE MAX_LABELS
         MAX_LABEL_LEN MODULES_DIR
-        MODULES_INDEX_FILE PACKED_FILE);
+        MODULES_INDEX_FILE PACKED_FILE INSTRUCTIONS_DIR INSTRUCTIONS_FILE);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     constants.push(("MAGIC", text(&format::MAGIC)));
     constants.push(("FRAME_MARK", text(&format::FRAME_MARK)));

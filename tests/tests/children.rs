@@ -208,6 +208,30 @@ fn a_compiler_shows_its_parts() {
         assert!(row["recording"].is_string(), "{row:?}");
     }
     assert_eq!(set.one("ld")["parent"], set.one("collect2")["pid"]);
+    // SQL sees the set as one.
+    let processes = "SELECT p.program, p.pid, p.parent, p.arguments, p.exit_code, r.parent_run \
+                     FROM processes p JOIN runs r ON r.run = p.run \
+                     WHERE p.pid = r.pid AND p.made_by = 'execve'";
+    for path in ["set", "set.children", "set.children/*"] {
+        let args = ["sql", path, "-f", "json", processes];
+        let asked = Hindsight::command(&scratch, &args).run();
+        assert_eq!(asked.errors(), "", "{path}");
+        let rows: Vec<Row> = serde_json::from_str(&asked.text()).expect("an array of objects");
+        for name in ["gcc", "cc1", "as", "collect2", "ld"] {
+            let is_it = |row: &&Row| row["program"].as_str().is_some_and(|it| it.ends_with(name));
+            let row = rows.iter().find(is_it);
+            let row = row.unwrap_or_else(|| panic!("{name}: {rows:#?}"));
+            let known = set.one(name);
+            assert_eq!(
+                (&row["pid"], &row["parent"], &row["exit_code"]),
+                (&known["pid"], &known["parent"], &known["exit_code"]),
+            );
+            let arguments = row["arguments"].as_str().expect("text");
+            let last = known["argv"].as_array().expect("words").last();
+            assert!(arguments.ends_with(last.and_then(|it| it.as_str()).expect("text")));
+            assert_eq!(row["parent_run"].is_null(), name == "gcc", "{row:?}");
+        }
+    }
 }
 
 /// What cannot be recorded runs, and what it starts is recorded.

@@ -210,3 +210,36 @@ fn without_the_option_the_report_says_what_records_it() {
     let text = report(&scratch, &recording, &[]);
     assert!(text.contains("record --locks"), "{text}");
 }
+
+/// A few functions of the C library begin with a loop and cannot be patched. Their stubs can.
+#[test]
+fn locks_that_are_only_tried_are_recorded() {
+    for artifact in ["tried", "tried_stripped"] {
+        let scratch = Scratch::new(&format!("locks-{artifact}"));
+        let recorded = recorded(&scratch, artifact, &[], &[]);
+        assert_eq!(counts(&recorded, "kind = 'semaphore'"), (2, 0, 3));
+        assert_eq!(counts(&recorded, "kind = 'read'"), (4, 0, 0));
+        let row = recorded.row(
+            "SELECT count(*) AS calls, count(DISTINCT seq) AS once FROM locks WHERE kind = 'semaphore'",
+        );
+        assert_eq!((&row["calls"], &row["once"]), (&5.into(), &5.into()));
+        let skipped = recorded.rows(
+            "SELECT function FROM probes WHERE state = 'skipped' AND module LIKE 'libc%' \
+             AND (function LIKE 'sem%' OR function LIKE 'pthread%lock') ORDER BY function",
+        );
+        let told = report(&scratch, &recorded, &[]);
+        for row in &skipped {
+            let function = row["function"].as_str().expect("a name");
+            let line = told
+                .lines()
+                .find(|line| line.contains(&format!("calls of {function} (libc")));
+            let line = line.unwrap_or_else(|| panic!("{function} is not told: {told}"));
+            let is_called = ["sem_trywait", "pthread_rwlock_tryrdlock"].contains(&function);
+            let begin = match is_called {
+                true => format!("recorded only from {artifact}: "),
+                false => "not recorded: ".to_owned(),
+            };
+            assert!(line.starts_with(&begin), "{line}");
+        }
+    }
+}

@@ -230,3 +230,33 @@ fn without_the_option_the_report_says_what_records_it() {
     assert!(ended.text().contains("record --memory"), "{}", ended.text());
     assert_eq!(recording.number("SELECT count(*) FROM allocations"), 0);
 }
+
+/// Code without names is told by its file and the return address in it.
+#[test]
+fn blocks_of_a_stripped_program_have_places() {
+    let scratch = Scratch::new("memory-stripped");
+    let program = fixture_artifact("leaks", "leaks_stripped");
+    let recording = recorded(&scratch, &program, &[], &[]);
+    let rows = recording.rows(
+        "SELECT DISTINCT place FROM allocations \
+         WHERE function = 'calloc' AND place LIKE 'leaks_stripped+%'",
+    );
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let place = rows[0]["place"].as_str().expect("it has a place");
+    let offset = place.strip_prefix("leaks_stripped+0x");
+    let offset = u64::from_str_radix(offset.expect(place), 16).expect("it is a number");
+    // The file with names knows what is there.
+    let named = fixture_artifact("leaks", "leaks_c");
+    let told = Program::new("/usr/bin/addr2line", scratch.path())
+        .args(["-f", "-e", named.to_str().expect("its name is text")])
+        .args([format!("{:#x}", offset - 1)])
+        .run();
+    assert_eq!(told.text().lines().next(), Some("lose"));
+    let ended = report(&scratch, &recording);
+    let sites = ended["sites"].as_array().expect("it has sites");
+    let in_program = sites.iter().filter(|site| {
+        let first = site["frames"][0]["function"].as_str().unwrap_or_default();
+        first.starts_with("leaks_stripped+0x")
+    });
+    assert!(in_program.count() > 5, "{ended:#}");
+}

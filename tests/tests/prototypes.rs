@@ -88,6 +88,24 @@ fn stubs_of_a_stripped_program_have_them_too() {
     check(&recording, "@plt");
 }
 
+/// A call through a stub to a function that is recorded is one call.
+#[test]
+fn calls_through_stubs_are_recorded_once() {
+    let (_scratch, alone) = recorded("prototypes_stripped", &[]);
+    let (_scratch, both) = recorded("prototypes_stripped", &["-f", "open*", "-f", "lseek"]);
+    for name in ["open", "lseek"] {
+        let count = |recording: &Recording, function: &str| {
+            recording.number(&format!(
+                "SELECT count(*) FROM calls WHERE function = '{function}'"
+            ))
+        };
+        let expected = count(&alone, &format!("{name}@plt"));
+        assert!(expected > 0, "{name} is called");
+        assert_eq!(count(&both, name), expected, "{name}");
+        assert_eq!(count(&both, &format!("{name}@plt")), 0, "{name}");
+    }
+}
+
 #[test]
 fn texts_of_frequent_functions_are_kept_on_request() {
     let (_scratch, recording) = recorded("prototypes_stripped", &["--strings"]);

@@ -66,9 +66,7 @@ fn private_of_program(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
 /// of other files, or those of other namespaces.
 #[must_use]
 pub fn rivals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
-    let modules = site.space.near(site.lookup_pc);
-    let mut all = modules.into_iter().map(|m| visible(m, site, name));
-    let found = all.find(|found| !found.is_empty()).unwrap_or_default();
+    let found = nearest(site, name);
     match is_undecided(&found) {
         true => found.into_iter().map(|one| one.variable).collect(),
         false => Vec::new(),
@@ -77,13 +75,23 @@ pub fn rivals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
 
 /// Finds the candidates of the nearest module that has any. Returns none if the name is ambiguous.
 fn near(site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
-    let modules = site.space.near(site.lookup_pc);
-    let mut all = modules.into_iter().map(|m| visible(m, site, name));
-    let found = all.find(|found| !found.is_empty()).unwrap_or_default();
+    let found = nearest(site, name);
     match is_undecided(&found) {
         true => Vec::new(),
         false => found,
     }
+}
+
+/// Finds the candidates of the first module where the site sees one without looking into other files or namespaces; else
+/// those of the first module that has any. A thread that waits or aborts stands in a library, whose private variables must
+/// not hide those that the program exports.
+fn nearest(site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
+    let modules = site.space.near(site.lookup_pc).into_iter();
+    let mut all: Vec<_> = modules.map(|m| visible(m, site, name)).collect();
+    let is_seen = |found: &Vec<Candidate>| found.first().is_some_and(|one| !one.is_hidden());
+    let seen = all.iter().position(is_seen);
+    let chosen = seen.or_else(|| all.iter().position(|found| !found.is_empty()));
+    chosen.map(|at| all.swap_remove(at)).unwrap_or_default()
 }
 
 /// Finds the candidates of a module that are visible to code at the site.
@@ -100,6 +108,12 @@ fn visible(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candidat
 struct Candidate {
     variable: Variable,
     preference: Preference,
+}
+
+impl Candidate {
+    fn is_hidden(&self) -> bool {
+        self.preference.is_elsewhere || self.preference.is_of_other_file
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,8 +134,7 @@ fn is_undecided(found: &[Candidate]) -> bool {
     let [first, second, ..] = found else {
         return false;
     };
-    let is_hidden = first.preference.is_elsewhere || first.preference.is_of_other_file;
-    is_hidden
+    first.is_hidden()
         && first.preference == second.preference
         && (first.variable.id.index, &first.variable.name)
             != (second.variable.id.index, &second.variable.name)

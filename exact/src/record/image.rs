@@ -17,7 +17,7 @@ pub(crate) fn spans(pid: i32) -> Result<Vec<Span>> {
     Ok(text.lines().filter_map(span).collect())
 }
 
-fn span(line: &str) -> Option<Span> {
+pub(super) fn span(line: &str) -> Option<Span> {
     let mut parts = line.split_whitespace();
     let (start, end) = parts.next()?.split_once('-')?;
     let mode = parts.next()?.as_bytes();

@@ -6,7 +6,7 @@ use libc::user_regs_struct;
 
 use super::Replay;
 use crate::error::{Error, Result};
-use crate::log::{Bytes, Entry, Registers, Space, Span};
+use crate::log::{Bytes, Context, Entry, Registers, Space, Span};
 
 /// Bytes of the instruction `syscall`.
 const SYSCALL: u64 = 2;
@@ -17,6 +17,7 @@ impl Replay {
     /// Applies the next entry; the process has come to its moment.
     pub(super) fn apply(&mut self) -> Result<()> {
         let entry = Arc::clone(&self.entries[self.now.next]);
+        self.compare(&entry)?;
         self.now.next += 1;
         self.note_kernel(&entry);
         self.found_entry(&entry)?;
@@ -45,18 +46,7 @@ impl Replay {
                 context,
                 writes,
                 ..
-            } => {
-                self.kernel_writes(*tid, writes)?;
-                self.now.count += u64::from(*call_done);
-                if let Some(calls) = &mut self.calls {
-                    calls.signal(self.now.count, *tid, *number);
-                }
-                if *tid == self.now.running {
-                    return self.load(context);
-                }
-                self.now.others.insert(*tid, context.clone());
-                Ok(())
-            }
+            } => self.signal((*tid, *number), *call_done, context, writes),
             Entry::Return { context, .. } => {
                 self.now.count += 1;
                 self.load(context)
@@ -78,10 +68,66 @@ impl Replay {
                 self.now.others.remove(tid);
                 Ok(())
             }
+            Entry::Check { .. } => Ok(()),
+            Entry::Before { .. } | Entry::Gap { .. } => Ok(()),
+            Entry::Resumed {
+                running,
+                threads,
+                spaces,
+                writes,
+                ..
+            } => {
+                self.effects_of_gap(*running, spaces, writes)?;
+                self.resumed(*running, threads)
+            }
             Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd {
                 end: self.now.count,
             }),
         }
+    }
+
+    /// All threads stand where they were when recording began again.
+    fn resumed(&mut self, running: i32, threads: &[(i32, Context)]) -> Result<()> {
+        self.now.count += 1;
+        self.now.running = running;
+        self.now.others = threads.iter().cloned().collect();
+        if let Some(calls) = &mut self.calls {
+            calls.lose();
+        }
+        match self.now.others.remove(&running) {
+            Some(context) => self.load(&context),
+            None => Err(self.diverged("an unknown thread resumes")),
+        }
+    }
+
+    /// What has happened to the memory while nothing was recorded.
+    fn effects_of_gap(&mut self, tid: i32, spaces: &[Space], writes: &[Bytes]) -> Result<()> {
+        for space in spaces {
+            let before = self.before_space(*space);
+            self.space(*space)?;
+            self.found_space(tid, *space, &before);
+        }
+        self.effects(tid, None, writes)
+    }
+
+    /// A handler begins.
+    fn signal(
+        &mut self,
+        (tid, number): (i32, i32),
+        call_done: bool,
+        context: &Context,
+        writes: &[Bytes],
+    ) -> Result<()> {
+        self.kernel_writes(tid, writes)?;
+        self.now.count += u64::from(call_done);
+        if let Some(calls) = &mut self.calls {
+            calls.signal(self.now.count, tid, number);
+        }
+        if tid == self.now.running {
+            return self.load(context);
+        }
+        self.now.others.insert(tid, context.clone());
+        Ok(())
     }
 
     /// What a system call did to the memory.
@@ -104,7 +150,9 @@ impl Replay {
 
     fn kernel_writes(&mut self, tid: i32, writes: &[Bytes]) -> Result<()> {
         let before = self.before_kernel(writes);
-        self.write(writes)?;
+        if self.write(writes).is_err() {
+            return Err(self.diverged("there is no memory where the kernel wrote"));
+        }
         self.found_kernel(tid, writes, &before);
         Ok(())
     }
@@ -114,6 +162,7 @@ impl Replay {
         let (Entry::SystemCall { writes, .. }
         | Entry::Signal { writes, .. }
         | Entry::Thread { writes, .. }
+        | Entry::Resumed { writes, .. }
         | Entry::End { writes, .. }) = entry
         else {
             return;
@@ -148,8 +197,18 @@ impl Replay {
             }
             return self.enter(&answered(registers));
         }
-        let Some(context) = self.now.others.get_mut(&tid) else {
+        let Some(context) = self.now.others.get(&tid) else {
             return Err(self.diverged("an unknown thread gets an answer"));
+        };
+        let registers = user_regs_struct::from(&context.registers);
+        if registers.rax != number {
+            return Err(self.diverged(&format!(
+                "system call {} of a thread that waits, instead of {number}",
+                registers.rax
+            )));
+        }
+        let Some(context) = self.now.others.get_mut(&tid) else {
+            return Ok(());
         };
         let registers = answered(user_regs_struct::from(&context.registers));
         context.registers = Registers::from(&registers);

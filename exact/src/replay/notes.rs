@@ -107,6 +107,8 @@ impl Replay {
 
     /// Runs from one position to another and reports what is looked for, in the order of positions. It ends early when `report`
     /// returns false; it may be asked with an empty batch. The process is somewhere in between afterwards, or at the end.
+    ///
+    /// Writes to some memory alone are found fast: what did not write to its pages is left out.
     pub fn seek(
         &mut self,
         positions: Range<u64>,
@@ -116,41 +118,64 @@ impl Replay {
         if positions.end > self.end() {
             return Err(Error::AfterEnd { end: self.end() });
         }
+        let mut found = Found::new(seek.clone(), positions.clone());
+        match &seek.memory {
+            Some(memory) if seek.writes && !seek.reads && !seek.instructions => {
+                self.seek_writes(positions, memory, &mut found, report)?;
+            }
+            _ => {
+                self.seek_part(positions, &mut found, report)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for a part; returns whether to go on.
+    pub(super) fn seek_part(
+        &mut self,
+        positions: Range<u64>,
+        found: &mut Found,
+        report: &mut dyn FnMut(&Batch) -> bool,
+    ) -> Result<bool> {
         // What the kernel writes before the first instruction is met on the way to it.
         self.goto(positions.start.saturating_sub(1))?;
         let own = self.registers()?;
+        let seek = &found.seek;
         self.noting.translator.set_notes(Wanted {
             instructions: seek.instructions,
             reads: seek.reads,
             writes: seek.writes,
             code: seek.code.clone(),
         });
-        self.found = Some(Found::new(seek.clone(), positions.clone()));
+        let end = positions.end;
+        found.positions = positions;
+        self.found = Some(mem::take(found));
         let done = self
             .exchange_and_enter(&own)
             .and_then(|()| self.set_records())
-            .and_then(|()| self.run_and_report(positions.end, report));
-        self.found = None;
+            .and_then(|()| self.run_and_report(end, report));
+        *found = self.found.take().unwrap_or_default();
+        (found.tail, found.begun) = (None, None);
         let own = self.registers()?;
         self.exchange_and_enter(&own)?;
         done
     }
 
-    fn run_and_report(&mut self, end: u64, report: &mut dyn FnMut(&Batch) -> bool) -> Result<()> {
+    fn run_and_report(&mut self, end: u64, report: &mut dyn FnMut(&Batch) -> bool) -> Result<bool> {
         while self.now.count < end {
             self.forward_with(end, &mut |_| true)?;
             let until = self.now.count;
             let Some(found) = &mut self.found else {
-                return Ok(());
+                return Ok(false);
             };
             let batch = found.take(until);
             let goes_on = report(&batch);
             found.resume(batch);
             if !goes_on {
-                return Ok(());
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn records_slot(&self) -> u64 {

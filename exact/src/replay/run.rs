@@ -72,14 +72,15 @@ impl Replay {
                 Entry::SystemCall { .. }
                     | Entry::Chance { .. }
                     | Entry::Return { .. }
+                    | Entry::Resumed { .. }
                     | Entry::Signal {
                         call_done: true,
                         ..
                     }
             );
             let asked = instruction
-                && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running)
-                && !matches!(entry, Entry::Signal { .. });
+                && !matches!(entry, Entry::Resumed { .. } | Entry::Signal { .. })
+                && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
             if at < self.now.count {
                 return Err(self.diverged(&format!(
                     "it is past instruction {at}, where something was recorded"

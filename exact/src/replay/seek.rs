@@ -70,7 +70,8 @@ pub struct Access {
     /// The instruction's number in [`Batch::instructions`]. `None`: the kernel.
     pub instruction: Option<u32>,
     pub address: u64,
-    /// In bytes. Instructions that save or load the processor's extended state count with their whole area.
+    /// In bytes. Instructions that save or load the processor's extended state (xsave and its kind) count with their whole area,
+    /// though they may leave parts of it alone; a search for writes to a few bytes names them only if they wrote there.
     pub size: u64,
     pub is_write: bool,
     /// Where its values begin in the batch, and how many bytes of the old one and of the new one are kept there.
@@ -109,6 +110,7 @@ impl Batch {
 }
 
 /// A search that is under way.
+#[derive(Default)]
 pub(super) struct Found {
     pub(super) seek: Seek,
     pub(super) positions: Range<u64>,

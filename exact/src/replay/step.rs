@@ -220,7 +220,7 @@ impl Replay {
 }
 
 /// The memory whose content a call makes anew.
-fn made(space: Space) -> Option<Span> {
+pub(super) fn made(space: Space) -> Option<Span> {
     match space {
         Space::Map(span) | Space::Discard(span) => Some(span),
         Space::Move { from, to } if from.start == to.start => {

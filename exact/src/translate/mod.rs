@@ -215,6 +215,11 @@ impl Translator {
         cache.places.find(address)
     }
 
+    /// Where the caches lie.
+    pub fn caches(&self) -> impl Iterator<Item = u64> {
+        self.caches.iter().map(|cache| cache.base)
+    }
+
     /// Whether an address lies in what is ours.
     pub fn owns(&self, address: u64) -> bool {
         let in_cache =
@@ -388,6 +393,22 @@ impl Translator {
         self.stops = stops;
         self.forget();
         true
+    }
+
+    /// Sets one more stop; translations near it are made anew. Threads inside of them must go on by [`Self::entry`].
+    /// Returns whether it is new.
+    pub fn add_stop(&mut self, pc: u64) -> bool {
+        let is_new = self.stops.insert(pc);
+        if is_new {
+            self.forget_range(pc, pc + 1);
+        }
+        is_new
+    }
+
+    /// Where the thread is that waits in a call, in the translation of `syscall` at `body`.
+    pub fn in_call(&self, body: u64) -> Option<u64> {
+        // In front of it are a stop, the counting and the exchange of r15.
+        (body..body + 64).find(|at| matches!(self.trap(*at), Some(Trap::Returned { .. })))
     }
 
     /// Starts anew with empty caches. No thread may go on in what was there.

@@ -137,7 +137,7 @@ impl Tool for Launch {
                     probes: Probes {
                         log_writes: args.log_writes,
                         logpoints: args.logpoints.into_iter().map(Into::into).collect(),
-                        pending: true,
+                        pending: false,
                     },
                     no_aslr: args.no_aslr,
                     ..Recording::default()

@@ -1,11 +1,12 @@
 //! The frames of a path: the place of a call, and the recorded calls around it with the places of theirs.
 //!
 //! A frame is the function that made the call, with the line of the call if line tables have it. A recorded function that
-//! called through functions that were not recorded has no line: it is not known which of its lines led there.
+//! called through functions that were not recorded has no line: it is not known which of its lines led there. Code without
+//! names is told by its file and the return address in it: `app+0x1234`.
 
 use std::collections::HashMap;
 
-use debuginfo::short_name;
+use debuginfo::{AddressSpace, short_name};
 use replay::Timeline;
 use serde::Serialize;
 
@@ -137,7 +138,7 @@ impl<'t> Frames<'t> {
         }
         // A call may be the last instruction of its function.
         let call = ret_addr.wrapping_sub(1);
-        let found = space.function_at(call).map(|function| {
+        let named = space.function_at(call).map(|function| {
             let line = space.line_at(call);
             Place {
                 frame: Frame {
@@ -148,7 +149,23 @@ impl<'t> Frames<'t> {
                 entry: Some(function.entry),
             }
         });
+        let found = named.or_else(|| unnamed(&space, ret_addr));
         self.places.insert(key, found.clone());
         found
     }
+}
+
+/// A place in code without names: the file, and where in it the call returns to.
+fn unnamed(space: &AddressSpace, ret_addr: u64) -> Option<Place> {
+    let module = space.at(ret_addr)?;
+    let file = module.module.path().file_name()?.to_string_lossy();
+    let offset = module.svma(ret_addr).0;
+    Some(Place {
+        frame: Frame {
+            function: format!("{file}+{offset:#x}"),
+            file: None,
+            line: None,
+        },
+        entry: None,
+    })
 }

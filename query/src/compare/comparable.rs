@@ -65,16 +65,35 @@ fn program(session: &Session) -> String {
 /// # Errors
 /// [`Error::NotComparable`] with the reason.
 pub fn check(a: (&Session, &str), b: (&Session, &str), identities: &Identities) -> Result<()> {
-    let id = |session: &Session| session.reader().recording().manifest().recording_id;
-    if id(a.0) == id(b.0) {
-        let message = format!("{} and {} are the same recording", a.1, b.1);
-        return Err(refused(
-            message,
-            Some("record the program once more, and compare both".to_owned()),
-        ));
-    }
+    check_differs(a, b)?;
     check_whole(a.0, a.1)?;
     check_whole(b.0, b.1)?;
+    check_program(a, b, identities)
+}
+
+/// Checks that two are not the same recording.
+///
+/// # Errors
+/// [`Error::NotComparable`]: they are.
+pub fn check_differs(a: (&Session, &str), b: (&Session, &str)) -> Result<()> {
+    let id = |session: &Session| session.reader().recording().manifest().recording_id;
+    if id(a.0) != id(b.0) {
+        return Ok(());
+    }
+    let message = format!("{} and {} are the same recording", a.1, b.1);
+    let hint = "record the program once more, and compare both";
+    Err(refused(message, Some(hint.to_owned())))
+}
+
+/// Checks that two recordings are of one program.
+///
+/// # Errors
+/// [`Error::NotComparable`]: they are not.
+pub fn check_program(
+    a: (&Session, &str),
+    b: (&Session, &str),
+    identities: &Identities,
+) -> Result<()> {
     let (name_a, name_b) = (program(a.0), program(b.0));
     let functions = |session: &Session| session.definitions().functions().count();
     let (of_a, of_b) = (functions(a.0), functions(b.0));

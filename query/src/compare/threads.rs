@@ -35,12 +35,13 @@ pub fn threads(side: &Side<'_>, digests: Vec<(u32, Digest)>) -> Result<Vec<Threa
     let mut digests: BTreeMap<u32, Digest> = digests.into_iter().collect();
     let mut order = Vec::new();
     if let Some(timeline) = side.source.timeline() {
-        order.extend(
-            told(timeline.threads())?
-                .into_iter()
-                .map(|thread| thread.tid),
-        );
+        let known = told(timeline.threads())?.into_iter();
+        order.extend(known.map(|thread| thread.tid));
     }
+    // New threads may make their first step in any order. Their ids ascend as they are created; after the highest they go on
+    // with the lowest that is free, below that of the first thread.
+    let first = order.first().copied().unwrap_or_default();
+    order.sort_by_key(|tid: &u32| tid.wrapping_sub(first));
     let rest: Vec<u32> = digests
         .keys()
         .copied()

@@ -94,11 +94,12 @@ impl Act {
     }
 }
 
-/// Returns what a function does with locks, if anything.
+/// Returns what a function, or the stub that leads to it, does with locks, if anything.
 #[must_use]
 pub fn act(name: &str) -> Option<Act> {
+    let called = name.strip_suffix("@plt").unwrap_or(name);
     rust(&name.replace(['<', '>'], ""))
-        .or_else(|| posix(library_name(name).trim_start_matches('_')))
+        .or_else(|| posix(library_name(called).trim_start_matches('_')))
 }
 
 fn posix(name: &str) -> Option<Act> {

@@ -8,7 +8,7 @@ mod report;
 
 pub use holds::{Outcome, Point, Wish};
 pub use kinds::Kind;
-pub use report::{LockReport, LockTotal, Span, Waiter, Who};
+pub use report::{LockReport, LockTotal, NotRecorded, Span, Waiter, Who};
 
 use crate::callers::{Progress, Tree, walk};
 use crate::error::Result;

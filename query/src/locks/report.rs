@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::holds::{Outcome, Wish};
-use super::kinds::Kind;
+use super::kinds::{Kind, act};
 use super::{Locks, name_of};
 use crate::callers::{Frame, Frames};
 use crate::error::Result;
+use crate::report::Source;
 use crate::rows::ask;
 use crate::session::Session;
 
@@ -78,6 +79,19 @@ pub struct Waiter {
     pub owner_frames: Vec<Frame>,
 }
 
+/// A function that takes or gives locks, and could not be hooked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotRecorded {
+    /// Its name.
+    pub function: String,
+    /// The module's file name.
+    pub module: String,
+    /// The reason.
+    pub reason: String,
+    /// File names of modules whose own calls of it were recorded nevertheless, where they leave the module.
+    pub recorded_from: Vec<String>,
+}
+
 /// What threads did with locks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LockReport {
@@ -87,6 +101,8 @@ pub struct LockReport {
     pub waiting: Vec<Waiter>,
     /// The locks, those first for which threads waited longest.
     pub locks: Vec<LockTotal>,
+    /// Functions that take or give locks whose calls could not be recorded.
+    pub not_recorded: Vec<NotRecorded>,
 }
 
 /// Adds up.
@@ -133,7 +149,41 @@ pub fn report(locks: &Locks, session: &Session) -> Result<LockReport> {
         deadlocks: deadlocks(&waiting),
         waiting,
         locks: all,
+        not_recorded: not_recorded(source),
     })
+}
+
+fn not_recorded(source: &Source) -> Vec<NotRecorded> {
+    let definitions = &source.definitions;
+    let file = |module: u32| {
+        let module = definitions.module(module);
+        module.map_or_else(String::new, |module| {
+            let file = module.path.rsplit('/').next();
+            file.unwrap_or_default().to_owned()
+        })
+    };
+    let skipped = definitions.skipped().iter();
+    let of_locks =
+        skipped.filter(|skipped| !skipped.name.ends_with("@plt") && act(&skipped.name).is_some());
+    let told = of_locks.map(|skipped| {
+        let stub = format!("{}@plt", skipped.name);
+        let mut from: Vec<String> = definitions
+            .functions()
+            .filter(|function| function.linkage == stub)
+            .map(|function| file(function.module))
+            .collect();
+        from.sort();
+        from.dedup();
+        NotRecorded {
+            function: skipped.name.clone(),
+            module: file(skipped.module),
+            reason: skipped.reason.clone(),
+            recorded_from: from,
+        }
+    });
+    let mut told: Vec<NotRecorded> = told.collect();
+    told.sort_by(|a, b| (&a.function, &a.module).cmp(&(&b.function, &b.module)));
+    told
 }
 
 fn class(kind: Kind) -> &'static str {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use store::format::{MANIFEST_FILE, RECORDING_SUFFIX};
 use store::recording::resolve;
+use store::set::{self, PROCESSES_FILE};
 
 /// The characters of a pattern.
 const WILD: [char; 3] = ['*', '?', '['];
@@ -33,8 +34,11 @@ pub fn find(words: &[PathBuf]) -> Found {
         let (folders, by_name) = match resolve(word) {
             Ok(folder) => (Ok(vec![folder]), true),
             Err(_) if word.is_dir() => (in_folder(word), false),
-            Err(_) if word.to_string_lossy().contains(WILD) => (by_pattern(word), false),
-            Err(error) => (Err(error.to_string()), true),
+            Err(error) => match set::resolve(word) {
+                Some(folder) => (in_folder(&folder), false),
+                None if word.to_string_lossy().contains(WILD) => (by_pattern(word), false),
+                None => (Err(error.to_string()), true),
+            },
         };
         found.by_name &= by_name;
         match folders {
@@ -55,11 +59,18 @@ pub fn find(words: &[PathBuf]) -> Found {
     found
 }
 
-/// Returns the recordings directly in a folder, by name.
+/// Returns the recordings directly in a folder, and those of programs that were recorded with their children, by name.
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    let mut found: Vec<PathBuf> = paths.filter(|path| may_be_recording(path)).collect();
+    let listed = |folder: &Path| fs::read_dir(folder).map_err(|error| error.to_string());
+    let mut found = Vec::new();
+    for path in listed(folder)?.flatten().map(|entry| entry.path()) {
+        if may_be_recording(&path) {
+            found.push(path);
+        } else if path.join(PROCESSES_FILE).is_file() {
+            let own = listed(&path)?.flatten().map(|entry| entry.path());
+            found.extend(own.filter(|path| may_be_recording(path)));
+        }
+    }
     found.sort_by_key(|path| without_ending(path));
     Ok(found)
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 pub use shift::Shift;
 use values::quantity::count;
 
-use crate::compare::check_whole;
+use crate::compare::{Identities, check_differs, check_program, check_whole};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use samples::{Named, Run, Sample};
@@ -129,9 +129,7 @@ impl Slower {
 /// A recording cannot be read or is not whole, there are too few, or they are not of one program.
 pub fn slower(baseline: &[Session], candidate: &[Session], level: Level) -> Result<Slower> {
     enough(baseline.len(), candidate.len(), level.alpha)?;
-    for session in baseline.iter().chain(candidate) {
-        check_whole(session, &name(session))?;
-    }
+    check_all(baseline, candidate)?;
     let read = |sessions: &[Session]| {
         sessions
             .iter()
@@ -139,17 +137,27 @@ pub fn slower(baseline: &[Session], candidate: &[Session], level: Level) -> Resu
             .collect::<Result<Vec<_>>>()
     };
     let (before, after) = (read(baseline)?, read(candidate)?);
-    let has =
-        |runs: &[Run], named: &Named| runs.iter().any(|run| run.functions.contains_key(named));
-    let mut names = before.iter().flat_map(|run| run.functions.keys());
-    if !names.any(|named| has(&after, named)) {
-        let message = "the recordings are of different programs: no function is in both";
-        return Err(Error::NotComparable {
-            message: message.to_owned(),
-            hint: Some("name recordings of two builds of one program".to_owned()),
-        });
-    }
     Ok(judge(&before, &after, level))
+}
+
+/// Refuses recordings that are not whole, not of one program, or named twice.
+fn check_all(baseline: &[Session], candidate: &[Session]) -> Result<()> {
+    let all: Vec<&Session> = baseline.iter().chain(candidate).collect();
+    for (at, session) in all.iter().enumerate() {
+        let name = name(session);
+        check_whole(session, &name)?;
+        for other in all.iter().skip(at + 1) {
+            check_differs((session, &name), (other, &self::name(other)))?;
+        }
+    }
+    let Some((first, rest)) = all.split_first() else {
+        return Ok(());
+    };
+    for other in rest {
+        let identities = Identities::of(first.definitions(), other.definitions());
+        check_program((first, &name(first)), (other, &name(other)), &identities)?;
+    }
+    Ok(())
 }
 
 /// Refuses so few recordings that no difference between them could be told from chance.

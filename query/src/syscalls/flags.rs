@@ -143,20 +143,67 @@ pub const WHENCE: &Names = &[
 
 /// Operations of futex.
 pub const FUTEX: &Names = &[
-    ("FUTEX_WAIT", 0x0),
-    ("FUTEX_WAKE", 0x1),
-    ("FUTEX_FD", 0x2),
-    ("FUTEX_REQUEUE", 0x3),
-    ("FUTEX_CMP_REQUEUE", 0x4),
-    ("FUTEX_WAKE_OP", 0x5),
-    ("FUTEX_LOCK_PI", 0x6),
-    ("FUTEX_UNLOCK_PI", 0x7),
-    ("FUTEX_TRYLOCK_PI", 0x8),
-    ("FUTEX_WAIT_BITSET", 0x9),
-    ("FUTEX_WAKE_BITSET", 0xa),
-    ("FUTEX_WAIT_REQUEUE_PI", 0xb),
-    ("FUTEX_CMP_REQUEUE_PI", 0xc),
-    ("FUTEX_LOCK_PI2", 0xd),
+    ("FUTEX_WAIT", FUTEX_WAIT),
+    ("FUTEX_WAKE", FUTEX_WAKE),
+    ("FUTEX_FD", FUTEX_FD),
+    ("FUTEX_REQUEUE", FUTEX_REQUEUE),
+    ("FUTEX_CMP_REQUEUE", FUTEX_CMP_REQUEUE),
+    ("FUTEX_WAKE_OP", FUTEX_WAKE_OP),
+    ("FUTEX_LOCK_PI", FUTEX_LOCK_PI),
+    ("FUTEX_UNLOCK_PI", FUTEX_UNLOCK_PI),
+    ("FUTEX_TRYLOCK_PI", FUTEX_TRYLOCK_PI),
+    ("FUTEX_WAIT_BITSET", FUTEX_WAIT_BITSET),
+    ("FUTEX_WAKE_BITSET", FUTEX_WAKE_BITSET),
+    ("FUTEX_WAIT_REQUEUE_PI", FUTEX_WAIT_REQUEUE_PI),
+    ("FUTEX_CMP_REQUEUE_PI", FUTEX_CMP_REQUEUE_PI),
+    ("FUTEX_LOCK_PI2", FUTEX_LOCK_PI2),
+];
+pub const FUTEX_WAIT: u64 = 0x0;
+pub const FUTEX_WAKE: u64 = 0x1;
+pub const FUTEX_FD: u64 = 0x2;
+pub const FUTEX_REQUEUE: u64 = 0x3;
+pub const FUTEX_CMP_REQUEUE: u64 = 0x4;
+pub const FUTEX_WAKE_OP: u64 = 0x5;
+pub const FUTEX_LOCK_PI: u64 = 0x6;
+pub const FUTEX_UNLOCK_PI: u64 = 0x7;
+pub const FUTEX_TRYLOCK_PI: u64 = 0x8;
+pub const FUTEX_WAIT_BITSET: u64 = 0x9;
+pub const FUTEX_WAKE_BITSET: u64 = 0xa;
+pub const FUTEX_WAIT_REQUEUE_PI: u64 = 0xb;
+pub const FUTEX_CMP_REQUEUE_PI: u64 = 0xc;
+pub const FUTEX_LOCK_PI2: u64 = 0xd;
+
+/// What FUTEX_WAKE_OP does to its word.
+pub const FUTEX_OPERATIONS: &Names = &[
+    ("FUTEX_OP_SET", 0),
+    ("FUTEX_OP_ADD", 1),
+    ("FUTEX_OP_OR", 2),
+    ("FUTEX_OP_ANDN", 3),
+    ("FUTEX_OP_XOR", 4),
+];
+
+/// How FUTEX_WAKE_OP compares what was there before.
+pub const FUTEX_COMPARISONS: &Names = &[
+    ("FUTEX_OP_CMP_EQ", 0),
+    ("FUTEX_OP_CMP_NE", 1),
+    ("FUTEX_OP_CMP_LT", 2),
+    ("FUTEX_OP_CMP_LE", 3),
+    ("FUTEX_OP_CMP_GT", 4),
+    ("FUTEX_OP_CMP_GE", 5),
+];
+
+/// Flags of eventfd2.
+pub const EVENTFD: &Names = &[
+    ("EFD_SEMAPHORE", 0x1),
+    ("EFD_CLOEXEC", 0x80000),
+    ("EFD_NONBLOCK", 0x800),
+];
+
+/// Flags of memfd_create.
+pub const MEMFD: &Names = &[
+    ("MFD_CLOEXEC", 0x1),
+    ("MFD_ALLOW_SEALING", 0x2),
+    ("MFD_HUGETLB", 0x4),
 ];
 
 /// Commands of fcntl.

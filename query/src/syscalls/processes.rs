@@ -37,13 +37,26 @@ pub struct Event {
     pub told: Told,
 }
 
+/// What is known of the recorded program from its start.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    /// The program, as it was called.
+    pub program: Option<String>,
+    /// Its arguments, quoted where a shell needs it.
+    pub arguments: Option<String>,
+    /// The process that started it.
+    pub parent: Option<i64>,
+}
+
 /// A process, or a program that it executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub pid: i64,
     pub parent: Option<i64>,
-    /// The path of what the recorded program has executed.
+    /// The recorded program, or the path of what it has executed.
     pub program: Option<String>,
+    /// Arguments of the recorded program.
+    pub arguments: Option<String>,
     /// The system call that made it, `fork` if none was recorded.
     pub made_by: &'static str,
     pub tid: Option<u32>,
@@ -57,13 +70,22 @@ pub struct Process {
 }
 
 /// Returns the processes, in the order of their beginning.
-pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>]) -> Vec<Process> {
+pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> Vec<Process> {
     events.sort_by_key(|event| event.at.seq);
     let mut found: Vec<Process> = Vec::new();
     let mut own = None;
     for event in events {
         match event.told {
-            Told::Begins { pid } => own = own.or(Some(pid)),
+            Told::Begins { pid } if own.is_none() => {
+                own = Some(pid);
+                let path = program.program.clone();
+                found.push(Process {
+                    tid: event.tid,
+                    arguments: program.arguments.clone(),
+                    ..process(pid, program.parent, "execve", event.at, path)
+                });
+            }
+            Told::Begins { .. } => {}
             Told::Executes { path } => {
                 let parent = own.unwrap_or_default();
                 found.push(Process {
@@ -115,6 +137,7 @@ fn process(
         pid,
         parent,
         program,
+        arguments: None,
         made_by,
         tid: None,
         began,
@@ -239,7 +262,12 @@ mod tests {
                 },
             ),
         ];
-        let told: Vec<String> = processes(events, &calls)
+        let own = Own {
+            program: Some("sh".to_owned()),
+            arguments: None,
+            parent: Some(1),
+        };
+        let told: Vec<String> = processes(events, &calls, &own)
             .into_iter()
             .map(|row| {
                 format!(
@@ -257,6 +285,7 @@ mod tests {
         assert_eq!(
             told,
             [
+                "7 Some(1) execve sh None None None",
                 "20 Some(7) clone  Some(3) None Some(21)",
                 "21 Some(7) vfork  None Some(\"SIGSEGV\") Some(23)",
                 "22 Some(7) fork  None None None",

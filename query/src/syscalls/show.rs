@@ -3,7 +3,11 @@
 
 use store::wire::{Section, sections};
 
-use super::flags;
+use super::flags::{
+    self, FUTEX_CMP_REQUEUE, FUTEX_CMP_REQUEUE_PI, FUTEX_FD, FUTEX_LOCK_PI, FUTEX_LOCK_PI2,
+    FUTEX_REQUEUE, FUTEX_TRYLOCK_PI, FUTEX_UNLOCK_PI, FUTEX_WAIT, FUTEX_WAIT_BITSET,
+    FUTEX_WAIT_REQUEUE_PI, FUTEX_WAKE, FUTEX_WAKE_BITSET, FUTEX_WAKE_OP,
+};
 use super::name;
 use super::signatures::signature;
 use super::values::{self, add, bits, named, number, open_flags, quoted};
@@ -71,6 +75,17 @@ pub fn arguments(call: &Call<'_>) -> String {
     let known = name(call.number).and_then(signature);
     let words = known.unwrap_or("hex hex hex hex hex hex");
     for (index, word) in words.split_whitespace().enumerate() {
+        let word = match word {
+            "futex" if index == 1 => "operation",
+            "futex" => match futex_words(call.argument(1)).get(index - 2).copied() {
+                Some(word) => word,
+                None => break,
+            },
+            word => word,
+        };
+        if word == "-" {
+            continue;
+        }
         if word == "create" && !makes_file(call.argument(index - 1)) {
             break;
         }
@@ -80,6 +95,25 @@ pub fn arguments(call: &Call<'_>) -> String {
         argument(&mut text, call, index, word);
     }
     text
+}
+
+/// Returns what the arguments behind the operation of `futex` are. Each operation has its own; `-` is one that it does not use.
+fn futex_words(operation: u64) -> &'static [&'static str] {
+    const PRIVATE: u64 = 0x80;
+    const CLOCK_REALTIME: u64 = 0x100;
+    match operation & 0xffff_ffff & !(PRIVATE | CLOCK_REALTIME) {
+        FUTEX_WAIT => &["uint", "time"],
+        FUTEX_WAKE | FUTEX_FD => &["uint"],
+        FUTEX_REQUEUE => &["uint", "uint", "ptr"],
+        FUTEX_CMP_REQUEUE | FUTEX_CMP_REQUEUE_PI => &["uint", "uint", "ptr", "uint"],
+        FUTEX_WAKE_OP => &["uint", "uint", "ptr", "wakeop"],
+        FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => &["-", "time"],
+        FUTEX_UNLOCK_PI | FUTEX_TRYLOCK_PI => &[],
+        FUTEX_WAIT_BITSET => &["uint", "time", "-", "bitset"],
+        FUTEX_WAKE_BITSET => &["uint", "-", "-", "bitset"],
+        FUTEX_WAIT_REQUEUE_PI => &["uint", "time", "ptr"],
+        _ => &["hex", "hex", "hex", "hex"],
+    }
 }
 
 fn makes_file(flags: u64) -> bool {
@@ -93,7 +127,7 @@ fn argument(text: &mut String, call: &Call<'_>, index: usize, word: &str) {
         "fd" | "int" => add(text, format_args!("{}", signed(word, value))),
         "uint" => add(text, format_args!("{}", value as u32)),
         "size" => add(text, format_args!("{value}")),
-        "hex" => add(text, format_args!("{value:#x}")),
+        "hex" => values::hex(text, value),
         "octal" | "create" => octal(text, value),
         "dirfd" if value as i32 == AT_FDCWD => text.push_str("AT_FDCWD"),
         "dirfd" => add(text, format_args!("{}", value as i32)),
@@ -153,7 +187,15 @@ fn flag(text: &mut String, call: &Call<'_>, word: &str, value: u64) -> bool {
                 bits(text, value & !0xf, flags::SOCKET, "0");
             }
         }
-        "futex" => {
+        "fdflags" => bits(text, value, flags::OPEN, "0"),
+        "eventfd" => bits(text, value, flags::EVENTFD, "0"),
+        "memfd" => bits(text, value, flags::MEMFD, "0"),
+        "bitset" => match value {
+            0xffff_ffff => text.push_str("FUTEX_BITSET_MATCH_ANY"),
+            value => values::hex(text, value),
+        },
+        "wakeop" => values::wake_op(text, value),
+        "operation" => {
             named(text, value & 0x7f, flags::FUTEX);
             if value & 0x80 != 0 {
                 text.push_str("_PRIVATE");
@@ -166,7 +208,7 @@ fn flag(text: &mut String, call: &Call<'_>, word: &str, value: u64) -> bool {
             1 | 3 => text.truncate(text.len() - ", ".len()),
             2 => bits(text, value, &[("FD_CLOEXEC", 1)], "0"),
             4 => open_flags(text, value),
-            _ => add(text, format_args!("{value:#x}")),
+            _ => values::hex(text, value),
         },
         _ => match names(word) {
             Some(names) => named(text, value, names),
@@ -365,6 +407,57 @@ mod tests {
         assert_eq!(shown(72, &get, &[], Some(2)), "3, F_GETFL");
         let set = begun([3, 2, 1, 0, 0, 0], &[]);
         assert_eq!(shown(72, &set, &[], Some(0)), "3, F_SETFD, FD_CLOEXEC");
+    }
+
+    #[test]
+    fn futex_has_the_arguments_of_its_operation() {
+        let shown = |operation: u64, memory: &[(u64, &[u8])]| {
+            let call = begun([0x1000, operation, 2, 0x2000, 0x3000, 0xffff_ffff], memory);
+            shown(202, &call, &[], Some(0))
+        };
+        assert_eq!(shown(0x81, &[]), "0x1000, FUTEX_WAKE_PRIVATE, 2");
+        assert_eq!(shown(0x80, &[]), "0x1000, FUTEX_WAIT_PRIVATE, 2, 0x2000");
+        assert_eq!(
+            shown(0x189, &[]),
+            "0x1000, FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME, 2, 0x2000, FUTEX_BITSET_MATCH_ANY"
+        );
+        assert_eq!(
+            shown(4, &[]),
+            "0x1000, FUTEX_CMP_REQUEUE, 2, 8192, 0x3000, 4294967295"
+        );
+        assert_eq!(shown(7, &[]), "0x1000, FUTEX_UNLOCK_PI");
+        assert_eq!(shown(6, &[]), "0x1000, FUTEX_LOCK_PI, 0x2000");
+        let wake = begun([0x1000, 0x85, 1, 1, 0x3000, 0x0400_0001], &[]);
+        assert_eq!(
+            super::arguments(&Call {
+                number: 202,
+                begun: &wake,
+                written: &[],
+                result: Some(1)
+            }),
+            "0x1000, FUTEX_WAKE_OP_PRIVATE, 1, 1, 0x3000, FUTEX_OP_SET<<28|0<<12|FUTEX_OP_CMP_GT<<24|0x1"
+        );
+    }
+
+    #[test]
+    fn flags_of_descriptors_have_no_access_mode() {
+        let pipe = |flags| begun([0x1000, flags, 0, 0, 0, 0], &[]);
+        let made = [3u32.to_le_bytes(), 4u32.to_le_bytes()].concat();
+        let made = packed(&[(0x1000, &made)]);
+        assert_eq!(shown(293, &pipe(0), &made, Some(0)), "[3, 4], 0");
+        assert_eq!(
+            shown(293, &pipe(0o2_004_000), &made, Some(0)),
+            "[3, 4], O_NONBLOCK|O_CLOEXEC"
+        );
+        // eventfd2, epoll_create1
+        assert_eq!(
+            shown(290, &begun([0, 0, 0, 0, 0, 0], &[]), &[], Some(3)),
+            "0, 0"
+        );
+        assert_eq!(
+            shown(291, &begun([0, 0, 0, 0, 0, 0], &[]), &[], Some(3)),
+            "0"
+        );
     }
 
     #[test]

@@ -44,6 +44,30 @@ pub fn named(text: &mut String, value: u64, names: &Names) {
     }
 }
 
+/// Appends a number in hexadecimal; zero is plain.
+pub fn hex(text: &mut String, value: u64) {
+    match value {
+        0 => text.push('0'),
+        _ => add(text, format_args!("{value:#x}")),
+    }
+}
+
+/// Appends the operation that `FUTEX_WAKE_OP` carries out and what it compares, as four fields of one word.
+pub fn wake_op(text: &mut String, value: u64) {
+    const SHIFTED: u64 = 8;
+    let operation = value >> 28 & 0xf;
+    if operation & SHIFTED != 0 {
+        text.push_str("FUTEX_OP_OPARG_SHIFT<<28|");
+    }
+    named(text, operation & !SHIFTED, flags::FUTEX_OPERATIONS);
+    text.push_str("<<28|");
+    hex(text, value >> 12 & 0xfff);
+    text.push_str("<<12|");
+    named(text, value >> 24 & 0xf, flags::FUTEX_COMPARISONS);
+    text.push_str("<<24|");
+    hex(text, value & 0xfff);
+}
+
 /// Appends the flags of `open`.
 pub fn open_flags(text: &mut String, value: u64) {
     const MODES: u64 = 3;

@@ -14,11 +14,14 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use crate::planned::Planned;
 
+/// Computes the rows of a table from all rows of its plan.
+type Fold = dyn Fn(&[RecordBatch], &SchemaRef) -> Result<RecordBatch> + Send + Sync;
+
 /// A table, the plan whose rows it needs, and how its own come of them.
 pub struct Folded {
     schema: SchemaRef,
     input: LogicalPlan,
-    fold: fn(&[RecordBatch], &SchemaRef) -> Result<RecordBatch>,
+    fold: Box<Fold>,
 }
 
 impl Folded {
@@ -26,12 +29,12 @@ impl Folded {
     pub fn new(
         schema: SchemaRef,
         input: LogicalPlan,
-        fold: fn(&[RecordBatch], &SchemaRef) -> Result<RecordBatch>,
+        fold: impl Fn(&[RecordBatch], &SchemaRef) -> Result<RecordBatch> + Send + Sync + 'static,
     ) -> Self {
         Self {
             schema,
             input,
-            fold,
+            fold: Box::new(fold),
         }
     }
 }

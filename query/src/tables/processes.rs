@@ -12,27 +12,34 @@ use arrow::datatypes::{
 use datafusion::catalog::TableProvider;
 use datafusion::common::Result;
 use datafusion::logical_expr::{LogicalPlanBuilder, cast, col, lit};
+use store::manifest::Manifest;
 
 use super::doc::TableDoc;
 use super::folded::Folded;
+use super::runs::words;
 use super::sources::Sources;
 use crate::syscalls::Call;
 use crate::syscalls::files::{At, Made};
-use crate::syscalls::processes::{Event, Process, Told, processes};
+use crate::syscalls::processes::{Event, Own, Process, Told, processes};
 
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
     name: "processes",
-    doc: "one row per process that the program made; how they ended is recorded with --syscalls",
+    doc: "the recorded process, and one row per process that it made; how these ended is recorded with --syscalls",
     columns: &[
         ("pid", "its number"),
         (
             "parent",
-            "the process that made it; null for what the program itself has executed",
+            "the process that made it; null for what the program itself has executed, and when not known",
         ),
         (
             "program",
-            "path of what the program itself has executed; null for others, which are not recorded",
+            "the recorded program, or the path of what it has executed; null for processes that it made: \
+             record --children has rows of their own for these",
+        ),
+        (
+            "arguments",
+            "arguments of the recorded program, quoted where a shell needs it",
         ),
         (
             "made_by",
@@ -49,7 +56,7 @@ pub const DOC: TableDoc = TableDoc {
         ("exit_signal", "signal that ended it"),
         (
             "ended_seq",
-            "event of the wait that told, or of the program's own end; null when nobody waited",
+            "event of the wait that told, or of the program's own end; null when no thread waited for it",
         ),
         ("ended_ts_ns", "when, ns since the recording began"),
     ],
@@ -83,13 +90,26 @@ pub fn table(sources: &Sources) -> Result<Arc<dyn TableProvider>> {
             cast(col("bytes"), DataType::BinaryView).alias("bytes"),
         ])?
         .build()?;
-    Ok(Arc::new(Folded::new(schema(), input, fold)))
+    let own = own(sources.recording.manifest());
+    Ok(Arc::new(Folded::new(
+        schema(),
+        input,
+        move |batches, schema| fold(batches, schema, &own),
+    )))
+}
+
+fn own(manifest: &Manifest) -> Own {
+    Own {
+        program: manifest.argv.first().cloned(),
+        arguments: manifest.argv.get(1..).map(words),
+        parent: manifest.lineage.map(|lineage| lineage.parent_pid.into()),
+    }
 }
 
 fn schema() -> SchemaRef {
     let fields = DOC.columns.iter().map(|(name, _)| {
         let kind = match *name {
-            "program" | "made_by" | "exit_signal" => DataType::Utf8View,
+            "program" | "arguments" | "made_by" | "exit_signal" => DataType::Utf8View,
             "tid" => DataType::Int32,
             _ => DataType::Int64,
         };
@@ -176,7 +196,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    fn processes(mut self) -> Vec<Process> {
+    fn processes(mut self, own: &Own) -> Vec<Process> {
         for (began, at, result, written) in self.ends {
             if let Some(made) = self.calls.get_mut(&began) {
                 made.ended = Some(at);
@@ -184,16 +204,16 @@ impl<'a> Read<'a> {
             }
         }
         let calls: Vec<Made<'_>> = self.calls.into_values().collect();
-        processes(self.events, &calls)
+        processes(self.events, &calls, own)
     }
 }
 
-fn fold(batches: &[RecordBatch], schema: &SchemaRef) -> Result<RecordBatch> {
+fn fold(batches: &[RecordBatch], schema: &SchemaRef, own: &Own) -> Result<RecordBatch> {
     let mut read = Read::default();
     for batch in batches {
         read.batch(batch);
     }
-    let rows = read.processes();
+    let rows = read.processes(own);
     let text = |of: fn(&Process) -> Option<&str>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringViewArray>())
     };
@@ -205,6 +225,7 @@ fn fold(batches: &[RecordBatch], schema: &SchemaRef) -> Result<RecordBatch> {
         number(|row| Some(row.pid)),
         number(|row| row.parent),
         text(|row| row.program.as_deref()),
+        text(|row| row.arguments.as_deref()),
         text(|row| Some(row.made_by)),
         Arc::new(tids),
         number(|row| Some(row.began.seq as i64)),

@@ -39,7 +39,7 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "exit_code",
-            "exit code of the program; null when it did not exit, or nobody saw it",
+            "exit code of the program; null when it did not exit, or the exit was not recorded",
         ),
         ("exit_signal", "signal that ended the program"),
         (
@@ -49,6 +49,15 @@ pub const DOC: TableDoc = TableDoc {
         (
             "labels",
             "a JSON object: label(labels, 'key') gives one value",
+        ),
+        (
+            "pid",
+            "number of the process; null when it was recorded without --children",
+        ),
+        ("parent_pid", "number of the process that started it"),
+        (
+            "parent_run",
+            "the recording of the program that started it, or that it executed before: its name, or its id if it is not asked",
         ),
         ("state", "closed, live or interrupted"),
         ("path", "folder of the recording"),
@@ -107,6 +116,14 @@ pub fn rows(runs: &[(&str, &Summary)]) -> Result<RecordBatch> {
         }),
         number(&|run| Some(run.totals.as_ref()?.calls as i64)),
         text(&|(_, run)| Some(serde_json::to_string(&run.labels).expect("a map of texts is JSON"))),
+        number(&|run| Some(run.manifest().lineage?.pid.into())),
+        number(&|run| Some(run.manifest().lineage?.parent_pid.into())),
+        text(&|(_, run)| {
+            let parent = run.manifest().lineage?.parent_run?;
+            let mut all = runs.iter();
+            let found = all.find(|(_, run)| run.manifest().recording_id == parent);
+            Some(found.map_or_else(|| parent.to_string(), |(name, _)| (*name).to_owned()))
+        }),
         text(&|(_, run)| Some(state(run).to_owned())),
         text(&|(_, run)| Some(run.dir().to_string_lossy().into_owned())),
     ];
@@ -127,7 +144,7 @@ fn state(run: &Summary) -> &'static str {
 }
 
 /// Joins words, with quotes around those that a shell would read otherwise.
-fn words(words: &[String]) -> String {
+pub fn words(words: &[String]) -> String {
     let is_plain = |word: &str| {
         !word.is_empty()
             && word

@@ -123,9 +123,20 @@ impl Also {
         self.has_operators && CXX_LIBRARY.iter().any(|start| file_name.starts_with(start))
     }
 
+    /// Says whether a stub, `NAME@plt`, leads to one of the C library's that takes or gives locks: a few of these begin with loops, and
+    /// cannot be patched.
+    #[must_use]
+    pub fn has_stub(&self, linkage: &str) -> bool {
+        let target = linkage.strip_suffix("@plt");
+        target.is_some_and(|target| LOCKS.contains(&target) && self.exported.contains(&target))
+    }
+
     /// Says whether a function is one.
     #[must_use]
     pub fn has(&self, subject: Subject<'_>) -> bool {
+        if self.has_stub(subject.linkage) {
+            return true;
+        }
         let is_exported = |name: &str| self.exported.contains(&name);
         is_exported(subject.linkage)
             || is_exported(subject.name)
@@ -171,6 +182,9 @@ mod tests {
             "__rustc::__rust_alloc",
             "_RNvCs_7___rustc12___rust_alloc"
         ));
+        assert!(!has(&memory, "malloc@plt", "malloc@plt"));
+        assert!(!has(&memory, "sem_trywait@plt", "sem_trywait@plt"));
+        assert!(has(&locks, "sem_trywait@plt", "sem_trywait@plt"));
         assert!(!has(&memory, "malloc_usable_size", "malloc_usable_size"));
         assert!(!has(&memory, "pthread_mutex_lock", "pthread_mutex_lock"));
         assert!(has(&locks, "pthread_mutex_lock", "pthread_mutex_lock"));

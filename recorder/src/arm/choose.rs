@@ -55,6 +55,10 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
     if is_system && filter.also().has_inner() {
         add_aligned(module, &mut all);
     }
+    if !is_system && !functions.is_empty() {
+        // Where the library's own function cannot be patched, its stub may be.
+        all.extend(stubs(module).filter(|stub| filter.also().has_stub(&stub.def.linkage)));
+    }
     let aliases = match is_system {
         true => Aliases::of(module),
         false => Aliases::default(),
@@ -176,24 +180,26 @@ fn from_symbols(module: &Module, is_system: bool) -> Vec<Candidate> {
     let named =
         symbols.map(|symbol| unknown(symbol.svma.0, symbol.size, symbol.name, symbol.linkage));
     // Calls from one system library to another are of no interest, so their stubs are left out.
-    let stubs = module
-        .plt_entries()
-        .iter()
-        .filter(|_| !is_system)
-        .filter(|stub| !stub.symbol.is_empty())
-        .map(|stub| {
-            let linkage = format!("{}@plt", stub.symbol);
-            let mut candidate = unknown(stub.svma.0, stub.size, linkage.clone(), linkage);
-            if stub.library.as_deref().is_some_and(is_c_library) {
-                let known = prototype(&stub.symbol).into_iter();
-                known.for_each(|known| prototypes::apply(&mut candidate, known));
-            }
-            candidate
-        });
+    let stubs = stubs(module).filter(|_| !is_system);
     let mut all: Vec<Candidate> = named.chain(stubs).collect();
     all.sort_by_key(|candidate| candidate.def.svma);
     all.dedup_by_key(|candidate| candidate.def.svma);
     all
+}
+
+/// The stubs through which a module calls functions of others by name.
+fn stubs(module: &Module) -> impl Iterator<Item = Candidate> + '_ {
+    let stubs = module.plt_entries().iter();
+    let named = stubs.filter(|stub| !stub.symbol.is_empty());
+    named.map(|stub| {
+        let linkage = format!("{}@plt", stub.symbol);
+        let mut candidate = unknown(stub.svma.0, stub.size, linkage.clone(), linkage);
+        if stub.library.as_deref().is_some_and(is_c_library) {
+            let known = prototype(&stub.symbol).into_iter();
+            known.for_each(|known| prototypes::apply(&mut candidate, known));
+        }
+        candidate
+    })
 }
 
 /// Adds the function that returns the block of `posix_memalign`, by the name that it has in the C library's sources.

@@ -4,7 +4,7 @@
 //! copy within the same stop; every write is remembered, so that it can be undone.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     ops::Range,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError},
@@ -12,7 +12,7 @@ use std::{
 
 use agent::host::{Replacement, Started};
 use agent::shared::Text;
-use debuginfo::{AddressSpace, Module};
+use debuginfo::{AddressSpace, Module, Svma};
 use store::control::{Control, FunctionDef};
 
 use super::{
@@ -81,6 +81,8 @@ pub struct Armer {
     captures: Captures,
     started: Option<Started>,
     next_id: u32,
+    /// Names of the functions of system libraries that are recorded.
+    exported: HashSet<String>,
     written: BTreeMap<u64, Written>,
     /// Moved instructions: new and old address.
     moved: Vec<(u64, u64)>,
@@ -144,6 +146,7 @@ impl Armer {
             captures,
             started: None,
             next_id: 0,
+            exported: HashSet::new(),
             written: BTreeMap::new(),
             moved: Vec::new(),
             hooks: None,
@@ -247,6 +250,17 @@ impl Armer {
         }
         if self.captures.pointees {
             candidate.pointees = pointees::of(elf, &candidate.def, &in_registers);
+        }
+    }
+
+    /// Leaves out the stubs through which modules call functions of system libraries that are recorded themselves: a call would
+    /// be recorded twice. `all` are the `modules`, prepared in the same order.
+    pub fn leave_out_stubs(&mut self, modules: &[LoadedModule], all: &mut [Prepared]) {
+        for (module, prepared) in modules.iter().zip(all.iter()) {
+            self.exported.extend(prepared.exported(module));
+        }
+        for prepared in all {
+            prepared.leave_out_stubs_of(&self.exported);
         }
     }
 
@@ -522,6 +536,25 @@ impl Armer {
 }
 
 impl Prepared {
+    /// Returns the names by which other modules call the functions that are to be recorded, of a system library.
+    fn exported<'m>(&'m self, module: &'m LoadedModule) -> impl Iterator<Item = String> + 'm {
+        let elf = module.elf.as_ref().filter(|_| module.is_system);
+        let svmas = self.probes.iter().map(|(candidate, ..)| candidate.def.svma);
+        elf.into_iter()
+            .flat_map(move |elf| {
+                let names = svmas.clone();
+                names.flat_map(move |svma| elf.linker_names_at(Svma(svma)))
+            })
+            .map(str::to_owned)
+    }
+
+    fn leave_out_stubs_of(&mut self, recorded: &HashSet<String>) {
+        self.probes.retain(|(candidate, ..)| {
+            let stub = candidate.def.linkage.strip_suffix("@plt");
+            stub.is_none_or(|target| !recorded.contains(target))
+        });
+    }
+
     /// Returns whether a function of that name is replaced.
     pub fn replaces(&self, name: &str) -> bool {
         self.replacements.iter().any(|(r, ..)| r.name == name)

@@ -3,6 +3,7 @@
 
 use std::{collections::HashSet, path::Path};
 
+use debuginfo::Svma;
 use exact::{ThreadSpan, Traced};
 use store::{
     control::{Control, Exception, ExceptionPhase, FunctionDef},
@@ -46,6 +47,8 @@ impl Functions {
     pub fn choose(modules: &[FoundModule], filter: &Filter) -> Functions {
         let mut all = Functions::default();
         let mut seen = HashSet::new();
+        let mut chosen = Vec::new();
+        let mut exported = HashSet::new();
         for (module, number) in modules.iter().zip(0..) {
             let Some(file) = module.file.as_ref() else {
                 continue;
@@ -53,7 +56,20 @@ impl Functions {
             if !filter.considers(&module.path, module.is_system) {
                 continue;
             }
-            for candidate in candidates(file, filter, module.is_system) {
+            let found = candidates(file, filter, module.is_system);
+            if module.is_system {
+                let svmas = found.iter().map(|candidate| Svma(candidate.def.svma));
+                exported.extend(svmas.flat_map(|svma| file.linker_names_at(svma)));
+            }
+            chosen.push((module, number, found));
+        }
+        for (module, number, found) in chosen {
+            for candidate in found {
+                // A call through a stub to a recorded function would be recorded twice.
+                let target = candidate.def.linkage.strip_suffix("@plt");
+                if target.is_some_and(|target| exported.contains(target)) {
+                    continue;
+                }
                 let address = module.address(candidate.def.svma);
                 // One copy of code has one name; a module that comes later in the place of another one is not traced.
                 if !seen.insert(address) {

@@ -153,6 +153,7 @@ fn run(program: &Path, options: &FullOptions, folder: &Path) -> Result<Summary> 
     let started = Arc::new(AtomicI32::new(0));
     let pid = Arc::clone(&started);
     let how = exact::Options {
+        when: exact::When::Always,
         fixed_addresses: options.surroundings.no_aslr,
         environment: options.surroundings.env.clone(),
         input: options.surroundings.stdin.clone(),

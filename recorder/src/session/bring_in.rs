@@ -119,6 +119,7 @@ impl BringIn<'_> {
     ) -> Result<Vec<Prepared>> {
         let pid = self.target.pid;
         let mut prepared = self.start(host, modules, armer)?;
+        armer.leave_out_stubs(&modules.loaded, &mut prepared);
         for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
             armer.prepare_replacements(module, prepared);
         }
@@ -172,6 +173,7 @@ impl BringIn<'_> {
         let started = loader.load()?;
         self.shared.set_target_base(started.shared);
         armer.runtime_started(started);
+        armer.leave_out_stubs(&modules.loaded, &mut prepared);
         for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
             armer.prepare_replacements(module, prepared);
         }

@@ -1,6 +1,7 @@
 //! The phase in which the program runs: moves records to the log, arms new modules, and handles the end.
 
 use std::{
+    slice,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -375,6 +376,8 @@ impl Session {
                 continue;
             };
             let mut prepared = self.armer().prepare(module);
+            self.armer()
+                .leave_out_stubs(slice::from_ref(module), slice::from_mut(&mut prepared));
             self.armer().prepare_replacements(module, &mut prepared);
             let base = reserve(&prepared, self.target.pid, |address, bytes| {
                 Ok(shared

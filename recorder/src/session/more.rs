@@ -50,9 +50,15 @@ impl Session {
         let mut traced = Traced::default();
         let mut plan = Plan::default();
         let mut skipped = Vec::new();
-        for module in &self.arming.modules.loaded {
-            let (mut prepared, already) = self.armer().prepare_more(module, filter);
+        let modules = &self.arming.modules.loaded;
+        let mut all = Vec::with_capacity(modules.len());
+        for module in modules {
+            let (prepared, already) = self.armer().prepare_more(module, filter);
             traced.already += already;
+            all.push(prepared);
+        }
+        self.armer().leave_out_stubs(modules, &mut all);
+        for mut prepared in all {
             let base = reserve(&prepared, self.target.pid, |address, bytes| {
                 self.map_code(address, bytes)
             })?;

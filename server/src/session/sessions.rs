@@ -189,8 +189,8 @@ impl Sessions {
     }
 
     /// Finds a session: by number if one is given. Otherwise the search covers the sessions begun in the client's
-    /// folder, or all if there are none. It prefers the newest session that is a recording or whose program runs, then
-    /// the newest.
+    /// folder, or all if there are none. It is the newest; if the newest one's program has ended, that of the newest
+    /// program that runs, if any does.
     ///
     /// # Errors
     /// [`Code::NoSession`].
@@ -207,8 +207,13 @@ impl Sessions {
                 } else {
                     near
                 };
-                let running = meant.iter().rev().find(|session| !session.has_ended());
-                running.or(meant.last()).copied()
+                let newest = meant.last().copied();
+                let is_running = |session: &&&Session| {
+                    matches!(session, Session::Live(_)) && !session.has_ended()
+                };
+                let running = meant.iter().rev().find(is_running).copied();
+                let has_ended = newest.is_some_and(|session| session.has_ended());
+                running.filter(|_| has_ended).or(newest)
             }
         };
         found.cloned().ok_or_else(|| no_such(asked.session, &all))

@@ -1,6 +1,7 @@
 //! `start`: starts a program under control. With breakpoints it waits for the first stop. Without breakpoints and a
 //! stop at the entry, the program just runs.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,34 +64,39 @@ impl Verb for Start {
         let session =
             LiveSession::begin(call, Origin::Started(args.launch.clone()), at_entry, None)?;
         let timeout = if stops { timeout } else { Duration::ZERO };
-        let prepared = match at_entry {
-            true => prepare(call, &session, &args, timeout),
-            false => Ok(None),
-        };
-        if prepared.is_err() {
-            abandon(call, &session);
+        if !at_entry {
+            return Ok(session.report_at(None));
         }
-        prepared.map(|stop| session.report_at(stop.as_ref()))
+        let entered = prepare(call, &session, &args).inspect_err(|_| {
+            // None of its code has run: there is nothing to keep.
+            if let Some(recording) = abandon(call, &session)
+                && let Err(error) = std::fs::remove_dir_all(&recording)
+            {
+                tracing::warn!(%error, "the recording of a program that did not run stays there");
+            }
+        })?;
+        if args.stop_on_entry {
+            return Ok(session.report_at(Some(&entered)));
+        }
+        let stop = session.stopped()?;
+        let came = stepping::go(call, &session, &stop, Motion::Continue, true, timeout);
+        let came = came.inspect_err(|_| _ = abandon(call, &session))?;
+        Ok(session.report_at(came.stop.as_ref()))
     }
 }
 
-/// Adds the displayed expressions and breakpoints at the entry point, then continues to the first stop and returns it.
-fn prepare(
-    call: &Call<'_>,
-    session: &Arc<LiveSession>,
-    args: &StartArgs,
-    timeout: Duration,
-) -> Result<Option<Stop>, Failure> {
+/// Adds the displayed expressions and breakpoints at the entry point. Returns the stop there.
+fn prepare(call: &Call<'_>, session: &Arc<LiveSession>, args: &StartArgs) -> Result<Stop, Failure> {
     let came = stepping::wait(call, session, 0, ENTRY_PATIENCE)?;
     let entry: MotionReport = came.report;
-    if entry.status != StateWord::Stopped {
+    let Some(stop) = came.stop.filter(|_| entry.status == StateWord::Stopped) else {
         let what = match &entry.exit {
             Some(exit) => format!("it {}", exit.text),
             None => "it did not reach its entry point".to_owned(),
         };
         let message = format!("{} could not be started: {what}", session.program);
         return Err(Failure::new(Code::NotStarted, message));
-    }
+    };
     for expression in &args.displays {
         display::add(session, expression)?;
     }
@@ -110,18 +116,15 @@ fn prepare(
             .add_probe(spec)
             .map_err(|error| of_recorder(&error))?;
     }
-    if args.stop_on_entry {
-        return Ok(came.stop);
-    }
-    let stop = session.stopped()?;
-    let came = stepping::go(call, session, &stop, Motion::Continue, true, timeout)?;
-    Ok(came.stop)
+    Ok(stop)
 }
 
-/// Ends a program whose start failed.
-fn abandon(call: &Call<'_>, session: &LiveSession) {
-    if let Err(error) = session.live.kill() {
-        tracing::warn!(%error, "a program that was started for nothing is still there");
-    }
+/// Ends a program whose start failed. Returns its recording, once it is closed.
+fn abandon(call: &Call<'_>, session: &LiveSession) -> Option<PathBuf> {
+    let killed = session.live.kill();
     call.sessions.remove(session.id);
+    let closed = killed.inspect_err(|error| {
+        tracing::warn!(%error, "a program that was started for nothing is still there");
+    });
+    closed.ok().map(|outcome| outcome.recording)
 }

@@ -1,5 +1,6 @@
 """Whole investigations by tools alone. Usage: scenarios.py NAME ARGUMENTS..."""
 
+import json
 import re
 import sys
 
@@ -116,12 +117,17 @@ async def filters(tools, recording):
     await both(calls + "strpos(function, '_up') > 0" + end, function={"contains": "_up"})
     await both(calls + "function ~ '^(look|shr)'" + end, function={"matches": "^(look|shr)"})
     await both(calls + "file like '%tuner.c'" + end, sourceFile={"contains": "tuner.c"})
+    file = (await tools("debug_sql", recording=recording, sql="select file from calls limit 1"))["rows"][0]["file"]
+    await both(calls + f"file = '{file}'" + end, sourceFile={"equals": file})
+    await both(calls + "file ~ 'tuner[.]c$'" + end, sourceFile={"matches": "tuner[.]c$"})
+    await both(calls + "ret < 0" + end, returnValue={"lessThan": 0})
     await both(calls + "ret = -1" + end, returnValue={"equals": -1})
     await both(calls + "ret is null" + end, returnValue={"isNull": True})
     await both(calls + "ret is not null" + end, returnValue={"isNull": False})
     await both(calls + "ret > 0" + end, returnValue={"greaterThan": 0})
     await both(calls + "args = 'key=3'" + end, args={"equals": "key=3"})
     await both(calls + "args ~ 'key=[12]$'" + end, args={"matches": "key=[12]$"})
+    await both(calls + "strpos(args, 'key=2') > 0" + end, args={"contains": "key=2"})
     await both(calls + f"tid = {tid}" + end, eventType=["call"], threadId=tid)
     await both(calls + f"ts_ns >= {ns}" + end, eventType=["call"], timeFrom=ns)
     await both(calls + f"ts_ns <= {ns}" + end, eventType=["call"], timeTo=ns)
@@ -130,6 +136,12 @@ async def filters(tools, recording):
     parent = made["rows"][0]["parent"]
     await both(calls + f"parent = {parent}" + end, parent=parent)
     await both(events + "seq between 10 and 20" + end, seqFrom=10, seqTo=20)
+    await both(events + "seq <= 20" + end, seqTo=20)
+    await both(events + "kind = 'enter'" + end, eventType=["enter"])
+    await both(events + "kind in ('leave', 'write')" + end, eventType=["leave", "write"])
+    text = (await tools("debug_sql", recording=recording, sql="select text from events where kind = 'stdout' limit 1"))["rows"][0]["text"]
+    await both(events + "text = '{}'".format(text.replace("'", "''")) + end, text={"equals": text})
+    await both(events + "text ~ 'lim.t'" + end, text={"matches": "lim.t"})
     await both(events + "kind in ('stdout', 'stderr')" + end, eventType=["stdout", "stderr"])
     await both(events + "text like '%limit%'" + end, text={"contains": "limit"})
     await both(events + "true order by seq desc", order="desc")
@@ -151,14 +163,20 @@ async def filters(tools, recording):
     assert len(seen) == len(set(seen)) == total["rows"][0]["n"], (len(seen), total)
 
 
-async def mistakes(tools, recording):
+async def mistakes(tools, recording, FIB):
     """Bad input gets clear errors, and the server goes on."""
     nowhere = await tools.refused("debug_state")
     assert nowhere["code"] == "NO_SESSION" and nowhere["hint"], nowhere
     for tool, arguments, code, word in [
         ("debug_fly", {}, "BAD_REQUEST", "debug_sql"),
         ("debug_sql", {"recording": recording}, "BAD_REQUEST", "sql"),
-        ("debug_sql", {"recording": recording, "sql": 7}, "BAD_REQUEST", "string"),
+        ("debug_sql", {"recording": recording, "sql": 7}, "BAD_REQUEST", "sql: integer `7` is not a text"),
+        ("debug_query", {"recording": recording, "limit": "five"}, "BAD_REQUEST", "limit: string \"five\" is not a whole number"),
+        ("debug_query", {"recording": recording, "function": "look_up"}, "BAD_REQUEST", "function: "),
+        ("debug_query", {"recording": recording, "eventType": ["nonsense"]}, "BAD_REQUEST", "call, enter, "),
+        ("debug_launch", {"program": FIB, "logWrites": ["nope"]}, None, "nope"),
+        ("debug_launch", {"program": FIB, "breakAt": ["nope_never"], "recording": "refused"}, "INVALID_FUNCTION", "nope_never"),
+        ("debug_launch", {"program": FIB, "breakAt": ["nope_never"], "recording": "refused"}, "INVALID_FUNCTION", "nope_never"),
         ("debug_sql", {"recording": recording, "sql": "select functon from calls"}, "BAD_REQUEST", "function"),
         ("debug_sql", {"recording": recording, "sql": "drop table calls"}, "BAD_REQUEST", "read-only"),
         ("debug_sql", {"recording": "nothing-here", "sql": "select 1"}, "FAILED", "nothing-here"),
@@ -197,6 +215,34 @@ async def waiting(tools, program):
     gone = await tools.refused("debug_write", sessionId=session, targets=[{"variable": "tempo", "value": 1}])
     assert gone["code"] == "NOT_RUNNING", gone
     await tools("debug_session", sessionId=session, action="stop")
+
+
+async def progress(tools, program):
+    """A call that takes long reports progress to a client that asks for it."""
+    launched = await tools("debug_launch", program=program, args=["spinning"])
+    told = []
+
+    async def tell(progress, total, message):
+        told.append((progress, message))
+
+    waited = {"sessionId": launched["sessionId"], "timeoutMs": 2500}
+    result = await tools.client.call_tool("debug_wait", waited, progress_callback=tell)
+    assert json.loads(result.content[0].text)["status"] == "running", result
+    assert [step for step, _ in told] == list(range(1, len(told) + 1)) and len(told) >= 2, told
+    assert told[0][1] == "working, 1 s", told
+    await tools("debug_session", sessionId=launched["sessionId"], action="stop")
+
+
+async def newest(tools, recording, program):
+    """Without a name the newest session is meant, also when its program has ended and a recording was looked at before."""
+    await tools.text("debug_state", recording=recording)
+    launched = await tools("debug_launch", program=program, functions=["main"])
+    await tools("debug_wait", sessionId=launched["sessionId"])
+    asked = await tools("debug_query", eventType=["call"])
+    assert [call["function"] for call in asked["events"]] == ["main"], asked
+    await tools("debug_session", action="stop")
+    again = await tools("debug_query", function={"equals": "look_up"}, limit=1)
+    assert len(again["events"]) == 1, again
 
 
 async def traced(tools, program):
@@ -258,7 +304,7 @@ async def compared(tools, good, bad, again):
         ({"a": good}, "BAD_REQUEST", "b"),
         ({"a": good, "b": "nothing-here"}, "FAILED", "nothing-here"),
         ({"a": good, "b": bad, "ignore": {"kinds": ["colour"]}}, "BAD_REQUEST", "colour"),
-        ({"a": good, "b": bad, "ignore": {"functions": "x"}}, "BAD_REQUEST", "sequence"),
+        ({"a": good, "b": bad, "ignore": {"functions": "x"}}, "BAD_REQUEST", "is not a list"),
     ]:
         error = await tools.refused("debug_compare", **arguments)
         assert error["code"] == code and word in error["message"], error
@@ -319,8 +365,7 @@ async def full(tools, recording, source):
 
 
 if __name__ == "__main__":
-    scenario = {
-        f.__name__: f for f in (live, recorded, filters, mistakes, waiting, traced, compared, offered, full)
-    }[sys.argv[1]]
+    scenarios = (live, recorded, filters, mistakes, waiting, progress, newest, traced, compared, offered, full)
+    scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")

@@ -39,7 +39,9 @@ pub(crate) enum Done {
 
 impl Tracer {
     fn catcher(&self, is_it: impl Fn(&Happening) -> bool) -> Option<ProbeId> {
-        let mut all = self.probes.by_id.values();
+        // Asked whenever a thread is resumed, and breakpoints may be thousands: those of events have no places.
+        let placeless = self.probes.placeless.iter();
+        let mut all = placeless.filter_map(|id| self.probes.by_id.get(id));
         let found = all.find(|probe| {
             let happening = match &probe.view.spec.location {
                 Location::Event(happening) => happening,

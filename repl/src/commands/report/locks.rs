@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use query::locks::{LockReport, LockTotal, Span, Waiter, Who};
+use query::locks::{LockReport, LockTotal, NotRecorded, Span, Waiter, Who};
 use server::quantity::{count, duration, grouped};
 
 use super::text::{columns, layout};
@@ -27,10 +27,11 @@ pub fn locks(
     terminal: &Terminal,
 ) -> io::Result<()> {
     if found.locks.is_empty() {
-        return writeln!(
+        writeln!(
             out,
             "no call of a function that takes a lock was recorded; {HOW}"
-        );
+        )?;
+        return not_recorded(out, &found.not_recorded);
     }
     deadlocks(out, found, terminal)?;
     let names = [
@@ -67,6 +68,29 @@ pub fn locks(
     }
     for lock in found.locks.iter().take(limit.min(LONGEST)) {
         who(out, lock)?;
+    }
+    not_recorded(out, &found.not_recorded)
+}
+
+/// What could not be recorded.
+fn not_recorded(out: &mut dyn Write, missing: &[NotRecorded]) -> io::Result<()> {
+    for one in missing {
+        let (function, module) = (&one.function, &one.module);
+        match one.recorded_from.is_empty() {
+            true => writeln!(
+                out,
+                "not recorded: calls of {function} ({module}): {}",
+                one.reason
+            )?,
+            false => {
+                let from = one.recorded_from.join(", ");
+                writeln!(
+                    out,
+                    "recorded only from {from}: calls of {function} ({module}): {}",
+                    one.reason
+                )?;
+            }
+        }
     }
     Ok(())
 }
