@@ -13,6 +13,9 @@ const BLOCK: u64 = 100;
 /// A limit that is never reached.
 const FAR: u64 = 1 << 40;
 
+/// So many stops that nobody asked for are passed before they are taken out of the code.
+const PASSED: u32 = 500;
+
 /// Why running has come to an end before its limit.
 enum Halt {
     /// The counter would have gone over the limit.
@@ -35,8 +38,17 @@ impl Replay {
         self.forward(goal)
     }
 
-    /// Goes forwards.
+    /// Goes forwards. Stops of an earlier search are forgotten where they are in the way.
     pub(super) fn forward(&mut self, goal: u64) -> Result<()> {
+        let mut passed = 0;
+        self.forward_with(goal, &mut |_| {
+            passed += 1;
+            passed >= PASSED
+        })?;
+        if passed < PASSED {
+            return Ok(());
+        }
+        self.set_stops(&[])?;
         self.forward_with(goal, &mut |_| false)
     }
 

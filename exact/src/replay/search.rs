@@ -198,7 +198,7 @@ impl Replay {
     }
 
     /// Sets where the process stops. Translations with stops are kept for the next search.
-    fn set_stops(&mut self, stops: &[u64]) -> Result<()> {
+    pub(super) fn set_stops(&mut self, stops: &[u64]) -> Result<()> {
         let own = self.registers()?;
         if self.translator.set_stops(stops) {
             self.process.flush(&mut self.translator)?;

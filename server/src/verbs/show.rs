@@ -135,7 +135,7 @@ pub(super) fn displays(displays: &[DisplayReport]) -> Text {
 /// Writes the line that says which thread stopped, where and why.
 pub(super) fn heading(stop: &StopReport) -> Text {
     let mut who = format!("Thread {}", stop.thread);
-    if let Some(name) = &stop.thread_name {
+    if let Some(name) = stop.thread_name.as_ref().filter(|name| !name.is_empty()) {
         _ = write!(who, " ({name})");
     }
     if !matches!(stop.reason, ReasonReport::Event { .. }) {
