@@ -166,6 +166,8 @@ struct Recorder {
     goal: Option<goal::Goal>,
     /// The program has begun unrecorded.
     is_taken: bool,
+    /// Where the vDSO lies, if the program uses it.
+    vdso: Option<Span>,
     /// Calls that threads were in when recording ended before: the address behind each, and its number.
     waited: FxHashMap<i32, (u64, u64)>,
     /// What threads had told the kernel of restartable sequences.
@@ -227,6 +229,7 @@ impl Recorder {
             slots: 1,
             goal: None,
             is_taken: false,
+            vdso: None,
             waited: FxHashMap::default(),
             restartable: FxHashMap::default(),
         })
