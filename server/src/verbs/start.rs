@@ -86,11 +86,7 @@ impl Verb for Start {
 }
 
 /// Adds the displayed expressions and breakpoints at the entry point. Returns the stop there.
-fn prepare(
-    call: &Call<'_>,
-    session: &Arc<LiveSession>,
-    args: &StartArgs,
-) -> Result<Stop, Failure> {
+fn prepare(call: &Call<'_>, session: &Arc<LiveSession>, args: &StartArgs) -> Result<Stop, Failure> {
     let came = stepping::wait(call, session, 0, ENTRY_PATIENCE)?;
     let entry: MotionReport = came.report;
     let Some(stop) = came.stop.filter(|_| entry.status == StateWord::Stopped) else {
