@@ -76,7 +76,7 @@ pub enum Part {
 pub fn parse_part(text: &str) -> Result<Part, String> {
     match text.strip_prefix("after:") {
         _ if text.is_empty() => Ok(Part::All),
-        Some(time) => parse_duration(time).map(Part::After),
+        Some(time) => crate::duration::parse(time).map(Part::After),
         None => Ok(Part::Calls(text.to_owned())),
     }
 }
