@@ -295,6 +295,36 @@ fn too_few_recordings_do_not_say_what_is_slower() {
 }
 
 #[test]
+fn the_same_build_is_seldom_called_slower() {
+    let scratch = Scratch::new("no-slower");
+    let fib = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["14"]);
+    let mut alarms = Vec::new();
+    for pair in 0..4 {
+        let runs = |side: char| -> Vec<String> {
+            (0..4).map(|run| format!("{side}{pair}{run}")).collect()
+        };
+        let (own, other) = (runs('a'), runs('b'));
+        // In turn, as the machine may become slower meanwhile.
+        for (a, b) in own.iter().zip(&other) {
+            record(&scratch, a, &[], &fib);
+            record(&scratch, b, &[], &fib);
+        }
+        let mut args = vec!["--baseline"];
+        args.extend(own.iter().map(String::as_str));
+        args.push("--candidate");
+        args.extend(other.iter().map(String::as_str));
+        let ended = compare(&scratch, &args);
+        match ended.status.as_shell_code() {
+            0 => {}
+            1 => alarms.push(ended.text()),
+            code => panic!("{code}: {}{}", ended.text(), ended.errors()),
+        }
+    }
+    // By chance, at most one of twenty is.
+    assert!(alarms.len() <= 1, "{alarms:#?}");
+}
+
+#[test]
 fn a_comparison_is_coloured_where_it_is_wanted() {
     let scratch = Scratch::new("colours");
     with_a_bug(&scratch);
