@@ -53,7 +53,7 @@ fn same(command: &[&str], when: When) -> (TempDir, Outline) {
     let summary =
         record(Path::new(command[0]), &words, folder.path(), options).expect("it can be recorded");
     assert_eq!(summary.lost, None, "{command:?}");
-    assert_eq!(summary.code, native.status.code(), "{command:?}");
+    assert_eq!(summary.code, native.status.code(), "{summary:?}");
     let written = fs::read(&output).expect("the output is there");
     assert_eq!(
         String::from_utf8_lossy(&written),

@@ -7,6 +7,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
 use futures::StreamExt;
 use futures::channel::mpsc::Receiver;
+use futures::stream::{self, Abortable};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::engine::Engine;
@@ -18,7 +19,8 @@ use crate::reading::Reading;
 pub struct Answer {
     schema: SchemaRef,
     reading: Reading,
-    batches: Receiver<Result<RecordBatch>>,
+    batches: Abortable<Receiver<Result<RecordBatch>>>,
+    stopper: Stopper,
     task: Task,
     rows_left: usize,
     cut: bool,
@@ -32,10 +34,16 @@ impl Answer {
         task: Task,
         max_rows: Option<usize>,
     ) -> Self {
+        let (batches, reader) = stream::abortable(batches);
+        let computation = task.handle.abort_handle();
         Self {
             schema,
             reading,
             batches,
+            stopper: Stopper {
+                computation,
+                reader,
+            },
             task,
             rows_left: max_rows.unwrap_or(usize::MAX),
             cut: false,
@@ -59,6 +67,10 @@ impl Answer {
             let batch = match self.batches.next().await {
                 Some(Ok(batch)) => self.within_limit(batch),
                 Some(Err(error)) => return Some(Err(self.end_with(error))),
+                // The computation may be in the middle of a sort, and learn of it much later.
+                None if self.batches.is_aborted() => {
+                    return Some(Err(self.end_with(Error::Stopped)));
+                }
                 None => match self.task.end().await {
                     Ok(()) => break,
                     Err(error) => return Some(Err(self.end_with(error))),
@@ -77,7 +89,7 @@ impl Answer {
         let rows = batch.num_rows();
         if rows > self.rows_left {
             (self.cut, self.ended) = (true, true);
-            self.stopper().stop();
+            self.stopper.stop();
         }
         let kept = rows.min(self.rows_left);
         self.rows_left -= kept;
@@ -91,7 +103,7 @@ impl Answer {
 
     /// Returns a handle that stops the computation from another thread.
     pub fn stopper(&self) -> Stopper {
-        Stopper(self.task.handle.abort_handle())
+        self.stopper.clone()
     }
 
     /// Tells whether there were more rows than the limit. Known after the last batch.
@@ -109,14 +121,18 @@ impl Iterator for Answer {
     }
 }
 
-/// Stops an answer. Its reader gets the rows computed so far, then [`Error::Stopped`].
+/// Stops an answer. Its reader gets [`Error::Stopped`] at once, whatever the computation is at.
 #[derive(Debug, Clone)]
-pub struct Stopper(AbortHandle);
+pub struct Stopper {
+    computation: AbortHandle,
+    reader: stream::AbortHandle,
+}
 
 impl Stopper {
     /// Stops the computation; does nothing if it is done.
     pub fn stop(&self) {
-        self.0.abort();
+        self.computation.abort();
+        self.reader.abort();
     }
 }
 

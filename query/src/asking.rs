@@ -11,7 +11,7 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_stream};
 use datafusion::prelude::{SQLOptions, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use futures::channel::{mpsc, oneshot};
@@ -19,10 +19,11 @@ use futures::{SinkExt, StreamExt};
 
 use crate::allocator::keep_freed_memory;
 use crate::answer::{Answer, Task};
+use crate::careful;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::options::Options;
-use crate::question::{self, Names, diagnose};
+use crate::question::{self, Headings, Names, diagnose};
 use crate::reading::Reading;
 use crate::tables::TABLES;
 
@@ -123,23 +124,26 @@ impl Question {
             Ok(stream) => stream,
             Err(error) => return drop(schema.send(Err(self.failed(error)))),
         };
-        if schema
-            .send(Ok((plan.schema(), Reading::of(Arc::clone(&plan)))))
-            .is_err()
-        {
+        let reading = Reading::of(Arc::clone(&plan));
+        let headings = self.headings(plan.schema().fields().len());
+        let told = headings.schema(&plan.schema());
+        if schema.send(Ok((told, reading.clone()))).is_err() {
             return;
         }
-        let mut first = stream.next().await;
-        if let Some(Err(error)) = &first
+        let mut next = stream.next().await;
+        if let Some(Err(error)) = &next
             && is_short_of_memory(error)
-            && joins_by_hash(&plan)
-            && let Some(again) = self.joined_by_sorting().await
         {
-            stream = again;
-            first = stream.next().await;
+            // What the first plan holds is free before the second begins.
+            stream = Box::pin(EmptyRecordBatchStream::new(plan.schema()));
+            if let Some((again, other)) = self.carefully().await {
+                reading.follow(other);
+                stream = again;
+                next = stream.next().await;
+            }
         }
-        let mut next = first;
         while let Some(batch) = next {
+            let batch = batch.and_then(|batch| Ok(headings.batch(batch)?));
             let batch = batch.map_err(|error| self.failed(error));
             let failed = batch.is_err();
             if batches.send(batch).await.is_err() || failed {
@@ -149,17 +153,14 @@ impl Question {
         }
     }
 
-    /// Plans the question once more, with joins that sort: these spill, where a join by hash must hold one side in memory.
-    /// Such a plan is slower, so it is not the first.
-    async fn joined_by_sorting(&self) -> Option<SendableRecordBatchStream> {
+    /// Plans and starts the question once more, so that it needs less memory.
+    async fn carefully(&self) -> Option<(SendableRecordBatchStream, Arc<dyn ExecutionPlan>)> {
         let mut state = self.state.clone();
-        let options = state.config_mut().options_mut();
-        options.optimizer.prefer_hash_join = false;
+        careful::plan_carefully(&mut state, self.memory_bytes);
         let plan = self.plan(&state).await.ok()?;
-        if joins_by_hash(&plan) {
-            return None;
-        }
-        execute_stream(plan, state.task_ctx()).ok()
+        let context = careful::context(&state, self.memory_bytes).ok()?;
+        let stream = execute_stream(Arc::clone(&plan), context).ok()?;
+        Some((stream, plan))
     }
 
     async fn plan(&self, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
@@ -186,6 +187,14 @@ impl Question {
             .map_err(wrong)?;
         let plan = self.limited(plan).map_err(wrong)?;
         state.create_physical_plan(&plan).await.map_err(wrong)
+    }
+
+    fn headings(&self, columns: usize) -> Headings {
+        let statement = self.parse();
+        statement.map_or_else(
+            |_| Headings::default(),
+            |statement| Headings::of(&statement, columns),
+        )
     }
 
     fn parse(&self) -> Result<Statement> {
@@ -225,10 +234,6 @@ impl Question {
 
 fn is_short_of_memory(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
-}
-
-fn joins_by_hash(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.name() == "HashJoinExec" || plan.children().into_iter().any(joins_by_hash)
 }
 
 /// The error for a computation that ended without a result.

@@ -7,6 +7,7 @@ mod allocator;
 mod answer;
 mod asking;
 mod callers;
+mod careful;
 pub mod compare;
 pub mod complete;
 mod context;

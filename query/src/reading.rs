@@ -1,6 +1,6 @@
 //! How much of a recording an answer has read so far. It says that a long question is alive.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -11,23 +11,32 @@ pub(crate) const BYTES: &str = "bytes_scanned";
 
 /// A view of a running answer that may be kept beside it.
 #[derive(Debug, Clone)]
-pub struct Reading(Arc<dyn ExecutionPlan>);
+pub struct Reading(Arc<Mutex<Arc<dyn ExecutionPlan>>>);
 
 impl Reading {
     pub(crate) fn of(plan: Arc<dyn ExecutionPlan>) -> Self {
-        Self(plan)
+        Self(Arc::new(Mutex::new(plan)))
+    }
+
+    /// The answer is computed by another plan from now on.
+    pub(crate) fn follow(&self, plan: Arc<dyn ExecutionPlan>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = plan;
     }
 
     /// Returns how many bytes of sealed files the answer has read, compressed as they are on disk.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        sum(&self.0, BYTES)
+        sum(&self.plan(), BYTES)
     }
 
     /// Returns up to which instruction the answer has run the program again; 0 if it does not.
     #[must_use]
     pub fn instructions(&self) -> u64 {
-        sum(&self.0, INSTRUCTIONS)
+        sum(&self.plan(), INSTRUCTIONS)
+    }
+
+    fn plan(&self) -> Arc<dyn ExecutionPlan> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -235,7 +235,8 @@ fn colour_before(words: &[OsString], verb: usize) -> Option<ColourChoice> {
     ColourChoice::from_str(choice, false).ok()
 }
 
-/// Replaces words of gdb by ours, from the verb on, which is word number `verb`. `info NAME` is about a recording if there is one of that name.
+/// Replaces words of gdb by ours, from the verb on, which is word number `verb`. `info NAME` is about a recording if there is
+/// one of that name.
 fn as_ours(words: Vec<OsString>, verb: usize) -> Vec<OsString> {
     let text = words
         .iter()
@@ -244,12 +245,20 @@ fn as_ours(words: Vec<OsString>, verb: usize) -> Vec<OsString> {
     let Some(text) = text.collect::<Option<Vec<String>>>() else {
         return words;
     };
-    let is_recording =
-        |name: &String| !spelling::is_subject(name) || locate(Path::new(name)).is_ok();
-    if text
-        .first()
-        .is_some_and(|verb| matches!(verb.as_str(), "info" | "i" | "inf"))
-        && text.get(1).is_none_or(is_recording)
+    let verb_word = text.first().map(String::as_str);
+    if verb_word == Some("help") && text.len() > 1 {
+        let help = words[verb].clone();
+        let about = spelling::verb_of(text[1..].to_vec());
+        let about = about.into_iter().map(OsString::from);
+        return words
+            .into_iter()
+            .take(verb)
+            .chain([help])
+            .chain(about)
+            .collect();
+    }
+    if matches!(verb_word, Some("info" | "i" | "inf"))
+        && spelling::subject(&text[1..]).is_none_or(|name| locate(Path::new(name)).is_ok())
     {
         return words;
     }

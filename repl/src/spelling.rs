@@ -28,7 +28,7 @@ const SUBJECTS: [(&str, &str); 24] = [
     ("variables", "info-variables"),
     ("vector", "registers --vectors"),
     ("watchpoints", "info-breakpoints"),
-    ("signals", "catch list"),
+    ("signals", "info-signals"),
 ];
 
 /// Abbreviations of subjects that several begin with.
@@ -43,12 +43,13 @@ const SHORT: [(&str, &str); 7] = [
 ];
 
 /// Commands that are one or two words here.
-const COMMANDS: [(&str, &str); 22] = [
+const COMMANDS: [(&str, &str); 23] = [
     ("advance", "until"),
     ("br", "break"),
     ("cont", "continue"),
     ("d", "break remove"),
     ("del", "break remove"),
+    ("delete", "break remove"),
     ("disable", "break disable"),
     ("disas", "disassemble"),
     ("enable", "break enable"),
@@ -89,7 +90,9 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         "rwatch" => with_option("watch", rest, "--read"),
         "awatch" => with_option("watch", rest, "--access"),
         "set" => assignment(rest).unwrap_or(words),
-        "d" | "del" | "enable" | "disable" if rest.is_empty() => put(verb, &["--all".to_owned()]),
+        "d" | "del" | "delete" | "enable" | "disable" if rest.is_empty() => {
+            put(verb, &["--all".to_owned()])
+        }
         _ => put(verb, rest),
     }
 }
@@ -156,8 +159,9 @@ fn formatted(words: &[String], format: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words for `info SUBJECT ..`.
+/// The words for `info SUBJECT ..`. Options may stand before the subject.
 fn about(words: &[String]) -> Option<Vec<String>> {
+    let (options, words) = words.split_at(options_len(words));
     let (subject, rest) = words.split_first()?;
     let whole = SHORT.iter().find(|(short, _)| short == subject);
     let subject = whole.map_or(subject.as_str(), |(_, whole)| *whole);
@@ -171,12 +175,31 @@ fn about(words: &[String]) -> Option<Vec<String>> {
     };
     let (_, ours) = exact.or_else(begun)?;
     let ours = ours.split(' ').map(str::to_owned);
-    Some(ours.chain(rest.iter().cloned()).collect())
+    Some(ours.chain([options, rest].concat()).collect())
 }
 
-/// Says whether a word alone is a subject of `info` in full.
-pub fn is_subject(word: &str) -> bool {
-    SUBJECTS.iter().any(|(name, _)| *name == word)
+/// Returns how many words options take at the beginning.
+fn options_len(words: &[String]) -> usize {
+    let mut len = 0;
+    while let Some(word) = words.get(len).filter(|word| word.starts_with("--")) {
+        let takes_value = matches!(word.as_str(), "--session" | "--program" | "--color");
+        len += 1 + usize::from(takes_value);
+    }
+    len.min(words.len())
+}
+
+/// Returns the word of `info ..` that may be a subject, or a recording.
+pub fn subject(words: &[String]) -> Option<&String> {
+    words.get(options_len(words))
+}
+
+/// Returns the verb whose help is asked by these words: `tbreak`, `info locals`.
+pub fn verb_of(words: Vec<String>) -> Vec<String> {
+    let is_whole_command = matches!(words.as_slice(), [info] if info == "info");
+    match is_whole_command {
+        true => words,
+        false => ours(words).into_iter().take(1).collect(),
+    }
 }
 
 /// `bt 5`, `bt full`, `bt full 5`.
@@ -280,6 +303,13 @@ mod tests {
             ("info fun ^parse", "info-functions ^parse"),
             ("info var", "info-variables"),
             ("info app", "info app"),
+            ("info --session 1 locals", "locals --session 1"),
+            ("info --json line 3", "info-line --json 3"),
+            ("info --json app", "info --json app"),
+            ("info --session", "info --session"),
+            ("delete", "break remove --all"),
+            ("delete 2", "break remove 2"),
+            ("info signals", "info-signals"),
             ("i", "i"),
             ("tbreak main", "break --once main"),
             ("br f if i == 3", "break f if i == 3"),
@@ -313,6 +343,19 @@ mod tests {
             assert_eq!(of(theirs), here, "{theirs}");
         }
         assert!(ours(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn help_is_about_the_verb_here() {
+        let of = |line: &str| {
+            let words = line.split(' ').map(str::to_owned).collect();
+            verb_of(words).join(" ")
+        };
+        assert_eq!(of("tbreak"), "break");
+        assert_eq!(of("info locals"), "locals");
+        assert_eq!(of("delete"), "break");
+        assert_eq!(of("info"), "info");
+        assert_eq!(of("record"), "record");
     }
 
     #[test]

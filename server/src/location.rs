@@ -79,6 +79,18 @@ impl Target {
     }
 }
 
+impl Target {
+    /// Returns the expression behind `*`, if its value is the address: `*main`, but not `*0x401136`.
+    #[must_use]
+    pub fn address_expression(&self) -> Option<&str> {
+        let Target::Text(text) = self else {
+            return None;
+        };
+        let expression = text.trim().strip_prefix('*')?.trim();
+        (!expression.is_empty() && address(expression).is_err()).then_some(expression)
+    }
+}
+
 impl std::fmt::Display for Target {
     /// Writes the location as a user would.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -216,6 +228,16 @@ mod tests {
         assert_eq!(parse("*64").unwrap(), ParsedLocation::Address(64));
         assert_eq!(parse("42").unwrap(), ParsedLocation::LineHere(42));
         assert_eq!(parse("operator()").unwrap(), function("operator()"));
+    }
+
+    #[test]
+    fn an_address_may_be_an_expression() {
+        let of = |text: &str| Target::Text(text.to_owned());
+        assert_eq!(of("*main").address_expression(), Some("main"));
+        assert_eq!(of("* $pc + 4").address_expression(), Some("$pc + 4"));
+        for text in ["*0x40", "*64", "main", "*"] {
+            assert_eq!(of(text).address_expression(), None, "{text}");
+        }
     }
 
     #[test]

@@ -444,3 +444,89 @@ fn return_and_jump_do_what_they_do_in_gdb() {
         .number("SELECT count(*) FROM calls WHERE function = 'leaf' AND dur_ns IS NULL");
     assert_eq!(rows, 0);
 }
+
+#[test]
+fn options_may_stand_before_a_subject_and_help_knows_gdbs_words() {
+    let live = Live::started("gdb-options", &["--break", "leaf"], &program(), &[]);
+    let text = |words: &[&str]| {
+        let ended = live.command(words).run();
+        ended.text() + &ended.errors()
+    };
+    let arguments = text(&["args"]);
+    assert!(arguments.contains("x = 20"), "{arguments}");
+    assert_eq!(text(&["info", "--session", "1", "args"]), arguments);
+    let json: serde_json::Value =
+        serde_json::from_str(&text(&["info", "--json", "args"])).expect("it is JSON");
+    assert_eq!(json["success"], true, "{json:#}");
+    for (theirs, ours) in [
+        (&["info", "b"][..], &["info-breakpoints"][..]),
+        (&["i", "b"], &["info-breakpoints"]),
+        (&["info", "sh"], &["info-shared"]),
+        (&["info", "func", "^leaf$"], &["info-functions", "^leaf$"]),
+        (&["info", "r", "rip"], &["registers", "rip"]),
+    ] {
+        assert_eq!(text(theirs), text(ours), "{theirs:?}");
+    }
+    let signals = text(&["info", "signals"]);
+    assert!(
+        signals.contains("SIGSEGV") && signals.contains("Passed on"),
+        "{signals}"
+    );
+    text(&["handle", "SIGUSR1", "stop"]);
+    let signals = text(&["info", "signals", "SIGUSR1"]);
+    assert!(signals.contains("yes (catchpoint"), "{signals}");
+    for (theirs, ours) in [
+        (&["help", "tbreak"][..], "break"),
+        (&["help", "info", "locals"], "locals"),
+        (&["help", "delete"], "break"),
+    ] {
+        assert_eq!(text(theirs), text(&["help", ours]), "{theirs:?}");
+    }
+    text(&["handle", "SIGUSR1", "nostop"]);
+    text(&["delete"]);
+    assert_eq!(text(&["info", "b"]), "There are none.\n");
+}
+
+#[test]
+fn watches_have_conditions_and_addresses_are_expressions() {
+    let live = Live::started("gdb-watches", &["--stop-on-entry"], &program(), &[]);
+    let text = |words: &[&str]| {
+        let ended = live.command(words).run();
+        ended.text() + &ended.errors()
+    };
+    let said = text(&["break", "*leaf"]);
+    assert!(!said.contains("error"), "{said}");
+    let address = text(&["p/x", "&leaf"]);
+    let address = address.split("0x").nth(1).expect("an address").trim();
+    text(&["c"]);
+    let pc = text(&["p/x", "$pc"]);
+    assert!(pc.trim().ends_with(address), "{pc}, not {address}");
+    text(&["delete"]);
+    let said = text(&["watch", "tempo", "if", "tempo > 3"]);
+    assert!(!said.contains("error"), "{said}");
+    let said = text(&["info", "watchpoints"]);
+    assert!(said.contains("tempo > 3"), "{said}");
+}
+
+/// The program calls none of these functions.
+#[test]
+fn functions_of_other_modules_are_called() {
+    let live = Live::started("gdb-calls", &["--break", "leaf"], &program(), &[]);
+    let text = |words: &[&str]| {
+        let ended = live.command(words).run();
+        ended.text() + &ended.errors()
+    };
+    let pid = live.ask(&["status"])["sessions"][0]["pid"].clone();
+    let said = text(&["call", "getppid() * 0 + getpid()"]);
+    assert!(said.contains(&format!(" = {pid}")), "{said} {pid}");
+    assert!(said.contains("getpid is a function of libc.so.6"), "{said}");
+    assert!(text(&["call", "atoi(\"4711\")"]).contains(" = 4711"));
+    let said = text(&["call", "puts(\"from the prompt\")"]);
+    assert!(!said.contains("error"), "{said}");
+    text(&["call", "fflush(0)"]);
+    assert!(
+        text(&["output"]).contains("from the prompt"),
+        "{}",
+        text(&["output"])
+    );
+}

@@ -12,8 +12,6 @@ const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
 const RSEQ_FLAG_UNREGISTER: u64 = 1;
 /// rseq(2): `struct rseq` has the address of a critical section at 8; that has start, length and where it is left to.
 const SECTION: u64 = 8;
-/// Steps that a thread needs at most to come out of the vDSO.
-const MOST_STEPS: usize = 20_000;
 
 /// A thread that is stopped outside of translated code, with all signals blocked.
 pub(super) struct Quiet {
@@ -139,20 +137,4 @@ pub(super) fn asked(process: &mut Tracee, tid: i32, scratch: u64) -> Result<((u6
         clears = process.word(scratch)?;
     }
     Ok((alternate, clears))
-}
-
-/// Has a thread come out of the vDSO, whose code is another one while it is recorded.
-pub(super) fn step_out(process: &Tracee, tid: i32, vdso: (u64, u64)) -> Result<()> {
-    for _ in 0..MOST_STEPS {
-        let registers = process.registers_after_step(tid)?;
-        if !(vdso.0..vdso.1).contains(&registers.rip) {
-            return Ok(());
-        }
-        ptrace::step(tid, 0).context("step the program")?;
-        while ptrace::wait(tid, false)
-            .context("wait for the program")?
-            .is_none()
-        {}
-    }
-    Ok(())
 }

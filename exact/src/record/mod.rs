@@ -170,6 +170,8 @@ struct Recorder {
     goal: Option<goal::Goal>,
     /// The program has begun unrecorded.
     is_taken: bool,
+    /// Where the vDSO lies, if the program uses it.
+    vdso: Option<Span>,
     /// Calls that threads were in when recording ended before: the address behind each, and its number.
     waited: FxHashMap<i32, (u64, u64)>,
     /// What threads had told the kernel of restartable sequences.
@@ -232,6 +234,7 @@ impl Recorder {
             hashed: false,
             goal: None,
             is_taken: false,
+            vdso: None,
             waited: FxHashMap::default(),
             restartable: FxHashMap::default(),
         })

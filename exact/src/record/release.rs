@@ -184,6 +184,7 @@ impl Recorder {
             return ptrace::set_registers(tid, &registers).context("set registers");
         }
         self.answered(tid, registers.rax as i64)?;
+        registers.rcx = next;
         registers.orig_rax = u64::MAX;
         ptrace::set_registers(tid, &registers).context("set registers")
     }
@@ -202,6 +203,7 @@ impl Recorder {
         } else {
             own.orig_rax = u64::MAX;
         }
+        self.out_of_overlay(&mut own)?;
         let extended = ptrace::extended_state(tid).context("read registers")?;
         let right = crate::tracee::own_extended(&self.translator, extended.clone());
         if right != extended {

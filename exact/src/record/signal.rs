@@ -152,6 +152,7 @@ impl Recorder {
                 None
             }
         };
+        self.out_of_overlay(&mut own)?;
         ptrace::set_registers(tid, &own).context("set registers")?;
         let status = self.step(tid, number)?;
         if !libc::WIFSTOPPED(status) || libc::WSTOPSIG(status) != libc::SIGTRAP {

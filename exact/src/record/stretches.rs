@@ -65,6 +65,7 @@ impl Parts {
         let mut recorder = Recorder::new(self.pid, log)?;
         quiet.end()?;
         if let Some(span) = Known::vdso(self.pid) {
+            recorder.vdso = Some(span);
             recorder.process.overlay = vdso::overlay(&recorder.process, span);
         }
         let ended = self.stretches(&mut recorder, stop);

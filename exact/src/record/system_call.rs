@@ -314,6 +314,7 @@ impl Recorder {
                 _ => {}
             }
         }
+        self.step_out(tid)?;
         let context = self.context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
         self.log.add(&Entry::Return {

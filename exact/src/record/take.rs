@@ -101,11 +101,8 @@ impl Recorder {
         let mut taken = Vec::new();
         self.threads.clear();
         self.is_taken = true;
-        let vdso = Known::vdso(self.process.pid);
         for (tid, slot) in tids.iter().zip(0..) {
-            if let Some(vdso) = vdso {
-                inject::step_out(&self.process, *tid, (vdso.start, vdso.end))?;
-            }
+            self.step_out(*tid)?;
             let thread = self.prepared(*tid, slot)?;
             self.threads.insert(*tid, thread);
             taken.push(self.taken(*tid)?);

@@ -1,7 +1,12 @@
 //! The vDSO: its functions read memory that the kernel changes at any moment. To the translator, and in what is recorded, each of
 //! them makes the system call that it stands for. The program's memory stays as it is.
 
+use libc::user_regs_struct;
+
+use super::Recorder;
+use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Span};
+use crate::ptrace;
 use crate::tracee::Tracee;
 
 /// Names (as linux/arch/x86/entry/vdso/vdso.lds.S exports them) and system calls.
@@ -33,6 +38,49 @@ pub(super) fn overlay(process: &Tracee, span: Span) -> Vec<Bytes> {
         bytes: call(number),
     });
     calls.collect()
+}
+
+/// Where the last instruction lies in what stands for a function.
+const RETURN: u64 = 7;
+/// Steps that a thread needs at most to come out of the vDSO.
+const MOST_STEPS: usize = 20_000;
+
+impl Recorder {
+    /// The registers of a thread that is about to see code as it is, or have it seen by a handler: what stands for a function of the vDSO is
+    /// left, by its return, or begins anew.
+    pub(super) fn out_of_overlay(&self, own: &mut user_regs_struct) -> Result<()> {
+        let inside = |part: &&Bytes| {
+            let offset = own.rip.wrapping_sub(part.at);
+            (1..part.bytes.len() as u64).contains(&offset)
+        };
+        let Some(part) = self.process.overlay.iter().find(inside) else {
+            return Ok(());
+        };
+        let waits = own.orig_rax as i64 >= 0 && (-516..=-512).contains(&(own.rax as i64));
+        if own.rip - part.at == RETURN && !waits {
+            own.rip = self.process.word(own.rsp)?;
+            own.rsp += 8;
+        } else {
+            own.rip = part.at;
+            own.orig_rax = u64::MAX;
+        }
+        Ok(())
+    }
+
+    /// A thread that returns into the vDSO, where a signal had interrupted it unrecorded, comes out of it.
+    pub(super) fn step_out(&mut self, tid: i32) -> Result<()> {
+        let Some(vdso) = self.vdso else {
+            return Ok(());
+        };
+        for _ in 0..MOST_STEPS {
+            let at = ptrace::registers(tid).context("read registers")?.rip;
+            if !(vdso.start..vdso.end).contains(&at) {
+                break;
+            }
+            self.step(tid, 0)?;
+        }
+        Ok(())
+    }
 }
 
 /// `mov eax, number; syscall; ret`

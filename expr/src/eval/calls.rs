@@ -2,7 +2,7 @@
 
 use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::operand::number_value;
-use crate::eval::{Answer, EvalError, Evaluator};
+use crate::eval::{Answer, EvalError, Evaluator, Missing};
 use crate::number::{IntKind, Number};
 use debuginfo::types::{Language, TypeKind};
 use debuginfo::value::Value;
@@ -60,7 +60,14 @@ impl Evaluator<'_> {
             let error = EvalError::new(at, format!("{function} cannot be called here"));
             return Err(error.with_hint("only what is in memory can be looked at"));
         };
-        let target = target?;
+        let target = match (&function.kind, target) {
+            (ExprKind::Name(name), Err(error)) if error.missing == Some(Missing::Elsewhere) => {
+                let (entry, file) = self.only_elsewhere(name).ok_or(error)?;
+                calls.found_in(name, &file);
+                self.function_value(entry)
+            }
+            (_, target) => target?,
+        };
         let values: Answer<Vec<Value>> = arguments.iter().map(|a| self.value(a)).collect();
         let result = calls.call(&function.to_string(), &target, &values?);
         result.map_err(|why| EvalError::new(at, why))

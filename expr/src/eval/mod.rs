@@ -64,6 +64,9 @@ pub trait Calls {
     /// # Errors
     /// The function was not called, or did not return. The error states the reason.
     fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic>;
+
+    /// Is told that `function`, which is about to be called, is of another module, `file`: the program has none of that name.
+    fn found_in(&self, _function: &str, _file: &str) {}
 }
 
 /// The kind of thing that an expression names but that is not here.

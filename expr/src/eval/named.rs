@@ -165,6 +165,23 @@ impl Evaluator<'_> {
         Some(what.with_hint(format!("write which one: {first}{more} or {last}")))
     }
 
+    /// Returns the entry of the function of this name and the file that it is in, if exactly one other module has one. What the
+    /// dynamic linker has for itself does not count beside it.
+    pub(super) fn only_elsewhere(&self, name: &str) -> Option<(u64, String)> {
+        let plain = name.strip_prefix("::").unwrap_or(name);
+        let foreign = self.look.space.foreign(self.site.lookup_pc).into_iter();
+        let found = foreign.filter_map(|m| Some((entry_in(&[m], plain)?, m.file_name())));
+        let is_linker = |(_, file): &(u64, String)| file.starts_with("ld-");
+        let (linker, mut found): (Vec<_>, Vec<_>) = found.partition(is_linker);
+        if found.is_empty() {
+            found = linker;
+        }
+        match found.len() {
+            1 => found.pop(),
+            _ => None,
+        }
+    }
+
     /// Returns a diagnostic if another module has something of this name.
     pub(super) fn elsewhere(&self, name: &str) -> Option<Diagnostic> {
         let plain = name.strip_prefix("::").unwrap_or(name);

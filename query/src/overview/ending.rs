@@ -1,10 +1,12 @@
 //! How the program ended, and what the thread did that ended it.
 
+use replay::Timeline;
 use serde::Serialize;
 use store::recording::RecordingState;
 
 use super::source::{CallLine, Source, told};
 use crate::error::Result;
+use crate::rows::Row;
 
 /// Most frames of the thread that died.
 const FRAMES: usize = 12;
@@ -63,6 +65,11 @@ pub enum How {
     },
     /// It became another program.
     Became,
+    /// It is a core file.
+    Core {
+        /// The signal that made it; `None` if a tool wrote it.
+        signal: Option<String>,
+    },
     /// The recorder left it running.
     Detached,
     /// It runs: the recording is being written.
@@ -131,23 +138,17 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
                where kind in ('process_exit', 'detached', 'exec') order by seq desc limit 1";
     let rows = source.ask(sql)?;
     let end = rows.first();
-    let how = match end.map(|row| (row.text(0).unwrap_or_default(), row.number(1), row.text(2))) {
-        Some(("detached", ..)) => How::Detached,
-        Some(("exec", ..)) => How::Became,
-        Some((_, _, Some(signal))) => How::Killed {
-            signal: signal.to_owned(),
-        },
-        Some((_, Some(code), None)) => How::Exited { code },
-        _ if source.session().extent().state == RecordingState::Live => How::Running,
-        _ => How::NotSeen,
+    let how = match of_core(source)? {
+        Some(how) => how,
+        None => how(source, end),
     };
     let seq = end.and_then(|row| row.count(3));
-    let crash = crash(source)?;
+    let crash = crash(source, &how)?;
     let last_calls = match (&how, seq) {
         (How::Exited { code: 1.. }, Some(seq)) => of_main(source, seq)?,
         _ => Vec::new(),
     };
-    let (exceptions, exception_count) = exceptions(source, crash.as_ref())?;
+    let (exceptions, exception_count) = exceptions(source, &how, crash.as_ref())?;
     Ok(Ending {
         how,
         seq,
@@ -156,6 +157,32 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
         exceptions,
         exception_count,
     })
+}
+
+/// What a core file says of its end.
+fn of_core(source: &Source<'_>) -> Result<Option<How>> {
+    if !source.timeline().is_some_and(Timeline::is_core) {
+        return Ok(None);
+    }
+    let sql = "select type from exceptions where signal is not null order by seq desc limit 1";
+    let rows = source.ask(sql)?;
+    let signal = rows.first().and_then(|row| row.text(0));
+    Ok(Some(How::Core {
+        signal: signal.map(str::to_owned),
+    }))
+}
+
+fn how(source: &Source<'_>, end: Option<&Row>) -> How {
+    match end.map(|row| (row.text(0).unwrap_or_default(), row.number(1), row.text(2))) {
+        Some(("detached", ..)) => How::Detached,
+        Some(("exec", ..)) => How::Became,
+        Some((_, _, Some(signal))) => How::Killed {
+            signal: signal.to_owned(),
+        },
+        Some((_, Some(code), None)) => How::Exited { code },
+        _ if source.session().extent().state == RecordingState::Live => How::Running,
+        _ => How::NotSeen,
+    }
 }
 
 fn of_main(source: &Source<'_>, seq: u64) -> Result<Vec<CallLine>> {
@@ -173,20 +200,23 @@ fn of_main(source: &Source<'_>, seq: u64) -> Result<Vec<CallLine>> {
     last.map(|call| source.described(call)).collect()
 }
 
-fn crash(source: &Source<'_>) -> Result<Option<Crash>> {
+fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
     let Some(timeline) = source.timeline() else {
         return Ok(None);
     };
-    let Some(seq) = told(timeline.crash())? else {
-        return Ok(None);
+    let seq = match (told(timeline.crash())?, how) {
+        (Some(seq), _) => seq,
+        // Where no kernel wrote it, the thread that the signal hit comes last.
+        (None, How::Core { signal: Some(_) }) => timeline.last(),
+        (None, _) => return Ok(None),
     };
     let tid = told(timeline.thread_at(seq))?;
     let thread = told(timeline.threads())?
         .into_iter()
         .find(|thread| thread.tid == tid);
     let sql = format!(
-        "select addr, ts_ns from exceptions where phase = 'unhandled' and signal is not null and seq <= {seq} \
-         order by seq desc limit 1"
+        "select addr, ts_ns from exceptions where {} and seq <= {seq} order by seq desc limit 1",
+        fatal(how)
     );
     let signal = source.ask(&sql)?;
     let signal = |column| signal.first().and_then(|row| row.number(column));
@@ -255,10 +285,18 @@ fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64)> 
     Ok((found, more as u64))
 }
 
-fn exceptions(source: &Source<'_>, crash: Option<&Crash>) -> Result<(Vec<Seen>, u64)> {
-    let fatal = crash.map_or(u64::MAX, |crash| crash.seq);
+/// Which rows of `exceptions` are of the signal that ended the program.
+fn fatal(how: &How) -> &'static str {
+    match how {
+        How::Core { .. } => "signal is not null",
+        _ => "phase = 'unhandled' and signal is not null",
+    }
+}
+
+fn exceptions(source: &Source<'_>, how: &How, crash: Option<&Crash>) -> Result<(Vec<Seen>, u64)> {
+    let last = crash.map_or(u64::MAX, |crash| crash.seq);
     // The signal that ended the program is told with the crash.
-    let others = format!("not (phase = 'unhandled' and signal is not null and seq <= {fatal})");
+    let others = format!("not ({} and seq <= {last})", fatal(how));
     let sql = format!("select count(*) from exceptions where {others}");
     let total = source.ask(&sql)?.first().and_then(|row| row.count(0));
     let sql = format!(

@@ -26,6 +26,7 @@ pub use program::Program;
 pub use questions::Question;
 pub use source::{By, CallLine};
 pub(crate) use source::{Source, told};
+pub use text::within;
 pub use threads::{Thread, ThreadEnd, Threads};
 pub use time::{FunctionTime, Time};
 pub use unusual::Unusual;

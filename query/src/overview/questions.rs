@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Overview;
+use super::ending::How;
 use super::threads::ThreadEnd;
 use super::unusual::Unusual;
 
@@ -117,6 +118,12 @@ fn slowest(function: &str, id: u32, sql: &dyn Fn(&str, &str) -> Question) -> Que
 /// Those that any recording answers.
 fn usual(overview: &Overview, name: &str, sql: &dyn Fn(&str, &str) -> Question) -> Vec<Question> {
     let mut usual = Vec::new();
+    if matches!(overview.ending.how, How::Core { .. }) {
+        return vec![Question {
+            about: "a prompt, to look around in it".to_owned(),
+            command: format!("hindsight repl {name}"),
+        }];
+    }
     if overview.program.calls > 0 {
         let question = "select function, count(*) as calls from calls group by function order by calls desc limit 20";
         usual.push(sql("the functions that were called most", question));

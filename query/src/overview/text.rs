@@ -114,6 +114,10 @@ impl Overview {
         let ended = match &self.ending.how {
             How::Exited { code } => format!("exited with code {code} after {ran}"),
             How::Killed { signal } => format!("was ended by {signal} after {ran}"),
+            How::Core {
+                signal: Some(signal),
+            } => format!("was ended by {signal}; this is its core file"),
+            How::Core { signal: None } => "a core file of it, while it ran".to_owned(),
             How::Became => format!("became another program after {ran}"),
             How::Detached => format!("was left running after {ran}"),
             How::Running => format!("is running: what was recorded of it so far, {ran}"),
@@ -169,7 +173,10 @@ impl Overview {
     fn crash(&self) -> Option<Section> {
         let crash = self.ending.crash.as_ref()?;
         let signal = match &self.ending.how {
-            How::Killed { signal } => signal.as_str(),
+            How::Killed { signal }
+            | How::Core {
+                signal: Some(signal),
+            } => signal.as_str(),
             _ => "a signal",
         };
         let address = crash.address.as_ref();
@@ -328,9 +335,10 @@ fn short(name: &str) -> String {
     within(name, NAME)
 }
 
-/// The short form of a name in so many columns: where it is longer, without what stands between angle brackets, and then
+/// Returns the short form of a name in so many columns: where it is longer, without what stands between angle brackets, and then
 /// cut.
-fn within(name: &str, columns: usize) -> String {
+#[must_use]
+pub fn within(name: &str, columns: usize) -> String {
     let name = short_name(name);
     let name = escaped(&name);
     match width(&name) <= columns {

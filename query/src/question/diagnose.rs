@@ -231,7 +231,6 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Excerpt>, names: &Names) ->
         return unknown(sql, "function", function, &names.functions, spanned);
     }
     let short = wrong_arguments(message)
-        .map(Diagnostic::new)
         .or_else(|| same_names(message))
         .or_else(|| of_subquery(message));
     let what = short.unwrap_or_else(|| plain(message).into());
@@ -296,32 +295,62 @@ fn same_names(message: &str) -> Option<Diagnostic> {
     Some(what.with_hint("name one of them with AS"))
 }
 
+/// Ways to call a function that a message names.
+const MOST_WAYS: usize = 6;
+
 /// Shortens DataFusion's message that a function does not take such arguments.
-fn wrong_arguments(message: &str) -> Option<String> {
+fn wrong_arguments(message: &str) -> Option<Diagnostic> {
     let call = between(message, "argument types '", "'")?;
     let own = between(message, "coercion failed with: ", " No function matches");
     if let Some(own) = own {
-        return Some(plain(own.trim_end_matches('.')));
+        return Some(Diagnostic::new(plain(own.trim_end_matches('.'))));
     }
     let (_, candidates) = message.split_once("Candidate functions:")?;
-    let candidates: Vec<_> = candidates
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
-    Some(format!(
-        "there is no {}, only {}",
+    let mut ways: Vec<String> = Vec::new();
+    for line in candidates.lines().map(str::trim) {
+        let way = in_words(line);
+        if !line.is_empty() && !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    let more = match ways.len() > MOST_WAYS {
+        true => format!(" and {} more", ways.len() - MOST_WAYS),
+        false => String::new(),
+    };
+    ways.truncate(MOST_WAYS);
+    let what = format!(
+        "there is no {}, only {}{more}",
         in_words(call),
-        in_words(&candidates.join(", "))
-    ))
+        ways.join(", ")
+    );
+    Some(match call.starts_with("date_") {
+        true => Diagnostic::new(what).with_hint(
+            "times here are numbers of nanoseconds: ts_ns / 1000000000 is the second, to_timestamp_nanos(ts_ns) a timestamp",
+        ),
+        false => Diagnostic::new(what),
+    })
 }
 
-/// Names text types in the user's words.
+/// Names types in the user's words: `Utf8View` is text, `Timestamp(ns, "+TZ")` a timestamp.
 fn in_words(types: &str) -> String {
-    types
+    const KINDS: [(&str, &str); 5] = [
+        ("Interval(", "interval"),
+        ("Timestamp(", "timestamp"),
+        ("Time64(", "time"),
+        ("Time32(", "time"),
+        ("Duration(", "duration"),
+    ];
+    let mut text = types
         .replace("Utf8View", "text")
         .replace("LargeUtf8", "text")
-        .replace("Utf8", "text")
+        .replace("Utf8", "text");
+    for (kind, word) in KINDS {
+        while let Some(at) = text.find(kind) {
+            let end = text[at..].find(')').map_or(text.len(), |len| at + len + 1);
+            text.replace_range(at..end, word);
+        }
+    }
+    text
 }
 
 fn unknown(
@@ -358,21 +387,23 @@ pub fn second_question(sql: &str) -> Error {
 
 /// Names the operator that requested more memory than the limit.
 pub fn memory_message(message: &str) -> String {
-    const CONSUMERS: [(&str, &str); 5] = [
-        (
-            "HashJoinInput",
-            "a join holds one of its two sides in memory, and it is too large",
-        ),
-        (
-            "NestedLoopJoin",
-            "a join holds one of its two sides in memory, and it is too large",
-        ),
-        (
-            "CrossJoin",
-            "a join holds one of its two sides in memory, and it is too large",
-        ),
-        ("GroupedHashAggregate", "there are too many groups"),
+    const JOIN: &str = "a join holds one of its two sides in memory, and it is too large";
+    const CONSUMERS: [(&str, &str); 12] = [
+        ("HashJoinInput", JOIN),
+        ("NestedLoopJoin", JOIN),
+        ("CrossJoin", JOIN),
+        ("PiecewiseMergeJoin", JOIN),
+        ("SMJStream", "a join has too many rows with one key"),
+        ("HashAggregate", "there are too many groups"),
+        ("AggregateStream", "an aggregate holds too much"),
+        ("TopK", "there are too many first rows to keep"),
         ("ExternalSorter", "there is too much to sort"),
+        ("SortPreservingMerge", "there is too much to sort"),
+        (
+            "RepartitionExec",
+            "too many rows wait for another part of the answer",
+        ),
+        ("Failed to allocate", "a part of it does not fit"),
     ];
     // The message first names the failed operator, then the largest ones.
     let first = message.lines().next().unwrap_or_default();

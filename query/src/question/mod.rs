@@ -2,11 +2,13 @@
 
 mod aliases;
 mod diagnose;
+mod headings;
 mod place;
 mod positions;
 mod read_only;
 mod suggest;
 
 pub use diagnose::{Names, diagnose, hint_of, memory_message, message_of, second_question};
+pub use headings::Headings;
 pub use positions::resolve;
 pub use read_only::check;

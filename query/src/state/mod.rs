@@ -21,6 +21,7 @@ use replay::Timeline;
 use store::Reader;
 
 pub use call_text::CallTexts;
+pub(crate) use moment::innermost_value;
 
 /// A recording whose timeline is made on first use.
 #[derive(Clone, Debug)]

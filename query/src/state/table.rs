@@ -1,4 +1,4 @@
-//! The table functions `backtrace(seq)` and `locals(seq)`.
+//! The table functions `backtrace(seq)` and `locals(seq)`. In a core file, which shows one moment, they need no number.
 
 use std::sync::Arc;
 
@@ -52,6 +52,7 @@ impl TableFunctionImpl for Of {
         };
         let seq = match args.exprs() {
             [Expr::Literal(ScalarValue::Int64(Some(seq)), _)] if *seq >= 0 => *seq as u64,
+            [] if self.states.timeline()?.is_core() => self.only_stop()?,
             _ => return plan_err!("{name} takes the number of an event: {name}(48211)"),
         };
         let batch = match self.kind {
@@ -68,6 +69,14 @@ impl Of {
         let timeline = self.states.timeline()?;
         let tid = timeline.thread_at(seq).map_err(failed)?;
         Moment::at(timeline, seq, tid, limit).map_err(failed)
+    }
+
+    /// The stop of the thread that a core file is about: the one that a signal hit, or its first one.
+    fn only_stop(&self) -> Result<u64> {
+        let timeline = self.states.timeline()?;
+        let crash = timeline.crash().map_err(failed)?;
+        let stop = crash.filter(|seq| timeline.is_stop(*seq));
+        Ok(stop.unwrap_or(timeline.last()))
     }
 
     fn backtrace(&self, seq: u64) -> Result<RecordBatch> {

@@ -530,6 +530,8 @@ pub struct Call {
     pub integers: Vec<u64>,
     /// xmm0 and up, as bits.
     pub floats: Vec<u64>,
+    /// Bytes that lie on the thread's stack during the call. The integer of that index becomes their address.
+    pub texts: Vec<(usize, Vec<u8>)>,
     /// Time limit.
     pub timeout: Duration,
 }

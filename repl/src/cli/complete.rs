@@ -19,6 +19,7 @@ use server::verbs::{NameKind, Names, NamesArgs, NamesReply, ProbesReply, Verb};
 use store::format::RECORDING_SUFFIX;
 
 use super::Cli;
+use crate::ask::Asker;
 
 /// The variable by which the script in the shell asks for candidates. It names the shell.
 const VARIABLE: &str = "COMPLETE";
@@ -72,6 +73,7 @@ fn with_completer(arg: Arg) -> Arg {
             arg.add(ArgValueCompleter::new(locations_and_probes))
         }
         _ if value.contains("LOCATION") => arg.add(ArgValueCompleter::new(locations)),
+        "FUNCTION" => arg.add(ArgValueCompleter::new(recorded_functions)),
         "EXPRESSION" | "TARGET" => arg.add(ArgValueCompleter::new(variables)),
         _ => arg,
     }
@@ -109,6 +111,27 @@ fn offered(folder: &str, name: &str) -> CompletionCandidate {
         }
         None => CompletionCandidate::new(format!("{folder}{name}/")),
     }
+}
+
+/// Returns the functions of the recording that the line names before: `report app <Tab>`.
+fn recorded_functions(current: &OsStr) -> Vec<CompletionCandidate> {
+    let words: Vec<String> = std::env::args().collect();
+    let names = recording_of(&words).and_then(|name| functions_of(Path::new(name)));
+    beginning_with(current, names.unwrap_or_default())
+}
+
+/// Finds the recording in the line that the shell completes, which stands behind `--`.
+fn recording_of(words: &[String]) -> Option<&String> {
+    let line = words.iter().skip_while(|word| *word != "--").skip(1);
+    let mut behind = line.skip_while(|word| *word != "report").skip(1);
+    behind.find(|word| !word.starts_with('-'))
+}
+
+fn functions_of(name: &Path) -> Option<Vec<String>> {
+    let path = crate::recording::locate(name).ok()?;
+    let mut asker = Asker::open(&path).ok()?;
+    let names = asker.texts("select distinct function from calls").ok()?;
+    Some(names.into_iter().flatten().flatten().collect())
 }
 
 fn recordings_and_programs(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -213,6 +236,24 @@ mod tests {
         assert_eq!(offered(""), ["app", "apple/", "box"]);
         assert_eq!(offered(".h"), [".hidden/"]);
         assert!(offered("none/").is_empty());
+    }
+
+    #[test]
+    fn a_report_is_about_the_recording_before() {
+        let of = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            recording_of(&words).cloned()
+        };
+        assert_eq!(
+            of("hindsight -- hindsight report app ma").as_deref(),
+            Some("app")
+        );
+        assert_eq!(
+            of("hindsight -- hindsight report --raw app").as_deref(),
+            Some("app")
+        );
+        assert_eq!(of("hindsight -- hindsight report"), None);
+        assert_eq!(of("hindsight report app"), None);
     }
 
     #[test]

@@ -54,7 +54,41 @@ const BEGINNINGS: [&str; 6] = [
     "with",
 ];
 
+/// Functions of SQL that are offered where no session tells all.
+const FUNCTIONS: [&str; 9] = [
+    "avg",
+    "backtrace",
+    "count",
+    "history",
+    "locals",
+    "max",
+    "min",
+    "sum",
+    "value",
+];
+
 impl Words {
+    /// Makes those of one recording with these functions.
+    pub fn of_recording(mut recorded: Vec<String>) -> Words {
+        // The search by prefix relies on the order of bytes.
+        recorded.sort_unstable();
+        let table = |doc: &query::TableDoc| TableWords {
+            name: doc.name.to_owned(),
+            columns: doc
+                .columns
+                .iter()
+                .map(|(name, _)| (*name).to_owned())
+                .collect(),
+        };
+        let keywords = query::complete::KEYWORDS.iter();
+        Words {
+            tables: query::TABLES.iter().map(table).collect(),
+            keywords: keywords.map(|word| word.to_lowercase()).collect(),
+            sql_functions: FUNCTIONS.map(str::to_owned).to_vec(),
+            recorded,
+        }
+    }
+
     /// Returns the completions at `cursor` of `line`; `formats` are the words for `\format`.
     pub fn complete(&self, line: &str, cursor: usize, formats: &[&str]) -> Offer {
         let before = &line[..cursor];

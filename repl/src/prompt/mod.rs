@@ -18,7 +18,7 @@ use crate::format::Format;
 use crate::report::report;
 use crate::{exit, statement};
 
-use complete::Words;
+pub use complete::Words;
 use editor::{Assistant, Language};
 use lines::{Input, Lines};
 use shell::{Flow, Shell};

@@ -10,7 +10,7 @@ const COMMANDS: [(&str, &str); 7] = [
     ("dprintf", "logpoint LOCATION \"x={x}\""),
     (
         "i",
-        "locals, args, registers, threads, info-breakpoints, info-line, info-symbol, info-functions, info-variables, info-types or info-shared",
+        "locals, args, registers, threads, info-breakpoints, info-signals, info-line, info-symbol, info-functions, info-variables, info-types or info-shared",
     ),
 ];
 

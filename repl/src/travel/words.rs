@@ -23,7 +23,8 @@ pub struct Words {
     verbs: Vec<String>,
     functions: Vec<String>,
     files: Vec<String>,
-    tables: Vec<String>,
+    /// What completes SQL.
+    sql: crate::prompt::Words,
     /// Variables of the selected frame's function.
     locals: Variables,
     /// Variables of the program, offered once a part of the name is typed.
@@ -78,9 +79,9 @@ impl Words {
         }
         Words {
             verbs,
+            sql: crate::prompt::Words::of_recording(functions.clone()),
             functions,
             files,
-            tables: query::TABLES.iter().map(|t| t.name.to_owned()).collect(),
             locals,
             globals,
             notes,
@@ -89,6 +90,10 @@ impl Words {
 
     fn complete(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
         let before = &line[..cursor];
+        if is_sql(before) && before.trim_start().contains(char::is_whitespace) {
+            let offer = self.sql.complete(line, cursor, &[]);
+            return (offer.start, offer.words);
+        }
         let first = before.split_whitespace().next().unwrap_or_default();
         let takes = find(first).map_or(Takes::Others, |verb| verb.takes);
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
@@ -102,9 +107,7 @@ impl Words {
         let start = start.or_else(|| before.rfind(char::is_whitespace).map(behind));
         let start = start.unwrap_or(0);
         let typed = &before[start..];
-        let candidates: Vec<String> = if is_sql(before) {
-            self.tables.clone()
-        } else if start == 0 || first == "help" {
+        let candidates: Vec<String> = if start == 0 || first == "help" {
             self.verbs.clone()
         } else if takes == Takes::Location {
             [&self.functions[..], &self.files[..]].concat()
@@ -153,7 +156,7 @@ mod tests {
             verbs: vec!["goto".into(), "print".into(), "step".into()],
             functions: vec!["parse".into(), "print_all".into()],
             files: vec!["parse.c:".into()],
-            tables: vec!["calls".into()],
+            sql: crate::prompt::Words::of_recording(vec!["parse".into()]),
             locals: Box::new(|| vec!["price".into(), "order".into()]),
             globals: Box::new(|| vec!["orders".into(), "price".into()]),
             notes: Box::new(|| vec!["before the crash".into(), "odd".into()]),
@@ -167,7 +170,12 @@ mod tests {
         assert_eq!(offered("goto li"), ["live"]);
         assert_eq!(offered("goto @"), ["@", "@before the crash", "@odd"]);
         assert_eq!(offered("goto @before the"), ["@before the crash"]);
-        assert_eq!(offered("select * from ca"), ["calls"]);
+        assert_eq!(offered("select * from ca"), ["calls "]);
+        assert_eq!(offered("select * from calls where dur"), ["dur_ns"]);
+        assert_eq!(
+            offered("select * from calls where function = 'pa"),
+            ["parse'"]
+        );
         assert_eq!(offered("print p"), ["price"]);
         assert_eq!(offered("print 2*(o"), ["order", "orders"]);
         assert_eq!(offered("print 2×p"), ["price"]);

@@ -107,6 +107,7 @@ fn each_command_explains_itself() {
               info-line         Show which code a source line has, and which line an address has
               info-shared       List the program's modules with their addresses [also info-sharedlibrary,
                                 info-dll]
+              info-signals      Say what signals do: info signals, info signals SIGUSR1 [also info-handle]
               info-symbol       Show which symbol an address belongs to
               info-types        List the types whose names fit a regular expression
               info-variables    List the global variables whose names fit a regular expression

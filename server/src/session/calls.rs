@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use debuginfo::Diagnostic;
-use debuginfo::types::{Type, TypeKind};
+use debuginfo::prototypes::prototype;
+use debuginfo::types::{Type, TypeKind, builtin};
 use debuginfo::value::Value;
+use debuginfo::{Diagnostic, ValueKind};
 use expr::Calls;
 use recorder::live::{Call, Live, Returned, Tid};
 
@@ -16,24 +17,29 @@ pub struct ProgramCalls<'a> {
     pub tid: Tid,
     /// How long a function may take.
     pub timeout: Duration,
+    /// Is told what is worth knowing of a call.
+    pub tell: &'a dyn Fn(String),
 }
 
 impl Calls for ProgramCalls<'_> {
     fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic> {
-        let ty = function_type(function)
-            .ok_or_else(|| format!("{name} is not a function, nor a pointer to one"))?;
+        let (parameters, returns) = match function_type(function) {
+            Some(ty) => (ty.parameters(), ty.target()),
+            None => by_prototype(name, function)
+                .ok_or_else(|| format!("{name} is not a function, nor a pointer to one"))?,
+        };
         let address = match function.kind() {
             TypeKind::Function => function.address(),
             _ => function.as_address().ok(),
         };
         let address = address.ok_or_else(|| format!("the address of {name} is not known"))?;
-        let (integers, floats) = registers(name, &ty.parameters(), arguments)?;
-        let returns = ty.target();
+        let given = registers(name, &parameters, arguments)?;
         check_return(name, returns.as_ref())?;
         let call = Call {
             function: address,
-            integers,
-            floats,
+            integers: given.integers,
+            floats: given.floats,
+            texts: given.texts,
             timeout: self.timeout,
         };
         let returned = self.live.call(self.tid, call);
@@ -43,6 +49,56 @@ impl Calls for ProgramCalls<'_> {
         })?;
         value(returns, &returned)
     }
+
+    fn found_in(&self, function: &str, file: &str) {
+        (self.tell)(format!("{function} is a function of {file}"));
+    }
+}
+
+/// What the headers of the C library say of a function that has no debug information: its parameters, and what it returns.
+fn by_prototype(name: &str, function: &Value) -> Option<(Vec<Type>, Option<Type>)> {
+    let is_untyped = |ty: Type| ty.strip().kind() == TypeKind::Void;
+    if !function.ty.strip().target().is_some_and(is_untyped) {
+        return None;
+    }
+    let known = prototype(name.rsplit("::").next()?)?;
+    let params = known.params.iter().map(|param| type_of(&param.kind));
+    let params: Vec<Type> = params.collect::<Option<_>>()?;
+    Some((params, Some(type_of(&known.ret)?)))
+}
+
+fn type_of(kind: &ValueKind) -> Option<Type> {
+    let name = match kind {
+        ValueKind::Void => "void",
+        ValueKind::Bool => "bool",
+        ValueKind::Char { bytes: 1 }
+        | ValueKind::Int {
+            bytes: 1,
+            signed: true,
+        } => "char",
+        ValueKind::Int { bytes: 1, .. } => "unsigned char",
+        ValueKind::Int {
+            bytes: 2,
+            signed: true,
+        } => "short",
+        ValueKind::Int { bytes: 2, .. } => "unsigned short",
+        ValueKind::Int {
+            bytes: 4,
+            signed: true,
+        }
+        | ValueKind::Enum { bytes: 4, .. } => "int",
+        ValueKind::Int { bytes: 4, .. } => "unsigned int",
+        ValueKind::Int {
+            bytes: 8,
+            signed: true,
+        } => "long",
+        ValueKind::Int { bytes: 8, .. } => "unsigned long",
+        ValueKind::Float { bytes: 4 } => "float",
+        ValueKind::Float { bytes: 8 } => "double",
+        ValueKind::Pointer => return Some(builtin("void")?.pointer()),
+        _ => return None,
+    };
+    builtin(name)
 }
 
 fn function_type(function: &Value) -> Option<Type> {
@@ -57,16 +113,36 @@ fn function_type(function: &Value) -> Option<Type> {
     }
 }
 
-/// Assigns arguments to rdi and following, and to xmm0 and following.
-fn registers(
-    name: &str,
-    parameters: &[Type],
-    arguments: &[Value],
-) -> Result<(Vec<u64>, Vec<u64>), Diagnostic> {
+/// Where the arguments of a call are.
+#[derive(Debug, Default)]
+struct Given {
+    /// rdi and following.
+    integers: Vec<u64>,
+    /// xmm0 and following.
+    floats: Vec<u64>,
+    /// Texts that are in no memory yet, by the integer that leads to each.
+    texts: Vec<(usize, Vec<u8>)>,
+}
+
+impl Given {
+    /// An array is passed as its address. One that the expression itself has, as `"text"`, gets one for the call.
+    fn array(&mut self, argument: &Value) -> Option<()> {
+        let address = argument.address();
+        if address.is_none() {
+            let bytes = argument.known_bytes().ok()?.to_vec();
+            self.texts.push((self.integers.len(), bytes));
+        }
+        self.integers.push(address.unwrap_or_default());
+        Some(())
+    }
+}
+
+/// Assigns arguments to registers.
+fn registers(name: &str, parameters: &[Type], arguments: &[Value]) -> Result<Given, Diagnostic> {
     if arguments.len() < parameters.len() {
         return Err(expr::miscounted(name, parameters.len(), arguments.len()).into());
     }
-    let (mut integers, mut floats) = (Vec::new(), Vec::new());
+    let mut given = Given::default();
     for (index, argument) in arguments.iter().enumerate() {
         let place = index + 1;
         let wanted = parameters
@@ -78,23 +154,18 @@ fn registers(
         match wanted.kind() {
             TypeKind::Float => {
                 let number = values::float(argument).map_err(|error| unusable(&error))?;
-                floats.push(match wanted.size() {
+                given.floats.push(match wanted.size() {
                     Some(8) => number.to_bits(),
                     Some(4) => u64::from((number as f32).to_bits()),
                     _ => return Err(unusable(&"a long double cannot be passed")),
                 });
             }
-            // An array is passed as its address.
-            TypeKind::Array => match argument.address() {
-                Some(address) => integers.push(address),
-                None => return Err(unusable(&"it does not lie in memory")),
-            },
-            _ if argument.kind() == TypeKind::Array => match argument.address() {
-                Some(address) => integers.push(address),
-                None => return Err(unusable(&"it does not lie in memory")),
-            },
+            kind if kind == TypeKind::Array || argument.kind() == TypeKind::Array => {
+                let passed = given.array(argument);
+                passed.ok_or_else(|| unusable(&"it does not lie in memory"))?;
+            }
             TypeKind::Reference | TypeKind::RvalueReference => match argument.address() {
-                Some(address) => integers.push(address),
+                Some(address) => given.integers.push(address),
                 None => return Err(unusable(&"it does not lie in memory")),
             },
             kind if is_word(kind) => {
@@ -102,7 +173,7 @@ fn registers(
                 if wanted.size().is_some_and(|size| size > 8) {
                     return Err(unusable(&"it does not fit a register"));
                 }
-                integers.push(number as u64);
+                given.integers.push(number as u64);
             }
             _ => {
                 let why = format!("a value of type {} cannot be passed", wanted.name());
@@ -110,11 +181,11 @@ fn registers(
             }
         }
     }
-    if integers.len() > 6 || floats.len() > 8 {
+    if given.integers.len() > 6 || given.floats.len() > 8 {
         let what = Diagnostic::new(format!("{name} would get arguments on the stack"));
         return Err(what.with_hint("at most 6 numbers and 8 floating-point numbers are passed"));
     }
-    Ok((integers, floats))
+    Ok(given)
 }
 
 fn is_word(kind: TypeKind) -> bool {

@@ -8,7 +8,7 @@ use super::{
     Call, Command, Does, Form, Needs, Takes, Text, Verb, WaitsFor, Word, locals, print, set,
 };
 use crate::inspect::{self, Manner, ValueFormat, ValueReport};
-use crate::protocol::Failure;
+use crate::protocol::{Failure, Notice, NoticeKind};
 use crate::session::ProgramCalls;
 
 /// The `eval` verb.
@@ -40,10 +40,17 @@ impl Verb for Eval {
 
     fn run(call: &Call<'_>, args: EvalArgs) -> Result<ValueReport, Failure> {
         let session = call.live()?;
+        let tell = |text: String| {
+            (call.notify)(Notice {
+                kind: NoticeKind::Warning,
+                text,
+            });
+        };
         let calls = session.stopped().ok().map(|stop| ProgramCalls {
             live: &session.live,
             tid: stop.tid,
             timeout: call.config.request_timeout(),
+            tell: &tell,
         });
         let calls = calls.as_ref().map(|calls| calls as &dyn Calls);
         let manner = Manner::of_one(args.full).in_format(args.format);

@@ -32,6 +32,7 @@ mod info_breakpoints;
 mod info_functions;
 mod info_line;
 mod info_shared;
+mod info_signals;
 mod info_symbol;
 mod info_types;
 mod info_variables;
@@ -254,6 +255,7 @@ verbs! {
         info_functions { InfoFunctions, InfoFunctionsReply, FunctionLine, ListingArgs }
         info_line { InfoLine, InfoLineArgs, InfoLineReply, LineCode }
         info_shared { InfoShared, InfoSharedReply, ModuleLine }
+        info_signals { InfoSignals, InfoSignalsArgs, InfoSignalsReply, SignalLine }
         info_symbol { InfoSymbol, InfoSymbolArgs, InfoSymbolReply }
         info_types { InfoTypes, InfoTypesReply }
         info_variables { InfoVariables, InfoVariablesReply, VariableLine }

@@ -224,6 +224,13 @@ pub(super) fn located(
     pending: bool,
 ) -> Result<Location, Failure> {
     let space = session.live.space();
+    if let Some(expression) = target.address_expression() {
+        let address = session.look(|view| inspect::evaluate_address(view, expression))?;
+        return match space.at(address) {
+            Some(_) => Ok(Location::Address(address)),
+            None => Err(no_code(address)),
+        };
+    }
     match target.parse()? {
         ParsedLocation::Function(name) => {
             let known = pending || !space.function_places(&name).is_empty();

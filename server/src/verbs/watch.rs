@@ -109,7 +109,7 @@ impl Command for Watch {
     const WORDS: &'static [Word] = &[
         Word::new(
             "words",
-            "[add] EXPRESSION | list | remove ID.. | enable ID.. | disable ID..",
+            "[add] EXPRESSION [if CONDITION] | list | remove ID.. | enable ID.. | disable ID..",
             Form::Words,
             "A value that lies in memory, of 1, 2, 4 or 8 bytes; in a recording, any",
         )
@@ -124,6 +124,7 @@ impl Command for Watch {
 
     fn read(written: Map<String, Value>) -> Result<Self::Args, Failure> {
         probe_words::read(written, |words, written| {
+            let words = probe_words::with_if(words, written)?;
             let mut is_set = |flag| written.remove(flag) == Some(Value::Bool(true));
             let access = match (is_set("read"), is_set("access")) {
                 (true, _) => "read",

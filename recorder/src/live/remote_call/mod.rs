@@ -90,16 +90,17 @@ impl Tracer {
         let saved = ptrace::registers(tid).map_err(failed)?;
         let extended = ptrace::extended_state(tid).map_err(failed)?;
         let mut registers = saved;
+        let (integers, stack) = self.texts_on_stack(call, saved.rsp - RED_ZONE)?;
         let [rdi, rsi, rdx, rcx, r8, r9] =
-            [0, 1, 2, 3, 4, 5].map(|index| call.integers.get(index).copied().unwrap_or_default());
+            [0, 1, 2, 3, 4, 5].map(|index| integers.get(index).copied().unwrap_or_default());
         (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
         (registers.rcx, registers.r8, registers.r9) = (rcx, r8, r9);
         registers.rax = call.floats.len() as u64;
         registers.rip = call.function;
         registers.orig_rax = u64::MAX;
         registers.eflags &= !0x400; // the ABI requires DF to be clear at a call
-        // Below the red zone. Once the return address is pushed, the stack pointer is 8 less than a multiple of 16.
-        registers.rsp = ((saved.rsp - RED_ZONE) & !15) - 8;
+        // Below the red zone and the texts. Once the return address is pushed, the stack pointer is 8 less than a multiple of 16.
+        registers.rsp = (stack & !15) - 8;
         self.tracee
             .memory
             .write(registers.rsp, &back.to_le_bytes())
@@ -140,6 +141,23 @@ impl Tracer {
             .insert(tid, Instant::now() + call.timeout);
         self.run_in_place(tid);
         Ok(())
+    }
+
+    /// Writes the texts of a call below `stack`. Returns its integers with their addresses, and the end of the stack.
+    fn texts_on_stack(&mut self, call: &Call, mut stack: u64) -> LiveResult<(Vec<u64>, u64)> {
+        let mut integers = call.integers.clone();
+        for (index, bytes) in &call.texts {
+            stack -= bytes.len() as u64;
+            let written = self.tracee.memory.write(stack, bytes);
+            written.map_err(|_| LiveError::Memory {
+                address: stack,
+                len: bytes.len(),
+            })?;
+            if let Some(integer) = integers.get_mut(*index) {
+                *integer = stack;
+            }
+        }
+        Ok((integers, stack))
     }
 
     pub fn has_call(&self, tid: Tid) -> bool {

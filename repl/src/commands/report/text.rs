@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 
 use query::Report;
+use query::overview::within;
 use query::report::{CostNote, FunctionTime, Paths};
 use serde_json::{Value, json};
 use server::quantity::{count, duration, grouped};
@@ -14,6 +15,8 @@ use crate::render::{Align, Column, Layout, Paint, Table, Terminal, escaped};
 
 /// Paths with a smaller part of the time are left out of the tree.
 const LEAST_SHARE: f64 = 0.001;
+/// The most columns of a name. Those of templates may have hundreds of characters; --json has them whole.
+const NAME_COLUMNS: usize = 100;
 /// Names that a message lists.
 const NAMES: usize = 5;
 
@@ -94,7 +97,7 @@ fn table(
 
 /// A function's name, with its place in the source if that is known, or else its module.
 fn place(function: &FunctionTime) -> String {
-    let name = &function.function;
+    let name = within(&function.function, NAME_COLUMNS);
     let file = function
         .file
         .as_deref()
@@ -102,7 +105,7 @@ fn place(function: &FunctionTime) -> String {
     match (file, function.line, &function.module) {
         (Some(file), Some(line), _) => format!("{name} ({file}:{line})"),
         (_, _, Some(module)) => format!("{name} [{module}]"),
-        _ => name.clone(),
+        _ => name,
     }
 }
 
@@ -166,6 +169,10 @@ pub fn chosen<'r>(found: &'r Report, wanted: &str) -> Result<Vec<&'r FunctionTim
     if !exact.is_empty() {
         return Ok(exact);
     }
+    let shown: Vec<_> = all().filter(|f| is_shown_as(f, wanted)).collect();
+    if !shown.is_empty() {
+        return Ok(shown);
+    }
     let part: Vec<_> = all().filter(|f| f.function.contains(wanted)).collect();
     match part.as_slice() {
         [_] => Ok(part),
@@ -174,7 +181,8 @@ pub fn chosen<'r>(found: &'r Report, wanted: &str) -> Result<Vec<&'r FunctionTim
             Some("hindsight report RECORDING lists those that were called; the table probes says which are not recorded".to_owned()),
         )),
         several => {
-            let names = several.iter().take(NAMES).map(|f| f.function.as_str());
+            let names = several.iter().take(NAMES);
+            let names = names.map(|f| within(&f.function, NAME_COLUMNS));
             let mut names = names.collect::<Vec<_>>().join(", ");
             if several.len() > NAMES {
                 names += &format!(" and {} more", several.len() - NAMES);
@@ -185,6 +193,11 @@ pub fn chosen<'r>(found: &'r Report, wanted: &str) -> Result<Vec<&'r FunctionTim
             ))
         }
     }
+}
+
+/// Says whether a function is called so in the tables, which have short names.
+fn is_shown_as(function: &FunctionTime, wanted: &str) -> bool {
+    within(&function.function, NAME_COLUMNS) == wanted
 }
 
 /// Writes functions, each between its callers and callees.
@@ -330,7 +343,7 @@ pub fn tree(
             Some(format!(
                 "{}{}",
                 "  ".repeat(line.depth),
-                found.path_name(&paths, line.id)
+                within(&found.path_name(&paths, line.id), NAME_COLUMNS)
             )),
         ]);
     }

@@ -15,6 +15,9 @@ impl Past {
     /// Returns the command of a second run that logs the writes to an expression's memory; `None` if it has none that means the same
     /// in another run.
     pub(super) fn second_run(&self, expression: &str, here: Position) -> Option<String> {
+        if self.timeline.is_core() {
+            return self.recorded_instead(expression, here);
+        }
         let again = format!("hindsight rerun {} --log-writes", self.path().display());
         if self.is_in_module(expression, here) {
             return Some(format!("{again} '{}'", expression.replace('\'', r"'\''")));
@@ -42,6 +45,15 @@ impl Past {
                 }
             },
         )
+    }
+
+    /// A core file shows one moment, and no program is run again by it: the program must be recorded.
+    fn recorded_instead(&self, expression: &str, here: Position) -> Option<String> {
+        let program = self.timeline.recording().manifest().argv.first()?;
+        self.is_in_module(expression, here).then(|| {
+            let expression = expression.replace('\'', r"'\''");
+            format!("a recording, a core file being one moment: hindsight record --log-writes '{expression}' {program}")
+        })
     }
 
     /// Whether an expression over global variables names memory of a module.

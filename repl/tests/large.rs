@@ -1,0 +1,113 @@
+//! Goal: long questions about millions of calls stay within the memory given, and end at Ctrl-C. Method: `hindsight` on a
+//! made-up recording.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::Folder;
+use store::seal::{Ending, SealOptions, Sealer};
+use store::synth::Synth;
+
+/// Each round has four calls.
+const ROUNDS: u64 = 500_000;
+const FUNCTIONS: u64 = 200;
+const STACK: u64 = 0x7f00_0000_8000;
+/// How soon an interrupted command ends.
+const SOON: Duration = Duration::from_secs(2);
+/// So long a question computes before it is interrupted, in ticks of its processor time: 100 are a second.
+const BUSY_TICKS: u64 = 100;
+
+/// Makes a folder with the recording `large.hindsight`.
+fn large() -> Folder {
+    let folder = Folder::empty();
+    let mut synth = Synth::new();
+    let name =
+        |n| format!("library::of_templates::Container<Element{n}>::a_member_with_a_long_name");
+    let ids: Vec<u32> = (0..FUNCTIONS).map(|n| synth.function(&name(n))).collect();
+    synth.thread(1);
+    for n in 0..ROUNDS {
+        let id = |k: u64| ids[((n * 7 + k * 13) % FUNCTIONS) as usize];
+        synth.enter(id(0), STACK);
+        for k in 1..4 {
+            synth.enter(id(k), STACK - 64).leave(STACK - 64);
+        }
+        synth.leave(STACK);
+        if n % 1000 == 999 {
+            synth.watermark();
+        }
+    }
+    let recording = synth.record(&folder.path("large.hindsight")).unwrap();
+    let sealer = Sealer::own(&recording, SealOptions::default()).unwrap();
+    sealer.finish(Ending::Close, |_| {}).unwrap();
+    folder
+}
+
+const CALLERS: &str = "select c.function, p.function, count(*) from calls c join calls p on c.parent = p.start_seq \
+                       group by 1, 2 order by 1, 2";
+
+#[test]
+fn a_join_of_millions_of_calls_spills() {
+    let folder = large();
+    let asked = |memory: &str| folder.transcript(&["sql", "large", "--memory", memory, CALLERS]);
+    let roomy = asked("2GB");
+    assert!(roomy.lines().count() > FUNCTIONS as usize, "{roomy}");
+    for memory in ["64MB", "128MB"] {
+        assert_eq!(asked(memory), roomy, "{memory}");
+    }
+    // What cannot spill is told in plain words.
+    let question =
+        "select args, function, start_seq from calls order by args, start_seq limit 1900000";
+    let text = folder.transcript(&["sql", "large", "--memory", "10MB", question]);
+    assert!(text.contains("too many first rows to keep"), "{text}");
+    assert!(!text.contains("TopK"), "{text}");
+}
+
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind = stat.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<&str> = behind.split_whitespace().collect();
+    let field = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
+    field(11).unwrap_or(0) + field(12).unwrap_or(0)
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names
+        .filter(|name| name.contains("parquet") || name.starts_with(".hindsight-"))
+        .collect()
+}
+
+#[test]
+fn an_interrupt_ends_a_sort_of_millions_of_rows_at_once() {
+    let large = large();
+    for (file, by) in [("one.parquet", "dur_ns"), ("other.parquet", "args")] {
+        let question = format!("select * from calls order by {by}");
+        let mut child = large
+            .command(&["sql", "large", &question, "-o", file])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        while ticks(pid) < BUSY_TICKS {
+            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::yield_now();
+        }
+        let interrupted = Command::new("kill")
+            .args(["-INT", &pid.to_string()])
+            .status();
+        assert!(interrupted.unwrap().success());
+        let since = Instant::now();
+        let ended = child.wait_with_output().unwrap();
+        let took = since.elapsed();
+        assert!(!ended.status.success(), "{by}");
+        assert!(took < SOON, "{by}: {took:?}");
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(told.contains("interrupted"), "{told}");
+        assert_eq!(files(&large.path("")), Vec::<String>::new());
+    }
+}
