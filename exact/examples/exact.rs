@@ -1,14 +1,15 @@
 //! Recording and running again without the rest of Hindsight: for measurements, and to look into a log.
 //!
-//! `record FOLDER PROGRAM [ARG...]` prints what the program took; `replay FOLDER [POSITION...]` goes to positions and to the end;
+//! `record FOLDER [--after SECONDS] [--for INSTRUCTIONS] [--times COUNT] [--function ADDRESS]... PROGRAM [ARG...]` prints what the program
+//! took (an address is that of the program's file); `replay FOLDER [POSITION...]` goes to positions and to the end;
 //! `jump FOLDER COUNT` goes to random positions, and one back from each; `back FOLDER ADDRESS INSTRUCTIONS` runs back to a stop
-//! that is never met; `who FOLDER ADDRESS` finds the last write; `log FOLDER FROM TO` shows what was recorded between two positions.
+//! that is never met; `who FOLDER ADDRESS` finds the last write, `writes` all; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes; `verify FOLDER` compares; `log FOLDER FROM TO` shows what was recorded between two positions.
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use exact::{Options, Replay, Result};
+use exact::{MappedFile, Options, Replay, Result, When};
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -31,6 +32,9 @@ fn main() {
             numbers(&rest[1..], 10)[0],
         ),
         "who" => who(folder, numbers(rest, 16)[0]),
+        "seek" => seek(folder, rest[0], &numbers(&rest[1..], 10)),
+        "writes" => writes(folder, numbers(rest, 16)[0]),
+        "verify" => verify(folder),
         "log" => log(folder, &numbers(rest, 10)),
         _ => panic!("there is no {verb}"),
     };
@@ -46,10 +50,49 @@ fn numbers(words: &[&str], radix: u32) -> Vec<u64> {
     words.iter().map(number).collect()
 }
 
-fn record(folder: &Path, args: &[OsString]) -> Result<()> {
+/// Takes the options from the front of the arguments.
+fn when(args: &mut &[OsString]) -> When {
+    let (mut time, mut instructions, mut times) = (None, u64::MAX, 1);
+    let mut functions = Vec::new();
+    while let [option, value, rest @ ..] = *args
+        && option.as_encoded_bytes().starts_with(b"--")
+    {
+        let value = value.to_str().expect("a number");
+        match option.to_str() {
+            Some("--after") => time = Some(value.parse().expect("seconds")),
+            Some("--for") => instructions = value.parse().expect("a number"),
+            Some("--times") => times = value.parse().expect("a number"),
+            Some("--function") => functions.extend(numbers(&[value], 16)),
+            _ => panic!("there is no {option:?}"),
+        }
+        *args = rest;
+    }
+    if !functions.is_empty() {
+        let base = |files: &[MappedFile]| files.iter().map(|file| file.start).min().unwrap_or(0);
+        return When::Calls(Box::new(move |files| {
+            let low = base(files);
+            let address = |at: &u64| if *at < low { low + at } else { *at };
+            functions.iter().map(address).collect()
+        }));
+    }
+    match time {
+        Some(seconds) => When::After {
+            time: Duration::from_secs_f64(seconds),
+            instructions,
+            times,
+        },
+        None => When::Always,
+    }
+}
+
+fn record(folder: &Path, mut args: &[OsString]) -> Result<()> {
     std::fs::create_dir_all(folder).expect("the folder can be made");
+    let options = Options {
+        when: when(&mut args),
+        ..Options::default()
+    };
     let start = Instant::now();
-    let summary = exact::record(Path::new(&args[0]), args, folder, Options::default())?;
+    let summary = exact::record(Path::new(&args[0]), args, folder, options)?;
     eprintln!("{summary:?} {:?}", start.elapsed());
     std::process::exit(
         summary
@@ -118,9 +161,72 @@ fn back(folder: &Path, address: u64, instructions: u64) -> Result<()> {
 fn who(folder: &Path, address: u64) -> Result<()> {
     let mut replay = Replay::open(folder)?;
     let end = replay.end();
+    // The first way through makes the copies.
+    for _ in 0..2 {
+        let start = Instant::now();
+        let found = replay.last_write(address, 4, end)?;
+        println!("{found:?} {:.1}", start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(())
+}
+
+fn writes(folder: &Path, address: u64) -> Result<()> {
+    let mut replay = Replay::open(folder)?;
+    let end = replay.end();
+    let seek = exact::Seek {
+        writes: true,
+        memory: Some(vec![address..address + 8]),
+        ..exact::Seek::default()
+    };
+    // The first way through makes the copies.
+    for _ in 0..2 {
+        let start = Instant::now();
+        let mut found = Vec::new();
+        replay.seek(0..end, &seek, &mut |batch| {
+            found.extend(batch.accesses.iter().map(|access| access.position));
+            true
+        })?;
+        println!(
+            "{:?} of {} {:.1}",
+            found.last(),
+            found.len(),
+            start.elapsed().as_secs_f64() * 1e3
+        );
+    }
+    Ok(())
+}
+
+fn seek(folder: &Path, what: &str, range: &[u64]) -> Result<()> {
+    let mut replay = Replay::open(folder)?;
+    let end = replay.end();
+    let range = range.first().copied().unwrap_or(0)..range.get(1).copied().unwrap_or(end).min(end);
+    replay.goto(range.start)?;
+    let seek = exact::Seek {
+        instructions: what.contains('i'),
+        reads: what.contains('r'),
+        writes: what.contains('w'),
+        value_bytes: 8,
+        ..exact::Seek::default()
+    };
+    let (mut executed, mut accesses) = (0, 0);
     let start = Instant::now();
-    let found = replay.last_write(address, 4, end)?;
-    println!("{found:?} {:.1}", start.elapsed().as_secs_f64() * 1e3);
+    replay.seek(range, &seek, &mut |batch| {
+        executed += batch.executed.len();
+        accesses += batch.accesses.len();
+        true
+    })?;
+    let took = start.elapsed().as_secs_f64();
+    println!(
+        "{executed} instructions, {accesses} reads and writes in {took:.3} s: {:.1} M/s",
+        (executed + accesses) as f64 / took / 1e6
+    );
+    Ok(())
+}
+
+fn verify(folder: &Path) -> Result<()> {
+    let start = Instant::now();
+    let verdict = exact::verify(folder, &mut |_, _| true)?;
+    println!("{verdict:?} {:?}", start.elapsed());
     Ok(())
 }
 

@@ -25,8 +25,15 @@ pub enum Error {
         "{length} bytes cannot be watched at once: at most 32, and 4 aligned pieces of 1, 2, 4 or 8"
     )]
     TooLong { length: u64 },
+    #[error("the program ended before anything was to be recorded")]
+    Nothing {
+        code: Option<i32>,
+        signal: Option<i32>,
+    },
     #[error("the recording ends at instruction {end}")]
     AfterEnd { end: u64 },
+    #[error("interrupted")]
+    Interrupted,
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,7 +1,9 @@
 //! Every instruction: records what a program cannot compute by itself (what the kernel and the processor decided), and runs it again.
 
+mod digest;
 mod error;
 mod log;
+mod operands;
 mod outline;
 mod ptrace;
 mod record;
@@ -12,6 +14,7 @@ pub mod translate;
 
 pub use error::{Error, Result};
 pub use log::{Fatal, MappedFile, Registers};
-pub use outline::{Mapping, Outline, ThreadSpan, outline};
-pub use record::{Options, Summary, record};
-pub use replay::{Replay, Traced, trace};
+pub use outline::{Gap, Mapping, Outline, ThreadSpan, outline};
+pub use record::{Choose, Options, Summary, When, record};
+pub use replay::{Access, Batch, Executed, Instruction, Overseer, Replay, Seek, Traced, trace};
+pub use replay::{Contradiction, Verdict, verify};

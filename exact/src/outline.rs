@@ -25,6 +25,15 @@ pub struct ThreadSpan {
     pub until: Option<u64>,
 }
 
+/// A stretch in which the program ran unrecorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// The last position before it.
+    pub at: u64,
+    /// How long it was; `None`: until the program ended.
+    pub nanoseconds: Option<u64>,
+}
+
 /// What a recording is of.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
@@ -42,6 +51,10 @@ pub struct Outline {
     pub fatal: Option<Fatal>,
     /// Why recording stopped before the program ended.
     pub lost: Option<String>,
+    /// If the program had run unrecorded before: for so long, in nanoseconds, and the file that it executes.
+    pub before: Option<(u64, String)>,
+    /// Where it was not recorded.
+    pub gaps: Vec<Gap>,
 }
 
 /// Reads what the recording in a folder is of.
@@ -109,13 +122,58 @@ impl Outline {
                 self.signal = (signal != 0).then_some(signal);
                 self.fatal = fatal;
             }
+            Entry::Before {
+                nanoseconds,
+                program,
+            } => self.before = Some((nanoseconds, program)),
+            Entry::Gap { at } => self.gaps.push(Gap {
+                at,
+                nanoseconds: None,
+            }),
+            Entry::Resumed { .. } => self.resumed(entry),
             Entry::Lost { why, .. } => self.lost = Some(why),
             Entry::Chance { .. }
+            | Entry::Check { .. }
             | Entry::Code { .. }
             | Entry::Signal { .. }
             | Entry::Return { .. }
             | Entry::Switch { .. } => {}
         }
+    }
+
+    fn resumed(&mut self, entry: Entry) {
+        let Entry::Resumed {
+            at,
+            nanoseconds,
+            threads,
+            spaces,
+            files,
+            ..
+        } = entry
+        else {
+            return;
+        };
+        if let Some(gap) = self.gaps.last_mut() {
+            gap.nanoseconds = Some(nanoseconds);
+        }
+        let is_there = |tid| threads.iter().any(|(other, _)| *other == tid);
+        for thread in &mut self.threads {
+            if thread.until.is_none() && !is_there(thread.tid) {
+                thread.until = Some(at);
+            }
+        }
+        for (tid, _) in &threads {
+            let known = |thread: &ThreadSpan| thread.tid == *tid && thread.until.is_none();
+            if !self.threads.iter().any(known) {
+                self.thread(*tid, at + 1);
+            }
+        }
+        for space in spaces {
+            if let Space::Map(span) | Space::Unmap(span) = space {
+                self.unmap(at + 1, span.start, span.end);
+            }
+        }
+        files.into_iter().for_each(|file| self.map(at + 1, file));
     }
 
     fn thread(&mut self, tid: i32, from: u64) {

@@ -60,6 +60,51 @@ pub(crate) fn set_registers(tid: i32, registers: &user_regs_struct) -> Result<()
     request(libc::PTRACE_SETREGS, tid, 0, &raw const *registers as usize)
 }
 
+const GET_MASK: libc::c_uint = 0x420a;
+const SET_MASK: libc::c_uint = 0x420b;
+const GET_RSEQ_CONFIGURATION: libc::c_uint = 0x420f;
+
+/// The signals that a thread has blocked, one bit each.
+pub(crate) fn signal_mask(tid: i32) -> Result<u64> {
+    let mut mask = 0u64;
+    request(GET_MASK, tid, 8, &raw mut mask as usize)?;
+    Ok(mask)
+}
+
+pub(crate) fn set_signal_mask(tid: i32, mask: u64) -> Result<()> {
+    request(SET_MASK, tid, 8, &raw const mask as usize)
+}
+
+/// Where a thread has told the kernel its restartable sequences (rseq(2)).
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Restartable {
+    pub(crate) at: u64,
+    /// Zero if there is none.
+    pub(crate) length: u32,
+    pub(crate) signature: u32,
+    flags: u32,
+    pad: u32,
+}
+
+impl Restartable {
+    pub(crate) fn new(at: u64, length: u32, signature: u32) -> Restartable {
+        Restartable {
+            at,
+            length,
+            signature,
+            ..Restartable::default()
+        }
+    }
+}
+
+pub(crate) fn restartable(tid: i32) -> Result<Restartable> {
+    let mut found = Restartable::default();
+    let size = size_of::<Restartable>();
+    request(GET_RSEQ_CONFIGURATION, tid, size, &raw mut found as usize)?;
+    Ok(found)
+}
+
 /// What the signal was that the thread has stopped for.
 pub(crate) fn signal_info(tid: i32) -> Result<siginfo_t> {
     let mut info = MaybeUninit::<siginfo_t>::zeroed();

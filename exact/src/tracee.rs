@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use libc::user_regs_struct;
 
 use crate::error::{Context, Error, Result};
+use crate::log::Bytes;
 use crate::ptrace;
 use crate::system_calls::written::Memory;
 use crate::translate::{Code, Translator, layout};
@@ -35,6 +36,8 @@ pub(crate) struct Tracee {
     /// Signals that came while it made a system call for us.
     pub(crate) came: Vec<libc::siginfo_t>,
     sharing: Sharing,
+    /// What is translated, and recorded, instead of what lies there.
+    pub(crate) overlay: Vec<Bytes>,
 }
 
 impl Memory for Tracee {
@@ -55,7 +58,9 @@ impl Memory for Tracee {
 
 impl Code for Tracee {
     fn read(&self, address: u64, into: &mut [u8]) -> usize {
-        Memory::read(self, address, into)
+        let count = Memory::read(self, address, into);
+        self.lay_over(address, &mut into[..count]);
+        count
     }
 }
 
@@ -73,7 +78,25 @@ impl Tracee {
             call_at: None,
             came: Vec::new(),
             sharing,
+            overlay: Vec::new(),
         })
+    }
+
+    /// Puts what is recorded instead of it in place of what was read at an address.
+    pub(crate) fn lay_over(&self, address: u64, read: &mut [u8]) {
+        for Bytes { at, bytes } in &self.overlay {
+            for (byte, at) in bytes.iter().zip(*at..) {
+                let index = at.wrapping_sub(address) as usize;
+                if let Some(place) = read.get_mut(index) {
+                    *place = *byte;
+                }
+            }
+        }
+    }
+
+    /// From now on calls are made where the thread stands: what is ours is about to go.
+    pub(crate) fn give_up_place(&mut self) {
+        self.call_at = None;
     }
 
     pub(crate) fn read(&self, address: u64, into: &mut [u8]) -> usize {

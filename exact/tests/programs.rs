@@ -118,6 +118,9 @@ fn same(command: &[&str]) {
     let recorded = recorded(&command, folder.path());
     assert_eq!(recorded, native, "{command:?}");
     runs_again(folder.path());
+    let verdict = exact::verify(folder.path(), &mut |_, _| true).expect("it can be compared");
+    assert_eq!(verdict.contradiction, None, "{command:?}");
+    assert!(verdict.whole && verdict.registers > 0, "{verdict:?}");
 }
 
 fn same_compiled(name: &str) {

@@ -69,7 +69,7 @@ impl Kept {
         *self.lock() = theirs;
     }
 
-    /// Returns what stands behind the `$`: the number of a shown value, `$` and how many values before the newest,
+    /// Returns what follows the `$`: the number of a shown value, `$` and how many values before the newest,
     /// nothing for the newest one, or the name of a variable.
     ///
     /// # Errors

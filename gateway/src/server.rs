@@ -14,6 +14,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 use server::protocol::{Code, Failure};
+use tokio::time::{Duration, Instant, interval_at};
 
 use crate::answer::{Answer, object};
 use crate::context::{Cancel, Context, Gateway};
@@ -21,6 +22,9 @@ use crate::{budget, prompts, resources, tools};
 
 /// What models read before anything else.
 const INSTRUCTIONS: &str = include_str!("../../docs/agents.md");
+
+/// How often a client that wants to know of progress is told that a call goes on.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// A server for one client.
 #[derive(Clone)]
@@ -41,14 +45,22 @@ impl McpServer {
         work: impl FnOnce(&Context) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let cancel = Arc::<Cancel>::default();
-        let context = self.gateway.begin(Arc::clone(&cancel), progress(request));
-        let thread = tokio::task::spawn_blocking(move || work(&context));
+        let tell = progress(request);
+        let context = self.gateway.begin(Arc::clone(&cancel), Arc::clone(&tell));
+        let mut thread = tokio::task::spawn_blocking(move || work(&context));
         // Also when this future is dropped, which is how a client's death shows.
         let _guard = SetOnDrop(cancel);
-        tokio::select! {
-            done = thread => done.map_err(|error| ErrorData::internal_error(error.to_string(), None)),
-            () = request.ct.cancelled() => {
-                Err(ErrorData::internal_error("the request was cancelled", None))
+        let began = Instant::now();
+        let mut sign_of_life = interval_at(began + SIGN_OF_LIFE, SIGN_OF_LIFE);
+        loop {
+            tokio::select! {
+                done = &mut thread => {
+                    return done.map_err(|error| ErrorData::internal_error(error.to_string(), None));
+                }
+                () = request.ct.cancelled() => {
+                    return Err(ErrorData::internal_error("the request was cancelled", None));
+                }
+                _ = sign_of_life.tick() => tell(&format!("working, {} s", began.elapsed().as_secs())),
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use server::protocol::Failure;
 use server::session::{
-    MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport,
+    MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport, WatchChange,
 };
 use server::verbs::{Nothing, Position, ProbeReport};
 
@@ -186,21 +186,37 @@ fn reason(reason: &ReasonReport) -> Map<String, Value> {
             steps,
             what,
             changed,
-        } => object([
-            ("reason", json!("event")),
-            ("seq", json!(seq)),
-            ("steps", Some(*steps).filter(|steps| *steps > 0).into()),
-            ("event", json!(what)),
-            (
-                "changed",
-                if changed.is_empty() {
-                    Value::Null
-                } else {
-                    json!(changed)
-                },
-            ),
-        ]),
+            breaks,
+        } => event(*seq, *steps, what, (changed, breaks)),
     }
+}
+
+/// A moment of a recording.
+fn event(
+    seq: u64,
+    steps: u64,
+    what: &str,
+    (changed, breaks): (&[WatchChange], &[u32]),
+) -> Map<String, Value> {
+    let reason = match breaks.is_empty() {
+        true => "event",
+        false => "breakpoint",
+    };
+    let unless_empty = |is_empty: bool, value: Value| match is_empty {
+        true => Value::Null,
+        false => value,
+    };
+    object([
+        ("reason", json!(reason)),
+        (
+            "breakpoints",
+            unless_empty(breaks.is_empty(), json!(breaks)),
+        ),
+        ("seq", json!(seq)),
+        ("steps", unless_empty(steps == 0, json!(steps))),
+        ("event", json!(what)),
+        ("changed", unless_empty(changed.is_empty(), json!(changed))),
+    ])
 }
 
 /// A breakpoint or a logpoint; with one place, that place's fields are its own.

@@ -76,15 +76,49 @@ impl Described {
 fn run<T: Tool>(context: &Context, mut args: Map<String, Value>) -> Result<String, Failure> {
     let budget = number(&mut args, "budget")?.unwrap_or(budget::DEFAULT);
     let cursor = number(&mut args, "cursor")?.unwrap_or(0);
-    let args = serde_json::from_value(Value::Object(args)).map_err(|error| {
-        Failure::bad_request(format!(
-            "{} does not take these parameters: {error}",
-            T::NAME
-        ))
-    })?;
+    let args = serde_path_to_error::deserialize(Value::Object(args))
+        .map_err(|error| mistaken(T::NAME, &error))?;
     let context = context.from(cursor);
     let answer = T::run(&context, args).map_err(words::failure)?;
     Ok(budget::fit(answer, budget, cursor))
+}
+
+/// What parameters are called in errors, by what serde expects.
+const KINDS: &[(&str, &str)] = &[
+    ("a string", "a text"),
+    ("a boolean", "true or false"),
+    ("a sequence", "a list"),
+    ("a map", "an object"),
+    ("struct ", "an object"),
+    ("u", "a whole number from 0"),
+    ("i", "a whole number"),
+    ("f", "a number"),
+];
+
+/// Says which parameter is wrong.
+fn mistaken(tool: &str, error: &serde_path_to_error::Error<serde_json::Error>) -> Failure {
+    let (path, said) = (error.path().to_string(), error.inner().to_string());
+    let name = match path.as_str() {
+        "." => String::new(),
+        path => format!("{path}: "),
+    };
+    let kind = |expected: &str| {
+        let known = KINDS.iter().find(|(start, _)| expected.starts_with(start));
+        known.map_or_else(|| expected.to_owned(), |(_, kind)| (*kind).to_owned())
+    };
+    let wrong = said.strip_prefix("invalid type: ");
+    let wrong = wrong.or_else(|| said.strip_prefix("invalid value: "));
+    let told = match wrong.and_then(|wrong| wrong.split_once(", expected ")) {
+        Some((given, expected)) => format!("{given} is not {}", kind(expected)),
+        None if said.starts_with("data did not match any variant") => {
+            "a value of this kind does not fit here".to_owned()
+        }
+        None => said,
+    };
+    Failure::bad_request(format!(
+        "{tool} does not take these parameters: {name}{told}"
+    ))
+    .hint("the tool's schema says what each parameter takes")
 }
 
 /// Takes a parameter of all tools out of the others. Models write numbers as texts too.

@@ -153,6 +153,7 @@ const WORDS: &[(&str, &str)] = &[
     (", or --full for all", ""),
     (", or --limit 0 for all", ""),
     ("more: --skip ", "more: skip "),
+    ("more: info breakpoints --skip 50", "more"),
     ("--full shows all", "debug_read of one shows more"),
     (": --full lists them", ""),
     (": --full lists it", ""),

@@ -15,6 +15,7 @@ mod definitions;
 mod engine;
 pub mod error;
 mod functions;
+mod instructions;
 pub mod locks;
 pub mod memory;
 mod open;

@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::physical_plan::ExecutionPlan;
 
+use crate::instructions::INSTRUCTIONS;
+
 /// The metric of scans that counts bytes.
 pub(crate) const BYTES: &str = "bytes_scanned";
 
@@ -24,15 +26,23 @@ impl Reading {
     /// Returns how many bytes of sealed files the answer has read, compressed as they are on disk.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let plan = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        bytes(&plan)
+        sum(&self.plan(), BYTES)
+    }
+
+    /// Returns up to which instruction the answer has run the program again; 0 if it does not.
+    #[must_use]
+    pub fn instructions(&self) -> u64 {
+        sum(&self.plan(), INSTRUCTIONS)
+    }
+
+    fn plan(&self) -> Arc<dyn ExecutionPlan> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
-    let own = plan
-        .metrics()
-        .and_then(|metrics| metrics.sum_by_name(BYTES));
+fn sum(plan: &Arc<dyn ExecutionPlan>, name: &str) -> u64 {
+    let own = plan.metrics().and_then(|metrics| metrics.sum_by_name(name));
     let own = own.map_or(0, |sum| sum.as_usize() as u64);
-    own + plan.children().into_iter().map(bytes).sum::<u64>()
+    let children = plan.children().into_iter();
+    own + children.map(|child| sum(child, name)).sum::<u64>()
 }

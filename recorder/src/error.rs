@@ -85,6 +85,12 @@ pub enum Error {
     /// Its instructions could not be recorded, or not be run again.
     #[error("record every instruction: {0}")]
     Exact(#[from] exact::Error),
+    /// The program has ended before there was anything to record.
+    #[error("record instructions: {}", reason.message)]
+    NothingRecorded {
+        /// How it ended, and what to do.
+        reason: Diagnostic,
+    },
     /// The recording could not be written.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -121,6 +127,7 @@ impl Error {
             | Self::Pattern { reason, .. }
             | Self::Watch { reason, .. }
             | Self::Probe { reason, .. }
+            | Self::NothingRecorded { reason }
             | Self::Attach { reason, .. } => return reason.hint.clone(),
             Self::Agent(error) => return error.hint(),
             Self::Stop(error) => error.hint()?,

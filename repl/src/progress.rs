@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use server::quantity::count;
+use server::quantity::{count, grouped};
 
 use crate::render::{Paint, Terminal, bytes, escaped};
 
@@ -66,23 +66,41 @@ impl Progress {
         self.advance("reading", done_bytes, total_bytes, || bytes(done_bytes));
     }
 
+    /// Shows how many instructions of a recording have been run again.
+    pub fn running_again(&self, done: u64, total: u64) {
+        self.advance("running", done, total, || {
+            format!("{} instructions", grouped(done))
+        });
+    }
+
     /// Shows the progress of a download.
     pub fn fetching(&self, done_bytes: u64, total_bytes: u64) {
         self.advance("fetching", done_bytes, total_bytes, || bytes(done_bytes));
     }
 
-    /// Shows that a question is being answered: for how long, and how much has been read.
-    pub fn asking(&self, since: Instant, read_bytes: u64) {
+    /// Shows that a question is being answered: for how long, and how much has been read, or which instruction the program has
+    /// come to.
+    pub fn asking(&self, since: Instant, read_bytes: u64, instructions: u64) {
         if !self.terminal.progress || since.elapsed() < PATIENCE {
             return;
         }
         let mut state = self.state();
         let bar = state.bar.get_or_insert_with(new_counter);
-        bar.set_message(format!(
-            "{} read, {} s",
-            bytes(read_bytes),
-            since.elapsed().as_secs()
-        ));
+        let done = match instructions {
+            0 => format!("{} read", bytes(read_bytes)),
+            reached => format!("at instruction {}", grouped(reached)),
+        };
+        bar.set_message(format!("{done}, {} s", since.elapsed().as_secs()));
+    }
+
+    /// Shows how far something is that waits long enough to tell it by itself.
+    pub fn running(&self, text: &str) {
+        if !self.terminal.progress {
+            return;
+        }
+        let mut state = self.state();
+        let bar = state.bar.get_or_insert_with(new_counter);
+        bar.set_message(escaped(text).to_string());
     }
 
     /// Shows the progress of a pass over all calls.

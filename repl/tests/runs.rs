@@ -150,7 +150,7 @@ fn ls_shows_the_end_and_the_calls_of_each() {
 fn rm_deletes_what_was_meant_and_asks_first() {
     let folder = folder();
     let refused = folder.transcript(&["rm", "app"]);
-    assert!(refused.contains("nobody can be asked"), "{refused}");
+    assert!(refused.contains("there is no terminal to ask"), "{refused}");
     assert!(folder.path("app.hindsight").is_dir());
     let size = ("app", "delete 1 recording");
     for (answer, stays) in [("n\n", true), ("\n", true), ("y\n", false)] {

@@ -17,6 +17,7 @@ use store::format::INSTRUCTIONS_DIR;
 
 use crate::error::{Error, Result};
 use crate::memory::Run;
+use crate::overseen::overseer;
 use crate::state::{Reason, Seen};
 
 /// Bytes that are read at once.
@@ -25,7 +26,7 @@ const PAGE: u64 = 4096;
 const MOST_PAGES: usize = 4096;
 /// Bytes of a vector register that are kept, and how many there are.
 const VECTOR_LEN: usize = 16;
-const VECTORS: usize = 16;
+pub(crate) const VECTORS: usize = 16;
 /// Offset of xmm0 to xmm15 in XSAVE's layout.
 const VECTORS_AT: usize = 160;
 
@@ -104,9 +105,21 @@ impl Every {
     ) -> Result<T> {
         let (answer, answered) = channel();
         let folder = self.folder.clone();
+        let overseer = overseer();
         let whole = move |replay: &mut Option<exact::Replay>| {
-            let done = opened(replay, &folder).and_then(work);
-            if done.is_err() {
+            let done = opened(replay, &folder).and_then(|replay| {
+                replay.oversee(overseer);
+                let done = work(replay);
+                replay.oversee(None);
+                done
+            });
+            let has_recovered = match (&done, &mut *replay) {
+                (Ok(_), _) => true,
+                // Its copies are still good.
+                (Err(exact::Error::Interrupted), Some(replay)) => replay.recover().is_ok(),
+                (Err(_), _) => false,
+            };
+            if !has_recovered {
                 // It may stand anywhere.
                 *replay = None;
             }
@@ -119,8 +132,11 @@ impl Every {
         let asks = self.asks()?;
         asks.send(Box::new(whole)).map_err(|_| ended())?;
         let done = answered.recv().map_err(|_| ended())?;
-        done.map_err(|error| Error::Instructions {
-            why: error.to_string(),
+        done.map_err(|error| match error {
+            exact::Error::Interrupted => Error::Interrupted,
+            error => Error::Instructions {
+                why: error.to_string(),
+            },
         })
     }
 
@@ -239,16 +255,21 @@ impl Drop for Every {
 
 impl ThreadRegisters {
     fn new(general: &General, extended: &[u8]) -> ThreadRegisters {
-        let mut vectors = [[0; VECTOR_LEN]; VECTORS];
-        let all = extended.get(VECTORS_AT..).unwrap_or_default();
-        for (vector, bytes) in vectors.iter_mut().zip(all.chunks_exact(VECTOR_LEN)) {
-            vector.copy_from_slice(bytes);
-        }
         ThreadRegisters {
             general: general.0,
-            vectors,
+            vectors: vectors_of(extended),
         }
     }
+}
+
+/// xmm0 to xmm15 in XSAVE's layout.
+pub(crate) fn vectors_of(extended: &[u8]) -> [[u8; VECTOR_LEN]; VECTORS] {
+    let mut vectors = [[0; VECTOR_LEN]; VECTORS];
+    let all = extended.get(VECTORS_AT..).unwrap_or_default();
+    for (vector, bytes) in vectors.iter_mut().zip(all.chunks_exact(VECTOR_LEN)) {
+        vector.copy_from_slice(bytes);
+    }
+    vectors
 }
 
 fn opened<'r>(

@@ -31,6 +31,7 @@ mod modules;
 mod moment;
 pub mod moves;
 mod others;
+mod overseen;
 mod pack;
 mod pages;
 mod pauses;
@@ -55,8 +56,11 @@ pub use marks::Mark;
 pub use memory::Run;
 pub use modules::{Absent, Modules};
 pub use moment::{Effort, Moment, Places};
+pub use overseen::{Overseer, overseen};
 pub use pack::{Outcome as PackOutcome, pack};
 pub use state::{Reason, Seen, State};
 pub use target::Target;
 pub use timeline::{ThreadInfo, Timeline};
-pub use walk::{Instant, Walk, Walked, Wrote};
+pub use walk::{
+    Arrival, Instant, MOST_WATCHED, Seek, Sought, Spaces, Touched, Until, Walk, Walked, Wrote,
+};

@@ -150,6 +150,11 @@ impl Modules {
         space
     }
 
+    /// Returns the events that changed the list, in order.
+    pub(crate) fn changes(&self) -> &[u64] {
+        &self.changes
+    }
+
     /// Returns the modules that were mapped then but whose files cannot be used.
     #[must_use]
     pub fn absent(&self, seq: u64) -> Vec<Absent> {

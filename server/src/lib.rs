@@ -17,6 +17,7 @@ pub mod os_text;
 pub mod output;
 pub mod past;
 pub mod paths;
+pub(crate) mod progress;
 mod project;
 pub mod protocol;
 pub mod push;

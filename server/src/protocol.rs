@@ -67,12 +67,22 @@ pub struct Notice {
     pub text: String,
 }
 
+impl Notice {
+    /// Makes a notice.
+    #[must_use]
+    pub fn new(kind: NoticeKind, text: String) -> Notice {
+        Notice { kind, text }
+    }
+}
+
 /// The kind of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeKind {
     /// A step of a long operation.
     Progress,
+    /// How far a long operation is. The next one takes its place.
+    Running,
     /// A warning; the work continues.
     Warning,
 }

@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::gone::Gone;
 use crate::past::Past;
+use crate::protocol::Notice;
 use crate::session::Sessions;
 use crate::verbs::{Asked, Call, Verb};
 
@@ -41,6 +42,7 @@ pub struct InProcess {
     sessions: Arc<Sessions>,
     config: Config,
     interrupt: Arc<Gone>,
+    notify: Arc<dyn Fn(Notice) + Send + Sync>,
 }
 
 impl InProcess {
@@ -51,7 +53,14 @@ impl InProcess {
             sessions: Sessions::of_recording(past),
             config: Config::default(),
             interrupt: Arc::default(),
+            notify: Arc::new(|_| {}),
         }
+    }
+
+    /// Has `notify` told what a verb says before its answer.
+    #[must_use]
+    pub fn telling(self, notify: Arc<dyn Fn(Notice) + Send + Sync>) -> InProcess {
+        InProcess { notify, ..self }
     }
 
     /// Returns a flag that, when set, ends a search through time. The caller clears it before the next one.
@@ -77,7 +86,7 @@ impl Transport for InProcess {
         session: Option<u32>,
         _: Wait<'_>,
     ) -> Result<V::Reply> {
-        let notify = Arc::new(|_| {});
+        let notify = Arc::clone(&self.notify);
         let gone = Arc::clone(&self.interrupt);
         let asked = Asked {
             session,

@@ -116,7 +116,7 @@ pub struct Process {
     pub start_unix_ns: i64,
     /// When it executed this program; `None`: it is a copy of its parent.
     pub image_unix_ns: Option<i64>,
-    /// When it ended, or executed the next program; `None` while it runs, or if nobody saw its end.
+    /// When it ended, or executed the next program; `None` while it runs, or if its end was not seen.
     pub end_unix_ns: Option<i64>,
     /// Whether it executed another program, which is the next one with its id.
     pub became_another: bool,
@@ -309,7 +309,7 @@ impl Table {
         row.argv = argv;
     }
 
-    /// Returns the last row of a process; a new one if nobody saw its beginning.
+    /// Returns the last row of a process; a new one if its beginning was not seen.
     fn of(&mut self, pid: i32) -> &mut Process {
         let index = self.last.get(&pid).copied().unwrap_or_else(|| {
             self.begin(Process {

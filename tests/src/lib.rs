@@ -6,6 +6,7 @@
 
 mod compare;
 mod fixture;
+mod headers;
 mod hindsight;
 mod live;
 mod mcp;
@@ -19,9 +20,10 @@ mod steady;
 
 pub use compare::{Comparison, Nesting};
 pub use fixture::{fixture_artifact, fixture_source, lua_source, sqlite_source};
+pub use headers::{change_version, make_older};
 pub use hindsight::{Hindsight, split_own_lines};
 pub use live::{Live, is_alive, marked_line};
-pub use mcp::{install, mcp_script};
+pub use mcp::{install, mcp_script, python_with};
 pub use memory::{changed_text, thread_names};
 pub use oracle::{callgrind_counts, gdb_count, gdb_count_at, gdb_places, uftrace_counts};
 pub use process::{Ended, Program, Running, Status, kill, wait_until};

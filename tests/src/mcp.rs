@@ -12,28 +12,38 @@ use std::sync::OnceLock;
 fn python() -> &'static Path {
     static PYTHON: OnceLock<PathBuf> = OnceLock::new();
     PYTHON.get_or_init(|| {
-        let folder = target_dir().join("tmp");
-        fs::create_dir_all(&folder).expect("the target folder is writable");
-        let lock = File::create(folder.join("mcp-venv.lock")).expect("a file for the lock");
-        // Tests of other files may make it too.
-        lock.lock().expect("files can be locked");
-        let venv = folder.join("mcp-venv");
-        let python = venv.join("bin/python");
-        let ready = Command::new(&python)
-            .args(["-c", "import mcp.client, rs_bpe"])
-            .stderr(Stdio::null())
-            .status();
-        if !ready.is_ok_and(|status| status.success()) {
-            install(Command::new("python3").args(["-m", "venv"]).arg(&venv));
-            let packages = ["mcp==2.3.0", "rs-bpe==0.1.0"];
-            install(
-                Command::new(&python)
-                    .args(["-m", "pip", "install", "--quiet"])
-                    .args(packages),
-            );
-        }
-        python
+        let packages = ["mcp==2.3.0", "rs-bpe==0.1.0"];
+        python_with("mcp", &packages, "mcp.client, rs_bpe")
     })
+}
+
+/// A Python with packages, in an environment of this name that is made the first time. `modules` are what it can import then.
+///
+/// # Panics
+/// If it cannot be made.
+#[must_use]
+pub fn python_with(name: &str, packages: &[&str], modules: &str) -> PathBuf {
+    let folder = target_dir().join("tmp");
+    fs::create_dir_all(&folder).expect("the target folder is writable");
+    let lock = File::create(folder.join(format!("{name}-venv.lock")));
+    let lock = lock.expect("a file for the lock");
+    // Tests of other files may make it too.
+    lock.lock().expect("files can be locked");
+    let venv = folder.join(format!("{name}-venv"));
+    let python = venv.join("bin/python");
+    let ready = Command::new(&python)
+        .args(["-c", &format!("import {modules}")])
+        .stderr(Stdio::null())
+        .status();
+    if !ready.is_ok_and(|status| status.success()) {
+        install(Command::new("python3").args(["-m", "venv"]).arg(&venv));
+        install(
+            Command::new(&python)
+                .args(["-m", "pip", "install", "--quiet"])
+                .args(packages),
+        );
+    }
+    python
 }
 
 /// Runs a command that makes what tests need.

@@ -416,6 +416,73 @@ fn recordings_of_what_passed_are_removed() {
     }
 }
 
+/// Two programs, of which one fails, and the folder with them.
+fn checks(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    for (name, code) in [("passes", "0"), ("fails", "n == 6 ? 4 : 0")] {
+        let source = format!(
+            "int judge(int n) {{ return {code}; }}\nint main(void) {{ return judge(6); }}\n"
+        );
+        std::fs::write(scratch.join(&format!("{name}.c")), source).expect("writable");
+        let built = Program::new("/usr/bin/gcc", scratch.path())
+            .args(["-O0", "-g", "-o", name, &format!("{name}.c")])
+            .run();
+        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    }
+    scratch
+}
+
+/// Runs `hindsight test`, and returns what it left of a run: each recorded program with its exit code.
+fn tested(scratch: &Scratch, command: &[&str], run: &str, code: i32) -> Vec<(String, i64)> {
+    let args = ["test", "--record-to", "runs", "--"];
+    let ended = Hindsight::command(scratch, &[&args, command].concat()).run();
+    let told = format!("{}{}", ended.text(), ended.errors());
+    assert_eq!(ended.status, Status::Code(code), "{told}");
+    assert!(told.contains("fails ended with 4"), "{told}");
+    let dir = scratch.join("runs").join(format!("{run}.children"));
+    let rows = Set::rows(&dir);
+    let passed = rows.iter().find(|row| program_of(row) == "passes");
+    assert!(passed.expect("it ran")["recording"].is_null(), "{rows:#?}");
+    let failed = rows.iter().find(|row| program_of(row) == "fails");
+    let failed = failed.expect("it ran")["recording"].as_str();
+    let recording = Recording::new(dir.join(failed.expect("it failed")));
+    let results = "select cast(ret as int) from calls where function = 'judge'";
+    assert_eq!(recording.number(results), 4);
+    let labels = format!(
+        "select count(*) from runs where label(labels, 'result') = 'failed' and label(labels, 'test') = '{}'",
+        command.join(" ")
+    );
+    assert_eq!(recording.number(&labels), 1);
+    let kept = rows.iter().filter(|row| row["recording"].is_string());
+    let kept = kept.map(|row| (program_of(row), row["exit_code"].as_i64().unwrap_or(-1)));
+    kept.collect()
+}
+
+#[test]
+fn the_recordings_of_a_failed_make_check_are_kept() {
+    let scratch = checks("children_make_check");
+    let makefile = "check:\n\t./passes\n\t./fails\n";
+    std::fs::write(scratch.join("Makefile"), makefile).expect("writable");
+    let mut kept = tested(&scratch, &["make", "check"], "make", 2);
+    kept.sort();
+    assert_eq!(kept, [("fails".to_owned(), 4), ("make".to_owned(), 2)]);
+}
+
+#[test]
+fn the_recordings_of_a_failed_pytest_are_kept() {
+    let scratch = checks("children_pytest");
+    let test = "import subprocess\n\
+                def test_passes(): assert subprocess.run(['./passes']).returncode == 0\n\
+                def test_fails(): assert subprocess.run(['./fails']).returncode == 0\n";
+    std::fs::write(scratch.join("test_programs.py"), test).expect("writable");
+    let python = e2e::python_with("pytest", &["pytest==9.2.0"], "pytest");
+    let python = python.to_str().expect("paths of tests are text");
+    let command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"];
+    let kept = tested(&scratch, &command, "python", 1);
+    assert!(kept.contains(&("fails".to_owned(), 4)), "{kept:?}");
+    assert!(kept.iter().all(|(_, code)| *code != 0), "{kept:?}");
+}
+
 /// The recorder ends with the program; what still runs is recorded on.
 #[test]
 fn a_process_that_outlives_the_program_is_recorded_to_its_end() {

@@ -104,6 +104,18 @@ fn the_steps_of_a_job_pass_equal_builds_and_fail_others() {
         text(&different)
     );
     reports_can_be_read(&scratch);
+    let github = shell(
+        &scratch,
+        "hindsight compare baseline/candidate candidate --github",
+    );
+    assert_eq!(github.status.code(), Some(1), "{}", text(&github));
+    let annotations = text(&github);
+    let mut annotations = annotations.lines().filter(|line| line.starts_with("::"));
+    let first = annotations.next().unwrap();
+    let place = "::error title=hindsight suspect,file=app.c,line=3::price";
+    assert!(first.starts_with(place), "{first}");
+    let output = annotations.find(|line| line.contains("title=hindsight output"));
+    assert!(output.unwrap().contains("sold for"), "{output:?}");
 
     // What was read and accepted is no difference in the next job.
     std::fs::remove_file(scratch.join("known-differences.json")).unwrap();

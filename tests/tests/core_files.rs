@@ -153,7 +153,7 @@ fn frames_of_gdb(text: &str) -> Vec<(String, i64)> {
     own.collect()
 }
 
-/// What stands behind ` = ` in the last line.
+/// What follows ` = ` in the last line.
 fn value(text: &str) -> String {
     let last = text.lines().last().unwrap_or_default();
     last.rsplit_once(" = ")

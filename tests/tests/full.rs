@@ -2,7 +2,10 @@
 //! is exact. Method: a program with a planted wrong write, which prints what it knows of itself and crashes; what the recording says is
 //! compared with that.
 
-use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
+use e2e::{
+    Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact, fixture_source,
+    marked_line,
+};
 use serde_json::Value;
 
 /// What the crashing program wrote to registers before it crashed.
@@ -271,4 +274,280 @@ fn options_that_make_no_sense_are_refused() {
     let ended = Hindsight::record_command(&scratch, "rec", &["--full"], &program).run();
     assert_eq!(ended.status, Status::Code(4), "{}", ended.errors());
     assert!(!scratch.join("rec.hindsight").exists());
+}
+
+#[test]
+fn a_logpoint_prints_what_it_would_have_printed() {
+    let full = Full::of("full-logpoints", &["short"]);
+    let at = format!("planted.c:{}", line("deposit"));
+    let text = full.prompt(&[&format!("logpoint {at} amount={{amount}}")]);
+    let printed: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("amount="))
+        .collect();
+    assert_eq!(printed.len(), 50, "{text}");
+    assert!(printed[0].ends_with("amount=1"), "{text}");
+    assert!(text.contains("more follow: --skip 50"), "{text}");
+    // All of them, in two threads, each with its own values.
+    let asked = full.recording.command(
+        "repl",
+        &[
+            "--cmd",
+            &format!("logpoint {at} amount={{amount}} --limit 0 --json"),
+        ],
+    );
+    let reply: Value = serde_json::from_str(&asked.text()).expect("JSON");
+    let lines = reply["result"]["lines"].as_array().expect("lines");
+    assert_eq!(lines.len() as i64, DEPOSITS);
+    assert_eq!(reply["result"]["more"], false);
+    for thread in [&lines[0]["thread"], &lines[lines.len() - 1]["thread"]] {
+        let own = lines.iter().filter(|line| line["thread"] == *thread);
+        let messages: Vec<&str> = own.filter_map(|line| line["message"].as_str()).collect();
+        let expected: Vec<String> = (1..=100).map(|n| format!("amount={n}")).collect();
+        assert_eq!(messages, expected);
+    }
+    // A condition, a count, and what has no meaning.
+    let text = full.prompt(&[
+        &format!("logpoint {at} 'n={{amount}}' --where 'amount > 98'"),
+        &format!("logpoint {at} 'hit={{hitCount}}' --hit-count 7"),
+        &format!("logpoint {at} 'no={{nobody}}' --limit 1"),
+    ]);
+    let printed = |what: &str| text.lines().filter(|line| line.ends_with(what)).count();
+    assert_eq!(
+        (printed("n=99"), printed("n=100"), printed("n=98")),
+        (2, 2, 0),
+        "{text}"
+    );
+    assert_eq!((printed("hit=7"), printed("hit=8")), (1, 0), "{text}");
+    assert!(text.contains("<error: "), "{text}");
+}
+
+#[test]
+fn conditions_and_counts_stop_both_ways() {
+    let full = Full::of("full-conditions", &["short"]);
+    let at = format!("planted.c:{}", line("deposit"));
+    let text = full.prompt(&[
+        &format!("break {at} if amount == 70"),
+        "goto first",
+        "continue",
+        "print amount",
+        "continue",
+        "print amount",
+        "reverse-continue",
+        "print amount",
+    ]);
+    for number in 1..=3 {
+        assert!(has_line(&text, &format!("${number} = 70")), "{text}");
+    }
+    assert!(
+        text.contains("at breakpoint 1, at event") || text.contains("at breakpoint 1, "),
+        "{text}"
+    );
+    // Another condition, hits that are passed, and the Nth one of the whole run.
+    let text = full.prompt(&[
+        &format!("break {at}"),
+        "condition 1 amount > 40",
+        "ignore 1 3",
+        "goto first",
+        "continue",
+        "print amount",
+        "disable 1",
+        &format!("break {at} --hit-count 5"),
+        "goto last",
+        "reverse-continue",
+        "print amount",
+    ]);
+    assert!(has_line(&text, "$1 = 44"), "{text}");
+    assert!(has_line(&text, "$2 = 5"), "{text}");
+    // From the end, two are passed.
+    let text = full.prompt(&[
+        &format!("break {at}"),
+        "ignore 1 2",
+        "goto last",
+        "reverse-continue",
+        "print amount",
+    ]);
+    assert!(has_line(&text, "$1 = 98"), "{text}");
+    // What cannot be evaluated is told.
+    let ended = full.recording.command(
+        "repl",
+        &[
+            "--cmd",
+            &format!("break {at} if nobody == 1"),
+            "--cmd",
+            "goto first",
+            "--cmd",
+            "continue",
+        ],
+    );
+    assert!(
+        ended.errors().contains("could not be evaluated"),
+        "{}",
+        ended.errors()
+    );
+}
+
+#[test]
+fn until_stays_in_the_frame() {
+    let full = Full::of("full-until", &["short"]);
+    let text = full.prompt(&[
+        "break earn",
+        "goto first",
+        "continue",
+        &format!("until planted.c:{}", line("sum")),
+        "where",
+        "backtrace",
+    ]);
+    // earn returns before main comes there.
+    assert!(
+        text.contains("main") || text.contains("start_thread"),
+        "{text}"
+    );
+    let text = full.prompt(&[
+        "break main",
+        "goto first",
+        "continue",
+        &format!("advance planted.c:{}", line("sum")),
+        "where",
+    ]);
+    assert!(
+        text.contains(&format!("planted.c:{}", line("sum"))),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_line_that_runs_long_is_left_at_once() {
+    let full = Full::of("full-long-line", &["short"]);
+    // A hundred calls in one line, over which next goes.
+    let text = full.prompt(&[
+        "break earn",
+        "goto first",
+        "continue",
+        "next",
+        "where",
+        "next-back",
+        "where",
+    ]);
+    let source = std::fs::read_to_string(fixture_source("planted").join("planted.c"));
+    let source = source.expect("the source is there");
+    let place = |code: &str| {
+        let mut lines = source.lines();
+        let at = lines
+            .position(|line| line.contains(code))
+            .expect("the line is there");
+        format!("planted.c:{}", at + 1)
+    };
+    let (after, before) = (place("return NULL;"), place("n <= 100"));
+    let (left, back) = (text.find(&after), text.rfind(&before));
+    assert!(left.is_some() && left < back, "{text}");
+}
+
+#[test]
+fn sql_tells_who_wrote_read_and_executed_what() {
+    let full = Full::of("full-sql", &[]);
+    let recording = &full.recording;
+    // The pointer that a name has run over: three letters too many, each a write of one byte.
+    let next = full.accounts + 2 * 24 + 8;
+    let sql = format!(
+        "SELECT seq || '+' || step AS moment, size, old, new, function, line FROM memory_writes \
+         WHERE addr < {} AND addr + size > {next} ORDER BY position",
+        next + 8
+    );
+    let rows = recording.rows(&sql);
+    let last = rows.last().expect("somebody wrote it");
+    assert_eq!(last["function"], "call_it", "{rows:?}");
+    assert_eq!(last["line"], line("planted"), "{rows:?}");
+    assert_eq!(last["size"], 1, "{rows:?}");
+    assert!(rows.iter().any(|row| row["function"] == "main"), "{rows:?}");
+    let moment = last["moment"].as_str().expect("a moment");
+    let letter = recording.row(&format!(
+        "SELECT value('{moment}', 'i') AS i, value('{moment}', 'name[i]') AS letter, reg('{moment}', 'rip') AS rip"
+    ));
+    assert_eq!(letter["i"], "10", "{letter:?}");
+    assert_eq!(letter["letter"], "114 'r'", "{letter:?}");
+    // What the processor watched is what the code notes.
+    let noted = format!(
+        "SELECT count(*) FROM memory_writes WHERE function = 'call_it' AND addr >= {next} AND addr < {}",
+        next + 8
+    );
+    let watched = rows
+        .iter()
+        .filter(|row| row["function"] == "call_it")
+        .count();
+    assert_eq!(recording.number(&noted), watched as i64);
+    // Each line and each instruction of a function, as often as it was executed.
+    let deposits = format!(
+        "SELECT count(*) FROM lines WHERE function = 'deposit' AND line = {}",
+        line("deposit")
+    );
+    assert_eq!(recording.number(&deposits), DEPOSITS);
+    let returns =
+        "SELECT count(*) FROM instructions WHERE function = 'deposit' AND text LIKE 'ret%'";
+    assert_eq!(recording.number(returns), DEPOSITS);
+    let reads = format!(
+        "SELECT count(*) FROM memory_reads WHERE function = 'sum' AND addr >= {} AND addr < {}",
+        full.accounts,
+        full.accounts + 4 * 24
+    );
+    assert!(recording.number(&reads) >= 6, "{reads}");
+}
+
+#[test]
+fn questions_about_stretches_run_only_these() {
+    let full = Full::of("full-stretch", &["short"]);
+    let recording = &full.recording;
+    let rows = recording.rows(
+        "SELECT position, tid, addr, text FROM instructions WHERE position BETWEEN 1000 AND 1009 \
+         ORDER BY position",
+    );
+    let positions: Vec<i64> = rows
+        .iter()
+        .filter_map(|row| row["position"].as_i64())
+        .collect();
+    assert_eq!(positions, (1000..1010).collect::<Vec<i64>>());
+    // An event and what comes until the next one.
+    let seq = recording.number("SELECT min(start_seq) FROM calls WHERE function = 'deposit'");
+    let span = recording.number(&format!(
+        "SELECT max(ts_ns) - min(ts_ns) FROM events WHERE seq IN ({seq}, {})",
+        seq + 1
+    ));
+    let count = format!("SELECT count(*) FROM instructions WHERE seq = {seq}");
+    assert_eq!(recording.number(&count), span);
+    // Enough is enough: the whole run is not read.
+    let few = recording.rows("SELECT position, step FROM instructions LIMIT 5");
+    assert_eq!(few.len(), 5);
+    let plan = recording.command(
+        "sql",
+        &["EXPLAIN SELECT * FROM memory_writes WHERE addr = 4096 AND position < 5000 AND function = 'main'"],
+    );
+    let plan = plan.text();
+    for part in [
+        "RunAgain: table=memory_writes",
+        "position <= 4999",
+        "addr = 4096",
+        "watch 1 byte",
+    ] {
+        assert!(plan.contains(part), "no {part}: {plan}");
+    }
+    let end = recording.number("SELECT max(ts_ns) FROM events");
+    let all = recording.number("SELECT count(*) FROM instructions");
+    assert_eq!(all, end, "every instruction once");
+}
+
+#[test]
+fn tables_of_instructions_need_a_recording_that_has_them() {
+    let scratch = Scratch::new("full-none");
+    let program =
+        Program::new(fixture_artifact("planted", "planted"), scratch.path()).args(["short"]);
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    for table in ["instructions", "lines", "memory_writes", "memory_reads"] {
+        let ended = recording.command("sql", &[&format!("SELECT * FROM {table} LIMIT 1")]);
+        assert_ne!(ended.status, Status::Code(0), "{table}");
+        let errors = ended.errors();
+        assert!(
+            errors.contains("every instruction") && errors.contains("record --full"),
+            "{errors}"
+        );
+    }
 }

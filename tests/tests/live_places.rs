@@ -52,7 +52,7 @@ fn patterns_match_functions_of_c() {
         ["bump"]
     );
     assert_eq!(functions(&live.ask(&["break", "lea?"])), ["leaf"]);
-    // A star in front is read as what stands behind a pointer.
+    // A star in front is read as what follows a pointer.
     let refused = live.refused(&["break", "*ump"]);
     assert_eq!(refused["code"], "INVALID_ADDRESS", "{refused:#}");
     assert_eq!(

@@ -73,6 +73,17 @@ fn a_negative_value_is_investigated_in_a_recording() {
 }
 
 #[test]
+fn who_wrote_a_byte_is_found_in_a_recording_of_every_instruction() {
+    let live = Live::new("mcp-full");
+    let program = fixture_artifact("planted", "planted");
+    let program = Program::new(program, live.scratch.path());
+    let (_, recording) = Hindsight::record(&live.scratch, &["--full"], &program);
+    let recording = recording.path().to_str().unwrap().to_owned();
+    let source = fixture_source("planted").join("planted.c");
+    scenario(&live, "full", &[&recording, source.to_str().unwrap()]);
+}
+
+#[test]
 fn every_filter_of_debug_query_means_what_sql_means() {
     let live = Live::new("mcp-filters");
     scenario(&live, "filters", &[&recorded(&live)]);
@@ -81,7 +92,26 @@ fn every_filter_of_debug_query_means_what_sql_means() {
 #[test]
 fn mistakes_are_refused_with_a_code_and_a_next_step() {
     let live = Live::new("mcp-mistakes");
-    scenario(&live, "mistakes", &[&recorded(&live)]);
+    let fib = fixture_artifact("fib", "fib");
+    scenario(
+        &live,
+        "mistakes",
+        &[&recorded(&live), fib.to_str().unwrap()],
+    );
+}
+
+#[test]
+fn long_calls_report_progress() {
+    let live = Live::new("mcp-progress");
+    let (program, _) = tuner();
+    scenario(&live, "progress", &[program.to_str().unwrap()]);
+}
+
+#[test]
+fn the_newest_session_is_meant() {
+    let live = Live::new("mcp-newest");
+    let fib = fixture_artifact("fib", "fib");
+    scenario(&live, "newest", &[&recorded(&live), fib.to_str().unwrap()]);
 }
 
 #[test]
@@ -141,6 +171,101 @@ fn inspected(live: &Live, words: &[&str]) -> Value {
     let ended = live.program(inspector(), &words).run();
     assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
     serde_json::from_slice(&ended.stdout).expect("the inspector prints JSON")
+}
+
+/// Calls a tool through the inspector's command line. Returns the result's text.
+fn called(live: &Live, tool: &str, arguments: &[&str]) -> String {
+    let named = ["--method", "tools/call", "--tool-name", tool];
+    let arguments = arguments
+        .iter()
+        .flat_map(|argument| ["--tool-arg", *argument]);
+    let words: Vec<&str> = named.into_iter().chain(arguments).collect();
+    let result = inspected(live, &words);
+    let text = result["content"][0]["text"].as_str().expect("a text");
+    assert_ne!(
+        result["isError"],
+        true,
+        "{tool} {arguments:?}: {text}",
+        arguments = words
+    );
+    text.to_owned()
+}
+
+fn object_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn the_inspector_investigates_a_recording() {
+    let live = Live::new("mcp-inspector-recorded");
+    let recording = format!("recording={}", recorded(&live));
+    let first = called(
+        &live,
+        "debug_query",
+        &[
+            &recording,
+            r#"function={"equals":"look_up"}"#,
+            r#"returnValue={"lessThan":0}"#,
+            "limit=1",
+        ],
+    );
+    let seq = object_of(&first)["events"][0]["seq"]
+        .as_u64()
+        .expect("a number");
+    let at = format!("at={seq}");
+    let wrote = ["expression=table.limit", "lastWrite=true"];
+    let wrote = called(
+        &live,
+        "debug_history",
+        &[&[recording.as_str(), &at], &wrote[..]].concat(),
+    );
+    assert!(wrote.contains("shrink"), "{wrote}");
+    let source = ["location=shrink", "wholeFunction=true"];
+    let source = called(
+        &live,
+        "debug_source",
+        &[&[recording.as_str()], &source[..]].concat(),
+    );
+    assert!(source.contains("/* shrink: bug */"), "{source}");
+}
+
+#[test]
+fn the_inspector_investigates_a_live_program() {
+    let live = Live::new("mcp-inspector-live");
+    let (program, source) = tuner();
+    let text = std::fs::read_to_string(source).expect("the fixture");
+    let line = text
+        .lines()
+        .position(|line| line.contains("/* tune: set */"));
+    let line = line.expect("the mark") + 1;
+    let program = format!("program={}", program.display());
+    let launched = [
+        program.as_str(),
+        r#"args=["frequencies"]"#,
+        "stopOnEntry=true",
+    ];
+    assert_eq!(
+        object_of(&called(&live, "debug_launch", &launched))["status"],
+        "paused"
+    );
+    let place = format!(r#"add=[{{"file":"tuner.c","line":{line},"condition":"frequency < 0"}}]"#);
+    let made = object_of(&called(&live, "debug_breakpoint", &[&place]));
+    let stop = object_of(&called(&live, "debug_continue", &[]));
+    assert_eq!(
+        (&stop["function"], &stop["line"]),
+        (&json!("tune"), &json!(line)),
+        "{stop:#}"
+    );
+    let written = r#"targets=[{"variable":"sample_rate","value":44100}]"#;
+    let written = object_of(&called(&live, "debug_write", &[written]));
+    assert_eq!(
+        written["results"][0]["previousValue"], "-44100",
+        "{written:#}"
+    );
+    let removed = format!("remove=[{}]", made["breakpoints"][0]["id"]);
+    called(&live, "debug_breakpoint", &[&removed]);
+    let end = object_of(&called(&live, "debug_continue", &[]));
+    assert_eq!(end["exitCode"], 0, "{end:#}");
 }
 
 #[test]
@@ -243,6 +368,47 @@ fn a_client_that_vanishes_while_it_waits_leaves_the_program_running() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     let (_, code) = raw.leave();
     assert_eq!(code, 0);
+    assert_eq!(live.session()["status"], "running");
+    live.ask(&["set", "tempo", "1"]);
+    let ended = live.ask(&["await"]);
+    assert_eq!(ended["exit"]["code"], 0, "{ended:#}");
+}
+
+#[test]
+fn a_client_that_vanishes_in_the_middle_of_a_continue_leaves_the_program_running() {
+    let live = Live::new("mcp-vanishes-continuing");
+    let (program, _) = tuner();
+    live.start(&["--stop-on-entry"], &program, &["spinning"]);
+    let mut raw = Raw::new(&live);
+    raw.call(1, "debug_continue", &json!({"timeoutMs": 600_000}));
+    wait_until("the program to run", || {
+        (live.session()["status"] == "running").then_some(())
+    });
+    let (_, code) = raw.leave();
+    assert_eq!(code, 0);
+    assert_eq!(live.session()["status"], "running");
+    live.ask(&["set", "tempo", "1"]);
+    let ended = live.ask(&["await"]);
+    assert_eq!(ended["exit"]["code"], 0, "{ended:#}");
+}
+
+#[test]
+fn a_cancelled_call_ends_and_the_program_runs_on() {
+    let live = Live::new("mcp-cancelled");
+    let (program, _) = tuner();
+    live.start(&[], &program, &["spinning"]);
+    let mut raw = Raw::new(&live);
+    raw.call(1, "debug_wait", &json!({"timeoutMs": 600_000}));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    raw.say(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
+    );
+    raw.call(2, "debug_wait", &json!({"timeoutMs": 1}));
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let (said, code) = raw.leave();
+    assert_eq!(code, 0);
+    assert!(said.contains(r#"\"status\":\"running\""#), "{said}");
+    assert!(said.contains(r#""id":2"#), "{said}");
     assert_eq!(live.session()["status"], "running");
     live.ask(&["set", "tempo", "1"]);
     let ended = live.ask(&["await"]);

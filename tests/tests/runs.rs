@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use e2e::{Ended, Hindsight, Program, Scratch, fixture_artifact};
+use e2e::{Ended, Hindsight, Program, Scratch, fixture_artifact, make_older};
 
 /// `hindsight ARGS` in the test's folder, with a data folder of its own.
 fn hindsight(scratch: &Scratch, args: &[&str]) -> Ended {
@@ -159,6 +159,49 @@ fn a_filter_on_run_opens_files_of_that_run_alone() {
     let (answer, runs) = opened("select run, count(*) n from calls group by run");
     assert_eq!((answer.lines().count(), runs.len()), (101, 100));
     println!("100 recordings under strace: {:?}", began.elapsed());
+}
+
+#[test]
+fn an_older_recording_is_asked_together_with_a_new_one() {
+    let scratch = Scratch::new("runs-older");
+    record(&scratch, "3", &["-o", "new", "--label", "kind=fresh"]);
+    record(&scratch, "4", &["-o", "old", "--label", "kind=stale"]);
+    make_older(&scratch.join("old.hindsight"));
+    let of_runs = "select run, environment is null, label(labels, 'kind'), pid, exit_code, calls is null \
+                   from runs order by run";
+    assert_eq!(
+        rows(&scratch, &["new", "old", of_runs]),
+        ["new,false,fresh,,0,false", "old,true,,,0,false"]
+    );
+    let of_calls = "select run, count(*), count(ret), sum(depth) from calls where function = 'fib' \
+                    group by run order by run";
+    assert_eq!(
+        rows(&scratch, &["new", "old", of_calls]),
+        ["new,5,5,11", "old,9,9,25"]
+    );
+    // Every table has rows of both, or none.
+    let tables = [
+        "calls",
+        "events",
+        "functions",
+        "modules",
+        "threads",
+        "gaps",
+        "output",
+        "exceptions",
+        "processes",
+        "pauses",
+        "notes",
+        "files",
+        "syscalls",
+        "allocations",
+        "locks",
+    ];
+    for table in tables {
+        let count = format!("select count(distinct run) from \"{table}\"");
+        let runs = rows(&scratch, &["new", "old", &count]);
+        assert!(["0", "2"].contains(&&*runs[0]), "{table}: {runs:?}");
+    }
 }
 
 #[test]

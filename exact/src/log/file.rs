@@ -12,7 +12,9 @@ use crate::error::{Context, Error, Result};
 const NAME: &str = "log.zst";
 /// What the file begins with, and the version of what follows.
 const MAGIC: &[u8] = b"hsexact";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The first one is the same without values to compare with.
+const READ: std::ops::RangeInclusive<u8> = 1..=VERSION;
 /// Fast enough to keep up with a program that maps a lot of files.
 const LEVEL: i32 = 1;
 
@@ -68,7 +70,7 @@ impl Reader {
         file.read_exact(&mut head)
             .map_err(|error| Error::Damaged(error.to_string()))?;
         match head.split_last() {
-            Some((&VERSION, MAGIC)) => {}
+            Some((version, MAGIC)) if READ.contains(version) => {}
             Some((found, MAGIC)) => {
                 return Err(Error::Version {
                     found: *found,

@@ -120,6 +120,14 @@ pub struct Fatal {
     pub address: u64,
 }
 
+/// What stands for a stretch of memory (`digest::add_page`, from zero on).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+pub(crate) struct Hashed {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) hash: u64,
+}
+
 /// Something that a program does not compute. `at` is how many instructions all threads together have executed before it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Entry {
@@ -141,9 +149,18 @@ pub(crate) enum Entry {
         writes: Vec<Bytes>,
         space: Option<Space>,
         file: Option<MappedFile>,
+        /// Stands for the registers before it (`digest::of_registers`).
+        #[serde(default)]
+        state: Option<u32>,
     },
     /// An instruction with results that no other run would see: the registers after it.
-    Chance { at: u64, registers: Registers },
+    Chance {
+        at: u64,
+        registers: Registers,
+        /// Stands for the registers before it (`digest::of_registers`).
+        #[serde(default)]
+        state: Option<u32>,
+    },
     /// A handler begins: the registers and the frame.
     Signal {
         at: u64,
@@ -153,6 +170,9 @@ pub(crate) enum Entry {
         call_done: bool,
         context: Context,
         writes: Vec<Bytes>,
+        /// Stands for the registers of the thread before it, if it was not in a call (`digest::of_registers`).
+        #[serde(default)]
+        state: Option<u32>,
     },
     /// A handler has ended by rt_sigreturn(2).
     Return { at: u64, context: Context },
@@ -166,12 +186,52 @@ pub(crate) enum Entry {
     /// The program is about to write to code that it has executed.
     Code { at: u64, start: u64, end: u64 },
     /// Another thread goes on.
-    Switch { at: u64, tid: i32 },
+    Switch {
+        at: u64,
+        tid: i32,
+        /// Stands for the registers of that thread (`digest::of_registers`).
+        #[serde(default)]
+        state: Option<u32>,
+    },
     /// A thread has ended.
     End {
         at: u64,
         tid: i32,
         writes: Vec<Bytes>,
+        /// Stands for the registers before it (`digest::of_registers`).
+        #[serde(default)]
+        state: Option<u32>,
+    },
+    /// What is there when the program is about to end: values to compare with.
+    Check {
+        at: u64,
+        tid: i32,
+        state: u32,
+        /// `digest::of_extended`
+        extended: u32,
+        memory: Vec<Hashed>,
+    },
+    /// The start is not that of the program: it had run before, unrecorded.
+    Before {
+        nanoseconds: u64,
+        /// The file that it executes.
+        program: String,
+    },
+    /// The program goes on unrecorded.
+    Gap { at: u64 },
+    /// It is recorded again. What happened meanwhile counts as one instruction.
+    Resumed {
+        at: u64,
+        /// How long it was not recorded.
+        nanoseconds: u64,
+        /// The thread that goes on first.
+        running: i32,
+        /// All threads.
+        threads: Vec<(i32, Context)>,
+        /// What has become of the address space, and of what is in it.
+        spaces: Vec<Space>,
+        writes: Vec<Bytes>,
+        files: Vec<MappedFile>,
     },
     /// The program has ended: by exit_group(2) with a code, or by a signal.
     Exit {
@@ -187,7 +247,7 @@ pub(crate) enum Entry {
 impl Entry {
     pub(crate) fn at(&self) -> u64 {
         match self {
-            Entry::Start { .. } => 0,
+            Entry::Start { .. } | Entry::Before { .. } => 0,
             Entry::SystemCall { at, .. }
             | Entry::Chance { at, .. }
             | Entry::Signal { at, .. }
@@ -196,6 +256,9 @@ impl Entry {
             | Entry::Code { at, .. }
             | Entry::Switch { at, .. }
             | Entry::End { at, .. }
+            | Entry::Check { at, .. }
+            | Entry::Gap { at }
+            | Entry::Resumed { at, .. }
             | Entry::Exit { at, .. }
             | Entry::Lost { at, .. } => *at,
         }

@@ -23,6 +23,19 @@ impl Recorder {
         }
     }
 
+    /// No page is protected any more, and no translation of one is left: the program goes on by itself. All threads are stopped outside
+    /// of translated code.
+    pub(super) fn unguard(&mut self, tid: i32) -> Result<()> {
+        for page in std::mem::take(&mut self.guarded) {
+            let (start, end) = (page * PAGE, (page + 1) * PAGE);
+            let protection = READ_EXECUTE | libc::PROT_WRITE;
+            let args = [start, PAGE, protection as u64, 0, 0, 0];
+            self.process.call(tid, libc::SYS_mprotect, args)?;
+            self.translator.forget_range(start, end);
+        }
+        self.process.flush(&mut self.translator)
+    }
+
     /// Protects pages that can be written, of which there are translations since a moment.
     pub(super) fn guard(&mut self, tid: i32) -> Result<()> {
         for page in self.translator.take_fresh() {
@@ -75,6 +88,11 @@ impl Recorder {
     /// The program's code there has changed: no thread goes on in old translations of it.
     pub(super) fn forget(&mut self, start: u64, end: u64) -> Result<()> {
         self.translator.forget_range(start, end);
+        self.reenter()
+    }
+
+    /// Has all threads that can go on do so in translations that are valid now.
+    pub(super) fn reenter(&mut self) -> Result<()> {
         self.process.flush(&mut self.translator)?;
         self.epoch += 1;
         for tid in self.ready.clone() {

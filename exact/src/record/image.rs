@@ -11,13 +11,13 @@ const PAGE: usize = 4096;
 const AT_ONCE: usize = 256 * PAGE;
 
 /// The address space, without what the kernel provides.
-pub(super) fn spans(pid: i32) -> Result<Vec<Span>> {
+pub(crate) fn spans(pid: i32) -> Result<Vec<Span>> {
     let text =
         fs::read_to_string(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
     Ok(text.lines().filter_map(span).collect())
 }
 
-fn span(line: &str) -> Option<Span> {
+pub(super) fn span(line: &str) -> Option<Span> {
     let mut parts = line.split_whitespace();
     let (start, end) = parts.next()?.split_once('-')?;
     let mode = parts.next()?.as_bytes();

@@ -1,30 +1,62 @@
 //! Recording: the program runs translated code, one thread at a time; whatever it does not compute by itself comes by here.
 
+mod breakpoints;
+mod checks;
 mod code;
-mod image;
+mod goal;
+pub(crate) mod image;
+mod inject;
+mod known;
+mod native;
+mod release;
 mod signal;
 mod space;
 pub(crate) mod start;
+mod stretches;
 mod system_call;
+mod take;
 mod threads;
+mod vdso;
 
 use std::collections::VecDeque;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use libc::user_regs_struct;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::digest;
 use crate::error::{Context as _, Result};
-use crate::log::{Context, Entry, Fatal, Registers, Span, Writer};
+use crate::log::{Context, Entry, Fatal, MappedFile, Registers, Span, Writer};
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, Trap, layout};
 
+/// Finds the functions that matter among the files that the program has mapped: their addresses.
+pub type Choose = Box<dyn FnMut(&[MappedFile]) -> Vec<u64> + Send>;
+
+/// Which part of a program's run is recorded.
+#[derive(Default)]
+pub enum When {
+    /// All of it.
+    #[default]
+    Always,
+    /// It is recorded when it has run for some time, at least so many instructions; and so on, so many times.
+    After {
+        time: Duration,
+        instructions: u64,
+        times: usize,
+    },
+    /// It is recorded while a thread is in a call of one of these functions.
+    Calls(Choose),
+}
+
 /// How a program is recorded.
 #[derive(Default)]
 pub struct Options {
+    pub when: When,
     /// No randomisation of addresses.
     pub fixed_addresses: bool,
     /// The environment, if it is another one than ours.
@@ -93,6 +125,8 @@ enum Ended {
     Exited(i32),
     Killed(i32),
     Lost(String),
+    /// What was to be recorded is recorded.
+    Enough,
 }
 
 struct Recorder {
@@ -130,6 +164,18 @@ struct Recorder {
     /// When the current thread began to run, where others wait.
     since: std::time::Instant,
     slots: u64,
+    /// Memory has been hashed. A second time may come when a signal was faster than the end.
+    hashed: bool,
+    /// When it is enough, if not at the end of the program.
+    goal: Option<goal::Goal>,
+    /// The program has begun unrecorded.
+    is_taken: bool,
+    /// Where the vDSO lies, if the program uses it.
+    vdso: Option<Span>,
+    /// Calls that threads were in when recording ended before: the address behind each, and its number.
+    waited: FxHashMap<i32, (u64, u64)>,
+    /// What threads had told the kernel of restartable sequences.
+    restartable: FxHashMap<i32, ptrace::Restartable>,
 }
 
 /// Records a program into a folder that exists.
@@ -149,6 +195,10 @@ pub fn record(
     let pid = start::start(&path, args, &options)?;
     if let Some(started) = started {
         started(pid);
+    }
+    match options.when {
+        When::Always => {}
+        when => return stretches::record(pid, log, args, when),
     }
     let mut recorder = Recorder::new(pid, log)?;
     recorder.begin(args)?;
@@ -181,6 +231,12 @@ impl Recorder {
             stopping: None,
             since: std::time::Instant::now(),
             slots: 1,
+            hashed: false,
+            goal: None,
+            is_taken: false,
+            vdso: None,
+            waited: FxHashMap::default(),
+            restartable: FxHashMap::default(),
         })
     }
 
@@ -297,6 +353,9 @@ impl Recorder {
 
     fn run(&mut self) -> Result<Ended> {
         loop {
+            if self.is_enough()? {
+                return Ok(Ended::Enough);
+            }
             if let Some(tid) = self.current
                 && !self.deliver_held(tid)?
             {
@@ -371,8 +430,9 @@ impl Recorder {
                     crate::Error::Unsupported { pc }.to_string(),
                 )));
             }
-            Trap::Limit { .. } | Trap::Stop { .. } => {
-                unreachable!("code that is recorded has neither limits nor stops")
+            Trap::Stop { pc } => self.at_stop(tid, registers, at, pc)?,
+            Trap::Limit { .. } | Trap::Before { .. } | Trap::After { .. } => {
+                unreachable!("code that is recorded has no limits and notes")
             }
         }
         Ok(None)
@@ -403,6 +463,8 @@ impl Recorder {
         next: u64,
     ) -> Result<()> {
         self.take_counter(tid, registers, at)?;
+        let pc = self.translator.place(at).map(|place| place.pc);
+        let state = pc.map(|pc| digest::of_registers(registers, pc));
         self.step(tid, 0)?;
         let mut after = ptrace::registers(tid).context("read registers")?;
         let mut own = after;
@@ -411,6 +473,7 @@ impl Recorder {
         self.log.add(&Entry::Chance {
             at: self.count,
             registers: Registers::from(&own),
+            state,
         })?;
         self.count += 1;
         after.rip = next;
@@ -471,6 +534,7 @@ impl Recorder {
             Ok(Ended::Exited(code)) => (Some(code), None, None),
             Ok(Ended::Killed(signal)) => (None, Some(signal), None),
             Ok(Ended::Lost(why)) => (None, None, Some(why)),
+            Ok(Ended::Enough) => unreachable!("that is not the end of the program"),
             Err(error) => (None, None, Some(error.to_string())),
         };
         let at = self.count;

@@ -7,12 +7,23 @@ use libc::user_regs_struct;
 
 use super::threads::Next;
 use super::{Recorder, State};
+use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry, Fatal};
 use crate::ptrace;
 use crate::tracee::X87_INSTRUCTION;
 use crate::translate::Trap;
 
+/// Signals that end a program that does not catch them, and that none ignores for long.
+const ENDING: [i32; 7] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+    libc::SIGABRT,
+    libc::SIGSYS,
+];
 /// The kernel leaves these bytes below the stack pointer alone (System V ABI, 3.2.2).
 const RED_ZONE: u64 = 128;
 /// Results of calls that a signal has interrupted: the kernel makes them again, or has them fail with EINTR
@@ -22,6 +33,24 @@ const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 const FRAME_RIP: u64 = 8 + 40 + 16 * 8;
 /// Where it has the address of the x87, SSE and later registers (behind 23 others).
 const FRAME_EXTENDED: u64 = 8 + 40 + 23 * 8;
+
+impl Fatal {
+    /// What ends the program if no handler is there for it.
+    pub(super) fn of(tid: i32, info: &libc::siginfo_t) -> Fatal {
+        // SAFETY: both are in the same place of the structure, and plain numbers.
+        let address = unsafe { info.si_addr() } as u64;
+        Fatal {
+            tid,
+            signal: info.si_signo,
+            code: info.si_code,
+            address: if info.si_code > 0 {
+                address
+            } else {
+                address & 0xffff_ffff
+            },
+        }
+    }
+}
 
 impl Recorder {
     /// A thread has stopped because a signal is about to be delivered to it; it runs translated code, or waits in a call.
@@ -77,32 +106,30 @@ impl Recorder {
         let rip = ptrace::registers(tid).context("read registers")?.rip;
         let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
         let caught = self.is_caught(number)?;
+        // Where a call has not begun yet, others may have run since the counter was taken.
+        let counts = matches!(self.threads[&tid].state, State::Ready);
         if !in_call && caught {
             // A call that has not begun yet is made after the handler.
             self.thread(tid).state = State::Ready;
         }
         if !in_call {
             moved |= self.step_to_boundary(tid)?;
-            let registers = ptrace::registers(tid).context("read registers")?;
-            self.take_counter(tid, &registers, registers.rip)?;
+            if counts {
+                let registers = ptrace::registers(tid).context("read registers")?;
+                self.take_counter(tid, &registers, registers.rip)?;
+            }
         }
         if moved {
             ptrace::set_signal_info(tid, info).context("deliver a signal")?;
         }
         if !caught {
             // It is ignored, or ends or stops the program.
-            // SAFETY: both are in the same place of the structure, and plain numbers.
-            let address = unsafe { info.si_addr() } as u64;
-            self.fatal = Some(Fatal {
-                tid,
-                signal: number,
-                code: info.si_code,
-                address: if info.si_code > 0 {
-                    address
-                } else {
-                    address & 0xffff_ffff
-                },
-            });
+            self.fatal = Some(Fatal::of(tid, info));
+            if !in_call && ENDING.contains(&number) {
+                let registers = ptrace::registers(tid).context("read registers")?;
+                let own = self.own(tid, &registers)?;
+                self.check_at_end(tid, &own)?;
+            }
             ptrace::cont(tid, number).context("resume the program")?;
             return Ok(Next::Running);
         }
@@ -125,6 +152,7 @@ impl Recorder {
                 None
             }
         };
+        self.out_of_overlay(&mut own)?;
         ptrace::set_registers(tid, &own).context("set registers")?;
         let status = self.step(tid, number)?;
         if !libc::WIFSTOPPED(status) || libc::WSTOPSIG(status) != libc::SIGTRAP {
@@ -150,6 +178,8 @@ impl Recorder {
         } else {
             before.rsp - RED_ZONE
         };
+        let state = matches!(self.threads[&tid].state, State::Ready)
+            .then(|| digest::of_registers(before, before.rip));
         let length = top.saturating_sub(registers.rsp).min(64 << 10);
         let mut writes = vec![Bytes {
             at: registers.rsp,
@@ -170,6 +200,7 @@ impl Recorder {
             call_done,
             context,
             writes,
+            state,
         })?;
         self.count += u64::from(call_done);
         self.enter(tid, &registers)?;

@@ -3,6 +3,7 @@
 use libc::user_regs_struct;
 
 use super::{Ended, Recorder, State};
+use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry};
 use crate::ptrace;
@@ -20,6 +21,8 @@ pub(super) struct Call {
     pub(super) next: u64,
     /// What lay at the arguments of a call whose writes are not known.
     before: Vec<Bytes>,
+    /// Stands for the registers before it, if it was seen to begin.
+    state: Option<u32>,
     /// Which translations were valid.
     pub(super) epoch: u64,
 }
@@ -73,6 +76,7 @@ impl Call {
                 | libc::SYS_semtimedop
                 | libc::SYS_ioctl
                 | libc::SYS_getrandom
+                | libc::SYS_restart_syscall
         )
     }
 }
@@ -94,6 +98,32 @@ fn arguments(r: &user_regs_struct) -> [u64; 6] {
 }
 
 impl Recorder {
+    /// A call that has begun while the program was not recorded, with these registers of its thread.
+    pub(super) fn waiting_call(&self, registers: &user_regs_struct, number: u64) -> Call {
+        let args = arguments(registers);
+        Call {
+            number,
+            args,
+            next: registers.rip,
+            before: self.before(number, args),
+            state: None,
+            epoch: self.epoch,
+        }
+    }
+
+    /// What lies at the arguments of a call whose writes are not known.
+    fn before(&self, number: u64, args: [u64; 6]) -> Vec<Bytes> {
+        let probe = Finished {
+            number,
+            args,
+            result: 0,
+        };
+        match written(&probe, &self.process) {
+            Written::Exactly(_) => Vec::new(),
+            Written::Unknown => self.around(&args),
+        }
+    }
+
     /// The thread is about to make a call; it is stopped behind the trap at `at`.
     pub(super) fn system_call(
         &mut self,
@@ -115,29 +145,30 @@ impl Recorder {
                 "the program uses the gs register itself",
             ))));
         }
-        let probe = Finished {
-            number,
-            args,
-            result: 0,
-        };
-        let before = match written(&probe, &self.process) {
-            Written::Exactly(_) => Vec::new(),
-            Written::Unknown => self.around(&args),
-        };
         let call = Call {
             number,
             args,
             next,
-            before,
+            before: self.before(number, args),
+            state: Some(digest::of_registers(registers, next - 2)),
             epoch: self.epoch,
         };
         self.thread(tid).state = State::InCall(call);
         if is_refused(number) {
             // Over the instruction, to the trap behind it.
             registers.rip = at + 3;
-            registers.rax = -i64::from(libc::ENOSYS) as u64;
+            registers.rax = match number == libc::SYS_rseq as u64 && self.is_taken {
+                true => self.restartable_call(tid, &args)?,
+                false => -i64::from(libc::ENOSYS),
+            } as u64;
             registers.rcx = next;
             ptrace::set_registers(tid, registers).context("set registers")?;
+        }
+        let ends = number == libc::SYS_exit as u64 && self.threads.len() == 1;
+        if ends || number == libc::SYS_exit_group as u64 {
+            let mut own = *registers;
+            own.rip = next - 2;
+            self.check_at_end(tid, &own)?;
         }
         if number == libc::SYS_exit as u64 {
             self.exit_of_thread(tid)?;
@@ -199,6 +230,7 @@ impl Recorder {
             writes,
             space,
             file,
+            state: call.state,
         })?;
         self.count += 1;
         Ok(call.epoch)
@@ -282,6 +314,7 @@ impl Recorder {
                 _ => {}
             }
         }
+        self.step_out(tid)?;
         let context = self.context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
         self.log.add(&Entry::Return {
@@ -298,6 +331,11 @@ impl Recorder {
             return Ok(());
         }
         let thread = self.threads.remove(&tid).expect("it is about to end");
+        let state = match &thread.state {
+            State::InCall(call) => call.state,
+            State::Ready => None,
+        };
+        self.calls_end(tid);
         ptrace::cont(tid, 0).context("resume the program")?;
         if tid != self.process.pid {
             loop {
@@ -323,6 +361,7 @@ impl Recorder {
             at: self.count,
             tid,
             writes,
+            state,
         })?;
         self.current = None;
         Ok(())

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Ended, Recorder, State, Thread};
+use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry};
 use crate::ptrace;
@@ -80,7 +81,10 @@ impl Recorder {
 
     /// The next event. `None`: the turn of the current thread is over, or it waits while others could run.
     fn next_event(&mut self) -> Result<Option<(i32, i32)>> {
-        let others = !self.ready.is_empty() || !self.arrived.is_empty();
+        let runs = |current: i32| matches!(self.threads[&current].state, State::Ready);
+        let others = !self.ready.is_empty()
+            || !self.arrived.is_empty()
+            || self.goal.is_some() && self.current.is_some_and(runs);
         let Some(current) = self.current.filter(|_| others) else {
             loop {
                 if let Some(event) = ptrace::wait(-1, false).context("wait for the program")? {
@@ -120,11 +124,12 @@ impl Recorder {
         let Some(tid) = self.current else {
             return Ok(false);
         };
-        if self.ready.is_empty() && self.arrived.is_empty() {
+        let is_alone = self.ready.is_empty() && self.arrived.is_empty();
+        if is_alone && self.goal.is_none() {
             return Ok(false);
         }
         if let State::InCall(call) = &self.threads[&tid].state {
-            if !call.may_wait() {
+            if is_alone || !call.may_wait() {
                 return Ok(false);
             }
             self.current = None;
@@ -138,7 +143,7 @@ impl Recorder {
     }
 
     /// Chooses the next thread, if one can run.
-    fn take_turn(&mut self) -> Result<bool> {
+    pub(super) fn take_turn(&mut self) -> Result<bool> {
         while let Some((tid, status)) = self.arrived.pop_front() {
             if !self.threads.contains_key(&tid) {
                 continue;
@@ -158,9 +163,12 @@ impl Recorder {
         self.since = Instant::now();
         if self.running != tid {
             self.running = tid;
+            let registers = ptrace::registers(tid).context("read registers")?;
+            let own = self.own(tid, &registers)?;
             self.log.add(&Entry::Switch {
                 at: self.count,
                 tid,
+                state: Some(digest::of_registers(&own, own.rip)),
             })?;
         }
         self.set_counter(tid)?;
@@ -282,6 +290,7 @@ impl Recorder {
             }));
         }
         self.threads.remove(&tid);
+        self.calls_end(tid);
         self.ready.retain(|other| *other != tid);
         if self.current == Some(tid) {
             self.current = None;

@@ -6,7 +6,7 @@ use libc::user_regs_struct;
 
 use super::Replay;
 use crate::error::{Error, Result};
-use crate::log::{Bytes, Entry, Registers, Space, Span};
+use crate::log::{Bytes, Context, Entry, Registers, Space, Span};
 
 /// Bytes of the instruction `syscall`.
 const SYSCALL: u64 = 2;
@@ -17,8 +17,10 @@ impl Replay {
     /// Applies the next entry; the process has come to its moment.
     pub(super) fn apply(&mut self) -> Result<()> {
         let entry = Arc::clone(&self.entries[self.now.next]);
+        self.compare(&entry)?;
         self.now.next += 1;
         self.note_kernel(&entry);
+        self.found_entry(&entry)?;
         match &*entry {
             Entry::SystemCall {
                 tid,
@@ -29,7 +31,7 @@ impl Replay {
                 ..
             } => {
                 self.trace_system_call(*tid, *number, *result)?;
-                self.effects(*space, writes)?;
+                self.effects(*tid, *space, writes)?;
                 self.now.count += 1;
                 self.answer(*tid, *number, *result)
             }
@@ -44,18 +46,7 @@ impl Replay {
                 context,
                 writes,
                 ..
-            } => {
-                self.write(writes)?;
-                self.now.count += u64::from(*call_done);
-                if let Some(calls) = &mut self.calls {
-                    calls.signal(self.now.count, *tid, *number);
-                }
-                if *tid == self.now.running {
-                    return self.load(context);
-                }
-                self.now.others.insert(*tid, context.clone());
-                Ok(())
-            }
+            } => self.signal((*tid, *number), *call_done, context, writes),
             Entry::Return { context, .. } => {
                 self.now.count += 1;
                 self.load(context)
@@ -66,16 +57,28 @@ impl Replay {
                 writes,
                 ..
             } => {
-                self.write(writes)?;
+                self.kernel_writes(*tid, writes)?;
                 self.now.others.insert(*tid, context.clone());
                 Ok(())
             }
             Entry::Code { start, end, .. } => self.code_changes(*start, *end),
             Entry::Switch { tid, .. } => self.switch(*tid),
             Entry::End { tid, writes, .. } => {
-                self.write(writes)?;
+                self.kernel_writes(*tid, writes)?;
                 self.now.others.remove(tid);
                 Ok(())
+            }
+            Entry::Check { .. } => Ok(()),
+            Entry::Before { .. } | Entry::Gap { .. } => Ok(()),
+            Entry::Resumed {
+                running,
+                threads,
+                spaces,
+                writes,
+                ..
+            } => {
+                self.effects_of_gap(*running, spaces, writes)?;
+                self.resumed(*running, threads)
             }
             Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd {
                 end: self.now.count,
@@ -83,12 +86,58 @@ impl Replay {
         }
     }
 
-    /// What a system call did to the memory.
-    fn effects(&mut self, space: Option<Space>, writes: &[Bytes]) -> Result<()> {
-        if let Some(space) = space {
-            self.space(space)?;
+    /// All threads stand where they were when recording began again.
+    fn resumed(&mut self, running: i32, threads: &[(i32, Context)]) -> Result<()> {
+        self.now.count += 1;
+        self.now.running = running;
+        self.now.others = threads.iter().cloned().collect();
+        if let Some(calls) = &mut self.calls {
+            calls.lose();
         }
-        self.write(writes)?;
+        match self.now.others.remove(&running) {
+            Some(context) => self.load(&context),
+            None => Err(self.diverged("an unknown thread resumes")),
+        }
+    }
+
+    /// What has happened to the memory while nothing was recorded.
+    fn effects_of_gap(&mut self, tid: i32, spaces: &[Space], writes: &[Bytes]) -> Result<()> {
+        for space in spaces {
+            let before = self.before_space(*space);
+            self.space(*space)?;
+            self.found_space(tid, *space, &before);
+        }
+        self.effects(tid, None, writes)
+    }
+
+    /// A handler begins.
+    fn signal(
+        &mut self,
+        (tid, number): (i32, i32),
+        call_done: bool,
+        context: &Context,
+        writes: &[Bytes],
+    ) -> Result<()> {
+        self.kernel_writes(tid, writes)?;
+        self.now.count += u64::from(call_done);
+        if let Some(calls) = &mut self.calls {
+            calls.signal(self.now.count, tid, number);
+        }
+        if tid == self.now.running {
+            return self.load(context);
+        }
+        self.now.others.insert(tid, context.clone());
+        Ok(())
+    }
+
+    /// What a system call did to the memory.
+    fn effects(&mut self, tid: i32, space: Option<Space>, writes: &[Bytes]) -> Result<()> {
+        if let Some(space) = space {
+            let before = self.before_space(space);
+            self.space(space)?;
+            self.found_space(tid, space, &before);
+        }
+        self.kernel_writes(tid, writes)?;
         for bytes in writes {
             self.code_changed(Space::Discard(Span {
                 start: bytes.at,
@@ -99,11 +148,21 @@ impl Replay {
         Ok(())
     }
 
+    fn kernel_writes(&mut self, tid: i32, writes: &[Bytes]) -> Result<()> {
+        let before = self.before_kernel(writes);
+        if self.write(writes).is_err() {
+            return Err(self.diverged("there is no memory where the kernel wrote"));
+        }
+        self.found_kernel(tid, writes, &before);
+        Ok(())
+    }
+
     /// What the kernel wrote is written, too.
     fn note_kernel(&mut self, entry: &Entry) {
         let (Entry::SystemCall { writes, .. }
         | Entry::Signal { writes, .. }
         | Entry::Thread { writes, .. }
+        | Entry::Resumed { writes, .. }
         | Entry::End { writes, .. }) = entry
         else {
             return;
@@ -138,8 +197,18 @@ impl Replay {
             }
             return self.enter(&answered(registers));
         }
-        let Some(context) = self.now.others.get_mut(&tid) else {
+        let Some(context) = self.now.others.get(&tid) else {
             return Err(self.diverged("an unknown thread gets an answer"));
+        };
+        let registers = user_regs_struct::from(&context.registers);
+        if registers.rax != number {
+            return Err(self.diverged(&format!(
+                "system call {} of a thread that waits, instead of {number}",
+                registers.rax
+            )));
+        }
+        let Some(context) = self.now.others.get_mut(&tid) else {
+            return Ok(());
         };
         let registers = answered(user_regs_struct::from(&context.registers));
         context.registers = Registers::from(&registers);

@@ -2,6 +2,7 @@
 
 use libc::user_regs_struct;
 
+use super::pages::Pages;
 use super::{Moment, Replay};
 use crate::error::{Context as _, Result};
 use crate::ptrace;
@@ -18,14 +19,18 @@ pub(super) struct Checkpoint {
     pub(super) moment: Moment,
     registers: user_regs_struct,
     translated: usize,
+    /// What was written since the copy before; `None`: that is not known.
+    pub(super) written: Option<Pages>,
 }
 
 impl Replay {
     /// Keeps a copy of the process as it is.
     pub(super) fn keep(&mut self) -> Result<()> {
+        let written = self.written_pages()?;
         let process = self.fork()?;
         let checkpoint = Checkpoint {
             process,
+            written,
             moment: self.now.clone(),
             registers: self.registers()?,
             translated: self.translated,
@@ -57,15 +62,25 @@ impl Replay {
     /// Gives up every second copy.
     fn thin_out(&mut self) {
         self.every *= 2;
-        let mut index = 0;
-        self.checkpoints.retain(|checkpoint| {
-            index += 1;
-            let keep = index % 2 == 1;
-            if !keep {
+        let mut kept: Vec<Checkpoint> = Vec::new();
+        let mut gone = Some(Pages::default());
+        for (index, mut checkpoint) in self.checkpoints.drain(..).enumerate() {
+            if index % 2 == 1 {
                 end(checkpoint.process.pid);
+                gone = checkpoint.written;
+                continue;
             }
-            keep
-        });
+            // What was written up to the copy that is gone was written up to this one.
+            checkpoint.written = match (checkpoint.written, &gone) {
+                (Some(mut written), Some(gone)) => {
+                    written.join(gone);
+                    Some(written)
+                }
+                _ => None,
+            };
+            kept.push(checkpoint);
+        }
+        self.checkpoints = kept;
     }
 
     /// The position of the last copy before this one.
@@ -103,6 +118,12 @@ impl Replay {
         if self.now.count <= goal && self.now.count >= checkpoint.moment.count {
             return Ok(());
         }
+        self.restore(index)
+    }
+
+    /// Goes on from a copy.
+    pub(super) fn restore(&mut self, index: usize) -> Result<()> {
+        let checkpoint = &self.checkpoints[index];
         let (moment, own, translated) = (
             checkpoint.moment.clone(),
             checkpoint.registers,

@@ -3,10 +3,19 @@
 
 mod apply;
 mod checkpoint;
+mod notes;
+mod oversee;
+mod pages;
+#[cfg(test)]
+mod planted;
 mod run;
 mod search;
+mod seek;
+mod step;
 mod stub;
 mod trace;
+mod verify;
+mod writes;
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +30,10 @@ use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoint;
+pub use oversee::Overseer;
+pub use seek::{Access, Batch, Executed, Instruction, Seek};
 pub use trace::{Traced, trace};
+pub use verify::{Contradiction, Verdict, verify};
 
 /// Bytes of a stack that grows, at most (the usual limit of setrlimit(2)).
 const STACK: u64 = 8 << 20;
@@ -60,8 +72,15 @@ pub struct Replay {
     watch: Option<search::Watch>,
     /// Calls that are traced.
     calls: Option<trace::Calls>,
+    /// What is looked for at the moment, and was found.
+    found: Option<seek::Found>,
     /// How often the program's code has changed, up to now; translations are those of `translated`.
     translated: usize,
+    noting: notes::Noting,
+    /// What is compared, while the recording is verified.
+    verifying: Option<verify::Verifying>,
+    /// Who is asked whether to go on.
+    overseer: Option<Overseer>,
 }
 
 impl Replay {
@@ -90,7 +109,11 @@ impl Replay {
         let pid = stub::start()?;
         let mut process = Tracee::new(pid, Sharing::Code)?;
         empty(&mut process)?;
+        // Of small pages the kernel tells whether they are shared.
+        let args = [libc::PR_SET_THP_DISABLE as u64, 1, 0, 0, 0, 0];
+        process.call(pid, libc::SYS_prctl, args)?;
         let low = process.map_low(pid, &free_of(&taken))?;
+        let noting = notes::Noting::new(process.map_low(pid, &free_of(&taken))?);
         let mut replay = Replay {
             entries,
             command,
@@ -110,12 +133,17 @@ impl Replay {
             every: checkpoint::EVERY,
             watch: None,
             calls: None,
+            found: None,
             translated: 0,
+            noting,
+            verifying: None,
+            overseer: None,
         };
         for span in spans {
             replay.space(Space::Map(span))?;
         }
         replay.make_caches()?;
+        replay.make_noting()?;
         replay.write(&memory)?;
         replay.load(&context)?;
         replay.keep()?;
@@ -151,26 +179,34 @@ impl Replay {
 
     /// The files that the program had in its memory, each with the position from which on it was there.
     pub fn files(&self) -> impl Iterator<Item = (u64, &MappedFile)> {
-        let mapped = self.entries.iter().filter_map(|entry| match &**entry {
+        let mapped = self.entries.iter().flat_map(|entry| match &**entry {
             Entry::SystemCall {
                 at,
                 file: Some(file),
                 ..
-            } => Some((*at + 1, file)),
-            _ => None,
+            } => vec![(*at + 1, file)],
+            Entry::Resumed { at, files, .. } => files.iter().map(|file| (*at + 1, file)).collect(),
+            _ => Vec::new(),
         });
         self.files.iter().map(|file| (0, file)).chain(mapped)
     }
 
     /// What the program unmapped, with the position from which on it was gone: start, and the address after the end.
     pub fn unmapped(&self) -> impl Iterator<Item = (u64, u64, u64)> {
-        self.entries.iter().filter_map(|entry| match &**entry {
+        self.entries.iter().flat_map(|entry| match &**entry {
             Entry::SystemCall {
                 at,
                 space: Some(Space::Unmap(span)),
                 ..
-            } => Some((*at + 1, span.start, span.end)),
-            _ => None,
+            } => vec![(*at + 1, span.start, span.end)],
+            Entry::Resumed { at, spaces, .. } => {
+                let gone = spaces.iter().filter_map(|space| match space {
+                    Space::Unmap(span) => Some((*at + 1, span.start, span.end)),
+                    _ => None,
+                });
+                gone.collect()
+            }
+            _ => Vec::new(),
         })
     }
 
@@ -189,7 +225,8 @@ impl Replay {
     /// Which thread runs from which position on.
     pub fn schedule(&self) -> Vec<(u64, i32)> {
         let switches = self.entries.iter().filter_map(|entry| match &**entry {
-            Entry::Switch { at, tid } => Some((*at, *tid)),
+            Entry::Switch { at, tid, .. } => Some((*at, *tid)),
+            Entry::Resumed { at, running, .. } => Some((*at + 1, *running)),
             _ => None,
         });
         std::iter::once((0, self.first)).chain(switches).collect()
@@ -294,11 +331,12 @@ impl Replay {
     fn enter(&mut self, own: &user_regs_struct) -> Result<()> {
         let body = self
             .translated_at(own.rip)?
-            .ok_or_else(|| self.diverged("there is no code where it goes on"))?;
+            .ok_or_else(|| self.diverged("no code is mapped at its next instruction"))?;
         let mut registers = *own;
         let block = self.block();
         self.process
             .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+        self.note_entry(own)?;
         registers.gs_base = block;
         registers.r15 = self.now.count.wrapping_sub(self.limit);
         registers.rip = body;
@@ -347,12 +385,16 @@ fn with_stack(mut spans: Vec<Span>, stack: u64) -> Vec<Span> {
 }
 
 fn taken(spans: &[Span], entries: &[Arc<Entry>]) -> Vec<Span> {
-    let mapped = entries.iter().filter_map(|entry| match &**entry {
+    let place = |space: &Space| match space {
+        Space::Map(span) | Space::Protect(span) | Space::Move { to: span, .. } => Some(*span),
+        Space::Unmap(_) | Space::Discard(_) => None,
+    };
+    let mapped = entries.iter().flat_map(|entry| match &**entry {
         Entry::SystemCall {
-            space: Some(Space::Map(span) | Space::Protect(span) | Space::Move { to: span, .. }),
-            ..
-        } => Some(*span),
-        _ => None,
+            space: Some(space), ..
+        } => place(space).into_iter().collect(),
+        Entry::Resumed { spaces, .. } => spaces.iter().filter_map(place).collect(),
+        _ => Vec::new(),
     });
     spans.iter().copied().chain(mapped).collect()
 }

@@ -13,6 +13,9 @@ const BLOCK: u64 = 100;
 /// A limit that is never reached.
 const FAR: u64 = 1 << 40;
 
+/// So many stops that nobody asked for are passed before they are taken out of the code.
+const PASSED: u32 = 500;
+
 /// Why running has come to an end before its limit.
 enum Halt {
     /// The counter would have gone over the limit.
@@ -35,8 +38,17 @@ impl Replay {
         self.forward(goal)
     }
 
-    /// Goes forwards.
+    /// Goes forwards. Stops of an earlier search are forgotten where they are in the way.
     pub(super) fn forward(&mut self, goal: u64) -> Result<()> {
+        let mut passed = 0;
+        self.forward_with(goal, &mut |_| {
+            passed += 1;
+            passed >= PASSED
+        })?;
+        if passed < PASSED {
+            return Ok(());
+        }
+        self.set_stops(&[])?;
         self.forward_with(goal, &mut |_| false)
     }
 
@@ -47,6 +59,7 @@ impl Replay {
         halt: &mut dyn FnMut(&Replay) -> bool,
     ) -> Result<()> {
         loop {
+            self.ask_overseer()?;
             let Some(entry) = self.entries.get(self.now.next).map(|entry| &**entry) else {
                 return Ok(());
             };
@@ -56,9 +69,17 @@ impl Replay {
             );
             let instruction = matches!(
                 entry,
-                Entry::SystemCall { .. } | Entry::Chance { .. } | Entry::Return { .. }
+                Entry::SystemCall { .. }
+                    | Entry::Chance { .. }
+                    | Entry::Return { .. }
+                    | Entry::Resumed { .. }
+                    | Entry::Signal {
+                        call_done: true,
+                        ..
+                    }
             );
             let asked = instruction
+                && !matches!(entry, Entry::Resumed { .. } | Entry::Signal { .. })
                 && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
             if at < self.now.count {
                 return Err(self.diverged(&format!(
@@ -71,13 +92,14 @@ impl Replay {
             let stop = at.min(goal);
             if self.now.count < stop {
                 let at_stop = self.run(stop, stop == at && asked)?;
-                if at_stop && halt(self) {
+                if (at_stop || self.found.is_some()) && halt(self) {
                     return Ok(());
                 }
                 self.keep_some()?;
                 continue;
             }
             self.apply()?;
+            self.move_notes();
         }
     }
 
@@ -86,6 +108,7 @@ impl Replay {
     fn run(&mut self, stop: u64, asked: bool) -> Result<bool> {
         let at_stop = self.run_some(stop, asked)?;
         self.drain()?;
+        self.settle_notes();
         Ok(at_stop)
     }
 
@@ -211,9 +234,18 @@ impl Replay {
                     self.take_counter(registers.r15, at)?;
                     return Ok(Halt::Stop);
                 }
+                Some(trap @ (Trap::Before { .. } | Trap::After { .. })) => {
+                    self.noted_trap(at, trap, registers.r15)?
+                }
                 Some(trap) => self.pass(at, trap)?,
-                None if signal == libc::SIGTRAP && self.noted_write()? => {}
-                None if signal == libc::SIGSEGV && self.emptied()? => {}
+                None if signal == libc::SIGTRAP && self.noted_write()? => self.ask_overseer()?,
+                None if signal == libc::SIGSEGV && self.emptied()? => {
+                    if self.found_enough() {
+                        let registers = ptrace::registers(pid).context("read registers")?;
+                        self.take_counter(registers.r15, registers.rip)?;
+                        return Ok(Halt::Stop);
+                    }
+                }
                 None => {
                     self.take_counter(registers.r15, registers.rip)?;
                     return Ok(Halt::Fault(signal));
@@ -292,6 +324,12 @@ impl Replay {
                     registers.rip = at + 1;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
                     return Ok(true);
+                }
+                Some(trap @ (Trap::Before { .. } | Trap::After { .. })) => {
+                    registers.rip = at + 1;
+                    ptrace::set_registers(pid, &registers).context("set registers")?;
+                    self.noted_trap(at, trap, registers.r15)?;
+                    continue;
                 }
                 Some(_) => return Err(self.diverged("it asks for something that was not recorded")),
                 None => {}

@@ -5,7 +5,7 @@ use crate::error::{Context as _, Error, Result};
 use crate::ptrace;
 
 /// Debug registers of the processor, each for up to eight bytes.
-const REGISTERS: usize = 4;
+pub(super) const REGISTERS: usize = 4;
 /// The debug register that tells which of the others was hit.
 const STATUS: usize = 6;
 const CONTROL: usize = 7;
@@ -30,7 +30,7 @@ impl Watch {
 }
 
 /// Aligned pieces of one, two, four or eight bytes.
-fn pieces(address: u64, length: u64) -> Vec<(u64, u64)> {
+pub(super) fn pieces(address: u64, length: u64) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     let mut at = address;
     while at < address + length {
@@ -53,7 +53,7 @@ impl Replay {
             return Err(Error::TooLong { length });
         }
         self.goto(before)?;
-        let found = self.search_back(before, &mut |replay, end| {
+        let found = self.search_back(before, Some((address, length)), &mut |replay, end| {
             replay.watch = Some(Watch {
                 address,
                 length,
@@ -102,14 +102,28 @@ impl Replay {
             length,
             hits: Vec::new(),
         });
-        self.set_watch()?;
-        let ran = self.forward(end);
+        let ran = self.forward_watching(address, length, end);
         let watch = self.watch.take().unwrap_or_default();
         self.set_watch()?;
         ran?;
         let mut hits = watch.hits;
         hits.truncate(limit);
         Ok(hits)
+    }
+
+    /// Goes forwards while bytes are watched, over what does not write to their pages.
+    fn forward_watching(&mut self, address: u64, length: u64, end: u64) -> Result<()> {
+        while self.now.count < end {
+            match self.untouched_until(address, length) {
+                Some(next) if next <= end => self.return_to(next)?,
+                _ => {
+                    self.set_watch()?;
+                    let goal = self.checkpoint_after().min(end);
+                    self.forward(goal)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs to the next moment, up to position `end`, at which the program is about to execute an instruction at one of these
@@ -141,7 +155,7 @@ impl Replay {
         accept: &mut dyn FnMut(&Replay) -> bool,
     ) -> Result<Option<u64>> {
         let before = self.position();
-        let found = self.search_back(before, &mut |replay, end| {
+        let found = self.search_back(before, None, &mut |replay, end| {
             replay.set_stops(stops)?;
             let mut last = None;
             let ran = replay.forward_with(end, &mut |replay| {
@@ -157,15 +171,23 @@ impl Replay {
         Ok(found)
     }
 
-    /// Asks about one stretch between two copies of the process after the other, the last one first.
+    /// Asks about one stretch between two copies of the process after the other, the last one first; not about those that are known
+    /// to have written none of some bytes.
     fn search_back(
         &mut self,
         before: u64,
+        bytes: Option<(u64, u64)>,
         ask: &mut dyn FnMut(&mut Replay, u64) -> Result<Option<u64>>,
     ) -> Result<Option<u64>> {
         let mut end = before;
         while end > 0 {
             let start = self.checkpoint_before(end);
+            if let Some((address, length)) = bytes
+                && self.is_untouched(end, address, length)
+            {
+                end = start;
+                continue;
+            }
             self.goto(start)?;
             if let Some(found) = ask(self, end)? {
                 return Ok(Some(found));
@@ -176,7 +198,7 @@ impl Replay {
     }
 
     /// Sets where the process stops. Translations with stops are kept for the next search.
-    fn set_stops(&mut self, stops: &[u64]) -> Result<()> {
+    pub(super) fn set_stops(&mut self, stops: &[u64]) -> Result<()> {
         let own = self.registers()?;
         if self.translator.set_stops(stops) {
             self.process.flush(&mut self.translator)?;

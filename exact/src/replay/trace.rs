@@ -1,18 +1,16 @@
 //! The calls of chosen functions, found by running a recording once.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use rustc_hash::FxHashMap;
 
 use super::Replay;
+use super::notes::{BYTES, PAGE};
 use crate::error::{Context as _, Error, Result};
 use crate::ptrace;
 use crate::translate::{hooks, layout};
-
-/// Bytes for records; they are read when it is full.
-const BYTES: u64 = 4 << 20;
-const PAGE: u64 = 4096;
 
 /// A call begins or ends, or the program meets the kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,28 +122,7 @@ fn run(folder: &Path, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Resul
 impl Replay {
     fn begin_trace(&mut self, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Result<()> {
         let own = self.registers()?;
-        let pid = self.process.pid;
-        let at = {
-            let free = super::free_of(&self.taken);
-            let places = (0x10..0x7ff).map(|step: u64| 0x7000_0000_0000 + (step << 24));
-            places
-                .into_iter()
-                .find(|at| free(*at, BYTES + PAGE))
-                .ok_or(Error::NoRoom)?
-        };
-        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE) as u64;
-        let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-        let mapped =
-            self.process
-                .call(pid, libc::SYS_mmap, [at, BYTES, both, flags, u64::MAX, 0])?;
-        let guard = self.process.call(
-            pid,
-            libc::SYS_mmap,
-            [at + BYTES, PAGE, 0, flags, u64::MAX, 0],
-        )?;
-        if mapped as u64 != at || guard as u64 != at + BYTES {
-            return Err(Error::NoRoom);
-        }
+        let at = self.buffer();
         self.process
             .set_word(self.block() + u64::from(layout::SLOT_RECORDS), at)?;
         self.calls = Some(Calls {
@@ -215,7 +192,7 @@ impl Replay {
     /// Takes the records that there are.
     pub(super) fn drain(&mut self) -> Result<()> {
         let Some(calls) = &mut self.calls else {
-            return Ok(());
+            return self.drain_notes();
         };
         let slot = layout::block(self.translator.low(), 0) + u64::from(layout::SLOT_RECORDS);
         let end = self.process.word(slot)?;
@@ -249,17 +226,22 @@ impl Replay {
         self.process.set_word(slot, buffer)
     }
 
+    /// Whether the process has stopped because it used memory there.
+    pub(super) fn has_fault_in(&self, range: Range<u64>) -> Result<bool> {
+        let info = ptrace::signal_info(self.process.pid).context("read the signal")?;
+        // SAFETY: a fault has an address.
+        let address = unsafe { info.si_addr() } as u64;
+        Ok(info.si_signo == libc::SIGSEGV && range.contains(&address))
+    }
+
     /// Whether the process has come to the end of the buffer; then it goes on at the beginning of it.
     pub(super) fn emptied(&mut self) -> Result<bool> {
         let Some(calls) = &self.calls else {
-            return Ok(false);
+            return self.emptied_notes();
         };
         let guard = calls.buffer + BYTES;
         let pid = self.process.pid;
-        let info = ptrace::signal_info(pid).context("read the signal")?;
-        // SAFETY: a fault has an address.
-        let address = unsafe { info.si_addr() } as u64;
-        if info.si_signo != libc::SIGSEGV || !(guard..guard + PAGE).contains(&address) {
+        if !self.has_fault_in(guard..guard + PAGE)? {
             return Ok(false);
         }
         self.drain()?;
@@ -290,6 +272,11 @@ impl Replay {
 const ENTRY_CODE: (u64, [u8; 5]) = (9, [0x65, 0x48, 0x89, 0x04, 0x25]);
 
 impl Calls {
+    /// What has become of open calls is not known.
+    pub(super) fn lose(&mut self) {
+        self.frames.clear();
+    }
+
     /// A handler begins.
     pub(super) fn signal(&mut self, position: u64, tid: i32, number: i32) {
         self.found.push(Traced::Signal {

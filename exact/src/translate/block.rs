@@ -6,10 +6,13 @@ use iced_x86::{
 };
 
 use super::emit::{Emitter, R15, RAX, RCX, Reg};
+use super::notes::Notes;
 use super::{Code, Mode, PAGE, Place, Translator, Trap, layout};
 
 /// Instructions of a block at most: its number is added to the counter by a byte.
 const MOST: usize = 96;
+/// The same where each may have a lot of code added.
+const MOST_NOTED: usize = 32;
 /// Bytes of code that are read for a block.
 const BYTES: usize = 1024;
 
@@ -25,7 +28,12 @@ const ARITHMETIC: u32 = iced_x86::RflagsBits::OF
 pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -> Option<u64> {
     let mut bytes = [0; BYTES];
     let count = code.read(pc, &mut bytes);
-    let instructions = decode(&bytes[..count], pc, |ip| {
+    let most = if translator.notes.wanted.is_any() {
+        MOST_NOTED
+    } else {
+        MOST
+    };
+    let instructions = decode(&bytes[..count], pc, most, |ip| {
         translator.stops.contains(&ip) || translator.hooks.contains_key(&ip)
     });
     if instructions.is_empty() {
@@ -47,6 +55,7 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         traps: Vec::new(),
         low: translator.low,
         records_returns: !translator.hooks.is_empty(),
+        notes: &mut translator.notes,
         info: &mut translator.info,
     };
     if translator.stops.contains(&pc) {
@@ -56,6 +65,7 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         block.entry(*function);
     }
     block.head(translator.mode, &instructions);
+    block.note_block(&instructions);
     for instruction in &instructions {
         block.instruction(instruction);
     }
@@ -81,10 +91,10 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
     Some(base)
 }
 
-fn decode(bytes: &[u8], pc: u64, begins: impl Fn(u64) -> bool) -> Vec<Instruction> {
+fn decode(bytes: &[u8], pc: u64, most: usize, begins: impl Fn(u64) -> bool) -> Vec<Instruction> {
     let mut decoder = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
     let mut found = Vec::new();
-    while found.len() < MOST && decoder.can_decode() {
+    while found.len() < most && decoder.can_decode() {
         if !found.is_empty() && begins(decoder.ip()) {
             break;
         }
@@ -162,23 +172,24 @@ fn flags_are_dead(instructions: &[Instruction]) -> bool {
     false
 }
 
-struct Block<'a> {
-    e: Emitter,
+pub(super) struct Block<'a> {
+    pub(super) e: Emitter,
     bytes: &'a [u8],
     pc: u64,
-    ahead: u8,
-    swapped: bool,
+    pub(super) ahead: u8,
+    pub(super) swapped: bool,
     places: Vec<Place>,
     exits: Vec<(u64, u64)>,
     constants: Vec<(u64, u64)>,
     traps: Vec<(u64, Trap)>,
     low: u64,
     records_returns: bool,
-    info: &'a mut InstructionInfoFactory,
+    pub(super) notes: &'a mut Notes,
+    pub(super) info: &'a mut InstructionInfoFactory,
 }
 
 impl Block<'_> {
-    fn place(&mut self, pc: u64, boundary: bool, saved: bool) {
+    pub(super) fn place(&mut self, pc: u64, boundary: bool, saved: bool) {
         let place = Place {
             at: self.e.here(),
             pc,
@@ -278,15 +289,17 @@ impl Block<'_> {
             self.own(instruction.ip());
         }
         if !ends_block(instruction) {
-            self.place(instruction.ip(), true, false);
+            let note = self.note_before(instruction);
+            self.place(instruction.ip(), note.is_none(), false);
             self.copy(instruction, &used);
+            self.note_after(instruction, note);
         } else {
             self.end(instruction);
         }
         self.ahead = self.ahead.saturating_sub(1);
     }
 
-    fn original(&self, instruction: &Instruction) -> Vec<u8> {
+    pub(super) fn original(&self, instruction: &Instruction) -> Vec<u8> {
         let start = (instruction.ip() - self.pc) as usize;
         self.bytes[start..start + instruction.len()].to_vec()
     }
@@ -352,7 +365,7 @@ impl Block<'_> {
     }
 
     /// A trap at which the thread is before `pc`, or at its start.
-    fn trap(&mut self, pc: u64, trap: Trap) {
+    pub(super) fn trap(&mut self, pc: u64, trap: Trap) {
         self.place(pc, true, false);
         self.traps.push((self.e.here(), trap));
         self.e.put(&[0xcc]);
@@ -389,6 +402,7 @@ impl Block<'_> {
             FlowControl::ConditionalBranch => self.branch(instruction),
             FlowControl::Call if instruction.is_call_near() => {
                 self.normal(pc);
+                self.note_end(instruction);
                 self.place(pc, true, false);
                 self.push_constant(next);
                 self.ahead = self.ahead.saturating_sub(1);
@@ -482,6 +496,7 @@ impl Block<'_> {
             self.place(pc, true, false);
             self.e.record_return();
         }
+        self.note_end(instruction);
         self.place(pc, true, false);
         self.save_for_look_up();
         self.e.put(&[0x48, 0x8b, 0x04, 0x24]); // mov rax, [rsp]
@@ -493,6 +508,7 @@ impl Block<'_> {
 
     fn indirect(&mut self, instruction: &Instruction) {
         let (pc, next) = (instruction.ip(), instruction.next_ip());
+        self.note_end(instruction);
         self.place(pc, true, false);
         self.save_for_look_up();
         if instruction.is_ip_rel_memory_operand() {

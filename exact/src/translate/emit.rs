@@ -14,6 +14,8 @@ pub(super) struct Reg(pub(super) u8);
 
 pub(super) const RAX: Reg = Reg(0);
 pub(super) const RCX: Reg = Reg(1);
+pub(super) const R9: Reg = Reg(9);
+pub(super) const R10: Reg = Reg(10);
 pub(super) const R11: Reg = Reg(11);
 pub(super) const R15: Reg = Reg(15);
 

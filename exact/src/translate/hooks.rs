@@ -12,7 +12,7 @@ pub const RETURN: u32 = 0;
 
 impl Emitter {
     /// `mov [base + offset], register` with rax (0) or r11 as base.
-    fn put_word(&mut self, base: u8, offset: u32, register: u8) {
+    pub(super) fn put_word(&mut self, base: u8, offset: u32, register: u8) {
         let rex = 0x48 | ((register >> 3) << 2) | (base >> 3);
         self.put(&[rex, 0x89, 0x80 | ((register & 7) << 3) | (base & 7)]);
         self.put(&offset.to_le_bytes());
@@ -29,7 +29,7 @@ impl Emitter {
     }
 
     /// `mov dword [base], kind`
-    fn put_kind(&mut self, base: u8, kind: u32) {
+    pub(super) fn put_kind(&mut self, base: u8, kind: u32) {
         if base >= 8 {
             self.put(&[0x41]);
         }
@@ -38,7 +38,7 @@ impl Emitter {
     }
 
     /// `lea base, [base + bytes]`
-    fn advance(&mut self, base: u8, bytes: usize) {
+    pub(super) fn advance(&mut self, base: u8, bytes: usize) {
         let rex = 0x48 | ((base >> 3) << 2) | (base >> 3);
         self.put(&[rex, 0x8d, 0x80 | ((base & 7) << 3) | (base & 7)]);
         self.put(&(bytes as u32).to_le_bytes());

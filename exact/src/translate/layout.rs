@@ -13,8 +13,15 @@ pub const SLOT_SCRATCH: u32 = 32;
 pub const SLOT_SCRATCH_2: u32 = 40;
 /// Where the next record of a traced call goes.
 pub const SLOT_RECORDS: u32 = 48;
+/// Registers that code which notes reads and writes takes for itself, and an address.
+pub const SLOT_FIRST: u32 = 56;
+pub const SLOT_SECOND: u32 = 64;
+pub const SLOT_THIRD: u32 = 72;
+pub const SLOT_ADDRESS: u32 = 80;
+/// The base of the segment fs, while reads and writes are noted.
+pub const SLOT_FS: u32 = 88;
 /// Bytes of a thread's block.
-pub const BLOCK_BYTES: u64 = 64;
+pub const BLOCK_BYTES: u64 = 128;
 /// How many threads there are blocks for.
 pub const BLOCKS: u64 = 4096;
 

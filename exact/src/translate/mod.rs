@@ -6,6 +6,7 @@ mod block;
 mod emit;
 pub mod hooks;
 pub mod layout;
+pub mod notes;
 mod places;
 
 use iced_x86::InstructionInfoFactory;
@@ -37,21 +38,46 @@ pub enum Trap {
     /// An indirect jump to an address that the table does not have; rax holds it.
     Miss,
     /// A jump to code that has no translation, or is not linked with it; the distance to fill in lies at `distance_at`.
-    Exit { target: u64, distance_at: u64 },
+    Exit {
+        target: u64,
+        distance_at: u64,
+    },
     /// A translation that was forgotten.
-    Moved { target: u64 },
+    Moved {
+        target: u64,
+    },
     /// Before a system call.
-    SystemCall { next: u64 },
+    SystemCall {
+        next: u64,
+    },
     /// After it.
-    Returned { next: u64 },
+    Returned {
+        next: u64,
+    },
     /// Before an instruction whose results no other run would see again; it lies behind the trap.
-    Chance { pc: u64, next: u64 },
+    Chance {
+        pc: u64,
+        next: u64,
+    },
     /// A stop that was set: before the instruction at `pc`.
-    Stop { pc: u64 },
+    Stop {
+        pc: u64,
+    },
     /// The counter would go above zero in this block, which is counted at `head`.
-    Limit { head: u64 },
+    Limit {
+        head: u64,
+    },
+    /// Before and after an instruction whose reads and writes are noted, but not by code that is added.
+    Before {
+        pc: u64,
+    },
+    After {
+        pc: u64,
+    },
     /// An instruction that cannot be translated.
-    Unsupported { pc: u64 },
+    Unsupported {
+        pc: u64,
+    },
 }
 
 struct Cache {
@@ -106,6 +132,7 @@ pub struct Translator {
     stops: FxHashSet<u64>,
     /// Functions whose calls are recorded, by address; with any, all returns are.
     hooks: FxHashMap<u64, u32>,
+    notes: notes::Notes,
     info: InstructionInfoFactory,
 }
 
@@ -130,6 +157,7 @@ impl Translator {
             resets: 0,
             stops: FxHashSet::default(),
             hooks: FxHashMap::default(),
+            notes: notes::Notes::default(),
             info: InstructionInfoFactory::new(),
         }
     }
@@ -185,6 +213,11 @@ impl Translator {
             .iter()
             .find(|cache| (cache.base..cache.base + cache.used).contains(&address))?;
         cache.places.find(address)
+    }
+
+    /// Where the caches lie.
+    pub fn caches(&self) -> impl Iterator<Item = u64> {
+        self.caches.iter().map(|cache| cache.base)
     }
 
     /// Whether an address lies in what is ours.
@@ -338,6 +371,19 @@ impl Translator {
         self.forget();
     }
 
+    /// Sets what code notes; if that is new, all translations are made anew.
+    pub fn set_notes(&mut self, wanted: notes::Wanted) {
+        if self.notes.wanted != wanted {
+            self.notes = notes::Notes::new(wanted);
+            self.reset();
+        }
+    }
+
+    /// What the records of notes are about, by their numbers.
+    pub fn sites(&self) -> &[notes::Site] {
+        &self.notes.sites
+    }
+
     /// Sets where translated code stops; if that is new, all translations are made anew. Returns whether it is.
     pub fn set_stops(&mut self, stops: &[u64]) -> bool {
         let stops = stops.iter().copied().collect();
@@ -347,6 +393,22 @@ impl Translator {
         self.stops = stops;
         self.forget();
         true
+    }
+
+    /// Sets one more stop; translations near it are made anew. Threads inside of them must go on by [`Self::entry`].
+    /// Returns whether it is new.
+    pub fn add_stop(&mut self, pc: u64) -> bool {
+        let is_new = self.stops.insert(pc);
+        if is_new {
+            self.forget_range(pc, pc + 1);
+        }
+        is_new
+    }
+
+    /// Where the thread is that waits in a call, in the translation of `syscall` at `body`.
+    pub fn in_call(&self, body: u64) -> Option<u64> {
+        // In front of it are a stop, the counting and the exchange of r15.
+        (body..body + 64).find(|at| matches!(self.trap(*at), Some(Trap::Returned { .. })))
     }
 
     /// Starts anew with empty caches. No thread may go on in what was there.

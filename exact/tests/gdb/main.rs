@@ -158,6 +158,7 @@ fn record(program: Program, folder: &Path) -> Recorded {
         .collect();
     let (send, receive) = std::sync::mpsc::channel();
     let options = exact::Options {
+        when: exact::When::Always,
         fixed_addresses: true,
         environment: Some(
             environment()
@@ -169,6 +170,7 @@ fn record(program: Program, folder: &Path) -> Recorded {
         output: Some(PathBuf::from("/dev/null")),
         default_signals: vec![libc::SIGPIPE],
         started: Some(Box::new(move |pid| send.send(pid).unwrap())),
+        ..exact::Options::default()
     };
     use_cpus(&program.cpu);
     let summary = exact::record(&program.path, &args, &folder, options).unwrap();

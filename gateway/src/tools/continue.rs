@@ -29,10 +29,24 @@ pub struct Args {
     /// What to do [default: continue]; pause stops a running program
     #[serde(default)]
     action: Action,
+    /// How far a step goes, by a line or by a machine instruction [default: line]; a recording knows instructions if it was recorded with --full
+    #[serde(default)]
+    granularity: Granularity,
+    /// So many steps [default: 1]
+    count: Option<u32>,
     /// Move this thread; continue then leaves the others stopped
     thread_id: Option<i32>,
     /// How long to wait for the next stop [default: 20000]
     timeout_ms: Option<u64>,
+}
+
+/// How far a step goes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Granularity {
+    #[default]
+    Line,
+    Instruction,
 }
 
 /// How the program goes on.
@@ -79,8 +93,9 @@ impl Tool for Continue {
 fn moved(context: &Context, session: Option<u32>, args: &Args) -> Result<MotionReport, Failure> {
     let timeout_secs = Some(seconds(args.timeout_ms));
     let step = StepArgs {
+        count: args.count,
+        instruction: args.granularity == Granularity::Instruction,
         timeout_secs,
-        ..StepArgs::default()
     };
     match args.action {
         Action::Continue => {

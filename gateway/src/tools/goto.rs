@@ -7,6 +7,7 @@ use server::verbs::{
     self, CountArgs, GotoArgs, NextBack, Nothing, ReverseContinue, ReverseFinish, StepBack,
 };
 
+use super::r#continue::Granularity;
 use super::state::Moment;
 use crate::answer::Answer;
 use crate::context::{Context, SessionId, Whose};
@@ -24,10 +25,15 @@ pub struct Args {
     session_id: Option<SessionId>,
     /// A recording, instead of a session
     recording: Option<String>,
-    /// A seq, first, last, crash, 50%, 1.5s, @NOTE, output:N (the line N of the output); live: the program as it is now
+    /// A seq, first, last, crash, 50%, 1.5s, @NOTE, output:N (the line N of the output), 12+300 (instructions after an event, if it was recorded with --full); live: the program as it is now
     to: Option<Moment>,
     /// Instead of to, one move back: step to the event before, next to the one before in this function or its callers, continue to the last stop, breakpoint or change of a watched value, finish to the call of this function
     back: Option<Back>,
+    /// With back step and next, if it was recorded with --full: by a machine instruction instead of a line
+    #[serde(default)]
+    granularity: Granularity,
+    /// With back step and next: so many [default: 1]
+    count: Option<u32>,
 }
 
 /// A move back.
@@ -48,7 +54,10 @@ impl Tool for Goto {
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
         let session = context.session(&Whose::either(args.session_id, args.recording))?;
-        let once = CountArgs::default();
+        let once = CountArgs {
+            count: args.count,
+            instruction: args.granularity == Granularity::Instruction,
+        };
         let report = match (args.to, args.back) {
             (Some(to), None) => {
                 let to = GotoArgs { to: to.to_string() };

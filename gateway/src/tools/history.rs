@@ -38,7 +38,7 @@ pub struct Args {
 
 impl Tool for History {
     const NAME: &'static str = "debug_history";
-    const DOC: &'static str = "Show every change of a value that the recording shows, or with lastWrite between which events it got the value that it has now.";
+    const DOC: &'static str = "Show every change of a value that the recording shows, or with lastWrite between which events it got the value that it has now. A recording made with --full names the instruction that wrote: seq+steps, for debug_goto.";
     const READ_ONLY: bool = true;
     type Args = Args;
 
@@ -89,6 +89,10 @@ fn in_a_second_run(expression: &str) -> String {
 fn change(change: &Change) -> Value {
     Value::Object(object([
         ("seq", json!(change.seq)),
+        (
+            "steps",
+            Some(change.steps).filter(|steps| *steps > 0).into(),
+        ),
         ("threadId", json!(change.thread)),
         ("old", json!(change.old)),
         ("value", json!(change.value)),

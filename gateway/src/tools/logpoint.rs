@@ -2,14 +2,19 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
+use server::past::{LogLine, LogLines};
 use server::protocol::Failure;
-use server::verbs::{self, Chosen, LogpointAdd, ProbeArgs};
+use server::verbs::{self, Chosen, LogpointAdd, LogpointReply, ProbeArgs};
 
 use super::breakpoint::reports;
 use super::target::{ids, target};
-use crate::answer::{Answer, List};
-use crate::context::{Context, SessionId};
+use crate::answer::{Answer, List, object};
+use crate::context::{Context, SessionId, Whose};
 use crate::tool::Tool;
+
+/// Lines of a recording that are asked for at a time: more fit no budget.
+const MOST: usize = 500;
 
 /// The tool.
 pub struct Logpoint;
@@ -20,6 +25,8 @@ pub struct Logpoint;
 pub struct Args {
     /// The session [default: the newest]
     session_id: Option<SessionId>,
+    /// A recording made with --full, instead of a session: prints what the logpoints would have printed in the whole run
+    recording: Option<String>,
     /// Logpoints to set
     #[serde(default)]
     add: Vec<Add>,
@@ -46,14 +53,15 @@ pub struct Add {
 
 impl Tool for Logpoint {
     const NAME: &'static str = "debug_logpoint";
-    const DOC: &'static str = "Log a message whenever the program passes a place, without stopping it. The messages are events: debug_query {\"eventType\": [\"logpoint\"]}. Without add and remove, lists them.";
+    const DOC: &'static str = "Log a message whenever the program passes a place, without stopping it. The messages are events: debug_query {\"eventType\": [\"logpoint\"]}. Without add and remove, lists them. On a recording made with --full it returns at once what it would have logged in the whole run.";
     const READ_ONLY: bool = false;
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = args.session_id.map(|id| id.0);
+        let session = context.session(&Whose::either(args.session_id, args.recording))?;
         let removed = ids(&args.remove)?;
         let mut shown = Vec::new();
+        let is_alone = args.add.len() == 1;
         for add in args.add {
             let add = LogpointAdd {
                 at: target(add.function, add.file, add.line, None)?,
@@ -61,9 +69,18 @@ impl Tool for Logpoint {
                 condition: add.condition,
                 hit_count: 0,
                 pending: false,
+                limit: Some(MOST),
+                skip: context.cursor,
             };
-            let reply = context.ask::<verbs::Logpoint>(session, &ProbeArgs::Add(add))?;
-            shown.extend(reports(&reply.probes));
+            match context.ask::<verbs::Logpoint>(session, &ProbeArgs::Add(add))? {
+                LogpointReply::Probes(reply) => shown.extend(reports(&reply.probes)),
+                LogpointReply::Recorded(lines) if is_alone => return Ok(printed(context, &lines)),
+                LogpointReply::Recorded(_) => {
+                    return Err(Failure::bad_request(
+                        "in a recording, one logpoint at a time",
+                    ));
+                }
+            }
         }
         if !removed.is_empty() {
             let chosen = Chosen {
@@ -74,8 +91,33 @@ impl Tool for Logpoint {
         }
         if shown.is_empty() {
             let reply = context.ask::<verbs::Logpoint>(session, &ProbeArgs::List)?;
-            shown = reports(&reply.probes);
+            if let LogpointReply::Probes(reply) = reply {
+                shown = reports(&reply.probes);
+            }
         }
         Ok(Answer::List(List::whole("logpoints", shown)))
     }
+}
+
+/// Lines of a recorded run.
+fn printed(context: &Context, lines: &LogLines) -> Answer {
+    let line = |line: &LogLine| {
+        Value::Object(object([
+            ("seq", json!(line.seq)),
+            ("steps", Some(line.steps).filter(|steps| *steps > 0).into()),
+            ("threadId", json!(line.thread)),
+            ("message", json!(line.message)),
+        ]))
+    };
+    let list = List {
+        name: "lines",
+        items: lines.lines.iter().map(line).collect(),
+        first: context.cursor,
+        total: (!lines.more).then_some(context.cursor + lines.lines.len()),
+        ..List::default()
+    };
+    Answer::List(match &lines.failed {
+        Some(failed) => list.with("failed", failed.clone()),
+        None => list,
+    })
 }

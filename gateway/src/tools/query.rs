@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use server::protocol::Failure;
+use store::columns::EventKind;
 
 use crate::answer::{Answer, List};
 use crate::context::{Context, SessionId, Whose};
@@ -152,6 +153,14 @@ struct Question {
 
 impl Question {
     fn of(args: &Args) -> Result<Question, Failure> {
+        let known: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.name()).collect();
+        let is_known = |kind: &str| ["call", "enter"].contains(&kind) || known.contains(&kind);
+        if let Some(kind) = args.event_type.iter().find(|kind| !is_known(kind)) {
+            return Err(
+                Failure::bad_request(format!("there is no eventType {kind}"))
+                    .hint(format!("call, enter, {}", known.join(", "))),
+            );
+        }
         let about_calls = args.function.is_some()
             || args.return_value.is_some()
             || args.args.is_some()

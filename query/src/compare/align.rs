@@ -26,7 +26,7 @@ pub enum Step {
 /// What rows are compared by, from the most telling one.
 const KEYS: [fn(&Row) -> u64; 3] = [
     Row::hash,
-    |row| hash::fold(row.args, u64::from(row.function)),
+    |row| hash::fold(row.args.class, u64::from(row.function)),
     |row| u64::from(row.function),
 ];
 
@@ -181,14 +181,15 @@ fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::forms::Formed;
     use super::*;
 
     fn row(function: u32, args: u64, result: u64) -> Row {
         Row {
             function,
             inside: 0,
-            args,
-            result,
+            args: Formed::of(args),
+            result: Formed::of(result),
             start: 0,
             end: 1,
         }

@@ -41,6 +41,8 @@ pub struct Difference {
     pub b: Option<Row>,
     /// The last call before that both have.
     pub last: Option<(Row, Row)>,
+    /// Only which blocks or descriptors they are differs.
+    pub is_exact: bool,
     /// The same for the same difference, in every run.
     pub fingerprint: u64,
 }
@@ -70,6 +72,8 @@ pub struct Parted {
     pub a: Option<Row>,
     /// The next row in the second recording.
     pub b: Option<Row>,
+    /// Up to there, blocks and descriptors have the same numbers.
+    pub is_exact: bool,
 }
 
 /// The differences of one thread.
@@ -96,6 +100,7 @@ pub struct Collected<'k> {
     before: Vec<(Row, Row)>,
     last: Option<(Row, Row)>,
     fronts: Option<(Option<Row>, Option<Row>)>,
+    is_exact: bool,
 }
 
 impl<'k> Collected<'k> {
@@ -116,6 +121,7 @@ impl<'k> Collected<'k> {
             before: Vec::new(),
             last: None,
             fronts: None,
+            is_exact: true,
         }
     }
 
@@ -123,14 +129,22 @@ impl<'k> Collected<'k> {
         hash::of_words(&[
             self.keys[row.function as usize],
             u64::from(row.inside),
-            row.args,
-            row.result,
+            row.args.class,
+            row.result.class,
         ])
     }
 
     fn differs(&mut self, kind: Kind, a: Option<&Row>, b: Option<&Row>) {
         let of = |row: Option<&Row>| row.map_or(0, |row| self.stable(row));
-        let fingerprint = hash::of_words(&[kind as u64, of(a), of(b)]);
+        let is_exact = a.zip(b).is_some_and(|(a, b)| a.is_same(b, false));
+        let fingerprint = match (is_exact, a, b) {
+            (true, Some(own), Some(other)) => {
+                let exact = [own.args, other.args, own.result, other.result];
+                let exact = hash::of_words(&exact.map(|form| form.exact));
+                hash::of_words(&[kind as u64, of(a), exact])
+            }
+            _ => hash::of_words(&[kind as u64, of(a), of(b)]),
+        };
         let fronts = self.fronts.take();
         if self.accepted.contains(&fingerprint) {
             self.last = a.copied().zip(b.copied()).or(self.last);
@@ -147,6 +161,7 @@ impl<'k> Collected<'k> {
                 before: std::mem::take(&mut self.before),
                 a: front_a,
                 b: front_b,
+                is_exact: self.is_exact,
             });
         }
         if self.fingerprints.len() < MOST_FINGERPRINTS {
@@ -159,6 +174,7 @@ impl<'k> Collected<'k> {
             a,
             b,
             last,
+            is_exact,
             fingerprint,
         };
         let counts = self
@@ -190,15 +206,18 @@ impl Told for Collected<'_> {
         self.before.drain(..excess);
     }
 
-    fn differ(&mut self, a: Option<&Row>, b: Option<&Row>) {
+    fn differ(&mut self, a: Option<&Row>, b: Option<&Row>, is_exact: bool) {
         self.fronts = Some((a.copied(), b.copied()));
+        self.is_exact = is_exact;
     }
 
     fn changed(&mut self, a: &Row, b: &Row) {
         let kind = match () {
+            () if a.args.class != b.args.class => Kind::Arguments,
+            () if a.result.class != b.result.class => Kind::Result,
+            () if a.inside != b.inside => Kind::Inside,
             () if a.args != b.args => Kind::Arguments,
-            () if a.result != b.result => Kind::Result,
-            () => Kind::Inside,
+            () => Kind::Result,
         };
         self.differs(kind, Some(a), Some(b));
     }

@@ -66,7 +66,7 @@ pub fn pass(files: &CallFiles, maker: &RowMaker<'_>) -> Result<Pass> {
                 digest.outermost = Some(digest.outermost.map_or(own, |first| first.min(own)));
             }
             if let Some(row) = maker.row(&batch, at, &mut digest.nested) {
-                digest.add(row.hash(), || (batch.position(at), row.end));
+                digest.add(row.exact_hash(), || (batch.position(at), row.end));
             }
         }
     }

@@ -8,6 +8,7 @@ use debuginfo::prototypes::prototype;
 use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
 
 use super::hash;
+use super::origins::{Seen, is_descriptor_name, returns_descriptor};
 use super::places::Places;
 
 /// Where the recording has a word of a call.
@@ -30,6 +31,8 @@ pub enum Word {
 enum Way {
     /// Its low bits.
     Number { mask: u64 },
+    /// Which call opened it.
+    Descriptor,
     /// Whether its low byte is zero.
     Bool,
     /// What it points into.
@@ -38,6 +41,37 @@ enum Way {
     Either,
     /// The same, and nothing says what it is.
     Unknown,
+}
+
+/// A word in the form in which it is compared, or a hash of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Formed {
+    /// What every run has: of a pointer what it points into.
+    pub class: u64,
+    /// The same, and which block or descriptor it is. Two runs have that alike for as long as they do the same.
+    pub exact: u64,
+}
+
+impl Formed {
+    /// A form that is alike in all runs.
+    pub const fn of(class: u64) -> Formed {
+        let exact = class;
+        Formed { class, exact }
+    }
+
+    /// Adds another one.
+    #[inline]
+    fn and(self, other: Formed) -> Formed {
+        Formed {
+            class: hash::fold(self.class, other.class),
+            exact: hash::fold(self.exact, other.exact),
+        }
+    }
+
+    /// Tells whether it is the same, exactly or by its class.
+    pub fn is_same(self, other: Formed, is_exact: bool) -> bool {
+        self.class == other.class && (!is_exact || self.exact == other.exact)
+    }
 }
 
 /// A word that is compared.
@@ -75,14 +109,20 @@ impl Atom {
 
     /// Returns the form of a word.
     #[inline]
-    pub fn form(self, word: u64, places: &Places) -> u64 {
+    pub fn form(self, word: u64, seen: Seen, places: &Places) -> Formed {
         match self.way {
-            Way::Number { mask } => places.of_number(word & mask),
-            Way::Bool => u64::from(word as u8 != 0),
-            Way::Pointer => places.of_pointer(word),
-            Way::Either => places.of_word(word),
-            Way::Unknown => places.of_unknown(word),
+            Way::Number { mask } => places.of_result(word & mask, seen),
+            Way::Descriptor => places.of_descriptor(word, seen),
+            Way::Bool => Formed::of(u64::from(word as u8 != 0)),
+            Way::Pointer => places.of_pointer(word, seen),
+            Way::Either => places.of_word(word, seen),
+            Way::Unknown => places.of_unknown(word, seen),
         }
+    }
+
+    /// Tells whether a word may be a descriptor, and not an address.
+    pub fn is_number(self) -> bool {
+        matches!(self.way, Way::Number { .. } | Way::Descriptor)
     }
 }
 
@@ -138,21 +178,39 @@ impl Form {
 
     /// Hashes the arguments of a call.
     #[inline]
-    pub fn args_hash(&self, word: impl Fn(Word) -> Option<u64>, places: &Places) -> u64 {
-        self.args.iter().fold(0, |hash, (_, atom)| {
-            let form = word(atom.word).map_or(hash, |word| atom.form(word, places));
-            hash::fold(hash, form)
-        })
+    pub fn args_hash(
+        &self,
+        word: impl Fn(Word) -> Option<u64>,
+        seen: Seen,
+        places: &Places,
+    ) -> Formed {
+        let atoms = self.args.iter().map(|(_, atom)| atom);
+        hashed(atoms, word, seen, places)
     }
 
     /// Hashes the result of a call.
     #[inline]
-    pub fn result_hash(&self, word: impl Fn(Word) -> Option<u64>, places: &Places) -> u64 {
-        self.result.iter().fold(0, |hash, atom| {
-            let form = word(atom.word).map_or(hash, |word| atom.form(word, places));
-            hash::fold(hash, form)
-        })
+    pub fn result_hash(
+        &self,
+        word: impl Fn(Word) -> Option<u64>,
+        seen: Seen,
+        places: &Places,
+    ) -> Formed {
+        hashed(self.result.iter(), word, seen, places)
     }
+}
+
+#[inline]
+fn hashed<'a>(
+    atoms: impl Iterator<Item = &'a Atom>,
+    word: impl Fn(Word) -> Option<u64>,
+    seen: Seen,
+    places: &Places,
+) -> Formed {
+    atoms.fold(Formed::default(), |hash, atom| {
+        let form = word(atom.word).map_or(hash, |word| atom.form(word, seen, places));
+        hash.and(form)
+    })
 }
 
 /// The words of a parameter, as far as registers hold them.
@@ -174,7 +232,13 @@ fn words_of(param: &Param) -> [Option<Atom>; 2] {
     let Some(first) = word(param.place) else {
         return [None, None];
     };
-    let first_atom = Atom::new(first, &param.kind, bytes.min(8));
+    let first_atom = match param.kind {
+        ValueKind::Int { bytes: 4, .. } if is_descriptor_name(&param.name) => Some(Atom {
+            word: first,
+            way: Way::Descriptor,
+        }),
+        _ => Atom::new(first, &param.kind, bytes.min(8)),
+    };
     let second = match (param.second, &param.kind, first) {
         (Some(SecondPlace { from, place }), ..) => {
             word(place).map(|word| (word, bytes.saturating_sub(u64::from(from))))
@@ -219,6 +283,11 @@ fn result_of(function: &FunctionDef) -> Vec<Atom> {
         },
         Some(RetPlace::Nowhere | RetPlace::Memory | RetPlace::X87 | RetPlace::Unknown) => &[],
     };
+    let name = function.name.strip_suffix("@plt");
+    if !has_types(function) && returns_descriptor(name.unwrap_or(&function.name)) {
+        let way = Way::Descriptor;
+        return words.iter().map(|word| Atom { word: *word, way }).collect();
+    }
     let unknown = ValueKind::Unknown;
     let kind = if has_types(function) { kind } else { &unknown };
     words

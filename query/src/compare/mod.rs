@@ -14,8 +14,10 @@ mod differences;
 mod digest;
 mod forms;
 mod hash;
+mod held;
 mod identity;
 mod lone;
+mod origins;
 mod output;
 mod parted;
 mod places;
@@ -35,13 +37,15 @@ mod twins;
 mod walk;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use store::columns::ReadCall;
 
 pub(crate) use comparable::{check_differs, check_program, check_whole};
 pub use differences::Kind;
 pub(crate) use forms::Word;
+pub use held::{Held, HeldKind};
 pub(crate) use identity::{Identities, module_key};
 pub use output::{EventDifference, Line, OutputDifference};
 pub use parted::{How, Parting, Sight, SourceLine, Values};
@@ -64,8 +68,9 @@ use crate::session::Session;
 use code::Codes;
 use differences::{Collected, Counts, Difference};
 use digest::Tally;
+use origins::Origins;
 use output::Known;
-use side::Side;
+use side::{Common, Side};
 use threads::Matched;
 
 /// Most threads that are gone through call by call. Of others only whether they differ is told.
@@ -105,16 +110,12 @@ pub fn compare_both(
 ) -> Result<(Comparison, Twins)> {
     let identities = Identities::of(a.0.definitions(), b.0.definitions());
     comparable::check(a, b, &identities)?;
-    let mut own = Side::new(a.0, b.0, &identities, asked, true)?;
-    let mut other = Side::new(b.0, a.0, &identities, asked, false)?;
-    let (pass_a, pass_b) = std::thread::scope(|scope| {
-        let of_b = scope.spawn(|| other.pass());
-        let of_a = own.pass();
-        let of_b = of_b
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok::<_, crate::Error>((of_a?, of_b?))
-    })?;
+    let common = Common::new((a.0, b.0), &identities, asked)?;
+    let mut own = Side::new(a.0, b.0, &common, true)?;
+    let mut other = Side::new(b.0, a.0, &common, false)?;
+    let is_same_build = is_same_build(a.0, b.0);
+    let origins = origins_of((&mut own, &mut other), is_same_build)?;
+    let (pass_a, pass_b) = both(|| own.pass(), || other.pass())?;
     let matched = threads::matched(
         threads::threads(&own, pass_a.threads)?,
         threads::threads(&other, pass_b.threads)?,
@@ -128,14 +129,47 @@ pub fn compare_both(
         sides: (&own, &other),
         identities: &identities,
         codes: &codes,
-        is_same_build: is_same_build(a.0, b.0),
+        is_same_build,
+        numbers: &common.numbers,
         asked,
     };
     let mut comparison = whole.begun((a.1, b.1), &pass_a.tallies, &pass_b.tallies)?;
     whole.threads(&matched, &mut comparison)?;
     whole.functions(&mut comparison, &pass_a.tallies, &pass_b.tallies)?;
     whole.judge(&mut comparison)?;
-    Ok((comparison, Twins::of(matched)))
+    Ok((comparison, Twins::of(matched, origins)))
+}
+
+/// Does the same with both recordings at once.
+fn both<T: Send>(
+    a: impl FnOnce() -> Result<T>,
+    b: impl FnOnce() -> Result<T> + Send,
+) -> Result<(T, T)> {
+    std::thread::scope(|scope| {
+        let of_b = scope.spawn(b);
+        let of_a = a();
+        let of_b = of_b
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((of_a?, of_b?))
+    })
+}
+
+/// Finds the blocks and descriptors of both recordings. If one has too many, those of neither are told apart.
+fn origins_of(
+    (a, b): (&mut Side<'_>, &mut Side<'_>),
+    is_same_build: bool,
+) -> Result<(Arc<Origins>, Arc<Origins>)> {
+    let found = match both(|| a.read_origins(), || b.read_origins())? {
+        (Some(mut own), Some(mut other)) => {
+            Origins::place(&mut own, &mut other, is_same_build);
+            (Arc::new(own), Arc::new(other))
+        }
+        _ => Default::default(),
+    };
+    a.set_origins(Arc::clone(&found.0));
+    b.set_origins(Arc::clone(&found.1));
+    Ok(found)
 }
 
 /// Tells whether both recordings are of the same builds.
@@ -160,6 +194,7 @@ struct Whole<'w> {
     identities: &'w Identities,
     codes: &'w Codes,
     is_same_build: bool,
+    numbers: &'w FxHashSet<u64>,
     asked: &'w Asked,
 }
 
@@ -173,6 +208,7 @@ impl Whole<'_> {
         };
         let readers = (self.sessions.0.reader(), self.sessions.1.reader());
         let mut known = Known {
+            numbers: self.numbers,
             accepted: &self.asked.accepted,
             known: 0,
             found: BTreeSet::new(),
@@ -290,7 +326,10 @@ impl Whole<'_> {
             call(self.sides.1, difference.b)?,
         );
         let values = match &calls {
-            (Some(a), Some(b)) => parted::values((self.sides.0, a), (self.sides.1, b)),
+            (Some(a), Some(b)) => {
+                let is_exact = difference.is_exact;
+                parted::values((self.sides.0, a), (self.sides.1, b), is_exact)
+            }
             _ => Vec::new(),
         };
         Ok(CallPair {

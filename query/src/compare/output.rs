@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use store::Reader;
 use store::columns::{EventsFile, ReadEvent};
@@ -155,8 +156,58 @@ impl<'r> Lines<'r> {
     }
 }
 
-/// Returns a line without what differs in each run: addresses, and names of temporary files.
-fn normal(line: &str) -> String {
+/// Returns a line without what differs in each run: addresses, names of temporary files, and numbers of processes and
+/// threads that the recordings know.
+pub fn normal(line: &str, numbers: &FxHashSet<u64>) -> String {
+    let found = without_addresses(line);
+    match found.bytes().any(|byte| byte.is_ascii_digit()) {
+        true => without_numbers(&found, numbers),
+        false => found,
+    }
+}
+
+/// Smaller numbers are counts rather than processes.
+const FIRST_PROCESS: u64 = 300;
+
+/// Replaces whole numbers that are processes or threads: no parts of names, of longer numbers or of fractions.
+fn without_numbers(line: &str, numbers: &FxHashSet<u64>) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut normal = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let found = &rest[at..];
+        let len = found.bytes().take_while(u8::is_ascii_digit).count();
+        let (digits, after) = found.split_at(len);
+        normal.push_str(&rest[..at]);
+        let is_begun = normal.ends_with(is_word) || ends_a_number(&normal, '.');
+        let is_followed = after.starts_with(is_word) || begins_a_fraction(after);
+        let number = digits
+            .parse()
+            .ok()
+            .filter(|number| *number >= FIRST_PROCESS);
+        let is_known = number.is_some_and(|number| numbers.contains(&number));
+        normal.push_str(match is_known && !is_begun && !is_followed {
+            true => "?",
+            false => digits,
+        });
+        rest = after;
+    }
+    normal.push_str(rest);
+    normal
+}
+
+/// Tells whether a text ends with a digit and then `sign`.
+fn ends_a_number(text: &str, sign: char) -> bool {
+    let before = text.strip_suffix(sign);
+    before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
+}
+
+fn begins_a_fraction(text: &str) -> bool {
+    let after = text.strip_prefix('.');
+    after.is_some_and(|after| after.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn without_addresses(line: &str) -> String {
     let mut normal = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(at) = rest.find("0x").into_iter().chain(rest.find("/tmp/")).min() {
@@ -191,6 +242,8 @@ fn cut(line: Line) -> Line {
 /// Differences of output and events that were found, and those that are accepted.
 #[derive(Debug)]
 pub struct Known<'k> {
+    /// The processes and threads of both recordings.
+    pub numbers: &'k FxHashSet<u64>,
     /// Fingerprints that are accepted.
     pub accepted: &'k BTreeSet<u64>,
     /// How many of the differences are.
@@ -202,8 +255,11 @@ pub struct Known<'k> {
 impl Known<'_> {
     /// Takes a difference; false if it is accepted.
     fn is_new(&mut self, what: &str, a: Option<&str>, b: Option<&str>) -> bool {
-        let text =
-            |text: Option<&str>| text.map_or(0, |text| hash::of_bytes(normal(text).as_bytes()));
+        let text = |text: Option<&str>| {
+            text.map_or(0, |text| {
+                hash::of_bytes(normal(text, self.numbers).as_bytes())
+            })
+        };
         let fingerprint = hash::of_words(&[hash::of_bytes(what.as_bytes()), text(a), text(b)]);
         match self.accepted.contains(&fingerprint) {
             true => self.known += 1,
@@ -233,7 +289,10 @@ pub fn output(
         let (a, b) = (own.next()?, other.next()?);
         let is_same = match (&a, &b) {
             (None, None) => return Ok(first),
-            (Some(a), Some(b)) => a.text == b.text || normal(&a.text) == normal(&b.text),
+            (Some(a), Some(b)) => {
+                let normal = |line: &Line| normal(&line.text, known.numbers);
+                a.text == b.text || normal(a) == normal(b)
+            }
             _ => false,
         };
         let text = |line: &Option<Line>| line.as_ref().map(|line| line.text.clone());
@@ -248,8 +307,13 @@ pub fn output(
 }
 
 /// An event as it is compared: its kind and a text, without what differs in each run.
-fn compared(event: &ReadEvent, rules: &Rules) -> Option<(&'static str, String)> {
+fn compared(
+    event: &ReadEvent,
+    rules: &Rules,
+    numbers: &FxHashSet<u64>,
+) -> Option<(&'static str, String)> {
     let text = event.text.clone().unwrap_or_default();
+    let normal = |text: &str| normal(text, numbers);
     Some(match event.kind.as_str() {
         "process_exit" if !rules.ignores_exit() => {
             let code = event.value.map(|code| format!("exit code {code}"));
@@ -289,9 +353,11 @@ pub fn others(
     let mut found: Vec<EventDifference> = Vec::new();
     for kind in ["exception", "exec", "fork", "logpoint", "process_exit"] {
         let (mut own, mut other) = (Events::open(a)?, Events::open(b)?);
+        let numbers = known.numbers;
         let next = |events: &mut Events| -> Result<Option<(String, u64)>> {
             while let Some(event) = events.next()? {
-                if let Some((_, text)) = compared(&event, rules).filter(|(own, _)| *own == kind) {
+                let found = compared(&event, rules, numbers);
+                if let Some((_, text)) = found.filter(|(own, _)| *own == kind) {
                     return Ok(Some((text, event.seq)));
                 }
             }
@@ -329,7 +395,28 @@ mod tests {
             ("wrote /tmp/tmp.Ab12Cd: done", "wrote /tmp/?: done"),
             ("/tmp/a /tmp/b", "/tmp/? /tmp/?"),
         ] {
-            assert_eq!(normal(line), expected);
+            assert_eq!(normal(line, &FxHashSet::default()), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_of_processes_are_no_difference() {
+        let numbers = [7, 5487, 5488].into_iter().collect();
+        for (line, expected) in [
+            ("pid 5487", "pid ?"),
+            ("[5487:5488] begun, 5487.", "[?:?] begun, ?."),
+            ("app-5487.log", "app-?.log"),
+            ("7 files, 5489 bytes", "7 files, 5489 bytes"),
+            (
+                "x5487 5487ms 15487 54870 1.5487 5487.25",
+                "x5487 5487ms 15487 54870 1.5487 5487.25",
+            ),
+            (
+                "0x5487 99999999999999999999999",
+                "0x5487 99999999999999999999999",
+            ),
+        ] {
+            assert_eq!(normal(line, &numbers), expected);
         }
     }
 }

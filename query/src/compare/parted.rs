@@ -9,10 +9,14 @@ use std::path::Path;
 use replay::CallHead;
 use serde::Serialize;
 use store::columns::ReadCall;
+use store::control::FunctionDef;
 
 use super::differences::{AROUND, Kind, Parted};
+use super::forms::{Atom, Formed};
+use super::held::{self, Held};
+use super::origins::Seen;
 use super::rows::Row;
-use super::side::Side;
+use super::side::{Side, entry_of, word_of};
 use crate::error::Result;
 use crate::functions::args;
 use crate::overview::{CallLine, told};
@@ -42,6 +46,8 @@ pub struct Parting {
     pub before: Vec<CallLine>,
     /// Arguments or results that differ: their names, and both values.
     pub values: Vec<Values>,
+    /// Local variables and watched expressions that are known then.
+    pub held: Vec<Held>,
 }
 
 /// What a function did differently.
@@ -106,7 +112,7 @@ struct Frame {
     head: CallHead,
     number: u32,
     call: ReadCall,
-    args: u64,
+    args: Formed,
 }
 
 /// Returns the calls around a call and itself, the outermost first, as far as they are compared.
@@ -178,8 +184,29 @@ fn lines_around(at: &SourceLine) -> Vec<SourceLine> {
         .collect()
 }
 
-/// Returns the arguments and the result of two calls of a function where they differ.
-pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
+/// Says from which call a pointer or a descriptor comes, if that is known.
+fn origin(side: &Side<'_>, atom: &Atom, word: u64, seen: Seen) -> Option<String> {
+    let (span, offset) = side.places().origin(word, seen, atom.is_number())?;
+    let timeline = side.source.timeline()?;
+    let replay::Event::Leave(head) = timeline.event(span.from).ok()? else {
+        return None;
+    };
+    let call = timeline.call(&head).ok()?;
+    let place = match call_site(side, &call) {
+        Some(line) => format!("at {}:{}", line.file.rsplit('/').next()?, line.line),
+        None => format!("by {}", side.source.name(head.function)),
+    };
+    let what = match (atom.is_number(), offset) {
+        (true, _) => format!("opened {place}"),
+        (false, 0) => format!("allocated {place}"),
+        (false, offset) => format!("byte {offset} of what was allocated {place}"),
+    };
+    Some(format!("{what}, seq {}", head.start))
+}
+
+/// Returns the arguments of two calls of a function where they differ; exactly: as long as blocks and descriptors have the
+/// same numbers.
+pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall), is_exact: bool) -> Vec<Values> {
     let (Some((_, form_a)), Some((_, form_b))) =
         (a.0.compared(a.1.function_id), b.0.compared(b.1.function_id))
     else {
@@ -189,17 +216,33 @@ pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Value
     let (own, other) = (of(a.0, a.1), of(b.0, b.1));
     let mut found: Vec<Values> = Vec::new();
     for ((number, atom_a), (_, atom_b)) in form_a.args.iter().zip(&form_b.args) {
-        let form = |side: &Side<'_>, call, atom: &super::forms::Atom| {
-            super::side::word_of(call, atom.word).map(|word| atom.form(word, side.places()))
+        let words = (word_of(a.1, atom_a.word), word_of(b.1, atom_b.word));
+        let seen = (entry_of(a.1), entry_of(b.1));
+        let form = |side: &Side<'_>, atom: &Atom, word: Option<u64>, seen| {
+            word.map(|word| atom.form(word, seen, side.places()))
         };
-        if form(a.0, a.1, atom_a) == form(b.0, b.1, atom_b) {
+        let is_same = match (
+            form(a.0, atom_a, words.0, seen.0),
+            form(b.0, atom_b, words.1, seen.1),
+        ) {
+            (Some(own), Some(other)) => own.is_same(other, is_exact),
+            (own, other) => own == other,
+        };
+        if is_same {
             continue;
         }
-        let text = |function: &Option<store::control::FunctionDef>, call| {
-            let function = function.as_ref()?;
-            Some(args::one_of_call(function, *number, call))
+        let text = |side: &Side<'_>, function: &Option<FunctionDef>, call, origin| {
+            let (name, text) = args::one_of_call(function.as_ref()?, *number, call);
+            Some((name, with_origin(side, text, origin)))
         };
-        let (Some((name, a)), Some((_, b))) = (text(&own, a.1), text(&other, b.1)) else {
+        let origins = (
+            words.0.map(|word| (atom_a, word, seen.0)),
+            words.1.map(|word| (atom_b, word, seen.1)),
+        );
+        let (Some((name, a)), Some((_, b))) = (
+            text(a.0, &own, a.1, origins.0.filter(|_| is_exact)),
+            text(b.0, &other, b.1, origins.1.filter(|_| is_exact)),
+        ) else {
             continue;
         };
         if found.last().is_none_or(|last| last.name != name) {
@@ -207,6 +250,29 @@ pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Value
         }
     }
     found
+}
+
+/// Adds to a value from which call it comes.
+fn with_origin(side: &Side<'_>, text: String, of: Option<(&Atom, u64, Seen)>) -> String {
+    match of.and_then(|(atom, word, seen)| origin(side, atom, word, seen)) {
+        Some(origin) => format!("{text} ({origin})"),
+        None => text,
+    }
+}
+
+/// Returns the result of a call in words.
+fn result_of(side: &Side<'_>, line: &CallLine, call: &ReadCall, is_exact: bool) -> String {
+    let form = side.compared(call.function_id).map(|(_, form)| form);
+    let origin = || {
+        let atom = form?.result.first()?;
+        let (word, at) = (word_of(call, atom.word)?, call.end_seq?);
+        let seen = Seen {
+            at,
+            ..entry_of(call)
+        };
+        Some((atom, word, seen))
+    };
+    with_origin(side, ended(line), origin().filter(|_| is_exact))
 }
 
 fn ended(line: &CallLine) -> String {
@@ -275,7 +341,7 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
     let (own, other) = (open(a.0, parted.a)?, open(b.0, parted.b)?);
     let pairs = own.iter().zip(&other);
     let common = pairs
-        .take_while(|(a, b)| a.number == b.number && a.args == b.args)
+        .take_while(|(a, b)| a.number == b.number && a.args.is_same(b.args, parted.is_exact))
         .count();
     let is_same_call = common > 0 && common == own.len() && common == other.len();
     let differs = match (own.len(), other.len()) {
@@ -286,7 +352,7 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
     };
     let how = match (own.get(differs), other.get(differs)) {
         _ if is_same_call => match (parted.a, parted.b) {
-            (Some(a), Some(b)) if a.result == b.result => How::Nesting,
+            (Some(a), Some(b)) if a.result.is_same(b.result, parted.is_exact) => How::Nesting,
             _ => How::Result,
         },
         _ if differs == 0 => How::Start,
@@ -305,17 +371,21 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
     let sight_b = sight(b.0, b.1, &other, differs, is_result)?;
     let mut differing = match (own.get(differs), other.get(differs)) {
         (Some(x), Some(y)) if how == How::Arguments || how == How::Start => {
-            values((a.0, &x.call), (b.0, &y.call))
+            values((a.0, &x.call), (b.0, &y.call), parted.is_exact)
         }
         _ => Vec::new(),
     };
-    if let (How::Result, Some(x), Some(y)) = (how, &sight_a.call, &sight_b.call) {
+    let calls = (own.get(differs), other.get(differs));
+    if let (How::Result, Some(x), Some(y), (Some(own), Some(other))) =
+        (how, &sight_a.call, &sight_b.call, calls)
+    {
         differing.push(Values {
             name: "result".to_owned(),
-            a: ended(x),
-            b: ended(y),
+            a: result_of(a.0, x, &own.call, parted.is_exact),
+            b: result_of(b.0, y, &other.call, parted.is_exact),
         });
     }
+    let held = held::held((a.0, &sight_a), (b.0, &sight_b))?;
     let before = parted.before.iter().rev().take(AROUND).rev();
     let before = before.filter_map(|(row, _)| described(a.0, row.start).transpose());
     Ok(Parting {
@@ -326,6 +396,7 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
         b: sight_b,
         before: before.collect::<Result<_>>()?,
         values: differing,
+        held,
     })
 }
 

@@ -1,7 +1,8 @@
 //! What addresses point into, so that two runs can be compared although nothing is at the same address.
 //!
 //! An address in a module is the function or the text there. Otherwise it is its offset if both recordings have the same
-//! build of the module. All other memory is one class: which allocation an address belongs to is not known.
+//! build of the module. All other memory is one class; where the calls that allocate were recorded, the block of a thread's own
+//! that an address lies in is told by them (`origins`).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,8 +10,10 @@ use std::sync::Arc;
 use debuginfo::{AddressSpace, Svma};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::forms::Formed;
 use super::hash;
 use super::identity::module_key;
+use super::origins::{Origins, Seen, Span};
 use crate::definitions::Definitions;
 
 /// Below this, and above its negative, a word is a number even where an address is expected: null, sentinels, errors.
@@ -27,6 +30,7 @@ const HEAP_BYTES: u64 = 3 << 30;
 
 const MEMORY: u64 = 0x6d65_6d6f_7279;
 const OWN_PROCESS: u64 = 0x70_6964;
+const DESCRIPTOR: u64 = 0x66_6473;
 
 /// A module of one recording.
 struct Range {
@@ -46,7 +50,9 @@ pub struct Places {
     heap: Option<std::ops::Range<u64>>,
     space: Arc<AddressSpace>,
     /// The processes and threads of both recordings; their numbers differ in each run.
-    numbers: FxHashSet<u64>,
+    numbers: Arc<FxHashSet<u64>>,
+    /// The blocks and descriptors of this recording.
+    origins: Arc<Origins>,
     known: RefCell<FxHashMap<u64, u64>>,
 }
 
@@ -56,7 +62,7 @@ impl Places {
         own: &Definitions,
         other: &Definitions,
         space: Arc<AddressSpace>,
-        numbers: FxHashSet<u64>,
+        numbers: Arc<FxHashSet<u64>>,
     ) -> Self {
         let builds: FxHashMap<String, Option<&str>> = other
             .modules()
@@ -84,6 +90,7 @@ impl Places {
             heap: end.map(|end| end..end.saturating_add(HEAP_BYTES)),
             space,
             numbers,
+            origins: Arc::default(),
             known: RefCell::default(),
         }
     }
@@ -96,41 +103,95 @@ impl Places {
         (address < module.end).then_some(module)
     }
 
+    /// Takes the blocks and descriptors of the recording.
+    pub fn set_origins(&mut self, origins: Arc<Origins>) {
+        self.origins = origins;
+    }
+
     /// Returns what a pointer points into.
     #[inline]
-    pub fn of_pointer(&self, address: u64) -> u64 {
+    pub fn of_pointer(&self, address: u64, seen: Seen) -> Formed {
         match address.wrapping_add(FIRST_ADDRESS) < 2 * FIRST_ADDRESS {
-            true => address,
-            false => self.of_address(address),
+            true => Formed::of(address),
+            false => self.within(address, seen),
         }
     }
 
     /// Returns what a word of 64 bits stands for: it may be a number or a pointer.
     #[inline]
-    pub fn of_word(&self, word: u64) -> u64 {
+    pub fn of_word(&self, word: u64, seen: Seen) -> Formed {
         match RANDOMISED.contains(&word) || word >= FIRST_ADDRESS && self.module(word).is_some() {
-            true => self.of_address(word),
-            false => self.of_number(word),
+            true => self.within(word, seen),
+            false => self.of_result(word, seen),
         }
     }
 
     /// Returns what a word without a known type stands for. In a program with fixed addresses, those of its heap look like
     /// numbers.
     #[inline]
-    pub fn of_unknown(&self, word: u64) -> u64 {
+    pub fn of_unknown(&self, word: u64, seen: Seen) -> Formed {
         match self.heap.as_ref().is_some_and(|heap| heap.contains(&word)) {
-            true => MEMORY,
-            false => self.of_word(word),
+            true => self.within(word, seen),
+            false => self.of_word(word, seen),
         }
     }
 
-    /// Returns what a number stands for.
+    /// Returns what a number stands for. What a call returns may be a descriptor that was opened within it.
     #[inline]
-    pub fn of_number(&self, number: u64) -> u64 {
+    pub fn of_result(&self, number: u64, seen: Seen) -> Formed {
+        match seen.at > seen.start && self.origins.is_opened_within(number, seen) {
+            true => self.of_descriptor(number, seen),
+            false => Formed::of(self.of_number(number)),
+        }
+    }
+
+    fn of_number(&self, number: u64) -> u64 {
         match number >= 300 && self.numbers.contains(&number) {
             true => OWN_PROCESS,
             false => number,
         }
+    }
+
+    /// Returns what a descriptor stands for: those from 3 on have another number in each run.
+    pub fn of_descriptor(&self, word: u64, seen: Seen) -> Formed {
+        let number = word as u32;
+        match (3..=i32::MAX as u32).contains(&number) {
+            true => Formed {
+                class: DESCRIPTOR,
+                exact: match self.origins.descriptor(number, seen) {
+                    Some(span) => hash::fold(DESCRIPTOR, u64::from(span.number)),
+                    None => DESCRIPTOR,
+                },
+            },
+            false => Formed::of(u64::from(number)),
+        }
+    }
+
+    /// Returns the call from which a word comes that is a pointer, or a descriptor, and the bytes of the block before it.
+    pub fn origin(&self, word: u64, seen: Seen, is_number: bool) -> Option<(Span, u64)> {
+        match is_number {
+            true => Some((self.origins.descriptor(word as u32, seen)?, 0)),
+            false => {
+                let found = self.origins.block(word, seen)?;
+                Some((found.span, found.offset))
+            }
+        }
+    }
+
+    #[inline]
+    fn within(&self, address: u64, seen: Seen) -> Formed {
+        let class = self.of_address(address);
+        if class != MEMORY {
+            return Formed::of(class);
+        }
+        let exact = match self.origins.block(address, seen) {
+            Some(found) if self.origins.is_placed(found.span) => {
+                hash::of_words(&[MEMORY, u64::from(found.span.number), found.offset])
+            }
+            Some(found) => hash::of_words(&[MEMORY, u64::from(found.span.number)]),
+            None => MEMORY,
+        };
+        Formed { class, exact }
     }
 
     fn of_address(&self, address: u64) -> u64 {

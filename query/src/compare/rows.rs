@@ -5,8 +5,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::forms::Form;
+use super::forms::{Form, Formed};
 use super::hash;
+use super::origins::Seen;
 use super::places::Places;
 use super::read::Batch;
 
@@ -18,9 +19,9 @@ pub struct Row {
     /// How many calls it made directly, of functions that both recordings have.
     pub inside: u32,
     /// A hash of its arguments.
-    pub args: u64,
+    pub args: Formed,
     /// A hash of its result, or of the way in which it ended without one.
-    pub result: u64,
+    pub result: Formed,
     /// Its enter event.
     pub start: u64,
     /// Its leave event; `u64::MAX` if it had not ended.
@@ -28,14 +29,34 @@ pub struct Row {
 }
 
 impl Row {
-    /// Hashes everything that is compared.
+    /// Hashes everything that any two runs have alike.
     #[inline]
     pub fn hash(&self) -> u64 {
+        self.hashed(self.args.class, self.result.class)
+    }
+
+    /// Hashes which blocks and descriptors there are, too.
+    #[inline]
+    pub fn exact_hash(&self) -> u64 {
+        self.hashed(self.args.exact, self.result.exact)
+    }
+
+    #[inline]
+    fn hashed(&self, args: u64, result: u64) -> u64 {
         let of_function = hash::fold(
-            self.args,
+            args,
             u64::from(self.function) << 32 | u64::from(self.inside),
         );
-        hash::fold(of_function, self.result)
+        hash::fold(of_function, result)
+    }
+
+    /// Tells whether another row is the same, exactly or by what any two runs have alike.
+    #[inline]
+    pub fn is_same(&self, other: &Row, is_exact: bool) -> bool {
+        match is_exact {
+            true => self.exact_hash() == other.exact_hash(),
+            false => self.hash() == other.hash(),
+        }
     }
 }
 
@@ -80,18 +101,20 @@ impl RowMaker<'_> {
         let function = number?;
         let form = &self.forms[id];
         let word = |word| batch.word(at, word);
-        let end = batch.end(at);
+        let (start, end) = (batch.start(at), batch.end(at));
+        let tid = batch.tid(at);
+        let seen = |at| Seen { tid, start, at };
         let result = match end {
-            None => UNFINISHED,
-            Some(_) if batch.unwound(at) => UNWOUND,
-            Some(_) => form.result_hash(word, self.places),
+            None => Formed::of(UNFINISHED),
+            Some(_) if batch.unwound(at) => Formed::of(UNWOUND),
+            Some(end) => form.result_hash(word, seen(end), self.places),
         };
         Some(Row {
             function,
             inside,
-            args: form.args_hash(word, self.places),
+            args: form.args_hash(word, seen(start), self.places),
             result,
-            start: batch.start(at),
+            start,
             end: end.unwrap_or(u64::MAX),
         })
     }

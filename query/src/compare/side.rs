@@ -1,22 +1,67 @@
 //! One of the two recordings: its files of calls, what is compared of each function, and its place in the comparison.
 
-use debuginfo::AddressSpace;
 use std::sync::Arc;
 
+use debuginfo::AddressSpace;
+use debuginfo::prototypes::is_c_library;
+use rustc_hash::FxHashSet;
 use store::columns::ReadCall;
 
 use super::Asked;
 use super::digest::{self, Pass};
-use super::forms::{Form, Left, Word};
+use super::forms::{Form, Formed, Left, Word};
 use super::identity::Identities;
+use super::origins::{self, Does, Origins, Seen};
 use super::places::Places;
 use super::read::{CallFiles, Position};
 use super::rows::RowMaker;
 use super::stop::Stop;
 use super::walk::Rows;
 use crate::error::Result;
-use crate::overview::Source;
+use crate::overview::{Source, told};
 use crate::session::Session;
+
+/// What both recordings share.
+pub struct Common<'c> {
+    /// The functions that both have.
+    pub identities: &'c Identities,
+    /// What is asked for.
+    pub asked: &'c Asked,
+    /// The processes and threads of both.
+    pub numbers: Arc<FxHashSet<u64>>,
+}
+
+impl<'c> Common<'c> {
+    /// Takes both recordings.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn new(
+        (a, b): (&Session, &Session),
+        identities: &'c Identities,
+        asked: &'c Asked,
+    ) -> Result<Self> {
+        let mut numbers = FxHashSet::default();
+        for session in [a, b] {
+            let source = Source::new(session)?;
+            if let Some(timeline) = source.timeline() {
+                let threads = told(timeline.threads())?;
+                numbers.extend(threads.iter().map(|thread| u64::from(thread.tid)));
+            }
+            let sql = "select value from events where kind = 'fork' and value > 0 limit 100000";
+            let children = source.ask(sql)?;
+            numbers.extend(children.iter().filter_map(|row| row.count(0)));
+            let lineage = session.reader().recording().manifest().lineage;
+            let parent = lineage.and_then(|lineage| u64::try_from(lineage.parent_pid).ok());
+            numbers.extend(parent);
+        }
+        Ok(Self {
+            identities,
+            asked,
+            numbers: Arc::new(numbers),
+        })
+    }
+}
 
 /// One of the two recordings.
 pub struct Side<'s> {
@@ -28,6 +73,8 @@ pub struct Side<'s> {
     pub stop: Stop,
     /// By function id: the shared number.
     pub numbers: Vec<Option<u32>>,
+    /// The processes and threads of both.
+    pub processes: Arc<FxHashSet<u64>>,
     forms: Vec<Form>,
     places: Places,
 }
@@ -40,10 +87,10 @@ impl<'s> Side<'s> {
     pub fn new(
         session: &'s Session,
         other: &Session,
-        identities: &Identities,
-        asked: &Asked,
+        common: &Common<'_>,
         is_a: bool,
     ) -> Result<Self> {
+        let (identities, asked) = (common.identities, common.asked);
         let rules = &asked.rules;
         let definitions = session.definitions();
         let mut numbers = match is_a {
@@ -80,21 +127,20 @@ impl<'s> Side<'s> {
             .filter(|(_, number)| number.is_some());
         let words = Form::words(compared.map(|(form, _)| form));
         let source = Source::new(session)?;
-        let mut process = rustc_hash::FxHashSet::default();
         let mut space = Arc::new(AddressSpace::default());
         if let Some(timeline) = source.timeline() {
             space = timeline.modules().space(timeline.last());
         }
-        for session in [session, other] {
-            if let Some(timeline) = Source::new(session)?.timeline() {
-                let threads = crate::overview::told(timeline.threads())?;
-                process.extend(threads.iter().map(|thread| u64::from(thread.tid)));
-            }
-        }
         Ok(Self {
             files: CallFiles::open(session.reader(), words, &asked.stop)?,
-            places: Places::new(definitions, other.definitions(), space, process),
+            places: Places::new(
+                definitions,
+                other.definitions(),
+                space,
+                Arc::clone(&common.numbers),
+            ),
             source,
+            processes: Arc::clone(&common.numbers),
             stop: asked.stop.clone(),
             numbers,
             forms,
@@ -107,6 +153,36 @@ impl<'s> Side<'s> {
             forms: &self.forms,
             places: &self.places,
         }
+    }
+
+    /// Finds the blocks and descriptors of the recording; `None` if there are too many.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn read_origins(&mut self) -> Result<Option<Origins>> {
+        let definitions = self.source.session().definitions();
+        // A call that is not compared has no number that both recordings know.
+        let does = |(id, number): (usize, &Option<u32>)| {
+            let function = definitions.function(id).filter(|_| number.is_some())?;
+            // A function of the program may have the name of one of the C library.
+            let module = definitions.module(function.module);
+            let is_library = function.name.ends_with("@plt")
+                || module.is_some_and(|module| is_c_library(module.name()));
+            Does::of(function, is_library || function.file.is_none())
+        };
+        let does: Vec<Option<Does>> = self.numbers.iter().enumerate().map(does).collect();
+        let first = match self.source.timeline() {
+            Some(timeline) => told(timeline.threads())?.first().map(|thread| thread.tid),
+            None => None,
+        };
+        let reader = self.source.session().reader();
+        let files = CallFiles::open(reader, origins::words(&does), &self.stop)?;
+        origins::read(&files, &does, first.unwrap_or(0))
+    }
+
+    /// Takes the blocks and descriptors of the recording.
+    pub fn set_origins(&mut self, origins: Arc<Origins>) {
+        self.places.set_origins(origins);
     }
 
     /// Reads the recording once.
@@ -134,11 +210,22 @@ impl<'s> Side<'s> {
     }
 
     /// Hashes the arguments of a call as its row has them.
-    pub fn args_hash(&self, call: &ReadCall) -> u64 {
+    pub fn args_hash(&self, call: &ReadCall) -> Formed {
         match self.compared(call.function_id) {
-            Some((_, form)) => form.args_hash(|word| word_of(call, word), &self.places),
-            None => 0,
+            Some((_, form)) => {
+                form.args_hash(|word| word_of(call, word), entry_of(call), &self.places)
+            }
+            None => Formed::default(),
         }
+    }
+}
+
+/// Returns where the arguments of a call were seen.
+pub fn entry_of(call: &ReadCall) -> Seen {
+    Seen {
+        tid: call.tid.unwrap_or(0),
+        start: call.start_seq,
+        at: call.start_seq,
     }
 }
 

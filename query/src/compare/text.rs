@@ -4,6 +4,7 @@ use debuginfo::short_name;
 use values::one_line::{escaped, fitted};
 use values::quantity::{count, duration, grouped};
 
+use super::held::{Held, HeldKind};
 use super::output::Line;
 use super::parted::{How, Parting, Sight, SourceLine, kind_text, text_of};
 use super::report::{CallPair, Comparison, FunctionPair};
@@ -171,6 +172,7 @@ impl Comparison {
                 values.name, values.a, values.b
             ));
         }
+        known_values(page, &parting.held);
         if let Some(call) = parting.a.around.first() {
             page.as_is(Role::Context, &format!("    inside {}", call_text(call)));
         }
@@ -349,6 +351,32 @@ fn call_text(call: &CallLine) -> String {
         short_name(&call.function),
         call.seq
     )
+}
+
+/// Writes variables and watched expressions, those that differ first.
+fn known_values(page: &mut Page, held: &[Held]) {
+    let told = held.iter().filter(|held| held.differs);
+    let told = told.chain(held.iter().filter(|held| !held.differs));
+    for held in told.take(FEW) {
+        let what = match held.kind {
+            HeldKind::Local => "local",
+            HeldKind::Watched => "watched",
+        };
+        let value = |value: &Option<String>| match value {
+            Some(value) => fitted(&escaped(value), 40).into_owned(),
+            None => "not known".to_owned(),
+        };
+        let (a, b) = (value(&held.a), value(&held.b));
+        let line = match a == b {
+            true => format!("    {what} {}: {a} on both sides", held.name),
+            false => format!("    {what} {}: A {a}, B {b}", held.name),
+        };
+        page.as_is(Role::Context, &line);
+    }
+    if held.len() > FEW {
+        let more = format!("    and {} more values that are known", held.len() - FEW);
+        page.as_is(Role::Context, &more);
+    }
 }
 
 /// Writes what a side shows; lines of source that the other one has shown are not repeated.

@@ -3,13 +3,16 @@
 //! A moment belongs to a call, and the call to the one that it was aligned with. The walk to it begins at the last chunk of
 //! rows before it up to which both threads are equal.
 
+use std::sync::Arc;
+
 use replay::{CallHead, Event};
 
 use super::Asked;
 use super::digest::Digest;
 use super::identity::Identities;
+use super::origins::Origins;
 use super::rows::Row;
-use super::side::Side;
+use super::side::{Common, Side};
 use super::threads::Matched;
 use super::walk::{self, Told};
 use crate::error::Result;
@@ -20,6 +23,7 @@ use crate::session::Session;
 #[derive(Debug)]
 pub struct Twins {
     pairs: Vec<Pair>,
+    origins: (Arc<Origins>, Arc<Origins>),
 }
 
 /// A thread of both.
@@ -81,7 +85,7 @@ impl Told for Finder {
         a.iter().zip(b).for_each(|(a, b)| self.pair(a, b));
     }
 
-    fn differ(&mut self, _: Option<&Row>, _: Option<&Row>) {}
+    fn differ(&mut self, _: Option<&Row>, _: Option<&Row>, _: bool) {}
 
     fn changed(&mut self, a: &Row, b: &Row) {
         self.pair(a, b);
@@ -106,13 +110,14 @@ pub fn end_of(row: &Row) -> u64 {
 
 impl Twins {
     /// Keeps what a comparison matched.
-    pub(super) fn of(matched: Matched) -> Twins {
+    pub(super) fn of(matched: Matched, origins: (Arc<Origins>, Arc<Origins>)) -> Twins {
         let pair = |(a, b, _): (super::threads::Thread, super::threads::Thread, u32)| Pair {
             tids: (a.tid, b.tid),
             digests: (a.digest, b.digest),
         };
         Twins {
             pairs: matched.pairs.into_iter().map(pair).collect(),
+            origins,
         }
     }
 
@@ -142,8 +147,11 @@ impl Twins {
             return Ok(Some(Twin::Same(Place { seq, tid })));
         }
         let identities = Identities::of(a.definitions(), b.definitions());
-        let own = Side::new(a, b, &identities, asked, true)?;
-        let other = Side::new(b, a, &identities, asked, false)?;
+        let common = Common::new((a, b), &identities, asked)?;
+        let mut own = Side::new(a, b, &common, true)?;
+        let mut other = Side::new(b, a, &common, false)?;
+        own.set_origins(Arc::clone(&self.origins.0));
+        other.set_origins(Arc::clone(&self.origins.1));
         let Some((call, is_end)) = compared_at(&own, at)? else {
             return Ok(None);
         };

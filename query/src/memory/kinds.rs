@@ -45,9 +45,15 @@ const PLACEMENT: [&str; 4] = ["_ZnwmPv", "_ZnamPv", "_ZdlPvS_", "_ZdaPvS_"];
 /// Returns what a function does with memory, if anything.
 #[must_use]
 pub fn role(function: &FunctionDef) -> Option<Role> {
-    match PLACEMENT.contains(&function.linkage.as_str()) {
+    role_of(&function.name, &function.linkage)
+}
+
+/// The same of a function with these names.
+#[must_use]
+pub fn role_of(name: &str, linkage: &str) -> Option<Role> {
+    match PLACEMENT.contains(&linkage) {
         true => None,
-        false => of_name(&function.name),
+        false => of_name(name),
     }
 }
 

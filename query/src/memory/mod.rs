@@ -10,6 +10,7 @@ mod report;
 pub use crate::callers::Frame;
 pub use blocks::{Block, End, Moment};
 pub use kinds::known_as;
+pub(crate) use kinds::{Role, Size, role_of};
 pub use report::{Held, MemoryReport, Peak, Site};
 
 use crate::callers::{Progress, Tree, walk};

@@ -58,6 +58,11 @@ impl OfRow {
     fn types(&self) -> &[DataType] {
         match &self.function.signature().type_signature {
             TypeSignature::Exact(types) => types,
+            // Events, not moments as text.
+            TypeSignature::OneOf(ways) => match ways.first() {
+                Some(TypeSignature::Exact(types)) => types,
+                _ => &[],
+            },
             _ => &[],
         }
     }

@@ -21,6 +21,7 @@ use replay::Timeline;
 use store::Reader;
 
 pub use call_text::CallTexts;
+pub(crate) use moment::innermost_value;
 
 /// A recording whose timeline is made on first use.
 #[derive(Clone, Debug)]
@@ -132,6 +133,6 @@ pub(crate) fn failed(error: replay::Error) -> DataFusionError {
 }
 
 /// Passes a message with its next step through DataFusion.
-fn told(what: Diagnostic) -> DataFusionError {
+pub(crate) fn told(what: Diagnostic) -> DataFusionError {
     DataFusionError::External(Box::new(what))
 }

@@ -4,7 +4,7 @@ use debuginfo::value::{Look, Value};
 use debuginfo::{Certainty, Diagnostic, Register};
 use expr::ExprKind;
 use expr::{Context, Expr};
-use replay::{Event, Moment, Parameters, Places, Seen, State, Timeline};
+use replay::{Event, Instant, Moment, Parameters, Places, Seen, State, Timeline};
 use values::{RenderOptions, render_certain, render_known};
 
 /// Why an expression has no value.
@@ -34,22 +34,35 @@ pub fn at_entry(
     }
 }
 
-/// Returns the value of an expression as text, in a frame of the thread of event `seq`; `None` if it is unknown.
+/// The moment of an event's thread, or of the one that runs between two events.
+fn at(timeline: &Timeline, instant: Instant, limit: usize) -> replay::Result<Moment<'_>> {
+    let Instant { seq, steps } = instant;
+    let tid = thread(timeline, instant)?;
+    Moment::after(timeline, seq, steps, tid, limit)
+}
+
+fn thread(timeline: &Timeline, instant: Instant) -> replay::Result<u32> {
+    match instant.steps {
+        0 => timeline.thread_at(instant.seq),
+        steps => timeline.thread_after(instant.seq, steps),
+    }
+}
+
+/// Returns the value of an expression as text, in a frame of the thread of a moment; `None` if it is unknown.
 ///
 /// # Errors
 /// The files cannot be read.
 pub fn value(
     timeline: &Timeline,
-    seq: u64,
+    instant: Instant,
     frame: usize,
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
-    let tid = timeline.thread_at(seq)?;
     let limit = match names_function(expression) {
         true => MOST_FRAMES,
         false => 1,
     };
-    let moment = Moment::at(timeline, seq, tid, limit.max(frame + 1))?;
+    let moment = at(timeline, instant, limit.max(frame + 1))?;
     Ok(match frame {
         0 => value_in(&moment, expression, &known),
         _ => evaluate_in(&moment, frame, expression, known)
@@ -96,17 +109,17 @@ pub fn innermost_shown(
     Ok(value_in(&moment, expression, show))
 }
 
-/// The same in the call that the thread returned from at event `seq`: with its parameters as passed, and memory as it
+/// The same in the call that the thread returned from at a moment: with its parameters as passed, and memory as it
 /// is then.
 ///
 /// # Errors
 /// The files cannot be read.
 pub fn left_value(
     timeline: &Timeline,
-    seq: u64,
+    instant: Instant,
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
-    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
+    let moment = at(timeline, instant, 1)?;
     Ok(shown_in_left(&moment, expression, known).flatten())
 }
 
@@ -123,12 +136,16 @@ const MOST_FRAMES: usize = 256;
 ///
 /// # Errors
 /// The files cannot be read.
-pub fn why_unknown(timeline: &Timeline, seq: u64, expression: &Expr) -> replay::Result<String> {
+pub fn why_unknown(
+    timeline: &Timeline,
+    instant: Instant,
+    expression: &Expr,
+) -> replay::Result<String> {
     let limit = match names_function(expression) {
         true => MOST_FRAMES,
         false => 1,
     };
-    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, limit)?;
+    let moment = at(timeline, instant, limit)?;
     Ok(why_unknown_in(&moment, expression))
 }
 
@@ -252,34 +269,34 @@ fn evaluate_in<T>(
     Ok(show(&value, &look))
 }
 
-/// Returns a general register of the thread of event `seq`, if it is known.
+/// Returns a general register of the thread of a moment, if it is known.
 ///
 /// # Errors
 /// The files cannot be read.
-pub fn register(timeline: &Timeline, seq: u64, name: &str) -> replay::Result<Option<u64>> {
+pub fn register(timeline: &Timeline, instant: Instant, name: &str) -> replay::Result<Option<u64>> {
     let Some(register) = Register::by_name(name) else {
         return Ok(None);
     };
-    let tid = timeline.thread_at(seq)?;
-    let state = State::new(timeline, seq, tid)?;
+    let tid = thread(timeline, instant)?;
+    let state = State::after(timeline, instant.seq, instant.steps, tid)?;
     Ok(match state.register(register) {
         Seen::Known { value, .. } => Some(value),
         Seen::Stale { .. } | Seen::Unknown(_) => None,
     })
 }
 
-/// Returns bytes of memory as of event `seq`, if all of them are known.
+/// Returns bytes of memory as of a moment, if all of them are known.
 ///
 /// # Errors
 /// The files cannot be read.
 pub fn memory(
     timeline: &Timeline,
-    seq: u64,
+    instant: Instant,
     address: u64,
     len: u64,
 ) -> replay::Result<Option<Vec<u8>>> {
-    let tid = timeline.thread_at(seq)?;
-    let state = State::new(timeline, seq, tid)?;
+    let tid = thread(timeline, instant)?;
+    let state = State::after(timeline, instant.seq, instant.steps, tid)?;
     let mut bytes = Vec::new();
     for run in state.memory(address, len)? {
         match run.bytes {

@@ -11,11 +11,12 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
 };
 use debuginfo::{Diagnostic, Register};
 use expr::Expr;
-use replay::{Parameters, Places, Timeline};
+use replay::{Instant, Parameters, Places, Target, Timeline};
 use rustc_hash::FxHashMap;
 
 use super::{States, failed, moment, told};
@@ -53,17 +54,20 @@ pub fn functions(states: &States) -> Vec<ScalarUDF> {
     let text = || DataType::Utf8;
     let int = || DataType::Int64;
     let functions = [
-        (Action::Register, vec![int(), text()]),
-        (Action::Memory, vec![int(), int(), int()]),
-        (Action::Value, vec![int(), text()]),
-        (Action::ExplainValue, vec![int(), text()]),
-        (Action::FrameValue, vec![int(), int(), text()]),
+        (Action::Register, vec![text()]),
+        (Action::Memory, vec![int(), int()]),
+        (Action::Value, vec![text()]),
+        (Action::ExplainValue, vec![text()]),
+        (Action::FrameValue, vec![int(), text()]),
     ];
-    let make = |(action, types)| {
+    let make = |(action, types): (Action, Vec<DataType>)| {
+        // An event, or a moment as goto takes it.
+        let of = |moment| TypeSignature::Exact([vec![moment], types.clone()].concat());
+        let either = vec![of(int()), of(text())];
         ScalarUDF::new_from_impl(Of {
             action,
             states: states.clone(),
-            signature: Signature::exact(types, Volatility::Stable),
+            signature: Signature::one_of(either, Volatility::Stable),
         })
     };
     functions.into_iter().map(make).collect()
@@ -117,26 +121,45 @@ struct Batch<'a> {
     arrays: &'a [ArrayRef],
     /// The event of each row, if there is such an event.
     seqs: Vec<Option<u64>>,
+    /// How many instructions later the moment of each row is.
+    steps: Vec<u64>,
     /// The rows in the order of their events.
     order: Vec<usize>,
 }
 
 impl<'a> Batch<'a> {
     fn new(timeline: &'a Timeline, arrays: &'a [ArrayRef]) -> Result<Batch<'a>> {
-        let seqs = cast(&arrays[0], &DataType::Int64)?;
-        let seqs = seqs.as_primitive::<Int64Type>().iter();
-        let seqs = seqs.map(|seq| u64::try_from(seq?).ok());
-        let seqs: Vec<Option<u64>> = seqs
-            .map(|seq| seq.filter(|seq| *seq < timeline.events()))
-            .collect();
+        let (seqs, steps) = match arrays[0].data_type() {
+            DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => {
+                moments(timeline, &arrays[0])?
+            }
+            _ => {
+                let seqs = cast(&arrays[0], &DataType::Int64)?;
+                let seqs = seqs.as_primitive::<Int64Type>().iter();
+                let seqs = seqs.map(|seq| u64::try_from(seq?).ok());
+                let seqs: Vec<Option<u64>> = seqs
+                    .map(|seq| seq.filter(|seq| *seq < timeline.events()))
+                    .collect();
+                let steps = vec![0; seqs.len()];
+                (seqs, steps)
+            }
+        };
         let mut order: Vec<usize> = (0..seqs.len()).collect();
-        order.sort_unstable_by_key(|row| seqs[*row]);
+        order.sort_unstable_by_key(|row| (seqs[*row], steps[*row]));
         Ok(Batch {
             timeline,
             arrays,
             seqs,
+            steps,
             order,
         })
+    }
+
+    fn instant(&self, row: usize, seq: u64) -> Instant {
+        Instant {
+            seq,
+            steps: self.steps[row],
+        }
     }
 
     fn number(&self, at: usize) -> Result<PrimitiveArray<Int64Type>> {
@@ -166,7 +189,9 @@ impl<'a> Batch<'a> {
     fn registers(&self) -> Result<ArrayRef> {
         let names = self.text(1)?;
         let found = self.ask(|row, seq| match name(&names, row)? {
-            Some(name) => moment::register(self.timeline, seq, name).map_err(failed),
+            Some(name) => {
+                moment::register(self.timeline, self.instant(row, seq), name).map_err(failed)
+            }
             None => Ok(None),
         })?;
         let values = found.into_iter().map(|value| value.map(|v| v as i64));
@@ -184,7 +209,8 @@ impl<'a> Batch<'a> {
                 return plan_err!("mem returns 0 to {MAX_LEN} bytes, not {len}");
             }
             let address = addresses.value(row) as u64;
-            moment::memory(self.timeline, seq, address, len as u64).map_err(failed)
+            let instant = self.instant(row, seq);
+            moment::memory(self.timeline, instant, address, len as u64).map_err(failed)
         })?;
         let mut values = BinaryBuilder::new();
         for value in found {
@@ -221,10 +247,11 @@ impl<'a> Batch<'a> {
             }
             let expression = &parsed[text];
             // With a frame number, the frame is looked up for each row.
-            if frames.is_some() {
+            let instant = self.instant(row, seq);
+            if frames.is_some() || instant.steps > 0 {
                 let found = match usize::try_from(frame) {
-                    Ok(frame) => moment::value(self.timeline, seq, frame, expression),
-                    Err(_) => moment::left_value(self.timeline, seq, expression),
+                    Ok(frame) => moment::value(self.timeline, instant, frame, expression),
+                    Err(_) => moment::left_value(self.timeline, instant, expression),
                 };
                 return found.map_err(failed);
             }
@@ -243,7 +270,12 @@ impl<'a> Batch<'a> {
     fn explanations(&self) -> Result<ArrayRef> {
         let values = self.values(None)?;
         let values = values.as_string_view();
-        let (texts, seqs) = (self.text(1)?, self.number(0)?);
+        let texts = self.text(1)?;
+        let seqs = match self.arrays[0].data_type() {
+            // A moment that there is not is an error.
+            DataType::Int64 => self.number(0)?,
+            _ => PrimitiveArray::new_null(self.seqs.len()),
+        };
         let mut parsed: FxHashMap<&str, Expr> = FxHashMap::default();
         let mut found = self.ask(|row, seq| {
             if !texts.is_valid(row) {
@@ -256,7 +288,8 @@ impl<'a> Batch<'a> {
             if !parsed.contains_key(text) {
                 parsed.insert(text, read(text)?);
             }
-            let why = moment::why_unknown(self.timeline, seq, &parsed[text]);
+            let instant = self.instant(row, seq);
+            let why = moment::why_unknown(self.timeline, instant, &parsed[text]);
             why.map(Some).map_err(failed)
         })?;
         for (row, found) in found.iter_mut().enumerate() {
@@ -285,6 +318,27 @@ impl<'a> Batch<'a> {
             why.message.contains(&missing).then_some(why)
         })
     }
+}
+
+/// Events and instructions after them.
+type Moments = (Vec<Option<u64>>, Vec<u64>);
+
+/// Reads moments as `goto` takes them.
+fn moments(timeline: &Timeline, texts: &ArrayRef) -> Result<Moments> {
+    let texts: StringArray = cast(texts, &DataType::Utf8)?.as_string().clone();
+    let (mut seqs, mut steps) = (Vec::new(), Vec::new());
+    for text in texts.iter() {
+        let instant = match text {
+            None => None,
+            Some(text) => {
+                let target = Target::parse(text).map_err(failed)?;
+                Some(timeline.find_instant(&target).map_err(failed)?)
+            }
+        };
+        seqs.push(instant.map(|instant| instant.seq));
+        steps.push(instant.map_or(0, |instant| instant.steps));
+    }
+    Ok((seqs, steps))
 }
 
 /// Returns the register's name in a row.

@@ -24,7 +24,7 @@ pub const DOC: TableDoc = TableDoc {
         ("name", "name, demangled"),
         (
             "short_name",
-            "name without what goes without saying: paths of standard libraries, default arguments",
+            "name without paths of standard libraries and default arguments",
         ),
         ("linkage", "name for the linker"),
         ("module", "file name of the module"),

@@ -10,6 +10,7 @@ mod files;
 mod folded;
 mod functions;
 mod gaps;
+mod instructions;
 mod locks;
 mod logpoints;
 mod modules;
@@ -33,6 +34,8 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::{Result, plan_err};
 use datafusion::datasource::{MemTable, ViewTable};
 use datafusion::logical_expr::LogicalPlan;
+
+use crate::instructions::Kind;
 
 pub use doc::TableDoc;
 use on_demand::OnDemand;
@@ -58,6 +61,10 @@ pub const TABLES: &[TableDoc] = &[
     processes::DOC,
     allocations::DOC,
     locks::DOC,
+    instructions::INSTRUCTIONS,
+    instructions::LINES,
+    instructions::MEMORY_WRITES,
+    instructions::MEMORY_READS,
     notes::DOC,
     runs::DOC,
 ];
@@ -98,6 +105,18 @@ pub fn provider(name: &str, sources: &Sources) -> Result<Provider> {
         _ if name == processes::DOC.name => processes::table(sources)?,
         _ if name == allocations::DOC.name => Arc::new(allocations::table(sources)),
         _ if name == locks::DOC.name => Arc::new(locks::table(sources)),
+        _ if name == instructions::INSTRUCTIONS.name => {
+            sources.run_again(Kind::Instructions, &instructions::INSTRUCTIONS)
+        }
+        _ if name == instructions::LINES.name => {
+            sources.run_again(Kind::Lines, &instructions::LINES)
+        }
+        _ if name == instructions::MEMORY_WRITES.name => {
+            sources.run_again(Kind::Writes, &instructions::MEMORY_WRITES)
+        }
+        _ if name == instructions::MEMORY_READS.name => {
+            sources.run_again(Kind::Reads, &instructions::MEMORY_READS)
+        }
         _ if name == notes::DOC.name => notes::table(sources)?,
         _ if name == runs::DOC.name => runs::of_one(&sources.recording)?,
         _ => return plan_err!("there is no table {name}"),

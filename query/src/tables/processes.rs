@@ -56,7 +56,7 @@ pub const DOC: TableDoc = TableDoc {
         ("exit_signal", "signal that ended it"),
         (
             "ended_seq",
-            "event of the wait that told, or of the program's own end; null when nobody waited",
+            "event of the wait that told, or of the program's own end; null when no thread waited for it",
         ),
         ("ended_ts_ns", "when, ns since the recording began"),
     ],

@@ -39,7 +39,7 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "exit_code",
-            "exit code of the program; null when it did not exit, or nobody saw it",
+            "exit code of the program; null when it did not exit, or the exit was not recorded",
         ),
         ("exit_signal", "signal that ended the program"),
         (

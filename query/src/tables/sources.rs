@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, ScalarUDF, TableSource, col, lit};
@@ -13,9 +14,11 @@ use crate::definitions::Definitions;
 use crate::functions::args::Asked;
 use crate::functions::needed::Needed;
 use crate::functions::{Lookup, args, outs, ret, ret_text, text};
+use crate::instructions::{Kind, table};
 use crate::parts::{PartFile, PartsTable, calls_schema, events_schema, id_bounds, states_schema};
 use crate::report;
 use crate::state::States;
+use crate::tables::doc::TableDoc;
 
 /// The manifest's name for the captures of `--pointees`.
 const POINTEES: &str = "pointees";
@@ -40,6 +43,7 @@ pub struct Sources {
     pub utf8_text: ScalarUDF,
     /// Bytes in hexadecimal.
     pub hex: ScalarUDF,
+    states_of_moments: States,
     of_calls: OfCalls,
 }
 
@@ -85,10 +89,22 @@ impl Sources {
             recording: recording.clone(),
             utf8_text: text::utf8_text(),
             hex: text::hex_text(),
+            states_of_moments: of_states.clone(),
             of_calls: OfCalls::new(&definitions, recording, of_states, needed),
             report,
             definitions,
         }
+    }
+
+    /// Returns a table of instructions.
+    pub fn run_again(&self, kind: Kind, doc: &TableDoc) -> Arc<dyn TableProvider> {
+        let settings = &self.recording.manifest().settings;
+        table(
+            kind,
+            doc,
+            settings.has_every_instruction(),
+            &self.states_of_moments,
+        )
     }
 
     /// Returns the expression over a call's physical columns for a column that its function determines.

@@ -386,7 +386,7 @@ impl Planner<'_> {
             return Err(COMPUTED.into());
         }
         if self.overlaps(entry..entry + len as u64) {
-            return Err("another patch is right behind it".into());
+            return Err("another patch follows it directly".into());
         }
         self.taken.insert(entry, entry + len as u64);
         Ok((planned, code[..len].to_vec()))

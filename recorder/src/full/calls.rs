@@ -43,6 +43,11 @@ pub(super) struct Functions {
 }
 
 impl Functions {
+    /// Their addresses.
+    pub fn entries(&self) -> &[u64] {
+        &self.entries
+    }
+
     /// Chooses them as in other recordings.
     pub fn choose(modules: &[FoundModule], filter: &Filter) -> Functions {
         let mut all = Functions::default();

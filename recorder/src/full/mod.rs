@@ -9,6 +9,7 @@
 mod calls;
 mod ending;
 mod modules;
+mod parts;
 mod signals;
 mod story;
 
@@ -22,7 +23,7 @@ use std::{
         Arc,
         atomic::{AtomicI32, Ordering::Release},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use exact::{Outline, Summary};
@@ -41,9 +42,22 @@ use crate::{
     session::{default_name, folder_bytes, new_id, own_stdin, start_of, this_machine},
 };
 
+/// Which part of a run is recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FullPart {
+    #[default]
+    All,
+    /// All of it from so long after its start on.
+    After(Duration),
+    /// While a thread is in a call of a function with one of these names or patterns.
+    Calls(Vec<String>),
+}
+
 /// How a program is recorded with every instruction.
 #[derive(Clone, Debug)]
 pub struct FullOptions {
+    /// Which part of its run.
+    pub part: FullPart,
     /// The output folder; `None`: the program's name in the current folder, made unique.
     pub output: Option<PathBuf>,
     /// Patterns of functions whose calls become events; none: all of the program's own functions.
@@ -153,6 +167,7 @@ fn run(program: &Path, options: &FullOptions, folder: &Path) -> Result<Summary> 
     let started = Arc::new(AtomicI32::new(0));
     let pid = Arc::clone(&started);
     let how = exact::Options {
+        when: parts::when(&options.part)?,
         fixed_addresses: options.surroundings.no_aslr,
         environment: options.surroundings.env.clone(),
         input: options.surroundings.stdin.clone(),
@@ -163,6 +178,7 @@ fn run(program: &Path, options: &FullOptions, folder: &Path) -> Result<Summary> 
     let record = || exact::record(program, &options.argv, folder, how);
     let recorded = signals::passed_on(&started, record);
     recorded.map_err(|error| match error {
+        exact::Error::Nothing { code, signal } => parts::nothing(&options.part, code, signal),
         exact::Error::Start { source, .. } => Error::Start {
             program: options.argv[0].to_string_lossy().into_owned(),
             source,
@@ -217,7 +233,7 @@ fn launch(options: &FullOptions, cwd: &Path) -> Launch {
     let pairs = env
         .iter()
         .map(|(name, value)| ByteBuf::from([name.as_bytes(), b"=", value.as_bytes()].concat()));
-    let mut words = vec!["--full".to_owned()];
+    let mut words = parts::words(&options.part);
     for (option, patterns) in [("-f", &options.include), ("-x", &options.exclude)] {
         words.extend(
             patterns

@@ -10,7 +10,7 @@ use super::{
     calls::Functions,
     ending,
     modules::{self, FileMapping},
-    texts,
+    parts, texts,
 };
 use crate::{Death, Result, arm::Filter};
 
@@ -37,7 +37,10 @@ impl Story {
         let outline = exact::outline(folder)?;
         let mut replay = Replay::open(folder)?;
         let mappings = mappings(&outline);
-        let exe = exe(&replay, &mappings);
+        let exe = match &outline.before {
+            Some((_, program)) => PathBuf::from(program),
+            None => exe(&replay, &mappings),
+        };
         let found = modules::find(&mappings, &exe);
         let functions = Functions::choose(&found, filter);
         let mut story = Story {
@@ -55,12 +58,21 @@ impl Story {
             problem: None,
         };
         story.controls.extend(modules::controls(&found));
+        let before = story.outline.before.as_ref().map(|(time, _)| *time);
+        story
+            .controls
+            .extend(parts::warnings(before, &story.outline.gaps));
         // Of events of one time the first is the one that was told first.
         story
             .controls
             .sort_by_key(|control| control.ticks().unwrap_or(0));
         story.define();
-        if let Some(signal) = story.outline.signal {
+        let gap = story.outline.gaps.last();
+        let is_recorded = gap.is_none_or(|gap| gap.nanoseconds.is_some());
+        if let Some(signal) = story.outline.signal.filter(|_| !is_recorded) {
+            let exception = ending::exception(&story.outline, signal);
+            story.controls.push(Control::Exception(exception));
+        } else if let Some(signal) = story.outline.signal {
             let stop = ending::stop(&mut replay, &story.outline, |at| modules::space(&found, at));
             let pause = match stop {
                 Ok((death, pause)) => {

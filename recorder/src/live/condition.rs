@@ -85,7 +85,9 @@ impl Message {
         &self.source
     }
 
-    pub(crate) fn template(&self) -> &Template {
+    /// Returns its parts.
+    #[must_use]
+    pub fn template(&self) -> &Template {
         &self.template
     }
 

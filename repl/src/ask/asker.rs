@@ -300,7 +300,8 @@ fn shower(life: Option<&Life>, reading: Option<Reading>) -> impl FnMut() {
     move || {
         if let Some(life) = life {
             let bytes = reading.as_ref().map_or(0, Reading::bytes);
-            life.progress.asking(life.since, bytes);
+            let instructions = reading.as_ref().map_or(0, Reading::instructions);
+            life.progress.asking(life.since, bytes, instructions);
         }
     }
 }

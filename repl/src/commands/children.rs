@@ -120,6 +120,12 @@ struct Warnings {
 }
 
 impl Observer for Warnings {
+    fn created(&self, recording: &Path) {
+        if let Err(error) = store::catalog::tell(recording) {
+            tracing::debug!(%error, "the catalog of runs does not know the recording");
+        }
+    }
+
     fn warning(&self, message: &str) {
         let (pid, text) = (self.pid, message.to_owned());
         let _ = self.log.add(&Fact::Warning { pid, text });

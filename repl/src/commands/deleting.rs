@@ -27,7 +27,7 @@ pub fn is_wanted(folders: &[PathBuf], terminal: &Terminal) -> Result<bool, Error
     );
     if !terminal.interactive {
         return Err(Error::usage(
-            format!("{what} would be deleted, and nobody can be asked"),
+            format!("{what} would be deleted, and there is no terminal to ask"),
             Some("add --yes to delete without being asked".to_owned()),
         ));
     }

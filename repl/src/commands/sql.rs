@@ -33,7 +33,8 @@ Examples:
 
 Tables: calls, events, report, functions, modules, threads, output, gaps,
 probes, pauses, logpoints, writes, exceptions, syscalls, files,
-processes, allocations, locks, notes, runs.
+processes, allocations, locks, instructions, lines, memory_writes,
+memory_reads, notes, runs.
 Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
 every event of the recording in one order.";
 

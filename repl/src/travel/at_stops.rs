@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 
 use server::session::ReasonReport;
-use server::verbs::{InfoBreakpoints, InfoBreakpointsReply, Nothing, ProbeKind, ProbeReport};
+use server::verbs::{InfoBreakpoints, InfoBreakpointsReply, PageArgs, ProbeKind, ProbeReport};
 
 use super::Session;
 use crate::commands::live::{self, Common, Patience};
@@ -139,10 +139,14 @@ impl Session {
 
     fn all_probes(&self, verb: &str) -> Result<Vec<ProbeReport>, Error> {
         let common = Common::default();
-        let asked =
-            live::fetch::<InfoBreakpoints>(&common, &self.link, &Nothing {}, Patience::Answer)?;
+        let asked = live::fetch::<InfoBreakpoints>(
+            &common,
+            &self.link,
+            &PageArgs::default(),
+            Patience::Answer,
+        )?;
         match asked {
-            InfoBreakpointsReply::Program { probes } => Ok(probes),
+            InfoBreakpointsReply::Program { probes, .. } => Ok(probes),
             InfoBreakpointsReply::Recorded { .. } => Err(Error::usage(
                 format!("{verb} is for the breakpoints of a live program"),
                 Some("in the past of one, return to it first: goto live".to_owned()),

@@ -93,7 +93,7 @@ hindsight repl --script FILE sets them again. Lines of commands are not in it.
   unalias NAME            forget it
 
 What is made at a prompt is kept in ~/.config/hindsight/aliases; what a script makes
-ends with it. What stands behind the name in a line is added to the meaning.
+ends with it. Words after the name are added to its meaning.
 ",
     ),
     (

@@ -123,7 +123,7 @@ fn help_tells_of_verbs_of_all_kinds() {
               unalias NAME            forget it
 
             What is made at a prompt is kept in ~/.config/hindsight/aliases; what a script makes
-            ends with it. What stands behind the name in a line is added to the meaning.
+            ends with it. Words after the name are added to its meaning.
             Go to the next call of which a condition is true, or to the one before
 
               continue where CONDITION

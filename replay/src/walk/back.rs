@@ -46,7 +46,7 @@ impl Walker<'_> {
     }
 
     /// The moment before the thread's last instruction.
-    fn instruction_back(&self) -> Option<u64> {
+    pub(super) fn instruction_back(&self) -> Option<u64> {
         let here = self.replay.position();
         let turns = self.schedule.partition_point(|(at, _)| *at < here);
         let mut until = here;

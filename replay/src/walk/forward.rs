@@ -2,10 +2,14 @@
 
 use debuginfo::{LineGoal, Look};
 
+use super::leap::Leap;
 use super::{Activation, Walk, Walked, Walker};
 
 /// Most bytes of an instruction.
 const LONGEST: u64 = 15;
+
+/// So many instructions of a line are executed one by one before the program runs by itself.
+const SINGLE: u32 = 300;
 
 /// A call that an instruction has made.
 pub(super) struct Called {
@@ -79,7 +83,7 @@ impl Walker<'_> {
     }
 
     /// Runs until a function has returned.
-    fn leave(&mut self, frame: &Activation) -> exact::Result<bool> {
+    pub(super) fn leave(&mut self, frame: &Activation) -> exact::Result<bool> {
         let Some(back) = frame.back else {
             let end = self.end;
             self.replay.goto(end)?;
@@ -119,7 +123,23 @@ impl Walker<'_> {
     fn line(&mut self, into: bool) -> exact::Result<bool> {
         let mut frame = self.activation();
         let mut goal = LineGoal::of(&self.space, self.rip(), 0, into);
+        let mut single = 0;
         loop {
+            single += 1;
+            let leap = match &frame {
+                Some(frame) if single > SINGLE => self.leap(&goal, frame, into)?,
+                _ => Leap::No,
+            };
+            match leap {
+                Leap::End => return Ok(false),
+                Leap::BeforeLeaving | Leap::No => {}
+                Leap::Left => {
+                    if let Some(is_there) = self.judge_line(&mut frame, &mut goal, into)? {
+                        return Ok(is_there);
+                    }
+                    continue;
+                }
+            }
             let Some(called) = self.instruction_or_call()? else {
                 return Ok(false);
             };
@@ -132,29 +152,39 @@ impl Walker<'_> {
                     return Ok(false);
                 }
             }
-            let has_lines = self.space.step_line(self.rip()).is_some();
-            let has_returned = self.has_returned(frame.as_ref());
-            if !has_lines && !has_returned {
-                // A jump into code without lines, which returns to the caller.
-                match &frame {
-                    Some(frame) if self.leave(frame)? => {}
-                    _ => return Ok(false),
-                }
-            }
-            if !has_lines || has_returned {
-                frame = self.activation();
-                goal = LineGoal::of_caller(&self.space, self.rip(), into);
-                if !self.leave_what_has_no_lines(&mut frame, &mut goal, into)? {
-                    return Ok(false);
-                }
-            }
-            let rip = self.rip();
-            if !goal.range.contains(&rip)
-                && let Look::Stop { .. } = goal.look(&self.space, rip)
-            {
-                return Ok(true);
+            if let Some(is_there) = self.judge_line(&mut frame, &mut goal, into)? {
+                return Ok(is_there);
             }
         }
+    }
+
+    /// Says whether the thread has come to another line, or to the end; `None`: not yet.
+    fn judge_line(
+        &mut self,
+        frame: &mut Option<Activation>,
+        goal: &mut LineGoal,
+        into: bool,
+    ) -> exact::Result<Option<bool>> {
+        let has_lines = self.space.step_line(self.rip()).is_some();
+        let has_returned = self.has_returned(frame.as_ref());
+        if !has_lines && !has_returned {
+            // A jump into code without lines, which returns to the caller.
+            match frame {
+                Some(frame) if self.leave(frame)? => {}
+                _ => return Ok(Some(false)),
+            }
+        }
+        if !has_lines || has_returned {
+            *frame = self.activation();
+            *goal = LineGoal::of_caller(&self.space, self.rip(), into);
+            if !self.leave_what_has_no_lines(frame, goal, into)? {
+                return Ok(Some(false));
+            }
+        }
+        let rip = self.rip();
+        let is_there =
+            !goal.range.contains(&rip) && matches!(goal.look(&self.space, rip), Look::Stop { .. });
+        Ok(is_there.then_some(true))
     }
 
     fn has_returned(&self, frame: Option<&Activation>) -> bool {

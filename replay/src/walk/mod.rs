@@ -1,22 +1,29 @@
 //! Moves by instruction, by line and by call where every instruction is recorded: the program is run again to see where they
 //! end. The rules are those of stepping in a live program.
 
+mod arrivals;
 mod back;
 mod forward;
+mod leap;
 mod search;
+mod sought;
 mod thread;
+mod until;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use debuginfo::{AddressSpace, backtrace};
+use debuginfo::{AddressSpace, Machine, backtrace};
 use exact::Replay;
 
 use crate::error::{Error, Result};
 use crate::moves::Direction;
 use crate::timeline::Timeline;
-pub use search::Wrote;
+pub use arrivals::{Arrival, Spaces};
+pub use search::{MOST_WATCHED, Wrote};
+pub use sought::{Seek, Sought, Touched};
 use thread::Thread;
+pub use until::Until;
 
 /// Most inlined calls around a place, and most tail calls.
 const FRAMES: usize = 64;
@@ -235,7 +242,7 @@ impl Walker<'_> {
     }
 }
 
-fn activation(space: &AddressSpace, thread: &Thread<'_>) -> Option<Activation> {
+fn activation(space: &AddressSpace, thread: &dyn Machine) -> Option<Activation> {
     let trace = backtrace(space, thread, FRAMES);
     let own = trace.frames.iter().position(|frame| !frame.inlined)?;
     let frame = &trace.frames[own];

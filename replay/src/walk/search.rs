@@ -1,7 +1,6 @@
-//! Searches through all instructions: who wrote some bytes, and where the program comes by some addresses.
+//! Searches through all instructions: who wrote some bytes.
 
 use crate::error::{Error, Result};
-use crate::moves::Direction;
 use crate::timeline::Timeline;
 
 use super::Instant;
@@ -24,7 +23,7 @@ pub struct Wrote {
 }
 
 /// Pieces that can be watched at once.
-fn pieces(address: u64, len: u64) -> Vec<(u64, u64)> {
+pub(super) fn pieces(address: u64, len: u64) -> Vec<(u64, u64)> {
     let end = address.saturating_add(len);
     let mut found = Vec::new();
     let mut at = address;
@@ -66,15 +65,21 @@ impl Timeline {
         last.map(|at| self.wrote(at)).transpose()
     }
 
-    /// Finds the first instruction from a moment on that writes to some bytes; `None` if none does.
+    /// Finds the first instruction from a moment on, before a position if one is given, that writes to some bytes; `None` if
+    /// none does.
     ///
     /// # Errors
     /// Instructions are not recorded or cannot be run, or there are too many bytes.
-    pub fn next_write_after(&self, from: Instant, address: u64, len: u64) -> Result<Option<Wrote>> {
+    pub fn next_write_after(
+        &self,
+        (from, until): (Instant, Option<u64>),
+        address: u64,
+        len: u64,
+    ) -> Result<Option<Wrote>> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
         check_len(len)?;
         let position = self.position_of(from)?;
-        let mut end = every.outline()?.end;
+        let mut end = until.map_or_else(|| self.instructions(), Ok)?;
         let mut first = None;
         for (address, len) in pieces(address, len) {
             let found = every.at(position, move |replay| replay.next_write(address, len, end))?;
@@ -145,32 +150,6 @@ impl Timeline {
             after: self.instant(position + 1)?,
             tid: every.running(position)?,
         })
-    }
-
-    /// Finds the nearest moment in a direction at which a thread is about to execute an instruction at one of these
-    /// addresses, and that thread.
-    ///
-    /// # Errors
-    /// Instructions are not recorded or cannot be run.
-    pub fn arrival(
-        &self,
-        from: Instant,
-        addresses: &[u64],
-        direction: Direction,
-    ) -> Result<Option<(Instant, u32)>> {
-        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
-        let position = self.position_of(from)?;
-        let addresses = addresses.to_vec();
-        let found = every.at(position, move |replay| {
-            let end = replay.end();
-            let found = match direction {
-                Direction::Forward => replay.next_stop(&addresses, end, &mut |_| true)?,
-                Direction::Back => replay.previous_stop(&addresses, &mut |_| true)?,
-            };
-            Ok(found.map(|at| (at, replay.thread().cast_unsigned())))
-        })?;
-        let found = found.map(|(at, tid)| Ok((self.instant(at)?, tid)));
-        found.transpose()
     }
 }
 

@@ -1,8 +1,12 @@
 //! A thread of a program that is run again, as a machine that can be unwound.
 
+use std::cell::OnceCell;
+
 use debuginfo::{Certainty, Machine, Register, Unknown};
 use exact::{Registers as General, Replay};
 use store::control::REGISTER_NAMES;
+
+use crate::every::{VECTORS, vectors_of};
 
 /// Where rip and rsp are among the registers.
 const RIP: usize = 16;
@@ -11,7 +15,12 @@ const RSP: usize = 19;
 /// A thread at the present moment of a replay.
 pub(super) struct Thread<'r> {
     replay: &'r Replay,
+    tid: i32,
     general: [u64; 27],
+    /// Read when they are asked for.
+    vectors: OnceCell<Option<[[u8; 16]; VECTORS]>>,
+    /// What expressions call the number of hits.
+    pub hit_count: Option<u64>,
 }
 
 impl<'r> Thread<'r> {
@@ -23,7 +32,10 @@ impl<'r> Thread<'r> {
         };
         Some(Thread {
             replay,
+            tid,
             general: General::from(&registers).0,
+            vectors: OnceCell::new(),
+            hit_count: None,
         })
     }
 
@@ -33,6 +45,13 @@ impl<'r> Thread<'r> {
 
     pub fn rsp(&self) -> u64 {
         self.general[RSP]
+    }
+
+    fn vectors(&self) -> Option<[[u8; 16]; VECTORS]> {
+        match self.replay.thread() == self.tid {
+            true => Some(vectors_of(&self.replay.extended().ok()?)),
+            false => self.replay.extended_of(self.tid).map(vectors_of),
+        }
     }
 
     /// Reads a word of memory.
@@ -58,7 +77,15 @@ impl Machine for Thread<'_> {
         Ok((value, Certainty::Known))
     }
 
-    fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
-        Err(Unknown::because("the register is not read"))
+    fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        let vectors = self.vectors.get_or_init(|| self.vectors()).as_ref();
+        let index = usize::from(register.0.wrapping_sub(Register::XMM0.0));
+        let vector = vectors.and_then(|vectors| vectors.get(index));
+        let vector = vector.ok_or_else(|| Unknown::because("the register is not read"))?;
+        Ok((*vector, Certainty::Known))
+    }
+
+    fn hit_count(&self) -> Option<u64> {
+        self.hit_count
     }
 }

@@ -1,51 +1,47 @@
 //! Runs through all instructions: to breakpoints, to writes of watched values, and to the stops that the recording has.
 
-use debuginfo::AddressSpace;
-use replay::Instant;
-use replay::moves::{Direction, Stops};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Break, Past, of_replay};
-use crate::protocol::{Code, Failure};
+use replay::moves::{Direction, Stops};
+use replay::{Arrival, Instant, Until, Walked};
+
+use super::judge::{Failed, Judge};
+use super::{Past, Position, of_replay};
+use crate::location::Target;
+use crate::protocol::Failure;
 use crate::session::{MotionReport, ReasonReport, WatchChange};
 
-impl Past {
-    /// Sets a breakpoint at addresses.
-    pub(super) fn add_break_at(
-        &self,
-        location: &str,
-        line: Option<(&str, u32)>,
-    ) -> Result<Break, Failure> {
-        let modules = self.timeline.modules();
-        let (mut addresses, mut failed) = (Vec::new(), None);
-        // Modules may be mapped later than here.
-        for seq in [self.position().seq, self.timeline.last()] {
-            match places(&modules.space(seq), location, line) {
-                Ok(found) => addresses.extend(found),
-                Err(failure) => failed = Some(failure),
-            }
-        }
-        addresses.sort_unstable();
-        addresses.dedup();
-        if let Some(failure) = failed.filter(|_| addresses.is_empty()) {
-            return Err(failure);
-        }
-        if addresses.is_empty() {
-            return Err(Failure::new(
-                Code::InvalidFunction,
-                format!("no function is called {location} here"),
-            )
-            .hint("write a function's name, file:line or an address"));
-        }
-        let added = Break {
-            id: self.next_id(),
-            location: location.to_owned(),
-            functions: std::collections::BTreeSet::new(),
-            addresses,
-        };
-        self.breaks().push(added.clone());
-        Ok(added)
-    }
+/// Frames that are looked at for the selected one.
+const FRAMES: usize = 2;
 
+/// A breakpoint during a run.
+struct Armed {
+    id: u32,
+    addresses: Vec<u64>,
+    judge: Judge,
+    /// So many hits are still passed.
+    ignored: u64,
+}
+
+/// Where a run ends: the position, the thread, and the breakpoints there.
+struct Stopped {
+    position: u64,
+    tid: u32,
+    breaks: Vec<u32>,
+}
+
+/// What a run tells of its breakpoints.
+#[derive(Default)]
+struct Told {
+    stopped: Option<Stopped>,
+    /// How many hits were passed, by breakpoint.
+    passed: HashMap<u32, u64>,
+    failed: HashMap<u32, Failed>,
+}
+
+impl Past {
     /// Moves to the nearest breakpoint, or stop of the recording, in a direction.
     pub(super) fn run_by_instructions(
         &self,
@@ -61,38 +57,345 @@ impl Past {
         if direction == Direction::Back && here.steps > 0 && self.timeline.is_stop(here.seq) {
             event = Some(here.seq);
         }
-        let addresses: Vec<u64> = self
-            .breaks()
-            .iter()
-            .flat_map(|set| set.addresses.clone())
-            .collect();
-        let mut found = None;
-        if !addresses.is_empty() {
-            let arrival = self.timeline.arrival(here.instant(), &addresses, direction);
-            found = arrival.map_err(|error| of_replay(&error))?;
-        }
-        let (wrote, changed) = self.nearest_write(direction)?;
+        let until = match (direction, event) {
+            (Direction::Forward, Some(seq)) => Some(self.timeline.position(seq)),
+            _ => None,
+        };
+        let until = until.transpose().map_err(|error| of_replay(&error))?;
+        let told = self.nearest_break(here, until, direction)?;
+        let (wrote, changed) = self.nearest_write(direction, until)?;
+        let instant = |stopped: &Stopped| {
+            let instant = self.timeline.instant(stopped.position);
+            Ok::<_, Failure>((
+                instant.map_err(|error| of_replay(&error))?,
+                Some(stopped.tid),
+            ))
+        };
         let event = event.map(|seq| (Instant::at(seq), None));
-        let found = found.map(|(instant, tid)| (instant, Some(tid)));
+        let found = told.stopped.as_ref().map(instant).transpose()?;
         let wrote = wrote.map(|(instant, tid)| (instant, Some(tid)));
-        let all = event.into_iter().chain(found).chain(wrote);
+        // Of several at one moment a breakpoint knows the thread.
+        let all = found.into_iter().chain(wrote).chain(event);
         let nearest = match direction {
             Direction::Forward => all.min_by_key(|(instant, _)| *instant),
-            Direction::Back => all.max_by_key(|(instant, _)| *instant),
+            Direction::Back => all.rev().max_by_key(|(instant, _)| *instant),
         };
         let Some((instant, tid)) = nearest else {
+            self.tell_failed(&told);
             return Err(self.no_stop(here.seq, direction));
         };
         self.go_to_instant(instant, tid)?;
+        let is_here = |at: Option<(Instant, Option<u32>)>| at.is_some_and(|(at, _)| at == instant);
+        let breaks = match is_here(found) {
+            true => self.hit(&told),
+            false => Vec::new(),
+        };
+        self.tell_failed(&told);
         let mut report = self.motion()?;
-        let is_write = wrote.is_some_and(|(at, _)| at == instant);
         if let Some(stop) = &mut report.stop
-            && let ReasonReport::Event { changed: told, .. } = &mut stop.reason
-            && is_write
+            && let ReasonReport::Event {
+                changed: told,
+                breaks: hit,
+                ..
+            } = &mut stop.reason
         {
-            *told = changed;
+            *hit = breaks;
+            if is_here(wrote) {
+                *told = changed;
+            }
         }
         Ok(report)
+    }
+
+    /// Goes on with the current thread to a place in the selected frame or one further out, or out of the frame.
+    pub(crate) fn run_until(&self, target: &Target) -> Result<MotionReport, Failure> {
+        if !self.timeline.has_every_instruction() {
+            return Err(self.needs_every_instruction("until"));
+        }
+        let here = self.position();
+        let addresses = self.addresses(target)?;
+        let (cfa, back) = self.look(here.frame + FRAMES, |looked| {
+            let frames = &looked.moment.trace.backtrace.frames;
+            let own = frames.iter().skip(here.frame).find(|frame| !frame.inlined);
+            let cfa = own.and_then(|frame| frame.cfa);
+            let outer = frames
+                .iter()
+                .skip(here.frame)
+                .skip_while(|frame| frame.inlined);
+            let caller = outer.skip(1).find(|frame| !frame.is_tail_call);
+            Ok((
+                cfa,
+                caller
+                    .filter(|frame| frame.pc_is_known)
+                    .map(|frame| frame.pc),
+            ))
+        })?;
+        let until = Until {
+            addresses,
+            cfa: cfa.unwrap_or(0),
+            back,
+        };
+        let walked = self.timeline.walk_until(here.instant(), here.tid, until);
+        let (instant, walked) = walked.map_err(|error| of_replay(&error))?;
+        self.go_to_instant(instant, Some(here.tid))?;
+        let mut report = self.motion()?;
+        if walked == Walked::AtTheEdge
+            && let Some(stop) = &mut report.stop
+            && let ReasonReport::Event { what, .. } = &mut stop.reason
+        {
+            *what = format!("{what}; {target} was not reached");
+        }
+        Ok(report)
+    }
+
+    /// Looks for the nearest breakpoint.
+    fn nearest_break(
+        &self,
+        here: Position,
+        until: Option<u64>,
+        direction: Direction,
+    ) -> Result<Told, Failure> {
+        let position = self.timeline.position_of(here.instant());
+        let position = position.map_err(|error| of_replay(&error))?;
+        let fixed = self.counted_hits(position, direction)?;
+        let armed = self.armed()?;
+        let mut told = Told::default();
+        if !armed.is_empty() {
+            told = match direction {
+                Direction::Forward => {
+                    let nearest = fixed.as_ref().map(|stopped| stopped.position);
+                    let until = [until, nearest].into_iter().flatten().min();
+                    self.next_break(armed, position, until)?
+                }
+                Direction::Back => self.previous_break(armed, position)?,
+            };
+        }
+        let is_nearer = |fixed: &Stopped| match &told.stopped {
+            None => true,
+            Some(found) if direction == Direction::Forward => fixed.position < found.position,
+            Some(found) => fixed.position > found.position,
+        };
+        if let Some(fixed) = fixed.filter(is_nearer) {
+            told.stopped = Some(fixed);
+        }
+        Ok(told)
+    }
+
+    /// The breakpoints that stop at every hit.
+    fn armed(&self) -> Result<Vec<Armed>, Failure> {
+        let breaks = self.all_breaks().into_iter();
+        let armed = breaks.filter(|known| !known.disabled && known.hit_count == 0);
+        armed
+            .map(|known| {
+                Ok(Armed {
+                    id: known.id,
+                    judge: Judge::new(known.condition.as_deref(), self.shared_kept(), false)?,
+                    addresses: known.addresses,
+                    ignored: known.ignored,
+                })
+            })
+            .collect()
+    }
+
+    /// The nearest of the breakpoints that stop at their Nth hit only.
+    fn counted_hits(&self, here: u64, direction: Direction) -> Result<Option<Stopped>, Failure> {
+        let mut nearest: Option<Stopped> = None;
+        for known in self.all_breaks() {
+            if known.disabled || known.hit_count == 0 {
+                continue;
+            }
+            let nth = match known.nth {
+                Some(nth) => nth,
+                None => {
+                    let judge = Judge::new(known.condition.as_deref(), self.shared_kept(), false)?;
+                    let nth = self.nth_hit(known.addresses, judge, known.hit_count)?;
+                    let mut breaks = self.breaks();
+                    if let Some(known) = breaks.iter_mut().find(|other| other.id == known.id) {
+                        known.nth = Some(nth);
+                    }
+                    nth
+                }
+            };
+            let Some((position, tid)) = nth else { continue };
+            let (is_ahead, is_nearer) = match direction {
+                Direction::Forward => (
+                    position > here,
+                    nearest.as_ref().is_none_or(|best| position < best.position),
+                ),
+                Direction::Back => (
+                    position < here,
+                    nearest.as_ref().is_none_or(|best| position > best.position),
+                ),
+            };
+            if is_ahead && is_nearer {
+                nearest = Some(Stopped {
+                    position,
+                    tid,
+                    breaks: vec![known.id],
+                });
+            }
+        }
+        Ok(nearest)
+    }
+
+    fn nth_hit(
+        &self,
+        addresses: Vec<u64>,
+        judge: Judge,
+        wanted: u64,
+    ) -> Result<Option<(u64, u32)>, Failure> {
+        let found = Arc::new(Mutex::new(None));
+        let end = self.end()?;
+        let (mut hits, nth) = (0, Arc::clone(&found));
+        let ran = self.timeline.arrivals(0..end, &addresses, move |arrival| {
+            hits += u64::from(judge.holds(arrival, None).unwrap_or(false));
+            if hits < wanted {
+                return ControlFlow::Continue(());
+            }
+            *nth.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some((arrival.position, arrival.tid));
+            ControlFlow::Break(())
+        });
+        ran.map_err(|error| of_replay(&error))?;
+        let found = *found.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(found)
+    }
+
+    fn end(&self) -> Result<u64, Failure> {
+        self.timeline
+            .instructions()
+            .map_err(|error| of_replay(&error))
+    }
+
+    fn next_break(
+        &self,
+        mut armed: Vec<Armed>,
+        here: u64,
+        until: Option<u64>,
+    ) -> Result<Told, Failure> {
+        let end = until.map_or_else(|| self.end(), Ok)?;
+        let told = Arc::new(Mutex::new(Told::default()));
+        let shared = Arc::clone(&told);
+        let addresses = all_addresses(&armed);
+        let ran = self
+            .timeline
+            .arrivals(here..end, &addresses, move |arrival| {
+                if arrival.position == here {
+                    return ControlFlow::Continue(());
+                }
+                let mut told = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let held = held(&armed, arrival, &mut told.failed);
+                let mut breaks = Vec::new();
+                for known in armed.iter_mut().filter(|known| held.contains(&known.id)) {
+                    match known.ignored {
+                        0 => breaks.push(known.id),
+                        _ => {
+                            known.ignored -= 1;
+                            *told.passed.entry(known.id).or_default() += 1;
+                        }
+                    }
+                }
+                if breaks.is_empty() {
+                    return ControlFlow::Continue(());
+                }
+                told.stopped = Some(Stopped {
+                    position: arrival.position,
+                    tid: arrival.tid,
+                    breaks,
+                });
+                ControlFlow::Break(())
+            });
+        ran.map_err(|error| of_replay(&error))?;
+        Ok(taken(&told))
+    }
+
+    fn previous_break(&self, armed: Vec<Armed>, here: u64) -> Result<Told, Failure> {
+        let addresses = all_addresses(&armed);
+        let mut ignored: HashMap<u32, u64> = armed
+            .iter()
+            .map(|known| (known.id, known.ignored))
+            .collect();
+        let all: u64 = ignored.values().sum();
+        // Among so many hits one stops.
+        let most = usize::try_from(all).unwrap_or(usize::MAX).saturating_add(1);
+        let armed = Arc::new(armed);
+        let told = Arc::new(Mutex::new(Told::default()));
+        let mut before = here;
+        loop {
+            let (known, shared) = (Arc::clone(&armed), Arc::clone(&told));
+            let hits = self
+                .timeline
+                .last_arrivals(before, &addresses, most, move |arrival| {
+                    let mut told = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                    let held = held(&known, arrival, &mut told.failed);
+                    (!held.is_empty()).then_some(held)
+                });
+            let hits = hits.map_err(|error| of_replay(&error))?;
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            for (position, tid, held) in hits.iter().rev() {
+                let mut breaks = Vec::new();
+                for id in held {
+                    match ignored.get_mut(id).filter(|left| **left > 0) {
+                        None => breaks.push(*id),
+                        Some(left) => {
+                            *left -= 1;
+                            *told.passed.entry(*id).or_default() += 1;
+                        }
+                    }
+                }
+                if !breaks.is_empty() {
+                    told.stopped = Some(Stopped {
+                        position: *position,
+                        tid: *tid,
+                        breaks,
+                    });
+                    return Ok(std::mem::take(&mut *told));
+                }
+            }
+            match hits.first() {
+                Some((first, ..)) => before = *first,
+                None => return Ok(std::mem::take(&mut *told)),
+            }
+        }
+    }
+
+    /// Counts a stop at breakpoints, and returns which.
+    fn hit(&self, told: &Told) -> Vec<u32> {
+        let hit = told.stopped.as_ref().map(|stopped| stopped.breaks.clone());
+        let hit = hit.unwrap_or_default();
+        let mut breaks = self.breaks();
+        for known in breaks.iter_mut() {
+            let passed = told.passed.get(&known.id).copied().unwrap_or(0);
+            known.ignored = known.ignored.saturating_sub(passed);
+            known.hits += u64::from(hit.contains(&known.id));
+        }
+        breaks.retain(|known| !(known.once && hit.contains(&known.id)));
+        hit
+    }
+
+    /// Has failed conditions told with the answer.
+    fn tell_failed(&self, told: &Told) {
+        let mut failed: Vec<_> = told.failed.iter().collect();
+        failed.sort_by_key(|(id, _)| **id);
+        for (id, failed) in failed {
+            let Some((count, position, why)) = failed.first() else {
+                continue;
+            };
+            self.tell(format!(
+                "breakpoint {id}: its condition could not be evaluated {}, first at {}: {why}",
+                crate::quantity::count(count, "time"),
+                self.moment_text(position),
+            ));
+        }
+    }
+
+    /// Writes the moment after so many instructions.
+    pub(super) fn moment_text(&self, position: u64) -> String {
+        match self.timeline.instant(position) {
+            Ok(Instant { seq, steps: 0 }) => seq.to_string(),
+            Ok(Instant { seq, steps }) => format!("{seq}+{steps}"),
+            Err(_) => format!("instruction {position}"),
+        }
     }
 
     /// The nearest write to something watched: the moment after it, or before it if it is looked for backwards, its thread, and
@@ -100,6 +403,7 @@ impl Past {
     fn nearest_write(
         &self,
         direction: Direction,
+        until: Option<u64>,
     ) -> Result<(Option<(Instant, u32)>, Vec<WatchChange>), Failure> {
         let here = self.position().instant();
         let watches: Vec<_> = {
@@ -114,7 +418,7 @@ impl Past {
         for (watch, expression, place) in watches {
             let (address, len) = (place.address, place.len);
             let found = match direction {
-                Direction::Forward => self.timeline.next_write_after(here, address, len),
+                Direction::Forward => self.timeline.next_write_after((here, until), address, len),
                 Direction::Back => self.timeline.last_write_before(here, address, len),
             };
             let Some(wrote) = found.map_err(|error| of_replay(&error))? else {
@@ -146,27 +450,36 @@ impl Past {
     }
 }
 
-/// The addresses of a location.
-fn places(
-    space: &AddressSpace,
-    location: &str,
-    line: Option<(&str, u32)>,
-) -> Result<Vec<u64>, Failure> {
-    let places = match (line, address(location)) {
-        (Some((file, line)), _) => space.resolve_line(file, line, None).map_err(|error| {
-            let failure = Failure::new(Code::InvalidLine, error.to_string());
-            match error.hint() {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
-        })?,
-        (None, Some(address)) => return Ok(vec![address]),
-        (None, None) => space.function_places(location),
-    };
-    Ok(places.into_iter().map(|place| place.address).collect())
+fn all_addresses(armed: &[Armed]) -> Vec<u64> {
+    let mut all: Vec<u64> = armed
+        .iter()
+        .flat_map(|known| known.addresses.clone())
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
-fn address(location: &str) -> Option<u64> {
-    let digits = location.trim_start_matches('*').strip_prefix("0x")?;
-    u64::from_str_radix(digits, 16).ok()
+/// The breakpoints at which a thread is, and whose conditions are true.
+fn held(armed: &[Armed], arrival: &mut Arrival<'_>, failed: &mut HashMap<u32, Failed>) -> Vec<u32> {
+    let address = arrival.address();
+    let here = armed
+        .iter()
+        .filter(|known| known.addresses.contains(&address));
+    let mut held = Vec::new();
+    for known in here {
+        match known.judge.holds(arrival, None) {
+            Ok(true) => held.push(known.id),
+            Ok(false) => {}
+            Err(why) => failed
+                .entry(known.id)
+                .or_default()
+                .note(arrival.position, why),
+        }
+    }
+    held
+}
+
+fn taken(told: &Mutex<Told>) -> Told {
+    std::mem::take(&mut *told.lock().unwrap_or_else(PoisonError::into_inner))
 }

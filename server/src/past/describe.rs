@@ -36,6 +36,7 @@ impl Looked<'_> {
                     (None, _) => self.what(event),
                 },
                 changed: Vec::new(),
+                breaks: Vec::new(),
             },
             source_line: match (&place.file, place.line) {
                 (Some(file), Some(line)) => source_line(file, line),

@@ -4,8 +4,11 @@
 //! would change the program are refused.
 
 mod arrivals;
+mod breaks;
 mod describe;
 mod history;
+mod judge;
+mod log_lines;
 mod moves;
 mod object;
 mod threads;
@@ -20,17 +23,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use debuginfo::with_source_copies;
 use expr::{Kept, Missing};
 use replay::{Instant, Moment, StateMachine, Target, Timeline};
-use serde::{Deserialize, Serialize};
 use store::Reader;
 
+pub use breaks::{Break, BreakWanted};
 pub use history::Change;
+pub use log_lines::{LogLine, LogLines, LogWanted};
 pub use moves::{CallLine, OutputLine, OutputLines};
 pub use object::{BlockCall, BlockReport, ObjectReply};
 pub use watch::{WatchLine, WatchesReply};
 pub use why::{WhyEnd, WhyReply, WhyStep};
 
 use crate::inspect::{RecordedMoment, View};
-use crate::protocol::{Code, Details, ExpressionFault, Failure};
+use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::session::LastShown;
 
 /// How many outer frames to read: the value of a parameter may be known from what the callers passed.
@@ -85,20 +89,8 @@ pub struct Past {
     kept: Arc<Kept>,
     /// What was shown last.
     last_shown: Mutex<LastShown>,
-}
-
-/// A breakpoint in a recording: a run through time stops at the entry of its functions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Break {
-    /// Its number, from 1.
-    pub id: u32,
-    /// The location, as requested.
-    pub location: String,
-    /// The ids of the functions.
-    pub functions: std::collections::BTreeSet<u32>,
-    /// If every instruction is recorded: the addresses.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub addresses: Vec<u64>,
+    /// What went wrong with conditions, to be told with the next answer.
+    untold: Mutex<Vec<String>>,
 }
 
 /// A moment in the form that verbs need.
@@ -267,6 +259,7 @@ impl Past {
             is_of_a_program: false,
             kept: Arc::default(),
             last_shown: Mutex::default(),
+            untold: Mutex::default(),
         })
     }
 
@@ -312,6 +305,10 @@ impl Past {
         &self.kept
     }
 
+    pub(super) fn shared_kept(&self) -> &Arc<Kept> {
+        &self.kept
+    }
+
     /// Returns the session's number.
     #[must_use]
     pub fn id(&self) -> u32 {
@@ -346,6 +343,18 @@ impl Past {
 
     fn watches(&self) -> MutexGuard<'_, Vec<watch::Watch>> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has something told with the next answer.
+    fn tell(&self, text: String) {
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        untold.push(text);
+    }
+
+    /// Returns what is to be told with an answer.
+    pub(crate) fn take_untold(&self) -> Vec<String> {
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut untold)
     }
 
     /// The number of the next breakpoint or watch.
@@ -464,86 +473,6 @@ impl Past {
         };
         let result = with_source_copies(self.timeline.sources(), || work(&looked));
         result.map_err(|failure| looked.explained(failure))
-    }
-
-    /// Sets a breakpoint and returns it. A run through time stops where one of its functions is entered.
-    ///
-    /// # Errors
-    /// [`Code::InvalidFunction`]: no recorded function matches.
-    pub fn add_break(&self, location: &str) -> Result<Break, Failure> {
-        let line = location
-            .rsplit_once(':')
-            .and_then(|(file, line)| Some((file, line.parse::<u32>().ok()?)));
-        if self.timeline.has_every_instruction() {
-            return self.add_break_at(location, line);
-        }
-        let functions = match line {
-            Some((file, line)) => {
-                self.check_line(file, line)?;
-                self.timeline.functions_at_line(file, line)
-            }
-            None => self.timeline.functions_matching(location),
-        };
-        if functions.is_empty() {
-            return Err(Failure::new(
-                Code::InvalidFunction,
-                format!("no recorded function is called {location}"),
-            )
-            .hint("write a function's name, in which * stands for any text, or file:line; SELECT name FROM functions lists them"));
-        }
-        let added = Break {
-            id: self.next_id(),
-            location: location.to_owned(),
-            functions,
-            addresses: Vec::new(),
-        };
-        self.breaks().push(added.clone());
-        Ok(added)
-    }
-
-    /// Refuses a line after the last one of its file that has code, as far as the available modules show.
-    fn check_line(&self, file: &str, line: u32) -> Result<(), Failure> {
-        let modules = self.timeline.modules();
-        let moments = [self.position().seq, self.timeline.last()];
-        let last = moments.iter().find_map(|seq| {
-            let lines = modules.space(*seq).valid_lines(file);
-            lines.ok()?.last().copied()
-        });
-        match last {
-            Some(last) if line > last => {
-                let failure = Failure::new(Code::InvalidLine, format!("no code at {file}:{line}"));
-                Err(failure
-                    .hint(format!("the last line with code is {last}"))
-                    .details(Details {
-                        valid_lines: vec![last],
-                        ..Details::default()
-                    }))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the breakpoints.
-    #[must_use]
-    pub fn all_breaks(&self) -> Vec<Break> {
-        self.breaks().clone()
-    }
-
-    /// Removes a breakpoint, or all of them, and returns what was removed.
-    ///
-    /// # Errors
-    /// [`Code::BreakpointNotFound`].
-    pub fn remove_break(&self, id: Option<u32>) -> Result<Vec<Break>, Failure> {
-        let is_meant = |known: &mut Break| id.is_none_or(|id| known.id == id);
-        let removed: Vec<Break> = self.breaks().extract_if(.., is_meant).collect();
-        match (id, removed.is_empty()) {
-            (Some(id), true) => Err(Failure::new(
-                Code::BreakpointNotFound,
-                format!("there is no breakpoint {id}"),
-            )
-            .hint("list them with: break")),
-            _ => Ok(removed),
-        }
     }
 
     /// Says whether this is the past of a live session.

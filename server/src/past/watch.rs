@@ -136,6 +136,7 @@ impl Past {
         let functions: BTreeSet<u32> = self
             .breaks()
             .iter()
+            .filter(|b| !b.disabled)
             .flat_map(|b| b.functions.clone())
             .collect();
         let is_watching = !self.watches().is_empty();

@@ -157,6 +157,9 @@ pub enum ReasonReport {
         /// The watched values that this event changed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed: Vec<WatchChange>,
+        /// The breakpoints that stopped the run there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        breaks: Vec<u32>,
     },
 }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::inspect;
 use crate::location::Target;
-use crate::past::{self as recorded, Past};
+use crate::past::{self as recorded, BreakWanted, Past};
 use crate::protocol::Failure;
 use crate::session::Session;
 
@@ -57,6 +57,16 @@ pub enum BreakReply {
         /// The recording is the past of a program, which these breakpoints do not stop.
         of_a_program: bool,
     },
+}
+
+impl BreakReply {
+    /// Tells of a changed breakpoint of a recording.
+    pub(super) fn of_recording(changed: recorded::Break) -> BreakReply {
+        BreakReply::Recorded {
+            breaks: vec![changed],
+            of_a_program: false,
+        }
+    }
 }
 
 impl Verb for Break {
@@ -133,17 +143,23 @@ fn recorded(past: &Past, args: ProbeArgs<BreakAdd>) -> Result<Vec<recorded::Brea
     match args {
         ProbeArgs::List => Ok(past.all_breaks()),
         ProbeArgs::Add(add) => {
-            let is_plain = add.condition.is_none()
-                && add.hit_count == 0
-                && !(add.all_threads || add.once || add.pending);
-            if !is_plain {
-                return Err(past.needs_the_program("break with options"));
+            // Where every instruction is recorded, all threads stand where one stops.
+            let knows_all = past.timeline().has_every_instruction();
+            if add.pending || add.all_threads && !knows_all {
+                return Err(past.needs_the_program("break with --pending or --all-threads"));
             }
             let targets = std::iter::once(&add.at).chain(&add.also);
-            targets.map(|at| past.add_break(&at.to_string())).collect()
+            let wanted = BreakWanted {
+                condition: add.condition,
+                hit_count: add.hit_count,
+                once: add.once,
+            };
+            targets
+                .map(|at| past.add_break(at, wanted.clone()))
+                .collect()
         }
         ProbeArgs::Remove(chosen) => probes::each_id(&chosen, |id| past.remove_break(id)),
-        ProbeArgs::Enable(_) => Err(past.needs_the_program("break enable")),
-        ProbeArgs::Disable(_) => Err(past.needs_the_program("break disable")),
+        ProbeArgs::Enable(chosen) => probes::each_id(&chosen, |id| past.switch_break(id, true)),
+        ProbeArgs::Disable(chosen) => probes::each_id(&chosen, |id| past.switch_break(id, false)),
     }
 }

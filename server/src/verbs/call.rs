@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::gone::Gone;
 use crate::inspect::View;
 use crate::past::Past;
+use crate::progress::Told;
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
 use crate::push::Push;
 use crate::session::{LiveSession, Session, Sessions};
@@ -96,9 +97,27 @@ impl<'a> Call<'a> {
             does: V::DOES,
             ..self.clone()
         };
-        let reply = call.check().and_then(|()| V::run(&call, args));
+        let reply = call
+            .check()
+            .and_then(|()| call.overseen(|| V::run(&call, args)));
         call.tell_failures();
         reply.map_err(|failure| call.with_the_way_back(failure))
+    }
+
+    /// Does `work`. Where it runs a recording's instructions, the client is told how far it is, and may end it.
+    fn overseen<T>(&self, work: impl FnOnce() -> T) -> T {
+        let past = match self.session() {
+            Ok(Session::Recorded(past)) => past,
+            _ => return work(),
+        };
+        match past.timeline().has_every_instruction() {
+            true => {
+                let end = u64::try_from(past.timeline().last_ts_ns()).unwrap_or(0);
+                let told = Told::new(end, Arc::clone(&self.gone), Arc::clone(&self.notify));
+                replay::overseen(told.overseer(), work)
+            }
+            false => work(),
+        }
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -247,8 +266,15 @@ impl<'a> Call<'a> {
 
     /// Reports conditions and messages of the session that have failed since the last verb.
     fn tell_failures(&self) {
-        let Ok(Session::Live(session)) = self.session() else {
-            return;
+        let session = match self.session() {
+            Ok(Session::Live(session)) => session,
+            Ok(Session::Recorded(past)) => {
+                for text in past.take_untold() {
+                    (self.notify)(Notice::new(NoticeKind::Warning, text));
+                }
+                return;
+            }
+            Err(_) => return,
         };
         let untold = session.live.untold_failures();
         if untold.is_empty() {
@@ -260,10 +286,8 @@ impl<'a> Call<'a> {
             let what = view.map_or("probe", |view| ProbeKind::of(&view.spec).word());
             // If code in the program evaluates the condition too, the list has the more complete count.
             let failed = view.and_then(|view| view.failed.clone()).unwrap_or(failed);
-            (self.notify)(Notice {
-                kind: NoticeKind::Warning,
-                text: format!("{what} {id}: {}", failed.words()),
-            });
+            let text = format!("{what} {id}: {}", failed.words());
+            (self.notify)(Notice::new(NoticeKind::Warning, text));
         }
     }
 }

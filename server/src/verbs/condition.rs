@@ -4,12 +4,12 @@ use recorder::live::ProbeId;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Call, Command, Does, Form, Needs, ProbeKind, ProbeReport, ProbesReply, Takes, Text, Verb, Word,
-    probes,
+    BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbeReport, ProbesReply, Takes, Text,
+    Verb, Word, probes,
 };
 use crate::inspect;
 use crate::protocol::{Code, Failure};
-use crate::session::{LiveSession, of_recorder};
+use crate::session::{LiveSession, Session, of_recorder};
 
 /// The `condition` verb.
 pub struct Condition;
@@ -28,19 +28,24 @@ pub struct ConditionArgs {
 impl Verb for Condition {
     const NAME: &'static str = "condition";
     const DOC: &'static str = "Give a breakpoint another condition, or none\n\n  condition 2 i == 3     stop at breakpoint 2 only if i is 3\n  condition 2            stop there each time";
-    const NEEDS: Needs = Needs::RunningProgram;
+    const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
     type Args = ConditionArgs;
-    type Reply = ProbesReply;
+    type Reply = BreakReply;
 
-    fn run(call: &Call<'_>, args: ConditionArgs) -> Result<ProbesReply, Failure> {
-        let session = call.live()?;
+    fn run(call: &Call<'_>, args: ConditionArgs) -> Result<BreakReply, Failure> {
         let condition = args.condition.filter(|text| !text.trim().is_empty());
+        if let Session::Recorded(past) = call.target()? {
+            let changed = past.change_condition(args.id, condition.as_deref())?;
+            return Ok(BreakReply::of_recording(changed));
+        }
+        let session = call.live()?;
+        session.must_run()?;
         let report = change(&session, args.id, condition.as_deref())?;
-        Ok(ProbesReply {
+        Ok(BreakReply::Probes(ProbesReply {
             probes: vec![report],
-        })
+        }))
     }
 }
 
@@ -61,11 +66,23 @@ impl Command for Condition {
         .optional(),
     ];
 
-    fn text(reply: &ProbesReply, _: &ConditionArgs) -> Text {
-        Text::lines(reply.probes.iter().map(|probe| match &probe.condition {
-            Some(condition) => format!("{} {}: only if {condition}", title(probe), probe.id),
-            None => format!("{} {}: each time", title(probe), probe.id),
-        }))
+    fn text(reply: &BreakReply, _: &ConditionArgs) -> Text {
+        let when = |condition: &Option<String>| match condition {
+            Some(condition) => format!("only if {condition}"),
+            None => "each time".to_owned(),
+        };
+        match reply {
+            BreakReply::Probes(reply) => {
+                Text::lines(reply.probes.iter().map(|probe| {
+                    format!("{} {}: {}", title(probe), probe.id, when(&probe.condition))
+                }))
+            }
+            BreakReply::Recorded { breaks, .. } => Text::lines(
+                breaks
+                    .iter()
+                    .map(|known| format!("Breakpoint {}: {}", known.id, when(&known.condition))),
+            ),
+        }
     }
 }
 

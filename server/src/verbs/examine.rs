@@ -110,7 +110,7 @@ impl Command for Examine {
             "format",
             "FORMAT",
             Form::TextOption(None),
-            "What stands behind the slash of x/4xw: how many, the format, the size [default: 1xw]",
+            "As after the slash of x/4xw: how many, the format, the size [default: 1xw]",
         ),
         Word::new(
             "at",

@@ -4,10 +4,12 @@ use recorder::live::ProbeId;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Call, Command, Does, Form, Needs, ProbeKind, ProbesReply, Text, Verb, Word, condition, probes,
+    BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbesReply, Text, Verb, Word,
+    condition, probes,
 };
 use crate::protocol::{Code, Failure};
 use crate::quantity::count;
+use crate::session::Session;
 
 /// The `ignore` verb.
 pub struct Ignore;
@@ -24,14 +26,19 @@ pub struct IgnoreArgs {
 
 impl Verb for Ignore {
     const NAME: &'static str = "ignore";
-    const DOC: &'static str = "Pass a breakpoint some times before it stops again: ignore 2 10\n\nIt becomes the condition hitCount > 10, which counts from now on; condition 2 removes it.";
-    const NEEDS: Needs = Needs::RunningProgram;
+    const DOC: &'static str = "Pass a breakpoint some times before it stops again: ignore 2 10\n\nIt becomes the condition hitCount > 10, which counts from now on; condition 2 removes it. In a recording the next runs pass it, in whatever direction.";
+    const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = IgnoreArgs;
-    type Reply = ProbesReply;
+    type Reply = BreakReply;
 
-    fn run(call: &Call<'_>, args: IgnoreArgs) -> Result<ProbesReply, Failure> {
+    fn run(call: &Call<'_>, args: IgnoreArgs) -> Result<BreakReply, Failure> {
+        if let Session::Recorded(past) = call.target()? {
+            let changed = past.ignore_break(args.id, args.count)?;
+            return Ok(BreakReply::of_recording(changed));
+        }
         let session = call.live()?;
+        session.must_run()?;
         let known = session.live.probes();
         let Some(view) = known.iter().find(|view| view.id == args.id) else {
             return Err(probes::no_such(args.id, ProbeKind::Breakpoint, &known));
@@ -53,9 +60,9 @@ impl Verb for Ignore {
         let text = (args.count > 0).then(|| format!("hitCount > {}", args.count));
         // Its count begins again with the new condition.
         let report = condition::change(&session, args.id, text.as_deref())?;
-        Ok(ProbesReply {
+        Ok(BreakReply::Probes(ProbesReply {
             probes: vec![report],
-        })
+        }))
     }
 }
 
@@ -75,10 +82,10 @@ impl Command for Ignore {
         ),
     ];
 
-    fn text(reply: &ProbesReply, asked: &IgnoreArgs) -> Text {
-        Text::lines(reply.probes.iter().map(|probe| match asked.count {
-            0 => format!("Breakpoint {} stops each time", probe.id),
-            times => format!("Breakpoint {} is passed {}", probe.id, count(times, "time")),
-        }))
+    fn text(_: &BreakReply, asked: &IgnoreArgs) -> Text {
+        Text::line(match asked.count {
+            0 => format!("Breakpoint {} stops each time", asked.id),
+            times => format!("Breakpoint {} is passed {}", asked.id, count(times, "time")),
+        })
     }
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Call, Command, Does, Needs, Nothing, ProbeArgs, ProbeKind, ProbeReport, Text, Verb, probe_text,
+    Call, Command, Does, Needs, Nothing, PageArgs, ProbeArgs, ProbeKind, ProbeReport, Text, Verb,
+    Word, page, probe_text,
 };
 use crate::past::{Break, WatchLine};
 use crate::protocol::Failure;
@@ -18,13 +19,19 @@ pub struct InfoBreakpoints;
 pub enum InfoBreakpointsReply {
     /// Those of a program.
     Program {
-        /// All of them, by number.
+        /// They, by number.
         probes: Vec<ProbeReport>,
+        /// How many follow after these.
+        #[serde(default, skip_serializing_if = "page::is_nothing")]
+        left_out: usize,
     },
     /// Those of a recording.
     Recorded {
         /// The breakpoints.
         breaks: Vec<Break>,
+        /// How many follow after these.
+        #[serde(default, skip_serializing_if = "page::is_nothing")]
+        left_out: usize,
         /// The watches.
         watches: Vec<WatchLine>,
         /// The recording is the past of a program.
@@ -38,41 +45,56 @@ impl Verb for InfoBreakpoints {
     const ALIASES: &'static [&'static str] = &["info_watchpoints"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
-    type Args = Nothing;
+    type Args = PageArgs;
     type Reply = InfoBreakpointsReply;
 
-    fn run(call: &Call<'_>, _: Nothing) -> Result<InfoBreakpointsReply, Failure> {
+    fn run(call: &Call<'_>, args: PageArgs) -> Result<InfoBreakpointsReply, Failure> {
         Ok(match call.target()? {
             Session::Live(session) => {
-                let probes = session.live.probes();
+                let mut probes = session.live.probes();
+                let left_out = args.page().cut(&mut probes);
                 InfoBreakpointsReply::Program {
                     probes: probes.iter().map(ProbeReport::of).collect(),
+                    left_out,
                 }
             }
-            Session::Recorded(past) => InfoBreakpointsReply::Recorded {
-                breaks: past.all_breaks(),
-                watches: past.all_watches().watches,
-                of_a_program: past.is_of_a_session(),
-            },
+            Session::Recorded(past) => {
+                let mut breaks = past.all_breaks();
+                let left_out = args.page().cut(&mut breaks);
+                InfoBreakpointsReply::Recorded {
+                    breaks,
+                    left_out,
+                    watches: past.all_watches().watches,
+                    of_a_program: past.is_of_a_session(),
+                }
+            }
         })
     }
 }
 
 impl Command for InfoBreakpoints {
-    fn text(reply: &InfoBreakpointsReply, _: &Nothing) -> Text {
+    const WORDS: &'static [Word] = &page::WORDS;
+
+    fn text(reply: &InfoBreakpointsReply, asked: &PageArgs) -> Text {
         let list = ProbeArgs::<Nothing>::List;
-        let (breaks, watches, of_a_program) = match reply {
-            InfoBreakpointsReply::Program { probes } => return of_program(probes),
+        match reply {
+            InfoBreakpointsReply::Program { probes, left_out } => {
+                let (probes, more) = asked.page().shown(probes, *left_out);
+                of_program(probes).and(more)
+            }
             InfoBreakpointsReply::Recorded {
                 breaks,
+                left_out,
                 watches,
-                of_a_program,
-            } => (breaks, watches, *of_a_program),
-        };
-        let text = probe_text::breaks(breaks, of_a_program, &list);
-        match watches.is_empty() {
-            true => text,
-            false => text.and(probe_text::watches(watches, &list)),
+                ..
+            } => {
+                let (breaks, more) = asked.page().shown(breaks, *left_out);
+                let text = probe_text::listed_breaks(breaks).and(more);
+                match watches.is_empty() {
+                    true => text,
+                    false => text.and(probe_text::watches(watches, &list)),
+                }
+            }
         }
     }
 }
@@ -82,7 +104,6 @@ fn of_program(probes: &[ProbeReport]) -> Text {
     if probes.is_empty() {
         return Text::line("There are none.");
     }
-    let list = ProbeArgs::<Nothing>::List;
     let mut text = Text::default();
     for kind in [
         ProbeKind::Breakpoint,
@@ -96,7 +117,7 @@ fn of_program(probes: &[ProbeReport]) -> Text {
             let mut heading = format!("{}s", kind.word());
             heading[..1].make_ascii_uppercase();
             text.push(heading);
-            text = text.and(probe_text::of_program(&of_kind, &list));
+            text = text.and(probe_text::listed(&of_kind));
         }
     }
     text

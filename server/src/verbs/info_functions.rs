@@ -3,11 +3,11 @@
 use debuginfo::Mapped;
 use serde::{Deserialize, Serialize};
 
+use super::page::{self, Page};
 use super::pattern::Pattern;
-use super::{Call, Column, Command, Does, Form, Needs, Text, Verb, Word};
+use super::{Call, Column, Command, Does, Form, Needs, Text, Verb, Word, locals};
 use crate::inspect::View;
 use crate::protocol::Failure;
-use crate::quantity::count;
 
 /// The `info_functions` verb.
 pub struct InfoFunctions;
@@ -19,9 +19,14 @@ pub struct ListingArgs {
     /// A regular expression that has a match in the name. Default: all names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// At most so many. Default: 1000.
+    /// At most so many, 0 for all; left out: all, of which a text shows the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+    /// So many are left out at the start.
+    pub skip: usize,
+    /// All of them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
 /// The reply of `info_functions`.
@@ -29,7 +34,7 @@ pub struct ListingArgs {
 pub struct InfoFunctionsReply {
     /// The functions, by module and address.
     pub functions: Vec<FunctionLine>,
-    /// How many more fit.
+    /// How many follow after these.
     pub left_out: usize,
 }
 
@@ -50,8 +55,6 @@ pub struct FunctionLine {
     pub module: String,
 }
 
-const LIMIT: usize = 1000;
-
 impl Verb for InfoFunctions {
     const NAME: &'static str = "info_functions";
     const DOC: &'static str = "List the functions whose names fit a regular expression\n\n  info functions ^parse     info functions\nWithout an expression those of the program and its own libraries are listed, otherwise also those of libraries\nof the system. In SQL the recorded ones are the table functions.";
@@ -64,8 +67,7 @@ impl Verb for InfoFunctions {
         let pattern = Pattern::read(args.pattern.as_deref())?;
         call.look(1, |view| {
             let mut functions = found(view, &pattern);
-            let left_out = functions.len().saturating_sub(args.most());
-            functions.truncate(args.most());
+            let left_out = args.page().cut(&mut functions);
             Ok(InfoFunctionsReply {
                 functions,
                 left_out,
@@ -77,7 +79,7 @@ impl Verb for InfoFunctions {
 impl Command for InfoFunctions {
     const WORDS: &'static [Word] = WORDS;
 
-    fn text(reply: &InfoFunctionsReply, _: &ListingArgs) -> Text {
+    fn text(reply: &InfoFunctionsReply, asked: &ListingArgs) -> Text {
         if reply.functions.is_empty() {
             return Text::line("No function fits.");
         }
@@ -94,8 +96,8 @@ impl Command for InfoFunctions {
             Column::text("Function"),
             Column::text("Place"),
         ];
-        let rows = reply.functions.iter().map(row).collect();
-        Text::table(&columns, rows).and(more(reply.left_out))
+        let (functions, more) = asked.page().shown(&reply.functions, reply.left_out);
+        Text::table(&columns, functions.iter().map(row).collect()).and(more)
     }
 }
 
@@ -108,29 +110,19 @@ pub(super) const WORDS: &[Word] = &[
         "A regular expression: names with a match are listed",
     )
     .optional(),
-    Word::new(
-        "limit",
-        "N",
-        Form::NumberOption,
-        "At most so many [default: 1000]",
-    ),
+    page::LIMIT,
+    page::SKIP,
+    locals::FULL,
 ];
 
 impl ListingArgs {
-    /// How many are listed.
-    pub(super) fn most(&self) -> usize {
-        self.limit.unwrap_or(LIMIT)
-    }
-}
-
-/// Says how many names are not listed.
-pub(super) fn more(left_out: usize) -> Text {
-    match left_out {
-        0 => Text::default(),
-        more => Text::hint(format!(
-            "({} more: --limit N, or a narrower expression)",
-            count(more as u64, "name")
-        )),
+    /// Which are listed.
+    pub(super) fn page(&self) -> Page {
+        Page {
+            skip: self.skip,
+            limit: self.limit,
+            full: self.full,
+        }
     }
 }
 

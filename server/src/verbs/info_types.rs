@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::info_functions::{WORDS, more};
+use super::info_functions::WORDS;
 use super::pattern::Pattern;
 use super::{Call, Command, Does, ListingArgs, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
@@ -15,7 +15,7 @@ pub struct InfoTypes;
 pub struct InfoTypesReply {
     /// The names, sorted, without namespaces.
     pub types: Vec<String>,
-    /// How many more fit.
+    /// How many follow after these.
     pub left_out: usize,
 }
 
@@ -35,8 +35,7 @@ impl Verb for InfoTypes {
         call.look(1, |view| {
             let mut types = debuginfo::type_names(view.space, MAX_TYPES);
             types.retain(|name| pattern.fits(name));
-            let left_out = types.len().saturating_sub(args.most());
-            types.truncate(args.most());
+            let left_out = args.page().cut(&mut types);
             Ok(InfoTypesReply { types, left_out })
         })
     }
@@ -45,10 +44,11 @@ impl Verb for InfoTypes {
 impl Command for InfoTypes {
     const WORDS: &'static [Word] = WORDS;
 
-    fn text(reply: &InfoTypesReply, _: &ListingArgs) -> Text {
+    fn text(reply: &InfoTypesReply, asked: &ListingArgs) -> Text {
         if reply.types.is_empty() {
             return Text::line("No type fits.");
         }
-        Text::lines(reply.types.iter().cloned()).and(more(reply.left_out))
+        let (types, more) = asked.page().shown(&reply.types, reply.left_out);
+        Text::lines(types.iter().cloned()).and(more)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::info_functions::{WORDS, more};
+use super::info_functions::WORDS;
 use super::pattern::Pattern;
 use super::{Call, Column, Command, Does, ListingArgs, Needs, Text, Verb, Word};
 use crate::inspect;
@@ -16,7 +16,7 @@ pub struct InfoVariables;
 pub struct InfoVariablesReply {
     /// The variables, by name.
     pub variables: Vec<VariableLine>,
-    /// How many more fit.
+    /// How many follow after these.
     pub left_out: usize,
 }
 
@@ -46,8 +46,7 @@ impl Verb for InfoVariables {
         call.look(1, |view| {
             let mut names = debuginfo::global_names(view.space, MAX_VARIABLES);
             names.retain(|name| pattern.fits(name));
-            let left_out = names.len().saturating_sub(args.most());
-            names.truncate(args.most());
+            let left_out = args.page().cut(&mut names);
             // A variable of the selected frame may hide one of the same name.
             let outside = view.without_frames();
             let line = |name: String| VariableLine {
@@ -65,7 +64,7 @@ impl Verb for InfoVariables {
 impl Command for InfoVariables {
     const WORDS: &'static [Word] = WORDS;
 
-    fn text(reply: &InfoVariablesReply, _: &ListingArgs) -> Text {
+    fn text(reply: &InfoVariablesReply, asked: &ListingArgs) -> Text {
         if reply.variables.is_empty() {
             return Text::line("No global variable fits.");
         }
@@ -75,7 +74,7 @@ impl Command for InfoVariables {
             vec![line.name.clone(), ty]
         };
         let columns = [Column::text("Variable"), Column::text("Type")];
-        let rows = reply.variables.iter().map(row).collect();
-        Text::table(&columns, rows).and(more(reply.left_out))
+        let (variables, more) = asked.page().shown(&reply.variables, reply.left_out);
+        Text::table(&columns, variables.iter().map(row).collect()).and(more)
     }
 }

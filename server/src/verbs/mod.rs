@@ -205,7 +205,7 @@ verbs! {
         status { Status, StatusReply }
         note { Note, NoteArgs, NoteReply }
         r#break { Break, BreakAdd, BreakReply }
-        logpoint { Logpoint, LogpointAdd }
+        logpoint { Logpoint, LogpointAdd, LogpointReply }
         watch { Watch, WatchAccess, WatchAdd, WatchReply }
         catch { Catch, CatchAdd, Caught }
         r#continue { Continue, ContinueArgs }

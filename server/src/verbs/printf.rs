@@ -130,7 +130,7 @@ fn taken_apart(text: &str) -> Result<(String, Vec<String>), Failure> {
     let expressions = match rest.strip_prefix(',') {
         Some(rest) => at_commas(rest),
         None if rest.is_empty() => Vec::new(),
-        None => return Err(wrong("a comma stands behind the format")),
+        None => return Err(wrong("a comma separates the format from its arguments")),
     };
     let expressions: Vec<String> = expressions
         .iter()

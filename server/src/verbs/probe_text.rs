@@ -1,6 +1,8 @@
 //! Probes as text, for programs and recordings.
 
-use super::{Column, ProbeArgs, ProbeKind, ProbeReport, Text, show};
+use debuginfo::short_name;
+
+use super::{Column, ProbeArgs, ProbeKind, ProbeReport, Text, page, show};
 use crate::past::{Break, WatchLine};
 use crate::quantity::count;
 use crate::session::PlaceReport;
@@ -11,13 +13,26 @@ const MAX_PLACES: usize = 10;
 /// Reports what was done with probes of a program.
 pub(super) fn of_program<A>(probes: &[ProbeReport], asked: &ProbeArgs<A>) -> Text {
     match asked {
-        ProbeArgs::List => listed(probes),
+        ProbeArgs::List => of_page(probes, listed),
         ProbeArgs::Remove(_) => Text::lines(
             probes
                 .iter()
-                .map(|probe| format!("{} removed: {}", name(probe), probe.location)),
+                .map(|probe| format!("{} removed: {}", name(probe), short_name(&probe.location))),
         ),
-        _ => Text::lines(probes.iter().flat_map(set)),
+        _ => of_page(probes, |probes| Text::lines(probes.iter().flat_map(set))),
+    }
+}
+
+/// Shows the first page of a list, and how to see the others.
+fn of_page<T>(all: &[T], shown: impl FnOnce(&[T]) -> Text) -> Text {
+    let (first, rest) = all.split_at(page::ROWS.min(all.len()));
+    let text = shown(first);
+    match rest.len() {
+        0 => text,
+        more => text.and(Text::hint(format!(
+            "({more} more: info breakpoints --skip {}, or --limit 0 for all)",
+            page::ROWS
+        ))),
     }
 }
 
@@ -35,11 +50,11 @@ fn set(probe: &ProbeReport) -> Vec<String> {
     let mut first = match probe.places.as_slice() {
         [_] if is_catch => format!("{}: {}", name(probe), probe.location),
         [place] => format!("{}: {}", name(probe), show::place(place)),
-        [] => format!("{}: {}", name(probe), probe.location),
+        [] => format!("{}: {}", name(probe), short_name(&probe.location)),
         places => format!(
             "{}: {} ({} places)",
             name(probe),
-            probe.location,
+            short_name(&probe.location),
             places.len()
         ),
     };
@@ -73,7 +88,8 @@ fn set(probe: &ProbeReport) -> Vec<String> {
     lines
 }
 
-fn listed(probes: &[ProbeReport]) -> Text {
+/// Lists probes of a program.
+pub(super) fn listed(probes: &[ProbeReport]) -> Text {
     if probes.is_empty() {
         return Text::line("There are none.");
     }
@@ -92,7 +108,7 @@ fn listed(probes: &[ProbeReport]) -> Text {
         };
         vec![
             probe.id.to_string(),
-            probe.location.clone(),
+            short_name(&probe.location),
             state.to_owned(),
             probe.hits.to_string(),
             probe.condition.clone().unwrap_or_default(),
@@ -129,24 +145,7 @@ fn notes(probe: &ProbeReport) -> impl Iterator<Item = String> {
 /// Reports what was done with breakpoints of a recording, which may be the past of a program.
 pub(super) fn breaks<A>(breaks: &[Break], of_a_program: bool, asked: &ProbeArgs<A>) -> Text {
     match asked {
-        ProbeArgs::List if breaks.is_empty() => {
-            Text::line("There are no breakpoints; runs through time stop where the recording did.")
-        }
-        ProbeArgs::List => {
-            let row = |known: &Break| {
-                vec![
-                    known.id.to_string(),
-                    known.location.clone(),
-                    known.functions.len().to_string(),
-                ]
-            };
-            let columns = [
-                Column::number("ID"),
-                Column::text("Location"),
-                Column::number("Functions"),
-            ];
-            Text::table(&columns, breaks.iter().map(row).collect())
-        }
+        ProbeArgs::List => of_page(breaks, listed_breaks),
         ProbeArgs::Remove(_) => Text::line(format!(
             "{} removed",
             count(breaks.len() as u64, "breakpoint")
@@ -154,13 +153,97 @@ pub(super) fn breaks<A>(breaks: &[Break], of_a_program: bool, asked: &ProbeArgs<
         _ => {
             let added = |added: &Break| {
                 let live = "It stops runs through the past; to stop the program, first: goto live";
-                let functions = count(added.functions.len() as u64, "function");
-                let line = format!("Breakpoint {}: {} ({functions})", added.id, added.location);
+                let mut line = format!(
+                    "Breakpoint {}: {} ({})",
+                    added.id,
+                    short_name(&added.location),
+                    reach(added)
+                );
+                line += &conditions(added).map_or_else(String::new, |when| format!(", {when}"));
+                if added.disabled {
+                    line += " [disabled]";
+                }
                 [Some(line), of_a_program.then(|| live.to_owned())]
             };
-            Text::lines(breaks.iter().flat_map(added).flatten())
+            of_page(breaks, |breaks| {
+                Text::lines(breaks.iter().flat_map(added).flatten())
+            })
         }
     }
+}
+
+/// What a breakpoint of a recording is about.
+fn reach(known: &Break) -> String {
+    match known.addresses.is_empty() {
+        true => count(known.functions.len() as u64, "function"),
+        false => count(known.addresses.len() as u64, "place"),
+    }
+}
+
+/// When a breakpoint of a recording stops; `None`: each time.
+fn conditions(known: &Break) -> Option<String> {
+    let mut all = Vec::new();
+    all.extend(
+        known
+            .condition
+            .as_ref()
+            .map(|text| format!("only if {text}")),
+    );
+    if known.hit_count > 0 {
+        all.push(format!("at hit {} of the whole run", known.hit_count));
+    }
+    if known.ignored > 0 {
+        all.push(format!("passed {} first", count(known.ignored, "time")));
+    }
+    if known.once {
+        all.push("once".to_owned());
+    }
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// Lists breakpoints of a recording.
+pub(super) fn listed_breaks(breaks: &[Break]) -> Text {
+    if breaks.is_empty() {
+        return Text::line(
+            "There are no breakpoints; runs through time stop where the recording did.",
+        );
+    }
+    let knows_all = breaks.iter().any(|known| !known.addresses.is_empty());
+    if !knows_all {
+        let row = |known: &Break| {
+            vec![
+                known.id.to_string(),
+                short_name(&known.location),
+                known.functions.len().to_string(),
+            ]
+        };
+        let columns = [
+            Column::number("ID"),
+            Column::text("Location"),
+            Column::number("Functions"),
+        ];
+        return Text::table(&columns, breaks.iter().map(row).collect());
+    }
+    let row = |known: &Break| {
+        let state = if known.disabled { "disabled" } else { "set" };
+        vec![
+            known.id.to_string(),
+            short_name(&known.location),
+            state.to_owned(),
+            known.hits.to_string(),
+            conditions(known).unwrap_or_default(),
+            known.addresses.len().to_string(),
+        ]
+    };
+    let columns = [
+        Column::number("ID"),
+        Column::text("Location"),
+        Column::text("State"),
+        Column::number("Hits"),
+        Column::text("Stops"),
+        Column::number("Places"),
+    ];
+    Text::table(&columns, breaks.iter().map(row).collect())
 }
 
 /// Reports what was done with watches of a recording.

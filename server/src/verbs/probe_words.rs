@@ -118,7 +118,7 @@ pub(super) fn with_if<'w>(
     };
     let condition = words[at + 1..].join(" ");
     if condition.is_empty() {
-        return Err(Failure::bad_request("nothing stands behind if")
+        return Err(Failure::bad_request("there is no condition after if")
             .hint("write break LOCATION if CONDITION; a function of that name: --function if"));
     }
     if written.contains_key("condition") {

@@ -8,6 +8,8 @@ use super::{
     BreakReply, Call, Command, Does, Form, Needs, ProbeArgs, ProbeReport, ProbesReply, Text, Verb,
     Word, probe_text, probes,
 };
+use crate::location::{FunctionTarget, Target};
+use crate::past::BreakWanted;
 use crate::protocol::{Code, Failure};
 use crate::session::Session;
 
@@ -40,7 +42,12 @@ impl Verb for Rbreak {
                 let functions = past.timeline().functions();
                 let fitting = functions.filter(|function| pattern.fits(&function.name));
                 let names = checked(fitting.map(|f| f.name.clone()).collect(), &args.pattern)?;
-                let breaks = names.iter().map(|name| past.add_break(name));
+                let breaks = names.iter().map(|name| {
+                    let target = Target::Function(FunctionTarget {
+                        function: name.clone(),
+                    });
+                    past.add_break(&target, BreakWanted::default())
+                });
                 Ok(BreakReply::Recorded {
                     breaks: breaks.collect::<Result<_, _>>()?,
                     of_a_program: past.is_of_a_session(),

@@ -85,11 +85,25 @@ fn reason(reason: &ReasonReport) -> String {
         }
         ReasonReport::AllThreads => "with the others".to_owned(),
         ReasonReport::Event {
-            seq, steps, what, ..
-        } => match steps {
-            0 => format!("at event {seq}, {what}"),
-            steps => format!("at event {seq}+{steps}, after {what}"),
-        },
+            seq,
+            steps,
+            what,
+            breaks,
+            ..
+        } => event(*seq, *steps, what, breaks),
+    }
+}
+
+/// Writes what a moment of a recording is.
+fn event(seq: u64, steps: u64, what: &str, breaks: &[u32]) -> String {
+    let text = match steps {
+        0 => format!("at event {seq}, {what}"),
+        steps => format!("at event {seq}+{steps}, after {what}"),
+    };
+    let breaks: Vec<String> = breaks.iter().map(u32::to_string).collect();
+    match breaks.as_slice() {
+        [] => text,
+        breaks => format!("at breakpoint {}, {text}", breaks.join(" and ")),
     }
 }
 
@@ -121,7 +135,7 @@ pub(super) fn displays(displays: &[DisplayReport]) -> Text {
 /// Writes the line that says which thread stopped, where and why.
 pub(super) fn heading(stop: &StopReport) -> Text {
     let mut who = format!("Thread {}", stop.thread);
-    if let Some(name) = &stop.thread_name {
+    if let Some(name) = stop.thread_name.as_ref().filter(|name| !name.is_empty()) {
         _ = write!(who, " ({name})");
     }
     if !matches!(stop.reason, ReasonReport::Event { .. }) {

@@ -1,4 +1,5 @@
-//! `until`: runs until the selected frame or one further out reaches a place, or the selected frame returns.
+//! `until`: runs until the selected frame or one further out reaches a place, or the selected frame returns. So it does in a
+//! recording of every instruction.
 
 use recorder::live::Motion;
 use serde::{Deserialize, Serialize};
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, probes, stepping};
 use crate::location::Target;
 use crate::protocol::Failure;
-use crate::session::MotionReport;
+use crate::session::{MotionReport, Session};
 
 /// The `until` verb.
 pub struct Until;
@@ -26,13 +27,17 @@ impl Verb for Until {
     const NAME: &'static str = "until";
     const DOC: &'static str =
         "Run until a place is reached in the selected frame or one further out";
-    const NEEDS: Needs = Needs::StoppedProgram;
+    const ALIASES: &'static [&'static str] = &["advance"];
+    const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;
     const TAKES: Takes = Takes::Location;
     type Args = UntilArgs;
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: UntilArgs) -> Result<MotionReport, Failure> {
+        if let Session::Recorded(past) = call.target()? {
+            return past.run_until(&args.at);
+        }
         let session = call.live()?;
         let timeout = stepping::patience(call, args.timeout_secs)?;
         let stop = session.stopped()?;

@@ -41,101 +41,86 @@ use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
 
 use super::rows::{Batch, ROW_GROUP_BYTES, RowsWriter};
 
-/// The kind of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventKind {
-    /// The target runs from here on.
-    ProcessStart,
-    /// The target ended.
-    ProcessExit,
-    /// The process is about to run another program.
-    Exec,
-    /// The process forked.
-    Fork,
-    /// The first event of a thread.
-    ThreadStart,
-    /// The thread's name changed.
-    ThreadName,
-    /// The thread ended.
-    ThreadExit,
-    /// An ELF file was mapped.
-    ModuleLoad,
-    /// A module was unmapped.
-    ModuleUnload,
-    /// Bytes written to file descriptor 1.
-    Stdout,
-    /// Bytes written to file descriptor 2.
-    Stderr,
-    /// Events were lost.
-    Gap,
-    /// A message to the user.
-    Warning,
-    /// The user's words.
-    Note,
-    /// The recorder detached from a running target.
-    Detached,
-    /// A return without a call.
-    Leave,
-    /// A live probe was added or changed.
-    Probe,
-    /// A live probe was removed.
-    ProbeRemoved,
-    /// A thread was stopped.
-    Pause,
-    /// A stopped thread resumes.
-    Resume,
-    /// Memory or a register was changed.
-    Write,
-    /// The program wrote to a place whose writes are logged.
-    LoggedWrite,
-    /// A logpoint was passed.
-    Logpoint,
-    /// An exception, a panic or a signal was seen.
-    Exception,
-    /// A condition of a live probe could not be evaluated.
-    ConditionError,
-    /// Memory was copied.
-    Snapshot,
-    /// A system call began.
-    Syscall,
-    /// A system call came back.
-    SyscallEnd,
+/// Declares the kinds with their names in queries.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
+        /// The kind of an event.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum EventKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl EventKind {
+            /// All of them.
+            pub const ALL: &[EventKind] = &[$(EventKind::$kind),*];
+
+            /// Returns the kind's name as queries see it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl EventKind {
-    /// Returns the kind's name as queries see it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ProcessStart => "process_start",
-            Self::ProcessExit => "process_exit",
-            Self::Exec => "exec",
-            Self::Fork => "fork",
-            Self::ThreadStart => "thread_start",
-            Self::ThreadName => "thread_name",
-            Self::ThreadExit => "thread_exit",
-            Self::ModuleLoad => "module_load",
-            Self::ModuleUnload => "module_unload",
-            Self::Stdout => "stdout",
-            Self::Stderr => "stderr",
-            Self::Gap => "gap",
-            Self::Warning => "warning",
-            Self::Note => "note",
-            Self::Detached => "detached",
-            Self::Leave => "leave",
-            Self::Probe => "probe",
-            Self::ProbeRemoved => "probe_removed",
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Write => "write",
-            Self::LoggedWrite => "logged_write",
-            Self::Logpoint => "logpoint",
-            Self::Exception => "exception",
-            Self::ConditionError => "condition_error",
-            Self::Snapshot => "snapshot",
-            Self::Syscall => "syscall",
-            Self::SyscallEnd => "syscall_end",
-        }
-    }
+kinds! {
+    /// The target runs from here on.
+    ProcessStart = "process_start",
+    /// The target ended.
+    ProcessExit = "process_exit",
+    /// The process is about to run another program.
+    Exec = "exec",
+    /// The process forked.
+    Fork = "fork",
+    /// The first event of a thread.
+    ThreadStart = "thread_start",
+    /// The thread's name changed.
+    ThreadName = "thread_name",
+    /// The thread ended.
+    ThreadExit = "thread_exit",
+    /// An ELF file was mapped.
+    ModuleLoad = "module_load",
+    /// A module was unmapped.
+    ModuleUnload = "module_unload",
+    /// Bytes written to file descriptor 1.
+    Stdout = "stdout",
+    /// Bytes written to file descriptor 2.
+    Stderr = "stderr",
+    /// Events were lost.
+    Gap = "gap",
+    /// A message to the user.
+    Warning = "warning",
+    /// The user's words.
+    Note = "note",
+    /// The recorder detached from a running target.
+    Detached = "detached",
+    /// A return without a call.
+    Leave = "leave",
+    /// A live probe was added or changed.
+    Probe = "probe",
+    /// A live probe was removed.
+    ProbeRemoved = "probe_removed",
+    /// A thread was stopped.
+    Pause = "pause",
+    /// A stopped thread resumes.
+    Resume = "resume",
+    /// Memory or a register was changed.
+    Write = "write",
+    /// The program wrote to a place whose writes are logged.
+    LoggedWrite = "logged_write",
+    /// A logpoint was passed.
+    Logpoint = "logpoint",
+    /// An exception, a panic or a signal was seen.
+    Exception = "exception",
+    /// A condition of a live probe could not be evaluated.
+    ConditionError = "condition_error",
+    /// Memory was copied.
+    Snapshot = "snapshot",
+    /// A system call began.
+    Syscall = "syscall",
+    /// A system call came back.
+    SyscallEnd = "syscall_end",
 }
 
 /// One event. The table above defines each field for each kind.

@@ -2,7 +2,9 @@
 //! what cannot be compared. Method: real programs with address randomisation; a list of edits (`bugs.txt`), each built, recorded and
 //! compared with the unchanged build; damaged and mismatched recordings.
 
+mod alike;
 mod bugs;
+mod page;
 mod prompt;
 mod same;
 mod verdicts;

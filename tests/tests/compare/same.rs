@@ -110,3 +110,44 @@ fn moved_lines_are_no_difference() {
     );
     ends_with(&ended, 0);
 }
+
+const THREADS: &str = r#"#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static long results[4];
+long step(long worker, long i) { return worker * 1000 + i; }
+long part(long *sum, long worker, long i) { return *sum += step(worker, i); }
+void *worker(void *argument) {
+  long worker = (long)argument, *sum = calloc(1, sizeof *sum);
+  for (long i = 0; i < 300 + 50 * worker; i++) part(sum, worker, i);
+  results[worker] = *sum;
+  free(sum);
+  return argument;
+}
+int main(void) {
+  pthread_t threads[4];
+  for (long i = 0; i < 4; i++) pthread_create(&threads[i], NULL, worker, (void *)i);
+  for (long i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  for (long i = 0; i < 4; i++) printf("%ld\n", results[i]);
+  return 0;
+}
+"#;
+
+#[test]
+fn threads_belong_together_in_the_order_of_their_creation() {
+    let scratch = Scratch::new("threads");
+    fs::write(scratch.join("threads.c"), THREADS).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O0 -g -pthread -o threads threads.c");
+    let program = Program::new(scratch.join("threads"), scratch.path());
+    let runs: Vec<String> = (0..6).map(|run| format!("run{run}")).collect();
+    for run in &runs {
+        record(&scratch, run, &[], &program);
+    }
+    for run in &runs[1..] {
+        let ended = compare(&scratch, &["run0", run, "--full"]);
+        let told = ended.text();
+        assert!(told.contains("compared in 5 threads"), "{run}: {told}");
+        assert!(told.contains("the same"), "{run}: {told}");
+        ends_with(&ended, 0);
+    }
+}

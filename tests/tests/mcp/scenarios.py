@@ -1,5 +1,6 @@
 """Whole investigations by tools alone. Usage: scenarios.py NAME ARGUMENTS..."""
 
+import json
 import re
 import sys
 
@@ -116,12 +117,17 @@ async def filters(tools, recording):
     await both(calls + "strpos(function, '_up') > 0" + end, function={"contains": "_up"})
     await both(calls + "function ~ '^(look|shr)'" + end, function={"matches": "^(look|shr)"})
     await both(calls + "file like '%tuner.c'" + end, sourceFile={"contains": "tuner.c"})
+    file = (await tools("debug_sql", recording=recording, sql="select file from calls limit 1"))["rows"][0]["file"]
+    await both(calls + f"file = '{file}'" + end, sourceFile={"equals": file})
+    await both(calls + "file ~ 'tuner[.]c$'" + end, sourceFile={"matches": "tuner[.]c$"})
+    await both(calls + "ret < 0" + end, returnValue={"lessThan": 0})
     await both(calls + "ret = -1" + end, returnValue={"equals": -1})
     await both(calls + "ret is null" + end, returnValue={"isNull": True})
     await both(calls + "ret is not null" + end, returnValue={"isNull": False})
     await both(calls + "ret > 0" + end, returnValue={"greaterThan": 0})
     await both(calls + "args = 'key=3'" + end, args={"equals": "key=3"})
     await both(calls + "args ~ 'key=[12]$'" + end, args={"matches": "key=[12]$"})
+    await both(calls + "strpos(args, 'key=2') > 0" + end, args={"contains": "key=2"})
     await both(calls + f"tid = {tid}" + end, eventType=["call"], threadId=tid)
     await both(calls + f"ts_ns >= {ns}" + end, eventType=["call"], timeFrom=ns)
     await both(calls + f"ts_ns <= {ns}" + end, eventType=["call"], timeTo=ns)
@@ -130,6 +136,12 @@ async def filters(tools, recording):
     parent = made["rows"][0]["parent"]
     await both(calls + f"parent = {parent}" + end, parent=parent)
     await both(events + "seq between 10 and 20" + end, seqFrom=10, seqTo=20)
+    await both(events + "seq <= 20" + end, seqTo=20)
+    await both(events + "kind = 'enter'" + end, eventType=["enter"])
+    await both(events + "kind in ('leave', 'write')" + end, eventType=["leave", "write"])
+    text = (await tools("debug_sql", recording=recording, sql="select text from events where kind = 'stdout' limit 1"))["rows"][0]["text"]
+    await both(events + "text = '{}'".format(text.replace("'", "''")) + end, text={"equals": text})
+    await both(events + "text ~ 'lim.t'" + end, text={"matches": "lim.t"})
     await both(events + "kind in ('stdout', 'stderr')" + end, eventType=["stdout", "stderr"])
     await both(events + "text like '%limit%'" + end, text={"contains": "limit"})
     await both(events + "true order by seq desc", order="desc")
@@ -151,14 +163,20 @@ async def filters(tools, recording):
     assert len(seen) == len(set(seen)) == total["rows"][0]["n"], (len(seen), total)
 
 
-async def mistakes(tools, recording):
+async def mistakes(tools, recording, FIB):
     """Bad input gets clear errors, and the server goes on."""
     nowhere = await tools.refused("debug_state")
     assert nowhere["code"] == "NO_SESSION" and nowhere["hint"], nowhere
     for tool, arguments, code, word in [
         ("debug_fly", {}, "BAD_REQUEST", "debug_sql"),
         ("debug_sql", {"recording": recording}, "BAD_REQUEST", "sql"),
-        ("debug_sql", {"recording": recording, "sql": 7}, "BAD_REQUEST", "string"),
+        ("debug_sql", {"recording": recording, "sql": 7}, "BAD_REQUEST", "sql: integer `7` is not a text"),
+        ("debug_query", {"recording": recording, "limit": "five"}, "BAD_REQUEST", "limit: string \"five\" is not a whole number"),
+        ("debug_query", {"recording": recording, "function": "look_up"}, "BAD_REQUEST", "function: "),
+        ("debug_query", {"recording": recording, "eventType": ["nonsense"]}, "BAD_REQUEST", "call, enter, "),
+        ("debug_launch", {"program": FIB, "logWrites": ["nope"]}, None, "nope"),
+        ("debug_launch", {"program": FIB, "breakAt": ["nope_never"], "recording": "refused"}, "INVALID_FUNCTION", "nope_never"),
+        ("debug_launch", {"program": FIB, "breakAt": ["nope_never"], "recording": "refused"}, "INVALID_FUNCTION", "nope_never"),
         ("debug_sql", {"recording": recording, "sql": "select functon from calls"}, "BAD_REQUEST", "function"),
         ("debug_sql", {"recording": recording, "sql": "drop table calls"}, "BAD_REQUEST", "read-only"),
         ("debug_sql", {"recording": "nothing-here", "sql": "select 1"}, "FAILED", "nothing-here"),
@@ -197,6 +215,34 @@ async def waiting(tools, program):
     gone = await tools.refused("debug_write", sessionId=session, targets=[{"variable": "tempo", "value": 1}])
     assert gone["code"] == "NOT_RUNNING", gone
     await tools("debug_session", sessionId=session, action="stop")
+
+
+async def progress(tools, program):
+    """A call that takes long reports progress to a client that asks for it."""
+    launched = await tools("debug_launch", program=program, args=["spinning"])
+    told = []
+
+    async def tell(progress, total, message):
+        told.append((progress, message))
+
+    waited = {"sessionId": launched["sessionId"], "timeoutMs": 2500}
+    result = await tools.client.call_tool("debug_wait", waited, progress_callback=tell)
+    assert json.loads(result.content[0].text)["status"] == "running", result
+    assert [step for step, _ in told] == list(range(1, len(told) + 1)) and len(told) >= 2, told
+    assert told[0][1] == "working, 1 s", told
+    await tools("debug_session", sessionId=launched["sessionId"], action="stop")
+
+
+async def newest(tools, recording, program):
+    """Without a name the newest session is meant, also when its program has ended and a recording was looked at before."""
+    await tools.text("debug_state", recording=recording)
+    launched = await tools("debug_launch", program=program, functions=["main"])
+    await tools("debug_wait", sessionId=launched["sessionId"])
+    asked = await tools("debug_query", eventType=["call"])
+    assert [call["function"] for call in asked["events"]] == ["main"], asked
+    await tools("debug_session", action="stop")
+    again = await tools("debug_query", function={"equals": "look_up"}, limit=1)
+    assert len(again["events"]) == 1, again
 
 
 async def traced(tools, program):
@@ -258,7 +304,7 @@ async def compared(tools, good, bad, again):
         ({"a": good}, "BAD_REQUEST", "b"),
         ({"a": good, "b": "nothing-here"}, "FAILED", "nothing-here"),
         ({"a": good, "b": bad, "ignore": {"kinds": ["colour"]}}, "BAD_REQUEST", "colour"),
-        ({"a": good, "b": bad, "ignore": {"functions": "x"}}, "BAD_REQUEST", "sequence"),
+        ({"a": good, "b": bad, "ignore": {"functions": "x"}}, "BAD_REQUEST", "is not a list"),
     ]:
         error = await tools.refused("debug_compare", **arguments)
         assert error["code"] == code and word in error["message"], error
@@ -279,7 +325,47 @@ async def offered(tools, recording):
     assert recording in prompt.messages[0].content.text and "seq" in prompt.messages[0].content.text
 
 
+async def full(tools, recording, source):
+    """Who wrote this byte? A crash in a recording of every instruction, from the symptom to the line."""
+    of = {"recording": recording}
+    state = await tools.text("debug_state", at="crash", **of)
+    assert "sum" in state, state
+    wrote = await tools.text("debug_history", expression="accounts[2].next", lastWrite=True, **of)
+    planted = f"planted.c:{line_of(source, '// planted')}"
+    assert "call_it" in wrote and planted in wrote, wrote
+    moment = re.search(r"at event (\d+\+\d+)", wrote)[1]
+    stop = await tools("debug_goto", to=moment, **of)
+    assert stop["line"] == line_of(source, "// planted"), stop
+    sql = f"select value('{moment}', 'i') as i, value('{moment}', 'name') as name, value('{moment}', 'sizeof it->name') as room"
+    row = (await tools("debug_sql", sql=sql, **of))["rows"][0]
+    # The eleventh letter does not fit into eight.
+    assert row["i"] == "10" and "christopher" in row["name"] and row["room"] == "8", row
+    assert tools.calls <= 5, tools.calls
+
+    # The same by the table, and both ways by breakpoints and instructions.
+    rows = await tools("debug_sql", sql="select function, line from memory_writes where function = 'call_it' and line = "
+                       f"{line_of(source, '// planted')} and size = 1", **of)
+    assert len(rows["rows"]) == len("annbertachristopherdora"), rows
+    await tools("debug_goto", to="first", **of)
+    place = {"file": "planted.c", "line": line_of(source, "// deposit")}
+    await tools("debug_breakpoint", add=[{**place, "condition": "amount == 7"}], **of)
+    stop = await tools("debug_continue", **of)
+    assert stop["reason"] == "breakpoint" and stop["breakpoints"] == [1], stop
+    there = stop
+    await tools("debug_continue", action="step-into", granularity="instruction", count=3, **of)
+    stop = await tools("debug_goto", back="step", granularity="instruction", count=3, **of)
+    assert [stop[key] for key in ("seq", "steps")] == [there[key] for key in ("seq", "steps")], (stop, there)
+    await tools("debug_goto", to="last", **of)
+    stop = await tools("debug_goto", back="continue", **of)
+    assert "SIGSEGV" in stop["event"], stop
+    stop = await tools("debug_goto", back="continue", **of)
+    assert stop["reason"] == "breakpoint", stop
+    lines = await tools("debug_logpoint", add=[{**place, "message": "{amount}", "condition": "amount < 3"}], **of)
+    assert [line["message"] for line in lines["lines"]] == ["1", "2", "1", "2"], lines
+
+
 if __name__ == "__main__":
-    scenario = {f.__name__: f for f in (live, recorded, filters, mistakes, waiting, traced, compared, offered)}[sys.argv[1]]
+    scenarios = (live, recorded, filters, mistakes, waiting, progress, newest, traced, compared, offered, full)
+    scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")

@@ -1,8 +1,8 @@
-//! What goes without saying in names of standard libraries: their paths, and arguments that are defaults.
+//! What short names leave out of standard libraries: their paths, and arguments that are defaults.
 
 use super::Segment;
 
-/// The path without what goes without saying.
+/// The path without that of a standard library.
 pub(super) fn shortened(mut segments: Vec<Segment>) -> Vec<Segment> {
     let is_cpp =
         segments.len() > 1 && (segments[0].is_plain("std") || segments[0].is_plain("__gnu_cxx"));

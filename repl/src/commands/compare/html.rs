@@ -2,7 +2,9 @@
 //! side.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use query::compare::{Comparison, FunctionPair, Line, Parting, Sight, Values};
+use query::compare::{
+    Comparison, FunctionPair, Held, HeldKind, Line, Parting, Sight, SourceLine, Values,
+};
 use query::overview::CallLine;
 use values::quantity::{duration, grouped};
 
@@ -83,9 +85,21 @@ fn suspects(comparison: &Comparison) -> Markup {
                             Some(false) => { " " span.note { "its code is the same" } }
                             None => {}
                         }
+                        @if let Some((a, b)) = &suspect.source {
+                            div.sides { (changed_line("A", a)) (changed_line("B", b)) }
+                        }
                     }
                 }
             }
+        }
+    }
+}
+
+fn changed_line(name: &str, line: &SourceLine) -> Markup {
+    html! {
+        section {
+            p.note { (name) " " code { (line.file) ":" (line.line) } }
+            pre { (line.text.as_deref().unwrap_or_default()) }
         }
     }
 }
@@ -101,6 +115,31 @@ fn parted(parting: &Parting) -> Markup {
             (sight("B", &parting.b))
         }
         (values(&parting.values))
+        (known_values(&parting.held))
+    }
+}
+
+fn known_values(held: &[Held]) -> Markup {
+    let value = |value: &Option<String>| match value {
+        Some(value) => html! { code { (value) } },
+        None => html! { span.note { "not known" } },
+    };
+    html! {
+        @if !held.is_empty() {
+            table {
+                tr { th { "known then" } th { "A" } th { "B" } }
+                @for held in held {
+                    tr {
+                        td {
+                            (match held.kind { HeldKind::Local => "local ", HeldKind::Watched => "watched " })
+                            @if held.differs { code.different { (held.name) } } @else { code { (held.name) } }
+                        }
+                        td { (value(&held.a)) }
+                        td { (value(&held.b)) }
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -111,6 +111,7 @@ pub fn asked_of_daemon<V: Verb>(
     };
     let mut notify = |notice: server::protocol::Notice| match notice.kind {
         NoticeKind::Progress => progress.setup(&notice.text),
+        NoticeKind::Running => progress.running(&notice.text),
         NoticeKind::Warning => progress.warning(&notice.text),
     };
     let wait = Wait {
@@ -129,14 +130,18 @@ pub fn asked_of_daemon<V: Verb>(
             Patience::Answer | Patience::Search => OnInterrupt::Leave,
             Patience::Stop(_) | Patience::Start(_) => OnInterrupt::Pause(session),
         };
-        return interrupt::call(&mut client, &paths, interrupted, link, |client| {
+        let answered = interrupt::call(&mut client, &paths, interrupted, link, |client| {
             client.call::<V>(args, session, wait)
         });
+        progress.finish();
+        return answered;
     }
     if matches!(patience, Patience::Stop(_) | Patience::Start(_)) {
         leave_on_interrupt();
     }
-    Ok(client.call::<V>(args, session, wait)?)
+    let answered = client.call::<V>(args, session, wait);
+    progress.finish();
+    Ok(answered?)
 }
 
 /// Returns the session that the verb is about, if one is given anywhere.
@@ -188,7 +193,7 @@ fn leave_on_interrupt() {
         };
         if let Err(Error::Interrupted) = interrupts.wait(std::future::pending::<()>()) {
             eprintln!(
-                "\nhindsight: the program is still running; wait again with `hindsight await`, stop it with `hindsight pause`"
+                "\nhindsight: stopped waiting; a program goes on running (wait again with `hindsight await`, stop it with `hindsight pause`), a recording stands where it stood"
             );
             std::process::exit(exit::from_signal(libc::SIGINT).into());
         }

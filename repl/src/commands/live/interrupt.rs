@@ -2,6 +2,7 @@
 //! program and the second ends the wait. The prompt stays in any case. A search through a recording in this process
 //! ends by itself.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -38,14 +39,15 @@ pub fn call<T>(
     link: &Link,
     work: impl FnOnce(&mut Client) -> Result<T, server::Error>,
 ) -> Result<T, Error> {
+    let came = AtomicBool::new(false);
+    let left = Arc::new(AtomicBool::new(false));
     let watch = Watch {
         interrupts: Interrupts::catch()?,
-        cutter: client.cutter()?,
+        cutter: Arc::new(client.cutter()?),
         on_interrupt,
         paths,
     };
     let (done, ended) = tokio::sync::oneshot::channel();
-    let (came, left) = (AtomicBool::new(false), AtomicBool::new(false));
     let answered = std::thread::scope(|scope| {
         scope.spawn(|| watch.until(ended, &came, &left));
         let answered = work(client);
@@ -56,7 +58,7 @@ pub fn call<T>(
     if came.into_inner() {
         link.interrupted();
     }
-    match (answered, left.into_inner(), on_interrupt) {
+    match (answered, left.load(Ordering::Acquire), on_interrupt) {
         (Err(_), true, OnInterrupt::Pause(_)) => Err(Error::Left),
         (Err(_), true, OnInterrupt::Leave) => Err(Error::Interrupted),
         (answered, _, _) => Ok(answered?),
@@ -66,7 +68,7 @@ pub fn call<T>(
 /// Watches for Ctrl-C during a call.
 struct Watch<'a> {
     interrupts: Interrupts,
-    cutter: Cutter,
+    cutter: Arc<Cutter>,
     on_interrupt: OnInterrupt,
     paths: &'a Paths,
 }
@@ -76,7 +78,7 @@ impl Watch<'_> {
         mut self,
         mut ended: tokio::sync::oneshot::Receiver<()>,
         came: &AtomicBool,
-        left: &AtomicBool,
+        left: &Arc<AtomicBool>,
     ) {
         if self.interrupts.wait(&mut ended).is_ok() {
             return;
@@ -84,7 +86,11 @@ impl Watch<'_> {
         came.store(true, Ordering::Release);
         if let OnInterrupt::Pause(session) = self.on_interrupt {
             eprintln!("\nhindsight: stopping the program; Ctrl-C again stops waiting");
-            pause(self.paths.clone(), session);
+            let (cutter, left) = (Arc::clone(&self.cutter), Arc::clone(left));
+            pause(self.paths.clone(), session, move || {
+                left.store(true, Ordering::Release);
+                cutter.cut();
+            });
             if self.interrupts.wait(&mut ended).is_ok() {
                 return;
             }
@@ -120,7 +126,8 @@ pub fn watched<T>(interrupt: impl FnOnce() + Send, work: impl FnOnce() -> T) -> 
 }
 
 /// Stops the program from a new thread, so that the next Ctrl-C need not wait for it.
-fn pause(paths: Paths, session: Option<u32>) {
+/// Where there is no program but a recording, `leave` ends the wait: the daemon then ends the run through it.
+fn pause(paths: Paths, session: Option<u32>, leave: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         let wait = Wait {
             patience: Some(PAUSE_PATIENCE),
@@ -133,6 +140,7 @@ fn pause(paths: Paths, session: Option<u32>) {
             // The program is ending; the waiting request reports it.
             Err(server::Error::Failed(failure))
                 if matches!(failure.code, Code::NotRunning | Code::NoSession) => {}
+            Err(server::Error::Failed(failure)) if failure.code == Code::NotAllowed => leave(),
             Err(error) => eprintln!("hindsight: the program does not stop: {error}"),
         }
     });

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use server::client::Wait;
 use server::past::Past;
+use server::protocol::NoticeKind;
 use server::session::SessionReport;
 use server::transport::{InProcess, Transport};
 use server::verbs::Verb;
 
 use super::interrupt;
 use crate::error::Error;
+use crate::progress::Progress;
 use crate::render::Terminal;
 
 /// The recipient of requests, and the sender's settings.
@@ -28,6 +30,8 @@ pub struct Link {
     was_interrupted: Cell<bool>,
     /// A user types the lines of the prompt.
     is_typed: Cell<bool>,
+    /// Shows how far the recording in this process is with an answer.
+    progress: Arc<Progress>,
 }
 
 /// How a session began.
@@ -61,6 +65,7 @@ impl Link {
             begun: RefCell::default(),
             was_interrupted: Cell::default(),
             is_typed: Cell::default(),
+            progress: Arc::new(Progress::new(terminal)),
         }
     }
 
@@ -89,7 +94,13 @@ impl Link {
 
     /// Sends requests to a recording in this process from now on.
     pub fn look_at(&self, past: Past) {
-        self.recording.replace(Some(InProcess::new(past)));
+        let progress = Arc::clone(&self.progress);
+        let recording = InProcess::new(past).telling(Arc::new(move |notice| match notice.kind {
+            NoticeKind::Progress => progress.setup(&notice.text),
+            NoticeKind::Running => progress.running(&notice.text),
+            NoticeKind::Warning => progress.warning(&notice.text),
+        }));
+        self.recording.replace(Some(recording));
     }
 
     /// Sends requests to the daemon again.
@@ -150,7 +161,9 @@ impl Link {
         let flag = recording.interrupt();
         let call = || recording.call::<V>(args, None, wait);
         flag.clear();
-        let reply = match self.watched(move || flag.set(), call) {
+        let reply = self.watched(move || flag.set(), call);
+        self.progress.finish();
+        let reply = match reply {
             Ok(reply) => reply,
             Err(error) => return Some(Err(error)),
         };

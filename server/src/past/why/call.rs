@@ -93,7 +93,7 @@ impl Past {
                     // It may be any number: that no other call returned it says nothing.
                     break;
                 }
-                let name = self.timeline.name(&inner);
+                let name = self.timeline.short_name(&inner);
                 let searched = match inside.len() {
                     0 => format!("no call inside {name} (seq {}) was recorded", inner.start),
                     INSIDE => {
@@ -117,7 +117,7 @@ impl Past {
         }
         for caller in callers.iter().take(CALLERS) {
             let result = self.result(caller)?;
-            let name = self.timeline.name(caller);
+            let name = self.timeline.short_name(caller);
             match result {
                 Some(result) if result.bits == error.bits => {
                     let text = format!("same value further up: {name} returned {}", result.text);
@@ -184,7 +184,7 @@ impl Past {
             let Word { name, text, .. } = word;
             let holder = self.holder(word.bits, callers)?;
             if let Some((holder, argument)) = &holder {
-                let caller = self.timeline.name(holder);
+                let caller = self.timeline.short_name(holder);
                 let said = format!("{name}={text}: same value as {argument} of {caller}");
                 reply.step(holder.start, depth, "same_value", said);
             }

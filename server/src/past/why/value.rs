@@ -191,7 +191,7 @@ impl Past {
             let words = self.arguments(call)?;
             let same = words.iter().find(|word| number == Some(word.bits));
             if let Some(word) = same {
-                let name = self.timeline.name(call);
+                let name = self.timeline.short_name(call);
                 let text = format!("same value as its argument {} of {name}", word.name);
                 reply.step(call.start, depth + 1, "same_value", text);
             }

@@ -1,0 +1,163 @@
+//! What else is known where two threads parted: local variables of the function that did it, and watched expressions.
+
+use debuginfo::location::at_frame;
+use debuginfo::value::Look;
+use debuginfo::{AddressSpace, Frame, Machine, variables_at};
+use replay::{Event, Moment, Places};
+use serde::Serialize;
+use values::{RenderOptions, render_known};
+
+use super::output::normal;
+use super::parted::Sight;
+use super::side::Side;
+use crate::error::Result;
+use crate::overview::told;
+use crate::state::innermost_value;
+
+/// Most variables of one kind that are told.
+const MOST: usize = 100;
+/// What settings have before a watched expression.
+const WATCH: &str = "watch ";
+
+/// What something is that has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldKind {
+    /// A variable of the function, or a parameter as it is then.
+    Local,
+    /// A watched expression.
+    Watched,
+}
+
+/// Something whose value is known on one side at least.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// What it is.
+    pub kind: HeldKind,
+    /// The variable or the expression.
+    pub name: String,
+    /// In the first recording, if it is known.
+    pub a: Option<String>,
+    /// In the second recording, if it is known.
+    pub b: Option<String>,
+    /// Both are known and differ in more than addresses and numbers of processes.
+    pub differs: bool,
+}
+
+/// Returns what is known where two threads parted.
+///
+/// # Errors
+/// A recording cannot be read.
+pub fn held(a: (&Side<'_>, &Sight), b: (&Side<'_>, &Sight)) -> Result<Vec<Held>> {
+    let locals = (locals(a.0, a.1)?, locals(b.0, b.1)?);
+    let mut found = both(HeldKind::Local, locals.0, locals.1, a.0);
+    let watched = (watched(a.0, a.1)?, watched(b.0, b.1)?);
+    found.extend(both(HeldKind::Watched, watched.0, watched.1, a.0));
+    Ok(found)
+}
+
+/// Puts the values of both sides together, in the order of the first one.
+fn both(
+    kind: HeldKind,
+    own: Vec<(String, String)>,
+    mut other: Vec<(String, String)>,
+    side: &Side<'_>,
+) -> Vec<Held> {
+    let mut found = Vec::new();
+    for (name, a) in own {
+        let twin = other.iter().position(|(twin, _)| *twin == name);
+        let b = twin.map(|at| other.remove(at).1);
+        let normal = |text: &str| normal(text, &side.processes);
+        let differs = b.as_ref().is_some_and(|b| normal(&a) != normal(b));
+        found.push(Held {
+            kind,
+            name,
+            a: Some(a),
+            b,
+            differs,
+        });
+    }
+    found.extend(other.into_iter().map(|(name, b)| Held {
+        kind,
+        name,
+        a: None,
+        b: Some(b),
+        differs: false,
+    }));
+    found.truncate(MOST);
+    found
+}
+
+/// Returns the variables that are known of the function that parted. It called another one, or has just returned.
+fn locals(side: &Side<'_>, sight: &Sight) -> Result<Vec<(String, String)>> {
+    let Some(timeline) = side.source.timeline() else {
+        return Ok(Vec::new());
+    };
+    match told(timeline.event(sight.seq))? {
+        Event::Enter(_) if sight.function.is_some() => {
+            let moment = told(Moment::at(timeline, sight.seq, sight.tid, 2))?;
+            let frames = &moment.trace.backtrace.frames;
+            let is_known = frames.get(1).is_some_and(|frame| frame.pc_is_known);
+            Ok(match is_known {
+                true => {
+                    let line = frames[1].source.as_ref().map(|source| source.line);
+                    let machine = moment.machine();
+                    variables(&moment.space, &machine, (frames, 1), line)
+                }
+                false => Vec::new(),
+            })
+        }
+        Event::Leave(_) => {
+            let moment = told(Moment::at(timeline, sight.seq, sight.tid, 1))?;
+            let found = moment.in_left_call(|machine, frames| {
+                variables(&moment.space, machine, (frames, 0), None)
+            });
+            Ok(told(found)?.unwrap_or_default())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Returns the variables of a frame. With the line that runs, those that are declared there or later are left out: they have
+/// no value yet, and their memory has one of something else.
+fn variables(
+    space: &AddressSpace,
+    machine: &dyn Machine,
+    (frames, index): (&[Frame], usize),
+    running: Option<u32>,
+) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let look = Look { space, machine };
+    at_frame(space, machine, frames, index, |site| {
+        for variable in variables_at(site) {
+            let lines = variable.line.zip(running);
+            let has_begun = variable.is_parameter || lines.is_none_or(|(own, now)| own < now);
+            if has_begun && !variable.shadowed {
+                let value = variable.read(site);
+                let text = render_known(&value, &RenderOptions::default(), &look);
+                found.extend(text.map(|text| (variable.name.clone(), text)));
+            }
+        }
+    });
+    found
+}
+
+/// Returns the watched expressions whose values are known.
+fn watched(side: &Side<'_>, sight: &Sight) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    let manifest = side.source.session().reader().recording().manifest();
+    let captures = manifest.settings.captures.iter();
+    let Some(timeline) = side.source.timeline() else {
+        return Ok(found);
+    };
+    let mut places = Places::default();
+    for text in captures.filter_map(|capture| capture.strip_prefix(WATCH)) {
+        let Ok(expression) = expr::parse(text) else {
+            continue;
+        };
+        let event = told(timeline.event(sight.seq))?;
+        let value = innermost_value(&mut places, timeline, (sight.seq, event), &expression);
+        found.extend(told(value)?.map(|value| (text.to_owned(), value)));
+    }
+    Ok(found)
+}

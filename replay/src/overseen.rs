@@ -1,0 +1,48 @@
+//! Who waits for a long run of a recording's instructions is asked whether it shall go on, and told how far it is. What a thread
+//! asks for is overseen as that thread says.
+
+use std::cell::RefCell;
+
+pub use exact::Overseer;
+
+thread_local! {
+    static OVERSEER: RefCell<Option<Overseer>> = const { RefCell::new(None) };
+}
+
+/// Does `work`, in which `overseer` is told the position of each run of instructions, many times in a second. Once it returns
+/// false, the run ends with [`crate::Error::Interrupted`].
+pub fn overseen<T>(overseer: Overseer, work: impl FnOnce() -> T) -> T {
+    struct Restored(Option<Overseer>);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            OVERSEER.set(self.0.take());
+        }
+    }
+    let _restored = Restored(OVERSEER.replace(Some(overseer)));
+    work()
+}
+
+/// That of this thread.
+pub(crate) fn overseer() -> Option<Overseer> {
+    OVERSEER.with_borrow(Clone::clone)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn an_overseer_is_that_of_the_work_around() {
+        let answer = |is: bool| Arc::new(move |_| is) as Overseer;
+        let asked = || overseer().map(|overseer| overseer(7));
+        assert_eq!(asked(), None);
+        overseen(answer(true), || {
+            assert_eq!(asked(), Some(true));
+            overseen(answer(false), || assert_eq!(asked(), Some(false)));
+            assert_eq!(asked(), Some(true));
+        });
+        assert_eq!(asked(), None);
+    }
+}

@@ -1,0 +1,333 @@
+//! Breakpoints in a recording. If every instruction is recorded, they are addresses, and may have a condition and a count.
+
+use std::collections::BTreeSet;
+
+use debuginfo::AddressSpace;
+use serde::{Deserialize, Serialize};
+
+use super::Past;
+use super::judge::Judge;
+use crate::inspect;
+use crate::location::{ParsedLocation, Target};
+use crate::protocol::{Code, Details, Failure};
+
+/// A breakpoint in a recording: a run through time stops at the entry of its functions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Break {
+    /// Its number, from 1.
+    pub id: u32,
+    /// The location, as requested.
+    pub location: String,
+    /// The ids of the functions.
+    pub functions: BTreeSet<u32>,
+    /// If every instruction is recorded: the addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<u64>,
+    /// It stops only if this is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// It stops only at the Nth hit of the whole run; 0: at every one.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub hit_count: u64,
+    /// So many hits are passed first, in whatever direction.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub ignored: u64,
+    /// It stops once, and is gone then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub once: bool,
+    /// It is switched off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disabled: bool,
+    /// How many runs have stopped there.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub hits: u64,
+    /// The Nth hit, once it was looked for: position and thread.
+    #[serde(skip)]
+    pub(super) nth: Option<Option<(u64, u32)>>,
+}
+
+/// What is wanted of a breakpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BreakWanted {
+    /// Stop only if this is true.
+    pub condition: Option<String>,
+    /// Stop only at the Nth hit of the whole run; 0: at every one.
+    pub hit_count: u64,
+    /// Stop once.
+    pub once: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_nothing(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Break {
+    fn new(id: u32, location: String) -> Break {
+        Break {
+            id,
+            location,
+            functions: BTreeSet::new(),
+            addresses: Vec::new(),
+            condition: None,
+            hit_count: 0,
+            ignored: 0,
+            once: false,
+            disabled: false,
+            hits: 0,
+            nth: None,
+        }
+    }
+}
+
+impl Past {
+    /// Sets a breakpoint and returns it. A run through time stops where one of its functions is entered, or where a thread
+    /// comes by if every instruction is recorded.
+    ///
+    /// # Errors
+    /// [`Code::InvalidFunction`]: no recorded function matches. [`Code::InvalidCondition`]. [`Code::NotAllowed`]: a
+    /// condition or a count needs every instruction.
+    pub fn add_break(&self, target: &Target, wanted: BreakWanted) -> Result<Break, Failure> {
+        if self.timeline.has_every_instruction() {
+            Judge::new(wanted.condition.as_deref(), self.shared_kept(), false)?;
+            return self.add_break_at(target, wanted);
+        }
+        if wanted != BreakWanted::default() {
+            return Err(self.needs_every_instruction("break with options"));
+        }
+        let location = target.to_string();
+        let line = location
+            .rsplit_once(':')
+            .and_then(|(file, line)| Some((file, line.parse::<u32>().ok()?)));
+        let functions = match line {
+            Some((file, line)) => {
+                self.check_line(file, line)?;
+                self.timeline.functions_at_line(file, line)
+            }
+            None => self.timeline.functions_matching(&location),
+        };
+        if functions.is_empty() {
+            return Err(Failure::new(
+                Code::InvalidFunction,
+                format!("no recorded function is called {location}"),
+            )
+            .hint("write a function's name, in which * stands for any text, or file:line; SELECT name FROM functions lists them"));
+        }
+        let added = Break {
+            functions,
+            ..Break::new(self.next_id(), location)
+        };
+        self.breaks().push(added.clone());
+        Ok(added)
+    }
+
+    fn add_break_at(&self, target: &Target, wanted: BreakWanted) -> Result<Break, Failure> {
+        let added = Break {
+            addresses: self.addresses(target)?,
+            condition: wanted.condition,
+            hit_count: wanted.hit_count,
+            once: wanted.once,
+            ..Break::new(self.next_id(), target.to_string())
+        };
+        self.breaks().push(added.clone());
+        Ok(added)
+    }
+
+    /// Returns the addresses of a location, in whatever module that is ever mapped.
+    pub(super) fn addresses(&self, target: &Target) -> Result<Vec<u64>, Failure> {
+        let location = match target.parse()? {
+            ParsedLocation::LineHere(line) => ParsedLocation::Line(crate::location::LineTarget {
+                file: self.current_file()?,
+                line,
+                column: None,
+            }),
+            location => location,
+        };
+        let modules = self.timeline.modules();
+        let (mut addresses, mut failed) = (Vec::new(), None);
+        let mut look = |space: &AddressSpace| match places(space, &location) {
+            Ok(found) => addresses.extend(found),
+            Err(failure) => failed = Some(failure),
+        };
+        // Modules may be mapped later than here.
+        look(&modules.space(self.position().seq));
+        look(&modules.space(self.timeline.last()));
+        if addresses.is_empty() {
+            let all = AddressSpace::new(modules.all_usable());
+            addresses.extend(places(&all, &location).unwrap_or_default());
+        }
+        addresses.sort_unstable();
+        addresses.dedup();
+        match (addresses.is_empty(), failed) {
+            (false, _) => Ok(addresses),
+            (true, Some(failure)) => Err(failure),
+            (true, None) => Err(self.no_function(&target.to_string())),
+        }
+    }
+
+    fn no_function(&self, name: &str) -> Failure {
+        let space = self.timeline.modules().space(self.timeline.last());
+        let nearest = inspect::nearest_functions(&space, name);
+        let hint = match nearest.as_slice() {
+            [] => "write a function's name, file:line or an address".to_owned(),
+            near => format!("did you mean {}?", near.join(" or ")),
+        };
+        let message = format!("no function is called {name} here");
+        Failure::new(Code::InvalidFunction, message)
+            .hint(hint)
+            .details(Details {
+                nearest,
+                ..Details::default()
+            })
+    }
+
+    /// The file of a bare line number: that of the selected frame.
+    fn current_file(&self) -> Result<String, Failure> {
+        self.look(1, |looked| {
+            let view = looked.view();
+            let source = view.frame()?.source.as_ref();
+            source.map(|source| source.file.to_string()).ok_or_else(|| {
+                Failure::new(Code::InvalidFile, "the selected frame has no source file")
+                    .hint("write the file too: file:line")
+            })
+        })
+    }
+
+    /// Refuses a line after the last one of its file that has code, as far as the available modules show.
+    fn check_line(&self, file: &str, line: u32) -> Result<(), Failure> {
+        let modules = self.timeline.modules();
+        let moments = [self.position().seq, self.timeline.last()];
+        let last = moments.iter().find_map(|seq| {
+            let lines = modules.space(*seq).valid_lines(file);
+            lines.ok()?.last().copied()
+        });
+        match last {
+            Some(last) if line > last => {
+                let failure = Failure::new(Code::InvalidLine, format!("no code at {file}:{line}"));
+                Err(failure
+                    .hint(format!("the last line with code is {last}"))
+                    .details(Details {
+                        valid_lines: vec![last],
+                        ..Details::default()
+                    }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the breakpoints.
+    #[must_use]
+    pub fn all_breaks(&self) -> Vec<Break> {
+        self.breaks().clone()
+    }
+
+    /// Removes a breakpoint, or all of them, and returns what was removed.
+    ///
+    /// # Errors
+    /// [`Code::BreakpointNotFound`].
+    pub fn remove_break(&self, id: Option<u32>) -> Result<Vec<Break>, Failure> {
+        let is_meant = |known: &mut Break| id.is_none_or(|id| known.id == id);
+        let removed: Vec<Break> = self.breaks().extract_if(.., is_meant).collect();
+        match (id, removed.is_empty()) {
+            (Some(id), true) => Err(no_break(id)),
+            _ => Ok(removed),
+        }
+    }
+
+    /// Switches a breakpoint, or all of them, on or off, and returns what was switched.
+    ///
+    /// # Errors
+    /// [`Code::BreakpointNotFound`].
+    pub fn switch_break(&self, id: Option<u32>, is_on: bool) -> Result<Vec<Break>, Failure> {
+        let mut switched = Vec::new();
+        let mut breaks = self.breaks();
+        for known in breaks
+            .iter_mut()
+            .filter(|known| id.is_none_or(|id| known.id == id))
+        {
+            known.disabled = !is_on;
+            switched.push(known.clone());
+        }
+        match (id, switched.is_empty()) {
+            (Some(id), true) => Err(no_break(id)),
+            _ => Ok(switched),
+        }
+    }
+
+    /// Gives a breakpoint another condition, or none.
+    ///
+    /// # Errors
+    /// [`Code::BreakpointNotFound`], [`Code::InvalidCondition`], [`Code::NotAllowed`].
+    pub fn change_condition(&self, id: u32, condition: Option<&str>) -> Result<Break, Failure> {
+        if !self.timeline.has_every_instruction() {
+            return Err(self.needs_every_instruction("condition"));
+        }
+        Judge::new(condition, self.shared_kept(), false)?;
+        self.change_break(id, |known| {
+            known.condition = condition.map(str::to_owned);
+            known.nth = None;
+        })
+    }
+
+    /// Has a breakpoint passed some times before it stops again.
+    ///
+    /// # Errors
+    /// [`Code::BreakpointNotFound`], [`Code::NotAllowed`].
+    pub fn ignore_break(&self, id: u32, count: u64) -> Result<Break, Failure> {
+        if !self.timeline.has_every_instruction() {
+            return Err(self.needs_every_instruction("ignore"));
+        }
+        self.change_break(id, |known| known.ignored = count)
+    }
+
+    fn change_break(&self, id: u32, change: impl FnOnce(&mut Break)) -> Result<Break, Failure> {
+        let mut breaks = self.breaks();
+        let known = breaks.iter_mut().find(|known| known.id == id);
+        let known = known.ok_or_else(|| no_break(id))?;
+        change(known);
+        Ok(known.clone())
+    }
+
+    /// Refuses what only a program under control or a recording of every instruction can do.
+    pub(crate) fn needs_every_instruction(&self, command: &str) -> Failure {
+        let refusal = self.needs_the_program(command);
+        match refusal.hint {
+            Some(_) => refusal,
+            None => refusal
+                .hint("or a recording of every instruction: hindsight record --full -- PROGRAM"),
+        }
+    }
+}
+
+fn no_break(id: u32) -> Failure {
+    let message = format!("there is no breakpoint {id}");
+    Failure::new(Code::BreakpointNotFound, message).hint("list them with: break")
+}
+
+/// The addresses of a location; none if no function is called so.
+fn places(space: &AddressSpace, location: &ParsedLocation) -> Result<Vec<u64>, Failure> {
+    let places = match location {
+        ParsedLocation::Function(name) => space.function_places(name),
+        ParsedLocation::Line(line) => space
+            .resolve_line(&line.file, line.line, line.column)
+            .map_err(|error| inspect::of_line_error(&error))?,
+        ParsedLocation::LineHere(_) => Vec::new(),
+        // Code that the program has made is in no module.
+        ParsedLocation::Address(address) => return Ok(vec![*address]),
+    };
+    Ok(places.into_iter().map(|place| place.address).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_breakpoint_is_told_as_before() {
+        let plain = Break::new(3, "f".to_owned());
+        let told = serde_json::to_value(&plain).unwrap();
+        let known = serde_json::json!({"id": 3, "location": "f", "functions": []});
+        assert_eq!(told, known);
+        assert_eq!(serde_json::from_value::<Break>(told).unwrap(), plain);
+    }
+}

@@ -1,0 +1,183 @@
+//! Conditions and messages, evaluated where a recording of every instruction stands at the moment. The rules are those of a
+//! program under control.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use debuginfo::backtrace;
+use expr::{Context, Expression, HIT_COUNT, Kept, Part, Template};
+use recorder::live::{Condition, Message};
+use replay::Arrival;
+use values::RenderOptions;
+
+use crate::inspect;
+use crate::protocol::{Code, Failure};
+
+/// Frames that an expression may need: its own, and the caller's for values that only the caller still has.
+const FRAMES: usize = 2;
+/// Most frames that are searched for names that the innermost frames do not have.
+const MOST_FRAMES: usize = 64;
+
+/// A condition, or none.
+#[derive(Clone)]
+pub(super) struct Judge {
+    condition: Option<Expression>,
+    kept: Arc<Kept>,
+}
+
+/// A message.
+pub(super) struct Writer {
+    template: Template,
+    frames: usize,
+    kept: Arc<Kept>,
+}
+
+/// Evaluations that failed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Failed {
+    count: u64,
+    first: Option<(u64, String)>,
+}
+
+impl Judge {
+    /// Reads a condition. Only a logpoint counts its hits from the start of the run.
+    pub fn new(text: Option<&str>, kept: &Arc<Kept>, counts: bool) -> Result<Judge, Failure> {
+        let condition = match inspect::condition(text)? {
+            None => None,
+            Some(Condition::Own(expression)) => Some(expression),
+            Some(Condition::JavaScript(_)) => return Err(no_scripts("condition")),
+        };
+        if let Some(text) = text.filter(|text| !counts && text.contains(HIT_COUNT)) {
+            let message =
+                format!("in a recording, {HIT_COUNT} has no value in a condition: {text}");
+            return Err(Failure::new(Code::InvalidCondition, message).hint(
+                "stop at the Nth hit of the whole run: break LOCATION --hit-count N; or pass some: ignore ID COUNT",
+            ));
+        }
+        Ok(Judge {
+            condition,
+            kept: Arc::clone(kept),
+        })
+    }
+
+    /// Says whether the condition is true here.
+    pub fn holds(&self, arrival: &mut Arrival<'_>, hit_count: Option<u64>) -> Result<bool, String> {
+        let Some(condition) = &self.condition else {
+            return Ok(true);
+        };
+        let mut evaluate = |frames| {
+            self.with(arrival, hit_count, frames, |context| {
+                let parsed = condition.within(context);
+                let parsed = parsed.map_err(|error| error.one_line())?;
+                let holds = expr::evaluate_condition(&parsed, context);
+                holds
+                    .map(|(holds, _)| holds)
+                    .map_err(|error| error.one_line())
+            })
+        };
+        // Most conditions need no caller.
+        let called = evaluate(1).or_else(|_| evaluate(FRAMES));
+        match called {
+            Err(_) if condition.names_scopes() => evaluate(MOST_FRAMES),
+            called => called,
+        }
+    }
+
+    fn with<T>(
+        &self,
+        arrival: &mut Arrival<'_>,
+        hit_count: Option<u64>,
+        frames: usize,
+        work: impl FnOnce(&Context<'_>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        in_frames(arrival, &self.kept, (hit_count, frames), work)
+    }
+}
+
+impl Writer {
+    /// Reads a message.
+    pub fn new(text: &str, kept: &Arc<Kept>) -> Result<Writer, Failure> {
+        let message: Message = inspect::message(text)?;
+        let template = message.template().clone();
+        let mut parts = template.parts.iter();
+        if parts.any(|part| matches!(part, Part::Script { .. })) {
+            return Err(no_scripts("message"));
+        }
+        let has_path = |part: &Part| matches!(part, Part::Value { expression, .. } if expression.names_scopes());
+        let frames = match template.parts.iter().any(has_path) {
+            true => MOST_FRAMES,
+            false => FRAMES,
+        };
+        Ok(Writer {
+            template,
+            frames,
+            kept: Arc::clone(kept),
+        })
+    }
+
+    /// Writes the message as it is here. A value that is not known says why.
+    pub fn write(&self, arrival: &mut Arrival<'_>, hit_count: u64) -> String {
+        let written = in_frames(
+            arrival,
+            &self.kept,
+            (Some(hit_count), self.frames),
+            |context| {
+                let mut text = String::new();
+                for part in &self.template.parts {
+                    match part {
+                        Part::Text(plain) => text.push_str(plain),
+                        part => match part.render(context, &RenderOptions::one_of_many()) {
+                            Ok(value) => text.push_str(&value),
+                            Err(why) => text.push_str(&format!("<error: {why}>")),
+                        },
+                    }
+                }
+                Ok(text)
+            },
+        );
+        written.unwrap_or_else(|why| format!("<error: {why}>"))
+    }
+}
+
+impl Failed {
+    /// Notes one.
+    pub fn note(&mut self, position: u64, why: String) {
+        self.count += 1;
+        self.first.get_or_insert((position, why));
+    }
+
+    /// Returns how many there were, where the first one was, and why.
+    pub fn first(&self) -> Option<(u64, u64, &str)> {
+        let (position, why) = self.first.as_ref()?;
+        Some((self.count, *position, why))
+    }
+}
+
+fn in_frames<T>(
+    arrival: &mut Arrival<'_>,
+    kept: &Kept,
+    (hit_count, frames): (Option<u64>, usize),
+    work: impl FnOnce(&Context<'_>) -> Result<T, String>,
+) -> Result<T, String> {
+    let space = arrival.space;
+    let machine = arrival.machine(hit_count);
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        let frames = backtrace(space, machine, frames).frames;
+        work(&Context {
+            space,
+            machine,
+            frames: &frames,
+            index: 0,
+            calls: None,
+            kept: Some(kept),
+        })
+    }));
+    done.unwrap_or_else(|_| Err("hindsight has failed to evaluate it".to_owned()))
+}
+
+fn no_scripts(what: &str) -> Failure {
+    let message =
+        format!("the {what} is JavaScript, which runs only beside a program under control");
+    Failure::new(Code::InvalidCondition, message)
+        .hint("write it as an expression, as for print: n > 3 && p->len == 0")
+}

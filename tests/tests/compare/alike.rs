@@ -1,0 +1,239 @@
+//! What has another number in each run, and is told apart all the same: descriptors, processes and blocks of memory.
+
+use std::fs;
+
+use e2e::{Ended, Program, Scratch};
+use serde_json::Value;
+
+use crate::{build, compare, ends_with, record};
+
+const DESCRIPTORS: &str = r#"#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+int open_it(const char *path) { return open(path, O_RDONLY); }
+long read_from(int fd, int bytes) { char buffer[64]; return read(fd, buffer, bytes); }
+int main(int count, char **words) {
+  int first = WRAPPED ? open_it(words[0]) : open(words[0], O_RDONLY), second = dup(first);
+  long sum = read_from(first, 8) + read_from(LAST, 8) + first - first;
+  printf("read %ld\n", sum);
+  close(second);
+  close(first);
+  return 0;
+}
+"#;
+
+const BLOCKS: &str = r#"#include <stdio.h>
+#include <stdlib.h>
+struct box { int number; char rest[44]; };
+struct box *make(int number) {
+  struct box *box = malloc(sizeof *box);
+  box->number = number;
+  return box;
+}
+int use(struct box *box) { return 1; }
+int use_part(int *part) { return 2; }
+int main(void) {
+  struct box *own = make(1), *other = make(2);
+#ifdef EXTRA
+  make(3);
+#endif
+  int sum = use(FIRST) + use_part(&own[0].number + PART);
+  for (int i = 0; i < 50; i++) { struct box *box = make(i); sum += use(box); free(box); }
+  other = realloc(other, 400);
+  sum += use(other);
+  printf("%d\n", sum);
+  return 0;
+}
+"#;
+
+const PROCESS: &str = r#"#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **words) {
+  printf("process %d of thread %d\n", getpid(), gettid());
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, 0, 0);
+  printf("[%d] %d arguments\n", child, count + 1000);
+  return 0;
+}
+"#;
+
+/// The functions of the program and those that open and close.
+const OPENING: [&str; 8] = ["-f", "*", "-f", "open*", "-f", "dup*", "-f", "close*"];
+
+/// Builds and records a program.
+fn recorded(scratch: &Scratch, name: &str, source: &str, flags: &str, options: &[&str]) {
+    let folder = scratch.join(name);
+    fs::create_dir(&folder).expect("the test's folder is writable");
+    fs::write(folder.join("app.c"), source).expect("the test's folder is writable");
+    build(&folder, &format!("gcc -O0 -g {flags} -o app app.c"));
+    again(scratch, name, name, options);
+}
+
+/// Records a program once more.
+fn again(scratch: &Scratch, program: &str, name: &str, options: &[&str]) {
+    let app = scratch.join(program).join("app");
+    record(scratch, name, options, &Program::new(app, scratch.path()));
+}
+
+/// Records a program once more, with one more descriptor open from the start.
+fn with_one_more_open(scratch: &Scratch, program: &str, name: &str, options: &[&str]) {
+    let script = format!("exec 3</dev/null; exec \"$0\" record -o {name} \"$@\" -- {program}/app");
+    let shell = Program::new("/bin/sh", scratch.path())
+        .args(["-ec", &script])
+        .args([e2e::Hindsight::path()])
+        .args(options);
+    let ended = shell.run();
+    let folder = scratch.join(&format!("{name}.hindsight"));
+    assert!(folder.is_dir(), "{}", ended.errors());
+}
+
+fn json(scratch: &Scratch, a: &str, b: &str) -> Value {
+    let ended = compare(scratch, &[a, b, "--json"]);
+    ends_with(&ended, 1);
+    serde_json::from_slice(&ended.stdout).expect("JSON")
+}
+
+#[track_caller]
+fn is_same(ended: &Ended) {
+    let told = ended.text();
+    assert!(told.contains("the same"), "{told}{}", ended.errors());
+    ends_with(ended, 0);
+}
+
+#[test]
+fn descriptors_are_the_calls_that_opened_them() {
+    let scratch = Scratch::new("descriptors");
+    let direct = "-DLAST=second -DWRAPPED=0";
+    recorded(&scratch, "direct", DESCRIPTORS, direct, &[]);
+    with_one_more_open(&scratch, "direct", "shifted", &[]);
+    is_same(&compare(&scratch, &["direct", "shifted", "--full"]));
+
+    let wrapped = "-DLAST=second -DWRAPPED=1";
+    recorded(&scratch, "one", DESCRIPTORS, wrapped, &OPENING);
+    let wrong = "-DLAST=first -DWRAPPED=1";
+    recorded(&scratch, "other", DESCRIPTORS, wrong, &OPENING);
+    with_one_more_open(&scratch, "one", "two", &OPENING);
+    is_same(&compare(&scratch, &["one", "two", "--full"]));
+    // The same class, and another descriptor: with the same numbers, and with others.
+    for a in ["one", "two"] {
+        let found = json(&scratch, a, "other");
+        let parting = &found["threads"][0]["parting"];
+        assert_eq!(parting["how"], "arguments", "{parting:#}");
+        assert_eq!(parting["function"], "main");
+        let values = &parting["values"][0];
+        assert_eq!(values["name"], "fd");
+        for (side, opened) in [("a", "opened at app.c:7"), ("b", "opened at app.c:4")] {
+            let text = values[side].as_str().expect("a text");
+            assert!(text.contains(opened), "{values}");
+        }
+        assert_eq!(found["differing"], 1);
+    }
+}
+
+#[test]
+fn blocks_are_the_calls_that_allocated_them() {
+    let scratch = Scratch::new("blocks");
+    recorded(
+        &scratch,
+        "one",
+        BLOCKS,
+        "-DFIRST=own -DPART=1",
+        &["--memory"],
+    );
+    again(&scratch, "one", "two", &["--memory"]);
+    is_same(&compare(&scratch, &["one", "two", "--full"]));
+    recorded(
+        &scratch,
+        "swapped",
+        BLOCKS,
+        "-DFIRST=other -DPART=1",
+        &["--memory"],
+    );
+    let found = json(&scratch, "one", "swapped");
+    let parting = &found["threads"][0]["parting"];
+    assert_eq!(parting["how"], "arguments", "{parting:#}");
+    assert_eq!(parting["function"], "main");
+    let values = &parting["values"][0];
+    assert_eq!(values["name"], "box");
+    let text = |side: &str| values[side].as_str().expect("a text");
+    assert!(
+        text("a").contains("(allocated at app.c:5, seq "),
+        "{values}"
+    );
+    assert_ne!(
+        text("a").rsplit_once("seq "),
+        text("b").rsplit_once("seq "),
+        "{values}"
+    );
+    assert_eq!(found["differing"], 1, "{:#}", found["calls"]);
+    assert_eq!(found["suspects"][0]["function"], "main");
+}
+
+#[test]
+fn places_in_blocks_and_more_blocks() {
+    let scratch = Scratch::new("places-in-blocks");
+    let memory = ["--memory"];
+    recorded(&scratch, "one", BLOCKS, "-DFIRST=own -DPART=1", &memory);
+    recorded(
+        &scratch,
+        "swapped",
+        BLOCKS,
+        "-DFIRST=other -DPART=1",
+        &memory,
+    );
+    // Another place in the same block.
+    recorded(
+        &scratch,
+        "moved",
+        BLOCKS,
+        "-DFIRST=own -DPART=2",
+        &["--memory"],
+    );
+    let found = json(&scratch, "one", "moved");
+    let values = &found["threads"][0]["parting"]["values"][0];
+    assert_eq!(values["name"], "part");
+    for (side, place) in [("a", "byte 4 of"), ("b", "byte 8 of")] {
+        let text = values[side].as_str().expect("a text");
+        assert!(text.contains(place), "{values}");
+    }
+    assert_eq!(found["differing"], 1);
+
+    // After one more block, all have other numbers: that is no difference of the calls that use them.
+    recorded(
+        &scratch,
+        "more",
+        BLOCKS,
+        "-DFIRST=own -DPART=1 -DEXTRA",
+        &["--memory"],
+    );
+    let found = json(&scratch, "one", "more");
+    assert!(
+        found["differing"].as_u64().is_some_and(|calls| calls <= 3),
+        "{:#}",
+        found["calls"]
+    );
+
+    // What is accepted is this difference, and no other one.
+    let accept = |b| compare(&scratch, &["one", b, "--accept", "known.json"]);
+    ends_with(&accept("swapped"), 0);
+    ends_with(&accept("swapped"), 0);
+    ends_with(&accept("moved"), 1);
+}
+
+#[test]
+fn numbers_of_processes_in_output_are_no_difference() {
+    let scratch = Scratch::new("process-numbers");
+    recorded(&scratch, "one", PROCESS, "", &[]);
+    again(&scratch, "one", "two", &[]);
+    is_same(&compare(&scratch, &["one", "two", "--full"]));
+    let app = scratch.join("one").join("app");
+    let program = Program::new(app, scratch.path()).args(["more"]);
+    record(&scratch, "other", &[], &program);
+    let ended = compare(&scratch, &["one", "other"]);
+    assert!(ended.text().contains("1002 arguments"), "{}", ended.text());
+    ends_with(&ended, 1);
+}

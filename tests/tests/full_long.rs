@@ -1,0 +1,76 @@
+//! Goal: a long run through a recording of every instruction tells how far it is, ends when nobody waits for it any more, and
+//! moves nothing. Method: a breakpoint whose condition is asked millions of times and never holds; the client leaves once it was told
+//! that the run goes on, and another one asks where the session stands.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use e2e::{Hindsight, Live, Program, fixture_artifact};
+use serde_json::{Value, json};
+
+/// Calls of the function with the breakpoint. All of them take minutes.
+const CALLS: &str = "3000000";
+/// For so long a search may go on that nobody waits for, on a machine that does other things too.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Sends a request, and leaves once a notice says that the run goes on. Returns the notice.
+fn left_while_running(live: &Live, command: &str, args: &Value) -> Value {
+    let mut stream = UnixStream::connect(live.socket()).expect("the daemon listens");
+    let request = json!({"id": 7, "command": command, "args": args, "session": 1});
+    writeln!(stream, "{request}").expect("the daemon reads");
+    let lines = BufReader::new(stream).lines();
+    for line in lines.map(|line| line.expect("the daemon writes")) {
+        let said: Value = serde_json::from_str(&line).expect("JSON");
+        if said["notice"]["kind"] == "running" {
+            return said["notice"].clone();
+        }
+        assert_ne!(said["success"], true, "{command} was done too soon: {said}");
+        assert!(said["error"].is_null(), "{said}");
+    }
+    panic!("the daemon has gone");
+}
+
+#[test]
+fn a_run_that_nobody_waits_for_ends_and_moves_nothing() {
+    let live = Live::new("full-long");
+    let program =
+        Program::new(fixture_artifact("tight", "tight"), live.scratch.path()).args([CALLS]);
+    let (ended, recording) = Hindsight::record(&live.scratch, &["--full", "-x", "work"], &program);
+    assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+    let path = recording
+        .path()
+        .to_str()
+        .expect("paths of tests are text")
+        .to_owned();
+    let opened = live.command(&["open", &path]).run();
+    assert_eq!(opened.status.as_shell_code(), 0, "{}", opened.errors());
+    live.ask(&["goto", "first"]);
+    live.ask(&["break", "work", "--condition", "i == 123456789"]);
+    let before = live.ask(&["where"]);
+    for (command, args) in [
+        ("continue", json!({})),
+        (
+            "logpoint",
+            json!({"action": "add", "at": "work", "message": "{i}", "condition": "i == 123456789"}),
+        ),
+    ] {
+        let notice = left_while_running(&live, command, &args);
+        let text = notice["text"].as_str().unwrap_or_default();
+        assert!(text.starts_with("running: instruction "), "{notice}");
+        let left = Instant::now();
+        let after = live.ask(&["where"]);
+        assert!(left.elapsed() < PATIENCE, "{command}: {:?}", left.elapsed());
+        assert_eq!(before["stop"], after["stop"], "{command}");
+    }
+    // The other way, from the end; and its copies of the process are still good.
+    live.ask(&["goto", "last"]);
+    let end = live.ask(&["where"]);
+    left_while_running(&live, "reverse_continue", &json!({}));
+    assert_eq!(live.ask(&["where"])["stop"], end["stop"]);
+    live.ask(&["break", "remove", "--all"]);
+    live.ask(&["break", "work", "--hit-count", "3"]);
+    live.ask(&["reverse-continue"]);
+    let value = live.print("i");
+    assert_eq!(value, "2");
+}
