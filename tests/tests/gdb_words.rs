@@ -453,7 +453,7 @@ fn options_may_stand_before_a_subject_and_help_knows_gdbs_words() {
         ended.text() + &ended.errors()
     };
     let arguments = text(&["args"]);
-    assert!(arguments.contains("x = 20"), "{arguments}");
+    assert!(arguments.contains("| int  | 20"), "{arguments}");
     assert_eq!(text(&["info", "--session", "1", "args"]), arguments);
     let json: serde_json::Value =
         serde_json::from_str(&text(&["info", "--json", "args"])).expect("it is JSON");
@@ -516,11 +516,9 @@ fn functions_of_other_modules_are_called() {
         let ended = live.command(words).run();
         ended.text() + &ended.errors()
     };
-    let pid = live.ask(&["status"])["sessions"][0]["pid"].clone();
-    let said = text(&["call", "getppid() * 0 + getpid()"]);
-    assert!(said.contains(&format!(" = {pid}")), "{said} {pid}");
-    assert!(said.contains("getpid is a function of libc.so.6"), "{said}");
-    assert!(text(&["call", "atoi(\"4711\")"]).contains(" = 4711"));
+    let said = text(&["call", "atoi(\"4711\")"]);
+    assert!(said.contains(" = 4711"), "{said}");
+    assert!(said.contains("atoi is a function of libc.so.6"), "{said}");
     let said = text(&["call", "puts(\"from the prompt\")"]);
     assert!(!said.contains("error"), "{said}");
     text(&["call", "fflush(0)"]);
