@@ -183,6 +183,67 @@ fn every_call_of_a_function_is_recorded() {
     );
 }
 
+/// The registers at the first calls of a function, as gdb shows them.
+fn by_gdb(program: &Path, function: &str, calls: usize) -> Vec<[u64; 17]> {
+    let script = program.with_extension("gdb");
+    let shown = "rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip"
+        .split(' ')
+        .map(|name| format!("(unsigned long)${name}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let text = format!(
+        "set exec-wrapper env -i\nbreak *{function}\nrun > /dev/null\nset $n = 0\n\
+         while $n < {calls}\nprintf \"AT{}\\n\", {shown}\nset $n = $n + 1\ncontinue\nend\nkill\n",
+        " %lx".repeat(17)
+    );
+    fs::write(&script, text).expect("the folder can be written");
+    let output = Command::new("gdb")
+        .args(["-q", "-nx", "-batch", "-x"])
+        .args([&script, program])
+        .output()
+        .expect("gdb is installed");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("AT "));
+    let numbers = |line: &str| {
+        let words = line.split(' ');
+        let words = words.map(|word| u64::from_str_radix(word, 16).expect("a number"));
+        words.collect::<Vec<u64>>().try_into().expect("17 of them")
+    };
+    lines.map(numbers).collect()
+}
+
+#[test]
+fn parts_begin_with_the_registers_that_gdb_shows() {
+    const CALLS: usize = 300;
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("writes.c", folder.path());
+    let options = Options {
+        when: When::Calls(Box::new(address(&program, "sell"))),
+        fixed_addresses: true,
+        environment: Some(Vec::new()),
+        input: Some(PathBuf::from("/dev/null")),
+        output: Some(PathBuf::from("/dev/null")),
+        ..Options::default()
+    };
+    let words = [program.clone().into_os_string()];
+    record(&program, &words, folder.path(), options).expect("it can be recorded");
+    let outline = outline(folder.path()).expect("the recording can be read");
+    let parts = outline.gaps.iter().filter(|gap| gap.nanoseconds.is_some());
+    let begins = std::iter::once(0).chain(parts.map(|gap| gap.at + 1));
+    let expected = by_gdb(&program, "sell", CALLS);
+    assert_eq!(expected.len(), CALLS);
+    let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
+    for (at, expected) in begins.zip(expected) {
+        replay.goto(at).expect("the part can be reached");
+        let r = replay.registers().expect("registers");
+        let found = [
+            r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11,
+            r.r12, r.r13, r.r14, r.r15, r.rip,
+        ];
+        assert_eq!(found, expected, "at {at}: {found:x?} {expected:x?}");
+    }
+}
+
 #[test]
 fn programs_of_the_system() {
     let folder = TempDir::new().expect("a folder");

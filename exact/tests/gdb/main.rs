@@ -170,7 +170,6 @@ fn record(program: Program, folder: &Path) -> Recorded {
         output: Some(PathBuf::from("/dev/null")),
         default_signals: vec![libc::SIGPIPE],
         started: Some(Box::new(move |pid| send.send(pid).unwrap())),
-        ..exact::Options::default()
     };
     use_cpus(&program.cpu);
     let summary = exact::record(&program.path, &args, &folder, options).unwrap();
