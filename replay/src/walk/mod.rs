@@ -132,6 +132,19 @@ impl Timeline {
         }
     }
 
+    /// Returns whether the program ran unrecorded between a moment and the next one.
+    ///
+    /// # Errors
+    /// There is no such moment.
+    pub fn is_gap_after(&self, instant: Instant) -> Result<bool> {
+        let Some(every) = &self.every else {
+            return Ok(false);
+        };
+        let position = self.position_of(instant)?;
+        let gaps = &every.outline()?.gaps;
+        Ok(gaps.iter().any(|gap| gap.at == position))
+    }
+
     /// Walks with a thread from a moment, and returns where that ends.
     ///
     /// # Errors

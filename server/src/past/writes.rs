@@ -17,6 +17,8 @@ const MOST_OF_A_STACK: u64 = 8 << 20;
 /// Most writes that are counted, and most that are described at once.
 const MOST_COUNTED: usize = 100_000;
 const MOST_SHOWN: usize = 1000;
+/// Who wrote a value while the program ran by itself, between two parts that are recorded.
+const UNRECORDED: &str = "something that was not recorded";
 
 impl Past {
     /// Returns where a value lies here.
@@ -112,6 +114,9 @@ impl Past {
             Ok((text(looked, place), looked.place(), pc))
         })?;
         let new = self.look_at(at(wrote.after), 1, |looked| Ok(text(looked, place)))?;
+        let in_gap = self.timeline.is_gap_after(wrote.before);
+        // Which thread and which instruction it was is not known then.
+        let is_known = !in_gap.map_err(|error| of_replay(&error))?;
         Ok(Change {
             seq: wrote.before.seq,
             steps: wrote.before.steps,
@@ -119,11 +124,14 @@ impl Past {
             old,
             value: new.unwrap_or_default(),
             shortened: false,
-            function: stand.function,
-            file: stand.file,
-            line: stand.line,
+            function: match is_known {
+                true => stand.function,
+                false => Some(UNRECORDED.to_owned()),
+            },
+            file: stand.file.filter(|_| is_known),
+            line: stand.line.filter(|_| is_known),
             is_write: true,
-            pc,
+            pc: pc.filter(|_| is_known),
             via: None,
             shared: false,
         })
