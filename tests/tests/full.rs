@@ -551,3 +551,56 @@ fn tables_of_instructions_need_a_recording_that_has_them() {
         );
     }
 }
+
+fn replayed(recording: &Recording) -> Value {
+    let checked = recording.command("check", &["--replay", "--json"]);
+    assert_eq!(checked.status, Status::Code(0), "{}", checked.text());
+    serde_json::from_str(&checked.text()).expect("JSON")
+}
+
+/// What is recorded of a run is run again, and comes out as it was.
+#[test]
+fn a_recording_is_compared_with_what_it_computes() {
+    let scratch = Scratch::new("full_checked");
+    let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["10"]);
+    let (_, recording) = Hindsight::record(&scratch, &["--full"], &program);
+    let replay = &replayed(&recording)["replay"];
+    assert_eq!(
+        (&replay["whole"], &replay["contradiction"]),
+        (&Value::Bool(true), &Value::Null)
+    );
+    let compared = replay["registers_compared"].as_i64();
+    assert!(compared.is_some_and(|times| times > 10), "{replay:#}");
+    let scratch = Scratch::new("full_unchecked");
+    let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["10"]);
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let refused = recording.command("check", &["--replay"]);
+    assert_eq!(refused.status, Status::Code(2), "{}", refused.text());
+    assert!(
+        refused.errors().contains("record --full"),
+        "{}",
+        refused.errors()
+    );
+}
+
+/// The calls of a function are recorded, and nothing between them; or what comes after some time.
+#[test]
+fn a_part_of_a_run_is_recorded() {
+    let scratch = Scratch::new("full_calls");
+    let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["10"]);
+    let native = program.run();
+    let (ended, recording) = Hindsight::record(&scratch, &["--full=fib"], &program);
+    assert_eq!(ended.text(), native.text(), "{}", ended.errors());
+    assert_eq!(ended.status, native.status);
+    let calls = "SELECT count(*) FROM calls WHERE function = ";
+    assert_eq!(recording.number(&format!("{calls}'fib'")), 177);
+    assert_eq!(recording.number(&format!("{calls}'main'")), 0);
+    assert_eq!(replayed(&recording)["replay"]["contradiction"], Value::Null);
+    let scratch = Scratch::new("full_after");
+    let program = Program::new("/bin/sleep", scratch.path()).args(["0.5"]);
+    let (ended, recording) = Hindsight::record(&scratch, &["--full=after:100ms"], &program);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let ends = "SELECT count(*) FROM events WHERE kind = 'process_exit'";
+    assert_eq!(recording.number(ends), 1);
+    assert_eq!(replayed(&recording)["verdict"], "whole");
+}
