@@ -123,6 +123,10 @@ const WORDS: &[(&str, &str)] = &[
         "hindsight record --full -- PROGRAM, in a shell, records every instruction",
     ),
     (
+        "or a recording of every instruction: hindsight record --full -- PROGRAM",
+        "or a recording of every instruction, made in a shell with: hindsight record --full -- PROGRAM",
+    ),
+    (
         "record with: hindsight record --full -- PROGRAM",
         "record it in a shell with: hindsight record --full -- PROGRAM",
     ),

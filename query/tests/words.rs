@@ -9,11 +9,17 @@ use query::{TABLES, complete};
 #[test]
 fn each_column_is_documented_in_its_place() {
     let asked = Asked::new(|path| shop().record(path));
+    let mut of_every_instruction = Vec::new();
     for table in TABLES {
-        let answer = asked
-            .session
-            .sql(&format!("SELECT * FROM {}", table.name))
-            .unwrap();
+        let answer = asked.session.sql(&format!("SELECT * FROM {}", table.name));
+        let answer = match answer {
+            // Tests of whole programs ask these: the recording here has calls alone.
+            Err(error) if error.to_string().contains("every instruction") => {
+                of_every_instruction.push(table.name);
+                continue;
+            }
+            answer => answer.unwrap(),
+        };
         let fields = answer.schema().fields().iter();
         let found: Vec<_> = fields.map(|field| field.name().as_str()).collect();
         let documented: Vec<_> = table.columns.iter().map(|(name, _)| *name).collect();
@@ -24,6 +30,8 @@ fn each_column_is_documented_in_its_place() {
             table.name
         );
     }
+    let theirs = ["instructions", "lines", "memory_writes", "memory_reads"];
+    assert_eq!(of_every_instruction, theirs);
 }
 
 #[test]

@@ -181,12 +181,17 @@ fn a_build_that_is_slower_is_told_by_six_recordings_a_side() {
             .any(|line| line.trim_start().starts_with("slower busy")),
         "{told}"
     );
-    // The same recordings on both sides are no difference.
+    // The same recordings on both sides would show nothing.
     let runs = "a1 a2 a3 a4 a5 a6";
     let same = shell(
         &scratch,
         &format!("hindsight compare --baseline {runs} --candidate {runs}"),
     );
-    assert!(same.status.success(), "{}", text(&same));
+    assert_eq!(same.status.code(), Some(3), "{}", text(&same));
+    assert!(
+        text(&same).contains("are the same recording"),
+        "{}",
+        text(&same)
+    );
     assert!(Path::new(&scratch.join("a1.hindsight")).is_dir());
 }
