@@ -97,8 +97,6 @@ fn config(options: &Options) -> SessionConfig {
     let usual_bytes = settings.execution.sort_spill_reservation_bytes;
     settings.execution.sort_spill_reservation_bytes = usual_bytes.min(merge_bytes);
     settings.optimizer.repartition_file_scans = false; // Parts are cut into morsels already.
-    // A view in a question is planned twice, and DataFusion does not swap the sides of a join that has such a filter.
-    settings.optimizer.enable_join_dynamic_filter_pushdown = false;
     settings.execution.parquet.bloom_filter_on_read = false;
     config
 }

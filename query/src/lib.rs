@@ -47,7 +47,7 @@ pub use reading::Reading;
 pub use report::{Report, report};
 pub use runs::Runs;
 pub use session::Session;
-pub use tables::{TABLES, TableDoc};
+pub use tables::{TABLES, TableDoc, runs_again};
 
 /// Opens the recording that `path` names for queries, with the default limits.
 ///

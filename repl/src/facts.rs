@@ -64,7 +64,8 @@ impl Facts {
         let mut tables = Vec::new();
         // The others are computed, most of them from all calls.
         let is_recorded = |table: &&query::TableDoc| {
-            !matches!(table.name, "runs" | "report" | "allocations" | "locks")
+            let is_computed = matches!(table.name, "runs" | "report" | "allocations" | "locks");
+            !is_computed && !query::runs_again(table.name)
         };
         for table in query::TABLES.iter().filter(is_recorded) {
             let rows = asker.number(&format!("select count(*) from {}", table.name))?;

@@ -19,6 +19,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::RUN;
 use super::set::{Opened, Set};
+use crate::tables::runs_again;
 
 /// What a scan reads of each recording.
 pub struct Scan {
@@ -99,6 +100,10 @@ impl ScanOfRuns {
 impl Scan {
     /// Returns the rows of one recording; none, and a warning, if it cannot be read.
     async fn rows(self: Arc<Self>, run: usize) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let settings = &self.set.runs()[run].summary.manifest().settings;
+        if runs_again(self.table) && !settings.has_every_instruction() {
+            return Ok(stream::empty().boxed());
+        }
         let opened = self.set.open(run);
         let opened = opened.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let Some(opened) = opened else {

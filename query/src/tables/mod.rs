@@ -69,6 +69,18 @@ pub const TABLES: &[TableDoc] = &[
     runs::DOC,
 ];
 
+/// Returns whether a table is computed by running a recording of every instruction again. Others have no such table.
+#[must_use]
+pub fn runs_again(table: &str) -> bool {
+    let all = [
+        &instructions::INSTRUCTIONS,
+        &instructions::LINES,
+        &instructions::MEMORY_WRITES,
+        &instructions::MEMORY_READS,
+    ];
+    all.into_iter().any(|one| one.name == table)
+}
+
 /// A table in DataFusion's form.
 pub type Provider = Arc<dyn TableProvider>;
 

@@ -3,6 +3,7 @@
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::datasource::{TableType, ViewTable};
+use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use crate::planned::Planned;
@@ -50,6 +51,16 @@ impl TableProvider for OnDemand {
         let expensive = self.whole.schema().fields().len() - 1;
         let cheap = projection.is_some_and(|columns| !columns.contains(&expensive));
         let plan = if cheap { &self.cheap } else { &self.whole };
-        plan.scan(state, projection, filters, limit)
+        Box::pin(async move {
+            let Some(of_question) = state.as_any().downcast_ref::<SessionState>() else {
+                return plan.scan(state, projection, filters, limit).await;
+            };
+            // The question plans what comes of this once more, and DataFusion does not swap the sides of a join that has
+            // such a filter already.
+            let mut own = of_question.clone();
+            let optimizer = &mut own.config_mut().options_mut().optimizer;
+            optimizer.enable_join_dynamic_filter_pushdown = false;
+            plan.scan(&own, projection, filters, limit).await
+        })
     }
 }

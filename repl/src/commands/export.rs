@@ -119,7 +119,11 @@ fn tables(wanted: &[String]) -> Result<Vec<&'static str>, Error> {
             Some(help),
         ));
     }
-    let is_wanted = |table: &&str| wanted.is_empty() || wanted.iter().any(|name| name == table);
+    // Tables of every instruction are as large as the run is long.
+    let is_wanted = |table: &&str| match wanted {
+        [] => !query::runs_again(table),
+        wanted => wanted.iter().any(|name| name == table),
+    };
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 

@@ -49,6 +49,7 @@ fn what_would_change_the_program_is_refused() {
             error: memory of a recording cannot be written: what it recorded does not change
               at --cmd 6: memory write &sold 00 (exit code 1)
             error: logpoint needs a program that runs: this is a recording, and what it recorded does not change
+            help: or a recording of every instruction: hindsight record --full -- PROGRAM
               at --cmd 7: logpoint settle x (exit code 1)
             error: catch needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 8: catch signal (exit code 1)
@@ -57,6 +58,7 @@ fn what_would_change_the_program_is_refused() {
             error: pause needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 10: pause (exit code 1)
             error: until needs a program that runs: this is a recording, and what it recorded does not change
+            help: or a recording of every instruction: hindsight record --full -- PROGRAM
               at --cmd 11: until settle (exit code 1)
             error: await needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 12: await (exit code 1)
