@@ -88,21 +88,6 @@ fn address(program: &Path, name: &str) -> impl FnMut(&[MappedFile]) -> Vec<u64> 
 }
 
 #[test]
-fn threads_wait_when_recording_begins() {
-    let folder = TempDir::new().expect("a folder");
-    let program = compiled("blocked.c", folder.path());
-    let program = program.to_str().expect("a path in text");
-    for milliseconds in [5, 20, 40] {
-        let (_folder, outline) = same(&[program], after(milliseconds, u64::MAX, 1));
-        assert_eq!(outline.gaps, []);
-        assert!(outline.threads.len() >= 6, "{:?}", outline.threads);
-        let (before, file) = outline.before.expect("it has run before");
-        assert!(before >= milliseconds * 1_000_000);
-        assert_eq!(file, program);
-    }
-}
-
-#[test]
 fn recording_begins_and_ends_a_thousand_times() {
     let folder = TempDir::new().expect("a folder");
     let program = compiled("blocked.c", folder.path());
