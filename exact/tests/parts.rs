@@ -1,7 +1,8 @@
 //! Goal: recording may begin and end at any moment of a run, and the program does not notice. Method: programs whose threads
-//! wait in the kernel, get signals, leave calls by longjmp and change their mappings are recorded in parts, up to 1,000 of them. Output and
-//! exit code are those without recording; every recording runs again to its last instruction, and from one part into another
-//! and back.
+//! leave calls by longjmp and change their mappings are recorded in parts. Output and exit code are those without recording; every recording runs
+//! again to its last instruction, and from one part into another and back. Programs of several threads are missing: a part
+//! that begins while threads are made, or in which a signal comes to the vDSO, is not always run again rightly yet, so that `hindsight record`
+//! does not offer parts.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -85,17 +86,6 @@ fn address(program: &Path, name: &str) -> impl FnMut(&[MappedFile]) -> Vec<u64> 
         let first = files.iter().find(|file| file.path == program);
         first.map(|file| file.start + offset).into_iter().collect()
     }
-}
-
-#[test]
-fn recording_begins_and_ends_a_thousand_times() {
-    let folder = TempDir::new().expect("a folder");
-    let program = compiled("blocked.c", folder.path());
-    let program = program.to_str().expect("a path in text");
-    let (_folder, outline) = same(&[program, "2000"], after(1, 2000, 1000));
-    let is_whole = |gap: &&Gap| gap.nanoseconds.is_some();
-    let whole = outline.gaps.iter().filter(is_whole).count();
-    assert!(whole > 300, "{whole}");
 }
 
 #[test]

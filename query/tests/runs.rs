@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use common::shop;
-use query::{Answer, Error, Options, Runs, Session, TABLES};
+use query::{Answer, Error, Options, Runs, Session, TABLES, runs_again};
 use store::seal::{Ending, SealOptions, Sealer};
 use store::synth::{Synth, debugged};
 use tempfile::TempDir;
@@ -87,6 +87,10 @@ fn every_table_has_the_rows_of_each_recording_with_its_name() {
         let ask = format!("select * from {}", table.name);
         let mut single = Vec::new();
         for (folder, name) in folders.iter().zip(["shop", "debugged", "open"]) {
+            if runs_again(table.name) {
+                // These recordings have no such table, and no rows among others.
+                continue;
+            }
             let session = Session::open(folder).unwrap();
             let rows = lines(session.sql(&ask).unwrap());
             single.extend(rows.into_iter().map(|row| format!("{name}|{row}")));
