@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use exact::{Gap, MappedFile, Options, Outline, Replay, Traced, When, outline, record, trace};
+use exact::{MappedFile, Options, Outline, Replay, Traced, When, outline, record, trace};
 use tempfile::TempDir;
 
 fn compiled(name: &str, folder: &Path) -> PathBuf {

@@ -137,7 +137,6 @@ impl Stretch {
             code,
             tid,
             value_bytes: VALUE_BYTES,
-            ..Seek::default()
         };
         Ok(Stretch {
             length: way.lengths().0,
