@@ -151,12 +151,12 @@ impl Replay {
             Entry::Return { context, .. } => self.compare_frame(context),
             Entry::Switch { tid, .. } if *tid == running => Err(self.contradicts(
                 running,
-                "which thread goes on",
+                "which thread runs next",
                 String::from("another one"),
                 format!("thread {running}"),
             )),
             Entry::Switch { tid, state, .. } => {
-                self.compare_state(*tid, *state, "registers of a thread that goes on")
+                self.compare_state(*tid, *state, "registers of the thread that runs next")
             }
             Entry::End { tid, state, .. } => {
                 self.compare_state(*tid, *state, "registers at the end of a thread")
