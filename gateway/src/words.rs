@@ -46,6 +46,10 @@ const WORDS: &[(&str, &str)] = &[
         "break LOCATION --condition '{old}' --hit-count N",
         "debug_breakpoint with condition and hitCount",
     ),
+    (
+        "break LOCATION --hit-count N; or pass some: ignore ID COUNT",
+        "debug_breakpoint with hitCount",
+    ),
     ("; a function of that name: --function if", ""),
     (
         "give the condition after if or with --condition, not with both",
@@ -157,6 +161,7 @@ const WORDS: &[(&str, &str)] = &[
     (", or --full for all", ""),
     (", or --limit 0 for all", ""),
     ("more: --skip ", "more: skip "),
+    ("more follow: --skip ", "more follow: cursor "),
     ("more: info breakpoints --skip 50", "more"),
     ("--full shows all", "debug_read of one shows more"),
     (": --full lists them", ""),

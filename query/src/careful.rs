@@ -23,6 +23,8 @@ const FEWEST_CORES: usize = 2;
 const SPILLING_PERCENT: usize = 50;
 /// Merges of what sorts have spilled have this part, in equal shares.
 const MERGING_PERCENT: usize = 30;
+/// Sorts of one question, for each core: those of both sides of two joins, and of the answer. Each has its share from its beginning.
+const SORTS_PER_CORE: usize = 8;
 /// The name of such merges begins so.
 const MERGE: &str = "ExternalSorterMerge";
 /// Rows of a batch at most.
@@ -36,6 +38,10 @@ pub fn plan_carefully(state: &mut SessionState, memory_bytes: usize) {
     options.execution.target_partitions = options.execution.target_partitions.min(cores);
     // Pieces of one sorted batch share its texts, and each is counted with all of them.
     options.execution.sort_in_place_threshold_bytes = 0;
+    let merges = memory_bytes / 100 * MERGING_PERCENT;
+    let merge_bytes = merges / (options.execution.target_partitions.max(1) * SORTS_PER_CORE);
+    let usual_bytes = options.execution.sort_spill_reservation_bytes;
+    options.execution.sort_spill_reservation_bytes = usual_bytes.min(merge_bytes);
     let config = state.config_mut();
     let batch_rows = config.batch_size().min(BATCH_ROWS);
     *config = config.clone().with_batch_size(batch_rows);

@@ -137,70 +137,88 @@ fn the_prompt_answers_and_goes_on_after_errors() {
               1 | select nope
                 |        ^^^^
             hindsight> \dt
-             table       | holds
-            -------------+------------------------------------------------------------------
-             calls       | one row per call of a traced function, in order of its end
-             events      | one row per observed fact, numbered by seq
-             report      | one row per called function: its time without what recording
-                         | cost
-             functions   | one row per traced function
-             modules     | one row per ELF file that was mapped
-             threads     | one row per thread id
-             output      | one row per write to standard output or standard error
-             gaps        | one row per place where events were lost, or copies of memory
-                         | left out
-             probes      | one row per function that the filter selects, and per live probe
-             pauses      | one row per stop of a thread
-             logpoints   | one row per message of a logpoint
-             writes      | one row per change that somebody made to the program, and per
-                         | logged write of its own
-             exceptions  | one row per exception, panic or signal that was seen: live, or
-                         | as it ended the program
-             syscalls    | one row per system call; recorded with --syscalls
-             files       | one row per file descriptor, from its opening to its closing;
-                         | recorded with --syscalls
-             processes   | one row per process that the program made; how they ended is
-                         | recorded with --syscalls
-             allocations | one row per block of the heap and per mapping; recorded with
-                         | --memory
-             locks       | one row per time that a thread wanted a lock, or waited for a
-                         | condition or a semaphore; recorded with --locks
-             notes       | one row per note: recorded ones, and those added since
-             runs        | one row per recording that is asked, from its small files alone
+             table         | holds
+            ---------------+----------------------------------------------------------------
+             calls         | one row per call of a traced function, in order of its end
+             events        | one row per observed fact, numbered by seq
+             report        | one row per called function: its time without what recording
+                           | cost
+             functions     | one row per traced function
+             modules       | one row per ELF file that was mapped
+             threads       | one row per thread id
+             output        | one row per write to standard output or standard error
+             gaps          | one row per place where events were lost, or copies of memory
+                           | left out
+             probes        | one row per function that the filter selects, and per live
+                           | probe
+             pauses        | one row per stop of a thread
+             logpoints     | one row per message of a logpoint
+             writes        | one row per change that somebody made to the program, and per
+                           | logged write of its own
+             exceptions    | one row per exception, panic or signal that was seen: live, or
+                           | as it ended the program
+             syscalls      | one row per system call; recorded with --syscalls
+             files         | one row per file descriptor, from its opening to its closing;
+                           | recorded with --syscalls
+             processes     | the recorded process, and one row per process that it made;
+                           | how these ended is recorded with --syscalls
+             allocations   | one row per block of the heap and per mapping; recorded with
+                           | --memory
+             locks         | one row per time that a thread wanted a lock, or waited for a
+                           | condition or a semaphore; recorded with --locks
+             instructions  | one row per instruction that was executed; recorded with
+                           | --full
+             lines         | one row each time that a thread begins a source line; recorded
+                           | with --full
+             memory_writes | one row per write to memory, of the program or the kernel;
+                           | recorded with --full
+             memory_reads  | one row per read of memory; recorded with --full
+             notes         | one row per note: recorded ones, and those added since
+             runs          | one row per recording that is asked, from its small files
+                           | alone
             hindsight> helo
             error: there is no command helo
             help: did you mean help?
             hindsight> .tables
-             table       | holds
-            -------------+------------------------------------------------------------------
-             calls       | one row per call of a traced function, in order of its end
-             events      | one row per observed fact, numbered by seq
-             report      | one row per called function: its time without what recording
-                         | cost
-             functions   | one row per traced function
-             modules     | one row per ELF file that was mapped
-             threads     | one row per thread id
-             output      | one row per write to standard output or standard error
-             gaps        | one row per place where events were lost, or copies of memory
-                         | left out
-             probes      | one row per function that the filter selects, and per live probe
-             pauses      | one row per stop of a thread
-             logpoints   | one row per message of a logpoint
-             writes      | one row per change that somebody made to the program, and per
-                         | logged write of its own
-             exceptions  | one row per exception, panic or signal that was seen: live, or
-                         | as it ended the program
-             syscalls    | one row per system call; recorded with --syscalls
-             files       | one row per file descriptor, from its opening to its closing;
-                         | recorded with --syscalls
-             processes   | one row per process that the program made; how they ended is
-                         | recorded with --syscalls
-             allocations | one row per block of the heap and per mapping; recorded with
-                         | --memory
-             locks       | one row per time that a thread wanted a lock, or waited for a
-                         | condition or a semaphore; recorded with --locks
-             notes       | one row per note: recorded ones, and those added since
-             runs        | one row per recording that is asked, from its small files alone
+             table         | holds
+            ---------------+----------------------------------------------------------------
+             calls         | one row per call of a traced function, in order of its end
+             events        | one row per observed fact, numbered by seq
+             report        | one row per called function: its time without what recording
+                           | cost
+             functions     | one row per traced function
+             modules       | one row per ELF file that was mapped
+             threads       | one row per thread id
+             output        | one row per write to standard output or standard error
+             gaps          | one row per place where events were lost, or copies of memory
+                           | left out
+             probes        | one row per function that the filter selects, and per live
+                           | probe
+             pauses        | one row per stop of a thread
+             logpoints     | one row per message of a logpoint
+             writes        | one row per change that somebody made to the program, and per
+                           | logged write of its own
+             exceptions    | one row per exception, panic or signal that was seen: live, or
+                           | as it ended the program
+             syscalls      | one row per system call; recorded with --syscalls
+             files         | one row per file descriptor, from its opening to its closing;
+                           | recorded with --syscalls
+             processes     | the recorded process, and one row per process that it made;
+                           | how these ended is recorded with --syscalls
+             allocations   | one row per block of the heap and per mapping; recorded with
+                           | --memory
+             locks         | one row per time that a thread wanted a lock, or waited for a
+                           | condition or a semaphore; recorded with --locks
+             instructions  | one row per instruction that was executed; recorded with
+                           | --full
+             lines         | one row each time that a thread begins a source line; recorded
+                           | with --full
+             memory_writes | one row per write to memory, of the program or the kernel;
+                           | recorded with --full
+             memory_reads  | one row per read of memory; recorded with --full
+             notes         | one row per note: recorded ones, and those added since
+             runs          | one row per recording that is asked, from its small files
+                           | alone
             hindsight> \rows 2
             tables show at most 2 rows
             hindsight> \x

@@ -54,10 +54,10 @@ fn patterns_match_functions_of_c() {
     assert_eq!(functions(&live.ask(&["break", "lea?"])), ["leaf"]);
     // A star in front is read as what follows a pointer.
     let refused = live.refused(&["break", "*ump"]);
-    assert_eq!(refused["code"], "INVALID_ADDRESS", "{refused:#}");
+    assert_eq!(refused["code"], "EVAL_FAILED", "{refused:#}");
     assert_eq!(
         refused["hint"],
-        "write it as *0x401136; for functions that match: --function '*ump'"
+        "an address is written as *0x401136; for functions that match: --function '*ump'"
     );
     let refused = live.refused(&["break", "--function", "*nothing_like_it"]);
     assert_eq!(refused["code"], "INVALID_FUNCTION", "{refused:#}");

@@ -88,8 +88,11 @@ impl Way {
 fn memory(wanted: &Wanted) -> Range<u64> {
     let number = |number: i64| u64::try_from(number).unwrap_or(0);
     let low = number(wanted.addr.low.max(wanted.end.low.saturating_sub(1)));
-    let high = wanted.addr.high.min(wanted.end.high.saturating_sub(1));
-    let high = match high {
+    let last = match wanted.end.high {
+        i64::MAX => i64::MAX,
+        end => end.saturating_sub(1),
+    };
+    let high = match wanted.addr.high.min(last) {
         i64::MAX => u64::MAX - 1,
         high => number(high),
     };

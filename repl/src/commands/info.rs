@@ -111,7 +111,12 @@ impl Page<'_> {
             .tables
             .iter()
             .filter(|(table, rows)| *rows > 0 || !SELDOM.contains(table))
-            .map(|(table, rows)| format!("{} {table}", grouped(*rows)))
+            // A recording always has the process itself.
+            .filter(|(table, rows)| *rows > 1 || *table != "processes")
+            .map(|(table, rows)| match (rows, table.strip_suffix('s')) {
+                (1, Some(one)) => format!("1 {one}"),
+                _ => format!("{} {table}", grouped(*rows)),
+            })
             .collect();
         self.line("rows", &rows.join(", "))?;
         if facts.unfinished > 0 {

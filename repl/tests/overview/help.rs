@@ -68,7 +68,8 @@ fn each_command_explains_itself() {
                                 thread [also n]
               step              Go to the next line, into calls; in a recording, to the next event [also s]
               finish            Run until the current function has returned [also out]
-              until             Run until a place is reached in the selected frame or one further out
+              until             Run until a place is reached in the selected frame or one further out [also
+                                advance]
               pause             Stop all threads
               goto              Go to a place in time
               next-back         Go to the event of this thread before, over calls [also reverse-next, rn]
@@ -382,7 +383,8 @@ fn each_command_explains_itself() {
 
             Tables: calls, events, report, functions, modules, threads, output, gaps,
             probes, pauses, logpoints, writes, exceptions, syscalls, files,
-            processes, allocations, locks, notes, runs.
+            processes, allocations, locks, instructions, lines, memory_writes,
+            memory_reads, notes, runs.
             Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
             every event of the recording in one order.
         "#]],

@@ -121,7 +121,7 @@ fn info_tells_the_same_as_json() {
                 "output": 6,
                 "pauses": 0,
                 "probes": 7,
-                "processes": 0,
+                "processes": 1,
                 "syscalls": 0,
                 "threads": 2,
                 "writes": 0
@@ -160,7 +160,7 @@ fn info_tells_of_losses_and_of_an_incomplete_recording() {
             made by    hindsight 0.0.0, format 2
             settings   all functions; block when full
 
-            rows       8 calls, 26 events, 3 functions, 2 modules, 2 threads, 2 output, 1 gaps, 4 probes, 0 notes
+            rows       8 calls, 26 events, 3 functions, 2 modules, 2 threads, 2 output, 1 gap, 4 probes, 0 notes
             lost       17 events in 1 gap
             on disk    1.8 kB (log 1.4 kB), 224.0 B/call
 
@@ -199,7 +199,7 @@ fn info_tells_of_a_recording_without_calls() {
             made by    hindsight 0.0.0, format 2
             settings   all functions; block when full
 
-            rows       0 calls, 1 events, 0 functions, 1 modules, 0 threads, 0 output, 0 gaps, 0 probes, 0 notes
+            rows       0 calls, 1 event, 0 functions, 1 module, 0 threads, 0 output, 0 gaps, 0 probes, 0 notes
             lost       nothing
             on disk    504 B (log 128 B)
 

@@ -225,7 +225,15 @@ pub(super) fn located(
 ) -> Result<Location, Failure> {
     let space = session.live.space();
     if let Some(expression) = target.address_expression() {
-        let address = session.look(|view| inspect::evaluate_address(view, expression))?;
+        let address = session
+            .look(|view| inspect::evaluate_address(view, expression))
+            .map_err(|failure| match failure.hint {
+                // A star in front may be meant as a pattern.
+                None => failure.hint(format!(
+                    "an address is written as *0x401136; for functions that match: --function '{target}'"
+                )),
+                Some(_) => failure,
+            })?;
         return match space.at(address) {
             Some(_) => Ok(Location::Address(address)),
             None => Err(no_code(address)),
