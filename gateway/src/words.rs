@@ -162,7 +162,7 @@ const WORDS: &[(&str, &str)] = &[
     (", or --limit 0 for all", ""),
     ("more: --skip ", "more: skip "),
     ("more follow: --skip ", "more follow: cursor "),
-    ("more: info breakpoints --skip 50", "more"),
+    ("more: info breakpoints --skip ", "more: cursor "),
     ("--full shows all", "debug_read of one shows more"),
     (": --full lists them", ""),
     (": --full lists it", ""),
