@@ -18,6 +18,7 @@ use server::verbs::{
     Close, Command as Written, Does, Goto, GotoArgs, Needs, Nothing, Open, OpenArgs, Verb,
 };
 
+use crate::full::Recorders;
 use crate::recordings::{self, Recordings};
 use crate::text;
 use crate::words;
@@ -32,6 +33,7 @@ pub struct Gateway {
     /// Recordings that this process opened as sessions, by their folders.
     opened: Mutex<HashMap<PathBuf, u32>>,
     pub(crate) recordings: Recordings,
+    pub(crate) recorders: Recorders,
     /// Patterns of functions for the next program, from `debug_trace`.
     pub(crate) patterns: Mutex<Vec<String>>,
     calls: Mutex<HashMap<u64, Arc<Cancel>>>,
@@ -47,6 +49,7 @@ impl Gateway {
             paths: Paths::of_environment(),
             opened: Mutex::default(),
             recordings: Recordings::default(),
+            recorders: Recorders::default(),
             patterns: Mutex::default(),
             calls: Mutex::default(),
             next_call: AtomicU64::new(0),
@@ -147,6 +150,13 @@ impl Context {
             cursor,
             ..self.clone()
         }
+    }
+
+    /// Returns a command of this program.
+    pub(crate) fn command(&self, word: &str) -> Command {
+        let mut command = Command::new(&self.gateway.executable);
+        command.arg(word);
+        command
     }
 
     /// Returns what ends this call.

@@ -8,6 +8,7 @@
 mod answer;
 mod budget;
 mod context;
+mod full;
 mod http;
 mod page;
 mod prompts;

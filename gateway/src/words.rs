@@ -14,6 +14,10 @@ const WORDS: &[(&str, &str)] = &[
         "see it at each pass: debug_logpoint at ",
     ),
     (
+        "find every write afterwards: record --full, then last-write ",
+        "find every write afterwards: debug_launch with full, then debug_history with lastWrite of ",
+    ),
+    (
         "name a folder made by \"hindsight record\"",
         r#"debug_session {"action": "list"} shows recordings"#,
     ),
@@ -209,6 +213,12 @@ pub fn second_run(command: &str, expression: &str) -> Option<String> {
     let place = command.split_once("--log-writes ").map(|(_, place)| place);
     let asked = match place.filter(|place| place.starts_with("0x")) {
         Some(address) => json!({ "noAslr": true, "logWrites": [address] }),
+        None if command.contains("--full") => {
+            let asked = json!({ "full": true });
+            return Some(format!(
+                "debug_launch with {asked}, then debug_history with lastWrite of {expression} in that recording"
+            ));
+        }
         None if command.contains("--no-aslr") => {
             let asked = json!({ "noAslr": true });
             return Some(format!(
@@ -280,6 +290,12 @@ mod tests {
             (
                 "record with --no-aslr, and ask again there: --log-writes takes the address",
                 Some(r#"debug_launch with {"noAslr":true}, then ask this again there"#),
+            ),
+            (
+                "hindsight rerun app --full, then in that recording: last-write a",
+                Some(
+                    r#"debug_launch with {"full":true}, then debug_history with lastWrite of a in that recording"#,
+                ),
             ),
             ("record again", None),
         ] {

@@ -488,6 +488,49 @@ fn a_second_run_answers_what_the_first_left_open() {
 }
 
 #[test]
+fn a_second_run_of_every_instruction_tells_who_wrote_a_local_variable() {
+    let scratch = Scratch::new("rerun-full");
+    let program = program("logged_O0", &scratch);
+    let (_, recording) = Hindsight::record(&scratch, &["-f", "work", "--strings"], &program);
+    let asked = ["goto last", "last-write work::mine"];
+    let told = repl(&scratch, recording.path(), &asked).text();
+    let stem = recording.path().with_extension("");
+    let command = format!(
+        "hindsight rerun {} --full, then in that recording: last-write work::mine",
+        stem.display()
+    );
+    assert!(told.contains(&command), "{told}");
+    let path = recording.path().to_str().expect("paths of tests are text");
+    let rerun = Hindsight::command(&scratch, &["rerun", path, "--full", "-o", "second"]).run();
+    assert_eq!(rerun.status.as_shell_code(), 3, "{}", rerun.errors());
+    let second = scratch.join("second.hindsight");
+    let functions = Recording::new(second.clone()).rows("SELECT DISTINCT function FROM calls");
+    assert_eq!(functions.len(), 1, "{functions:?}");
+    // It lives no more at the end, but the way to where it did is told.
+    let refused = repl(&scratch, &second, &asked);
+    let told = refused.errors();
+    let call = told
+        .split_once("goto ")
+        .and_then(|(_, rest)| rest.split_once(", finish, step-back"))
+        .map(|(call, _)| format!("goto {call}"));
+    let call = call.unwrap_or_else(|| panic!("{told}"));
+    let told = repl(
+        &scratch,
+        &second,
+        &[&call, "finish", "step-back", "last-write mine"],
+    )
+    .text();
+    let wrote = format!("(work at {})", place("logged.c", line("logged.c", "mine")));
+    assert!(
+        told.contains("mine became 3") && told.contains(&wrote),
+        "{told}"
+    );
+    let both = ["rerun", path, "--full", "--log-writes", "counter"];
+    let refused = Hindsight::command(&scratch, &both).run();
+    assert_eq!(refused.status.as_shell_code(), 2, "{}", refused.errors());
+}
+
+#[test]
 fn addresses_are_the_same_in_each_run_without_aslr() {
     let first = recorded("logged_O0", &["--no-aslr", "--log-writes", "counter"]);
     let at = "SELECT min(addr) FROM writes WHERE target = 'counter'";

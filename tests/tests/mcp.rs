@@ -84,6 +84,15 @@ fn who_wrote_a_byte_is_found_in_a_recording_of_every_instruction() {
 }
 
 #[test]
+fn every_instruction_of_a_program_is_recorded_by_a_tool() {
+    let live = Live::new("mcp-launched");
+    let program = fixture_artifact("planted", "planted");
+    let source = fixture_source("planted").join("planted.c");
+    let args = [program.to_str().unwrap(), source.to_str().unwrap()];
+    scenario(&live, "launched", &args);
+}
+
+#[test]
 fn every_filter_of_debug_query_means_what_sql_means() {
     let live = Live::new("mcp-filters");
     scenario(&live, "filters", &[&recorded(&live)]);

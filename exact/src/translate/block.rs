@@ -72,6 +72,8 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
     let last = instructions.last().expect("there is one");
     if !ends_block(last) {
         block.normal(last.next_ip());
+        // Here the last instruction counts as executed: a write of it is told after it.
+        block.place(last.next_ip(), false, false);
         block.exit_to(last.next_ip());
     }
     block.tail(&translator.blocks);
@@ -361,6 +363,9 @@ impl Block<'_> {
                 self.e.put(&[0xcc]);
             }
         }
+        self.ahead = self.ahead.saturating_sub(1);
+        self.place(instruction.next_ip(), false, false);
+        self.ahead += 1;
         self.e.load(Reg(number), layout::SLOT_SCRATCH);
     }
 
@@ -427,7 +432,9 @@ impl Block<'_> {
                     self.original(instruction)
                 };
                 self.e.put(&bytes);
+                self.ahead = self.ahead.saturating_sub(1);
                 self.normal(next);
+                self.place(next, false, false);
                 self.exit_to(next);
             }
         }

@@ -12,6 +12,7 @@ use crate::answer::{Answer, List, object};
 use crate::context::{Context, SessionId, Whose};
 use crate::text;
 use crate::tool::Tool;
+use crate::words;
 
 /// Changes that are asked for at a time: more fit no budget.
 const MOST: usize = 500;
@@ -56,7 +57,8 @@ impl Tool for History {
             let way = reply
                 .hint
                 .take()
-                .map(|_| in_a_second_run(&asked.expression));
+                .and_then(|command| words::second_run(&command, &asked.expression))
+                .map(|call| format!("A second run tells which line writes it: {call}.\n"));
             let text = text::plain(&LastWrite::text(&reply, &asked));
             return Ok(Answer::Text(text + &way.unwrap_or_default()));
         }
@@ -76,14 +78,6 @@ impl Tool for History {
         };
         Ok(Answer::List(list.with("knownAtEvents", reply.known_at)))
     }
-}
-
-/// Says which call of a tool records the line that writes a value.
-fn in_a_second_run(expression: &str) -> String {
-    let asked = json!({ "logWrites": [expression] });
-    format!(
-        "A second run tells which line writes it: debug_launch with {asked}, then debug_history.\n"
-    )
 }
 
 fn change(change: &Change) -> Value {

@@ -1,19 +1,23 @@
 //! `debug_launch`: starts a program under control, recorded.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use server::location::Target;
 use server::os_text::OsText;
 use server::protocol::{Code, Failure};
 use server::session::{FirstLogpoint, Launch as Launched, Probes, Recording};
-use server::verbs::{Start, StartArgs};
+use server::verbs::{Nothing, Start, StartArgs, Status};
+use store::recording::with_suffix;
 
 use super::target::seconds;
-use crate::answer::Answer;
-use crate::context::{Context, lock};
+use crate::answer::{Answer, object};
+use crate::context::{Context, Whose, lock};
 use crate::shape;
 use crate::tool::Tool;
 
@@ -58,12 +62,15 @@ pub struct Args {
     /// Log a message wherever the program passes a place
     #[serde(default)]
     logpoints: Vec<Message>,
+    /// Record every instruction, to the program's end: debug_history with lastWrite then names the instruction that wrote any byte, and debug_goto goes to any instruction. Takes 1.3 to 8 times as long
+    #[serde(default)]
+    full: bool,
     /// Have the same addresses in each run
     #[serde(default)]
     no_aslr: bool,
     /// The recording's folder [default: the program's name]
     recording: Option<String>,
-    /// How long to wait for the first breakpoint [default: 20000]
+    /// How long to wait for the first breakpoint, or with full for the program's end [default: 20000]
     timeout_ms: Option<u64>,
 }
 
@@ -109,9 +116,12 @@ impl Tool for Launch {
         let mut env: BTreeMap<_, _> = std::env::vars_os().collect();
         env.extend(
             args.env
-                .into_iter()
+                .iter()
                 .map(|(name, value)| (name.into(), value.into())),
         );
+        if args.full {
+            return in_full(context, &args, &cwd, &env);
+        }
         let include = match args.functions.is_empty() {
             true => lock(&context.gateway.patterns).clone(),
             false => args.functions,
@@ -152,6 +162,101 @@ impl Tool for Launch {
         let report = context.ask::<Start>(None, &start)?;
         Ok(Answer::Object(shape::session(&report)))
     }
+}
+
+/// Records every instruction.
+fn in_full(
+    context: &Context,
+    args: &Args,
+    cwd: &Path,
+    env: &BTreeMap<OsString, OsString>,
+) -> Result<Answer, Failure> {
+    let refused = [
+        ("breakAt", !args.break_at.is_empty()),
+        ("stopOnEntry", args.stop_on_entry),
+        ("watch", !args.watch.is_empty()),
+        ("pointees", args.pointees),
+        ("logWrites", !args.log_writes.is_empty()),
+        ("logpoints", !args.logpoints.is_empty()),
+    ];
+    if let Some((name, _)) = refused.iter().find(|(_, is_given)| *is_given) {
+        let failure = Failure::bad_request(format!("full does not go with {name}"));
+        return Err(failure.hint(
+            "leave it out: breakpoints, logpoints and watches are for the recording, as if it had stopped",
+        ));
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    let recording = match &args.recording {
+        Some(name) => with_suffix(&here.join(name)),
+        None => new_name(&here, &args.program),
+    };
+    let mut recorder = context.command("record");
+    recorder
+        .args(["--full", "--json"])
+        .arg("-o")
+        .arg(&recording);
+    for (option, patterns) in [("-f", &args.functions), ("-x", &args.exclude)] {
+        for pattern in patterns {
+            recorder.arg(option).arg(pattern);
+        }
+    }
+    if args.no_aslr {
+        recorder.arg("--no-aslr");
+    }
+    recorder.arg("--").arg(&args.program).args(&args.args);
+    recorder.current_dir(cwd).env_clear().envs(env);
+    let patience = Duration::from_secs_f64(seconds(args.timeout_ms));
+    let recorders = &context.gateway.recorders;
+    let told = recorders.record(recorder, recording.clone(), context.cancel(), patience)?;
+    of_recorder(context, &recording, told.as_ref())
+}
+
+/// Describes what a recorder has made: the recording, opened; `None`: it still runs.
+pub(super) fn of_recorder(
+    context: &Context,
+    recording: &Path,
+    told: Option<&Value>,
+) -> Result<Answer, Failure> {
+    let Some(told) = told else {
+        let stop = json!({ "action": "stop", "recording": recording });
+        return Ok(Answer::Object(object([
+            ("status", json!("running")),
+            ("recording", json!(recording)),
+            (
+                "next",
+                json!(format!(
+                    "the recording can be asked when the program has ended; end it with debug_session {stop}"
+                )),
+            ),
+        ])));
+    };
+    let name = recording.to_string_lossy().into_owned();
+    let session = context.session(&Whose::either(None, Some(name)))?;
+    let status = context.ask::<Status>(session, &Nothing {})?;
+    let found = status
+        .sessions
+        .iter()
+        .find(|of| Some(of.session) == session);
+    let mut fields = found.map(shape::session).unwrap_or_default();
+    fields.insert("instructions".to_owned(), told["instructions"].clone());
+    if let Some(reason) = told["incomplete"].as_str() {
+        fields.insert("incomplete".to_owned(), json!(reason));
+    }
+    Ok(Answer::Object(fields))
+}
+
+/// Returns a name for a recording that is not taken.
+fn new_name(here: &Path, program: &str) -> PathBuf {
+    let name = Path::new(program)
+        .file_name()
+        .unwrap_or(OsStr::new("program"));
+    let name = name.to_string_lossy();
+    let mut names = (1u32..).map(|number| match number {
+        1 => with_suffix(&here.join(&*name)),
+        number => with_suffix(&here.join(format!("{name}-{number}"))),
+    });
+    let free = names.find(|path| !path.exists());
+    free.unwrap_or_else(|| with_suffix(&here.join(&*name)))
 }
 
 fn text(text: &OsStr) -> OsText {

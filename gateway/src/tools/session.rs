@@ -3,13 +3,15 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use server::protocol::Failure;
+use server::protocol::{Code, Failure};
 use server::verbs::{self, Close, Detach, EndReply, Goto, GotoArgs, Nothing, Restart, Status};
 
+use super::launch;
 use crate::answer::{Answer, List, object};
 use crate::context::{Context, SessionId, Whose};
 use crate::tool::Tool;
 use crate::{resources, shape};
+use store::recording::with_suffix;
 
 /// The tool.
 pub struct Session;
@@ -23,7 +25,7 @@ pub struct Args {
     action: Action,
     /// The session [default: the newest]
     session_id: Option<SessionId>,
-    /// With open: the recording
+    /// With open: the recording; with stop: that of debug_launch with full, which still runs
     recording: Option<String>,
 }
 
@@ -63,6 +65,9 @@ impl Tool for Session {
                 context.closed(closed);
                 Ok(Answer::Object(object([("sessionId", json!(closed))])))
             }
+            Action::Stop if args.recording.is_some() => {
+                stop_recorder(context, &args.recording.unwrap_or_default())
+            }
             Action::Stop => {
                 to_now(context, id);
                 ended(&context.ask::<verbs::Stop>(id, &Nothing {})?)
@@ -76,6 +81,21 @@ impl Tool for Session {
                 let report = context.ask::<Restart>(id, &Nothing {})?;
                 Ok(Answer::Object(shape::session(&report)))
             }
+        }
+    }
+}
+
+/// Interrupts a program of which every instruction is recorded.
+fn stop_recorder(context: &Context, name: &str) -> Result<Answer, Failure> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let recording = with_suffix(&here.join(name));
+    let stopped = context.gateway.recorders.stop(&recording, context.cancel());
+    match stopped? {
+        Some(told) => launch::of_recorder(context, &recording, Some(&told)),
+        None => {
+            let message = format!("no program is recorded into {name} with full, or it still runs");
+            Err(Failure::new(Code::NotRunning, message)
+                .hint(r#"debug_session {"action": "list"} shows sessions and recordings"#))
         }
     }
 }

@@ -58,7 +58,7 @@ impl Probing {
                 Some(point) if point.condition.is_none() => point.condition = Some(condition),
                 _ => {
                     let what = format!(
-                        "--condition '{condition}' belongs to no --logpoint: write it behind one\n"
+                        "--condition '{condition}' belongs to no --logpoint: write it after one\n"
                     );
                     return Err(clap::Error::raw(ErrorKind::ArgumentConflict, what));
                 }

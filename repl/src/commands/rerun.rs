@@ -26,6 +26,7 @@ Examples:
   hindsight rerun app --log-writes cache.head     which lines write it, and what
   hindsight rerun app --log-writes 0x404028:4     the same of an address; it is the same in each run with --no-aslr
   hindsight rerun app --logpoint app.c:42 'n={n}' -o second
+  hindsight rerun app --full                      every instruction: last-write then names the one that wrote
 
 Exits with the program's own status, as record does.";
 
@@ -35,7 +36,8 @@ const ROWS: usize = 20;
 /// Record the program of a recording once more
 ///
 /// Runs it with the same arguments, environment, folder and standard input, and with the recorded options, into a recording
-/// of its own. With --log-writes it then shows the last writes: the line, the old and the new value.
+/// of its own. With --log-writes it then shows the last writes: the line, the old and the new value. With --full it records
+/// every instruction, with the same functions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -44,6 +46,10 @@ pub struct Args {
     recording: PathBuf,
     #[command(flatten)]
     probing: Probing,
+    /// Record every instruction this time: each register and each byte is known at every moment. What was kept with calls is
+    /// left out, being known anyway
+    #[arg(long, conflicts_with_all = ["log_writes", "logpoint", "pending"])]
+    full: bool,
     /// Logpoints and logged variables may wait for libraries that are loaded later
     #[arg(long)]
     pending: bool,
@@ -183,6 +189,9 @@ fn output(args: &Args, of: &Path) -> Result<PathBuf, Error> {
 
 /// The words for `record`: the recorded options, those of now, and the program.
 fn words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
+    if args.full {
+        return full_words(args, launch, output);
+    }
     let probes = &args.probing.probes;
     let mut words: Vec<OsString> = Vec::new();
     let mut recorded = launch.options.iter();
@@ -206,6 +215,31 @@ fn words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
         }
     }
     words.extend(pending.then(|| "--pending".into()));
+    words.extend(at_the_end(args, launch, output));
+    words
+}
+
+/// The words for `record --full`: the recorded options that choose functions or name the run, and the program.
+fn full_words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec!["--full".into()];
+    let mut recorded = launch.options.iter();
+    while let Some(option) = recorded.next() {
+        match option.as_str() {
+            "-f" | "-x" | "--label" => {
+                words.push(option.into());
+                words.extend(recorded.next().map(OsString::from));
+            }
+            "--no-aslr" | "--keep-log" => words.push(option.into()),
+            _ => {}
+        }
+    }
+    words.extend(at_the_end(args, launch, output));
+    words
+}
+
+/// Where to write, and the program with its arguments.
+fn at_the_end(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
     words.extend(args.json.then(|| "--json".into()));
     words.extend([
         "--output".into(),
@@ -355,6 +389,25 @@ mod tests {
             words[..5],
             ["--logpoint", "f", "n={n}", "--condition", "n > 1"]
         );
+    }
+
+    #[test]
+    fn every_instruction_needs_no_other_options() {
+        let recorded = ["-f", "parse*", "--strings", "--watch", "x", "--no-aslr"];
+        let words = made(&["app", "--full"], &recorded);
+        let expected = [
+            "--full",
+            "-f",
+            "parse*",
+            "--no-aslr",
+            "--output",
+            "/new",
+            "--",
+            "./app",
+            "-x",
+        ];
+        assert_eq!(words, expected);
+        assert!(Words::try_parse_from(words).is_ok());
     }
 
     #[test]

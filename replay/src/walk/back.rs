@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::forward::Called;
 use super::thread::Thread;
 use super::{Activation, Walk, Walked, Walker, activation};
 
@@ -272,6 +273,13 @@ impl Walker<'_> {
         self.line_before(&frame, place, returned)
     }
 
+    /// Whether a call has returned when a moment comes: a run that ends there does not stop at it.
+    fn is_out_at(&mut self, called: &Called, moment: u64) -> exact::Result<bool> {
+        self.replay.goto(moment)?;
+        let is_out = |thread: Thread<'_>| thread.rip() == called.back && thread.rsp() >= called.sp;
+        Ok(self.thread().is_some_and(is_out))
+    }
+
     /// The last call of a function with lines between two moments: its frame, a place in it, and when it had returned.
     fn last_call(
         &mut self,
@@ -286,7 +294,7 @@ impl Walker<'_> {
             };
             let Some(called) = called else { continue };
             let place = self.place_in(called.target);
-            if !self.out_of(&called)? {
+            if !self.out_of(&called)? && !self.is_out_at(&called, until)? {
                 break;
             }
             if let Some(place) = place {

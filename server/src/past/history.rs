@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use recorder::live::MAX_LOGGED_LEN;
-use replay::history::{self, Changes, HistoryScope, Progress};
+use replay::history::{self, Changes, Progress};
 use replay::{LoggedWrite, Tracked};
 use serde::{Deserialize, Serialize};
 
@@ -191,40 +190,6 @@ impl Past {
             inspect::evaluate_place(&view, expression)
         });
         place.ok()
-    }
-
-    /// Says how a second run tells which lines write a global variable.
-    fn how_to_log(&self, expression: &str) -> Option<String> {
-        let is_global = self.tracked(expression).ok()?.scope() == &HistoryScope::Everywhere;
-        let place = self.global_place(expression)?;
-        let here = self.position();
-        let is_there = self.timeline.modules().covers(place.address, here.seq);
-        if !is_global || !is_there || place.len == 0 || place.len > MAX_LOGGED_LEN {
-            return None;
-        }
-        let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-        let logged = quoted(expression);
-        let manifest = self.timeline.recording().manifest();
-        Some(match &manifest.launch {
-            Some(_) => {
-                let name = self.path();
-                let name = name
-                    .strip_prefix(&self.folder)
-                    .unwrap_or(&name)
-                    .with_extension("");
-                let name = name.to_string_lossy().into_owned();
-                let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-                let name = match name.chars().all(is_plain) {
-                    true => name,
-                    false => quoted(&name),
-                };
-                format!("hindsight rerun {name} --log-writes {logged}")
-            }
-            None => {
-                let argv: Vec<String> = manifest.argv.iter().map(|word| quoted(word)).collect();
-                format!("hindsight record --log-writes {logged} {}", argv.join(" "))
-            }
-        })
     }
 
     /// Finds all changes of a value, and describes those that `cut` leaves. `cut` returns how many follow them.

@@ -11,6 +11,7 @@ mod judge;
 mod log_lines;
 mod moves;
 mod object;
+mod second_run;
 mod threads;
 mod watch;
 mod why;

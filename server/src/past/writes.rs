@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use debuginfo::{Machine, Register};
+use replay::history::HistoryScope;
 use replay::{Instant, Wrote};
 
 use super::{Change, Looked, Past, Position, of_replay};
@@ -39,7 +40,7 @@ impl Past {
         let (place, now) = self.look_at(here, 1 + here.frame, |looked| {
             let view = looked.view();
             let place = inspect::evaluate_place(&view, expression);
-            let place = place.map_err(|failure| in_a_register(expression, failure))?;
+            let place = place.map_err(|failure| self.nowhere(expression, failure))?;
             Ok((place, inspect::evaluate(&view, expression, manner, None)?))
         })?;
         let wrote = self
@@ -71,7 +72,7 @@ impl Past {
         let here = self.position();
         let (place, frame) = self.look_at(here, MOST_FRAMES, |looked| {
             let place = inspect::evaluate_place(&looked.view(), expression);
-            let place = place.map_err(|failure| in_a_register(expression, failure))?;
+            let place = place.map_err(|failure| self.nowhere(expression, failure))?;
             let frame = frame_of(looked, place.address);
             Ok((place, frame))
         })?;
@@ -100,6 +101,40 @@ impl Past {
             left_out: found.len().saturating_sub(end),
             hint: None,
         })
+    }
+
+    /// Says what to do about a value that has no place in memory here.
+    fn nowhere(&self, expression: &str, failure: Failure) -> Failure {
+        match self.last_call_with(expression) {
+            Some(seq) if failure.code == Code::EvalFailed => {
+                Failure { hint: None, ..failure }.hint(format!(
+                    "go to the end of its last call up to here: goto {seq}, finish, step-back; then ask again"
+                ))
+            }
+            _ => in_a_register(expression, failure),
+        }
+    }
+
+    /// Returns where the last call up to here began of the function whose variable an expression names, if none is open here.
+    fn last_call_with(&self, expression: &str) -> Option<u64> {
+        let tracked = self.tracked(expression).ok()?;
+        let HistoryScope::Within(functions) = tracked.scope() else {
+            return None;
+        };
+        let here = self.position().seq;
+        let is_open = self.look(MOST_FRAMES, |looked| {
+            let mut frames = looked.moment.trace.backtrace.frames.iter();
+            Ok(frames.any(|frame| frame.function.as_deref() == Some(&functions.name)))
+        });
+        if is_open.unwrap_or(true) {
+            return None;
+        }
+        let entered = functions.ids.iter().flat_map(|id| {
+            let entries = self.timeline.entries(*id, usize::MAX);
+            entries.unwrap_or_default()
+        });
+        let last = entered.map(|(seq, _)| seq).filter(|seq| *seq <= here).max();
+        last
     }
 
     /// Describes a write: the value before and after it, and who made it.

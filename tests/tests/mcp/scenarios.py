@@ -364,8 +364,32 @@ async def full(tools, recording, source):
     assert [line["message"] for line in lines["lines"]] == ["1", "2", "1", "2"], lines
 
 
+async def launched(tools, program, source):
+    """A model without a shell records every instruction, and ends a program that does not end."""
+    ran = await tools("debug_launch", program=program, full=True, functions=["call_it", "sum"], timeoutMs=120_000)
+    assert ran["status"] == "recorded" and ran["instructions"] > 50_000, ran
+    of = {"recording": ran["recording"]}
+    wrote = await tools.text("debug_history", expression="accounts[2].next", lastWrite=True, at="crash", **of)
+    assert f"planted.c:{line_of(source, '// planted')}" in wrote, wrote
+    functions = await tools("debug_sql", sql="select distinct function from calls order by 1", **of)
+    assert [row["function"] for row in functions["rows"]] == ["call_it", "sum"], functions
+
+    running = await tools("debug_launch", program="/bin/sleep", args=["1000"], full=True, recording="slept", timeoutMs=1500)
+    assert running["status"] == "running" and "slept" in running["recording"], running
+    stopped = await tools("debug_session", action="stop", recording="slept")
+    assert stopped["status"] == "recorded" and stopped["recording"] == running["recording"], stopped
+    last = await tools("debug_goto", to="last", recording="slept")
+    assert "SIGINT" in last["event"], last
+
+    for wrong, code in (({"watch": ["total"]}, "BAD_REQUEST"), ({"program": "./nowhere"}, "NOT_STARTED")):
+        error = await tools.refused("debug_launch", **{"program": program, "full": True, **wrong})
+        assert error["code"] == code, error
+    error = await tools.refused("debug_session", action="stop", recording="slept")
+    assert error["code"] == "NOT_RUNNING", error
+
+
 if __name__ == "__main__":
-    scenarios = (live, recorded, filters, mistakes, waiting, progress, newest, traced, compared, offered, full)
+    scenarios = (live, recorded, filters, mistakes, waiting, progress, newest, traced, compared, offered, full, launched)
     scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")

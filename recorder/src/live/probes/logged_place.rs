@@ -299,7 +299,7 @@ fn local(expression: &expr::Expr, space: &AddressSpace) -> Option<Diagnostic> {
         "{name} is a variable of {function}, which has a place in memory only while {function} runs"
     );
     Some(Diagnostic::new(message).with_hint(format!(
-        "stop there and watch it: hindsight start --break {function} PROGRAM, then hindsight watch {name}; or see it at each pass: --logpoint {function} '{name}={{{name}}}'"
+        "stop there and watch it: hindsight start --break {function} PROGRAM, then hindsight watch {name}; see it at each pass: --logpoint {function} '{name}={{{name}}}'; or find every write afterwards: record --full, then last-write {name}"
     )))
 }
 

@@ -28,13 +28,15 @@ impl Past {
             let stack = view.machine.register(Register::RSP);
             Ok((place, stack.ok().map(|(stack, _)| stack)))
         });
-        let (place, stack) = place.ok()?;
+        let Ok((place, stack)) = place else {
+            return self.again_in_full(expression);
+        };
         let is_on_stack = stack.is_some_and(|stack| {
             let from = stack.saturating_sub(RED_ZONE);
             (from..stack.saturating_add(STACK)).contains(&place.address)
         });
         if is_on_stack || place.len == 0 || place.len > MAX_LOGGED_LEN {
-            return None;
+            return self.again_in_full(expression);
         }
         Some(
             match self.timeline.recording().manifest().settings.no_aslr {

@@ -1,0 +1,70 @@
+//! Commands that would tell more of a value in a second run of a recording's program.
+
+use recorder::live::MAX_LOGGED_LEN;
+use replay::history::HistoryScope;
+
+use super::Past;
+
+impl Past {
+    /// Returns the command that tells which instructions write a value; `None` if no program can be run again.
+    ///
+    /// A global variable that the processor's watchpoints can hold needs no more than they do. Anything else needs every
+    /// instruction.
+    pub(super) fn how_to_log(&self, expression: &str) -> Option<String> {
+        match self.can_be_watched(expression) {
+            true => {
+                let option = format!("--log-writes {}", quoted(expression));
+                Some(self.again_with(&option))
+            }
+            false => self.again_in_full(expression),
+        }
+    }
+
+    /// Returns the command that records every instruction, and what to ask there.
+    pub(super) fn again_in_full(&self, expression: &str) -> Option<String> {
+        let can_run = !self.timeline.is_core() && !self.timeline.has_every_instruction();
+        can_run.then(|| {
+            format!(
+                "{}, then in that recording: last-write {expression}",
+                self.again_with("--full")
+            )
+        })
+    }
+
+    /// Returns the command that runs the program again with an option.
+    fn again_with(&self, option: &str) -> String {
+        let manifest = self.timeline.recording().manifest();
+        if manifest.launch.is_none() {
+            let argv: Vec<String> = manifest.argv.iter().map(|word| quoted(word)).collect();
+            return format!("hindsight record {option} {}", argv.join(" "));
+        }
+        let name = self.path();
+        let name = name
+            .strip_prefix(&self.folder)
+            .unwrap_or(&name)
+            .with_extension("");
+        let name = name.to_string_lossy();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+        match name.chars().all(is_plain) {
+            true => format!("hindsight rerun {name} {option}"),
+            false => format!("hindsight rerun {} {option}", quoted(&name)),
+        }
+    }
+
+    /// Whether an expression is a global variable that watchpoints have room for.
+    fn can_be_watched(&self, expression: &str) -> bool {
+        let tracked = self.tracked(expression);
+        let is_global = tracked.is_ok_and(|tracked| tracked.scope() == &HistoryScope::Everywhere);
+        let here = self.position();
+        is_global
+            && self.global_place(expression).is_some_and(|place| {
+                let has_room = (1..=MAX_LOGGED_LEN).contains(&place.len);
+                has_room && self.timeline.modules().covers(place.address, here.seq)
+            })
+    }
+}
+
+/// Writes a word as shells read it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
