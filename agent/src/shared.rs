@@ -455,7 +455,7 @@ impl Shared {
     pub fn answer_modules(&self, asked: u32) {
         let word = &self.control().modules_answered;
         word.store(asked, Release);
-        // SAFETY: a wake-up on a word of ours; no memory is touched.
+        // SAFETY: wakes a waiter on our own word; no memory is touched.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
     }
 

@@ -75,7 +75,7 @@ impl Installer<'_> {
         result.map(|()| place)
     }
 
-    /// Waits until no other process installs. The kernel releases the lock when its holder ends, by whatever cause.
+    /// Waits until no other process installs. The kernel releases the lock when its holder ends, for any reason.
     fn lock(&self, progress: &dyn Fn(&str)) -> Result<File> {
         let path = self.cache.join(format!("frida-{VERSION}.lock"));
         let failed = |action| file_error(action, &path);

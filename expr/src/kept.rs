@@ -1,8 +1,7 @@
-//! Values that a session keeps: those that were shown, by number, and variables that the user has set: `$1`, `$name`.
+//! Values that a session keeps: the value history (`$1`) and the user's convenience variables (`$name`).
 //!
-//! A kept value has the bytes that it had then, whatever the program does later. What it points to is read when it is
-//! asked for. A value larger than [`MAX_BYTES`](debuginfo::value::MAX_BYTES) is never read whole, so that only its
-//! place is kept.
+//! A kept value has the bytes of that moment and never changes. What it points to is read on demand. A value larger
+//! than [`MAX_BYTES`](debuginfo::value::MAX_BYTES) is never read whole, so only its place is kept.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -23,7 +23,7 @@ pub struct Recordings {
     compared: Mutex<Option<Compared>>,
 }
 
-/// The last comparison: the next pages of its text are asked for one by one.
+/// The last comparison: a client requests the pages of its text one by one.
 struct Compared {
     of: (Arc<Session>, Arc<Session>),
     asked: String,

@@ -23,7 +23,7 @@ use crate::{budget, prompts, resources, tools};
 /// What models read before anything else.
 const INSTRUCTIONS: &str = include_str!("../../docs/agents.md");
 
-/// How often a client that wants to know of progress is told that a call goes on.
+/// How often a client that requested progress learns that a call is still running.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// A server for one client.

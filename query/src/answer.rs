@@ -121,7 +121,7 @@ impl Iterator for Answer {
     }
 }
 
-/// Stops an answer. Its reader gets [`Error::Stopped`] at once, whatever the computation is at.
+/// Stops an answer. Its reader gets [`Error::Stopped`] at once, at any point of the computation.
 #[derive(Debug, Clone)]
 pub struct Stopper {
     computation: AbortHandle,

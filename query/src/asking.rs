@@ -1,5 +1,5 @@
-//! Answers SQL over tables, whatever recordings they are of: plans a question, runs it on threads of its own, and keeps
-//! the files that it needs as long as an answer is read.
+//! Answers SQL over the tables of any recordings: plans a query, runs it on threads of its own, and keeps the files
+//! that it needs open while the answer is read.
 
 use std::any::Any;
 use std::collections::BTreeSet;

@@ -76,9 +76,9 @@ pub struct Captures {
     pub pointees: bool,
     /// The program's system calls.
     pub system_calls: bool,
-    /// The calls that allocate and free memory, whatever else is recorded.
+    /// Also the calls that allocate and free memory.
     pub memory: bool,
-    /// The calls that take and give locks, or wait, whatever else is recorded.
+    /// Also the calls that lock, unlock or wait.
     pub locks: bool,
     /// Expressions over global variables: the memory that their values consist of.
     pub watches: Vec<String>,
@@ -162,10 +162,10 @@ pub struct Member {
     /// Copies of it are recorded too.
     #[serde(skip)]
     pub records_copies: bool,
-    /// The set's folder. Told apart from the rest, as a path need not be text.
+    /// The set's folder. It is sent apart from the rest, because a path need not be text.
     #[serde(skip)]
     pub set: PathBuf,
-    /// The command that records the processes it starts, and what it executes next: it is told a member by its standard
+    /// The command that records the processes it starts, and what it executes next: it reads a member from its standard
     /// input, and answers on its standard output.
     #[serde(skip)]
     pub recorder: Vec<OsString>,

@@ -1,8 +1,8 @@
 //! Wakes a thread that waits for its tracees and for other threads.
 //!
 //! The kernel reports a state change of a tracee with SIGCHLD to the whole process, and drops the signal if it has no
-//! handler. A handler of ours passes it on to every waiting thread. The handler is installed only while a thread waits:
-//! a thread that is awake checks anyway, and a signal would only interrupt it, which takes 13 us on virtual processors.
+//! handler. Our handler passes it on to every waiting thread. The handler is installed only while a thread waits: a
+//! thread that is awake checks anyway, and a signal would only interrupt it, which takes 13 us on virtual processors.
 
 use std::{
     cell::Cell,

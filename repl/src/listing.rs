@@ -233,7 +233,7 @@ pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Err
     output::show(&text, lines).map_err(to_stdout)
 }
 
-/// What stands where a fact is not known.
+/// What replaces an unknown fact.
 fn unknown() -> String {
     "-".to_owned()
 }

@@ -105,7 +105,7 @@ fn put(verb: &str, rest: &[String]) -> Vec<String> {
     ours.chain(rest.iter().cloned()).collect()
 }
 
-/// Takes the letters behind a slash from the words: `x/4xw`, `p /x`.
+/// Takes the letters after a slash from the words: `x/4xw`, `p /x`.
 fn without_format(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
     let is_one = |verb: &str| {
         matches!(

@@ -20,7 +20,7 @@ const DEEPEST: usize = 8;
 pub struct Block {
     /// Its first byte.
     pub address: u64,
-    /// How many bytes were asked for.
+    /// The requested size in bytes.
     pub len: u64,
     /// The call that returned it. It has ended.
     pub made: CallHead,

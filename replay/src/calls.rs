@@ -76,7 +76,7 @@ pub(crate) struct Entered {
     pub seq: u64,
     /// The thread.
     pub tid: Option<u32>,
-    /// What the register held that was asked for, if that was recorded.
+    /// The value of the requested register, if that was recorded.
     pub bits: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
-//! A recording of every instruction as the source of state: the program is run again up to the moment that is asked about, and
-//! stands there as a process, of which all registers and all memory are known.
+//! A recording of every instruction as the source of state: the program is run again up to the requested moment, and stops
+//! there as a process, whose registers and memory are all known.
 //!
-//! Only the thread that started the process may look at it, so that there is one such thread for each opened recording. It
-//! starts with the first question and ends with the recording. Questions come one at a time.
+//! Only the thread that started the process may look at it, so there is one such thread per opened recording. It starts
+//! with the first question and ends with the recording. Questions come one at a time.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ impl Every {
         work: impl FnOnce(&mut exact::Replay) -> exact::Result<T> + Send + 'static,
     ) -> Result<T> {
         self.with(move |replay| {
-            // Also if it is there: what happened between two instructions may be still to come.
+            // Even at that position: what happened between two instructions may still be due.
             replay.goto(position)?;
             work(replay)
         })
@@ -123,7 +123,7 @@ impl Every {
                 // It may stand anywhere.
                 *replay = None;
             }
-            // Nobody waits any more if the asking thread has ended.
+            // This fails only if the asking thread has ended.
             let _ = answer.send(done);
         };
         let ended = || Error::Instructions {
@@ -286,7 +286,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds bytes behind the last run, or to it.
+/// Appends bytes to the last run, or as a new run after it.
 fn add(runs: &mut Vec<Run>, address: u64, len: u64, bytes: Option<Vec<u8>>, seq: u64) {
     match (runs.last_mut(), bytes) {
         (

@@ -9,7 +9,7 @@
 //! | logged write | rip: the instruction that wrote; with `--regs` all general ones |
 //! | passed logpoint | rip, if its probe was set in one place only; with `--regs` or `--stack` always, with `--regs` all general ones |
 //!
-//! If every instruction is recorded, all registers are known, whatever the event.
+//! If every instruction is recorded, all registers are known at every event.
 //!
 //! A leave that stands for an exception or longjmp shows nothing.
 

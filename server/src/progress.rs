@@ -1,4 +1,5 @@
-//! How far a run through a recording's instructions is, told to who waits for it. Short runs tell nothing.
+//! Reports the progress of a run through a recording's instructions to the client that waits for it. Short runs
+//! report nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
 
-/// What is told of a run, and to whom.
+/// What is reported about a run, and to whom.
 pub(crate) struct Told {
     /// How many instructions are recorded.
     end: u64,

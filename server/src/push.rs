@@ -1,7 +1,7 @@
 //! Messages that the daemon sends on its own to subscribed clients: stops, output and ends.
 //!
 //! The thread that notices an event sends it: the one that waits for a session's stops, or one that reads its output.
-//! No such thread waits for a client. A client that reads too slowly loses what does not fit its queue, and is told how
+//! No such thread waits for a client. A client that reads too slowly loses what does not fit its queue, and learns how
 //! much it lost.
 
 use std::path::PathBuf;

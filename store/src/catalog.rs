@@ -1,9 +1,9 @@
-//! The catalog of a user's runs: which recordings this machine has, as far as it has been told.
+//! The catalog of a user's runs: the recordings of this machine that it knows.
 //!
-//! The recordings are the truth, and the catalog is made again from them when it is lost or damaged. What is told is
-//! appended to a journal of paths, which never waits for anybody; whoever opens the catalog takes over what is new in
-//! it. sled keeps the entries. It admits one process at a time, and may lose the latest entries when a process is
-//! killed: the journal still has their paths.
+//! The recordings are the truth, and the catalog is rebuilt from them when it is lost or damaged. Recorders append
+//! paths to a journal, which never waits; opening the catalog takes over the new paths. sled keeps the entries. It
+//! admits one process at a time, and may lose the latest entries when a process is killed: the journal still has
+//! their paths.
 
 mod journal;
 
@@ -80,7 +80,7 @@ pub fn folder() -> Option<PathBuf> {
     Some(data.join("hindsight/runs"))
 }
 
-/// Tells the user's catalog of a recording. It opens no database and waits for nobody.
+/// Tells the user's catalog about a recording. It opens no database and does not wait.
 ///
 /// # Errors
 /// [`Error::Io`] when the journal cannot be written; nothing depends on it.
@@ -103,8 +103,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Opens the catalog in `folder`, waiting up to `patience` for another process to close it, and takes over what it
-    /// was told. A damaged one is made again.
+    /// Opens the catalog in `folder`, waiting up to `patience` for another process to close it, and takes over the new
+    /// paths. A damaged catalog is rebuilt.
     ///
     /// # Errors
     /// [`Error::CatalogInUse`], or [`Error::Io`] if the folder cannot be written.

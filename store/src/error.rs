@@ -276,7 +276,7 @@ impl Error {
         }
     }
 
-    /// Turns an error of Parquet's into one of ours; it may wrap an error of our own reader.
+    /// Turns an error of Parquet into our own; it may wrap an error of our own reader.
     pub(crate) fn columns(path: &Path, source: parquet::errors::ParquetError) -> Self {
         let path = path.to_path_buf();
         match source {

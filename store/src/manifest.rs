@@ -53,8 +53,8 @@ pub struct Manifest {
     /// What the user called this run, by key.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// The name that this recording would have, without the ending, if an earlier one had not had it: this one has a
-    /// number behind it.
+    /// The name that this recording would have, without the ending, if it had not been taken: a number follows it in
+    /// its own name.
     #[serde(default)]
     pub run_of: Option<String>,
     /// Which process of a set it is; none if it was recorded alone, or in recordings of before.
@@ -94,7 +94,7 @@ pub struct Settings {
     /// The data captured with each enter and leave, for people.
     #[serde(default)]
     pub captures: Vec<String>,
-    /// Whether the kernel was told to put the target and its libraries at the same addresses in each run.
+    /// Whether the target and its libraries have the same addresses in each run: randomization was disabled.
     #[serde(default)]
     pub no_aslr: bool,
     /// The places whose writes are logged from the start, as given.

@@ -40,7 +40,8 @@ impl Reader {
         Self::open_while(path, temp_dir, |_| true)
     }
 
-    /// As [`Reader::open`], as long as `goes_on` says so from time to time. Nothing is left behind otherwise.
+    /// As [`Reader::open`], as long as `goes_on` returns true; it is called from time to time. Otherwise nothing is
+    /// left on the disk.
     ///
     /// # Errors
     /// As there; [`Error::SealingLeft`].

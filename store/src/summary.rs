@@ -116,7 +116,7 @@ pub fn name_of(dir: &Path) -> String {
         .to_owned()
 }
 
-/// Returns 32 hexadecimal digits that are equal for equal environments, in whatever order their variables stand.
+/// Returns 32 hexadecimal digits that are equal for equal environments, in any order of their variables.
 #[must_use]
 pub fn environment_hash(launch: &Launch) -> String {
     let mut variables: Vec<&[u8]> = launch.env.iter().map(|pair| &pair[..]).collect();

@@ -57,7 +57,7 @@ impl<T> Draft<T> {
         self.pieces.push(Piece::End(left));
     }
 
-    /// Appends `...`, as behind a text that is cut.
+    /// Appends `...`, as after truncated text.
     pub(crate) fn push_cut(&mut self) {
         self.end_items(None);
     }

@@ -86,7 +86,7 @@ fn double<F: Float + FloatConvert<Double>>(number: F) -> f64 {
     f64::from_bits(double.to_bits() as u64)
 }
 
-/// A number whose format no type of Rust has; `fraction` is the number of its stored bits behind the exponent.
+/// A number whose format no type of Rust has; `fraction` is the number of its stored bits after the exponent.
 fn wide<F: Float + FloatConvert<Double>>(number: F, fraction: u32) -> String {
     let sign = if number.is_negative() { "-" } else { "" };
     if number.is_nan() {

@@ -18,11 +18,11 @@ use debuginfo::value::{Look, Value, ada, inside, number, variants};
 const REPEATS: u64 = 10;
 /// Bytes of text after which the rest is left out.
 pub(crate) const MAX_TEXT: usize = 1 << 16;
-/// Values that one text is made of; those behind are left out.
+/// Most values in one text; the rest are omitted.
 pub(crate) const MAX_VALUES: usize = 1 << 14;
 /// Characters of a value without parts that are written at once; longer ones wait for what is beside them.
 const MAX_AT_ONCE: usize = 40;
-/// How long one text may take. Each value is read from a program or a recording, and nobody waits for more.
+/// How long one text may take. Each value is read from a program or a recording; a longer wait is not worthwhile.
 const MAX_TIME: Duration = Duration::from_secs(3);
 
 /// A value inside another that is written later, if there is room.
@@ -448,7 +448,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn array(&mut self, value: &Value, ty: &Type, depth: usize) {
-        // As it lies in memory, whatever index is named first.
+        // In the order of memory, regardless of the first index.
         let shown = ty.in_order_of_display().filter(|_| !ty.is_plain_array());
         let turned = shown.map(|ty| Value {
             ty,
@@ -481,7 +481,7 @@ impl<'a> Renderer<'a> {
                 return self.quoted(&bytes.clone(), size.clamp(1, 4) as usize, false);
             }
             let width = size.clamp(1, 4) as usize;
-            // Zeros behind the text only fill the array.
+            // Zeros after the text only fill the array.
             let used = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
             let used = used.next_multiple_of(width).min(bytes.len());
             return self.quoted(&bytes[..used], width, false);

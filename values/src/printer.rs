@@ -45,9 +45,8 @@ pub trait Printer: Sync {
 
     /// Says what `value` means, with at most `limit` children or, for text, bytes.
     ///
-    /// # Errors
-    /// The value is not known or makes no sense, as it does before it is made; it is then shown as its members, behind
-    /// the reason.
+    /// # Errors The value is unknown or makes no sense, as before its construction; it is then shown as its members,
+    /// after the reason.
     fn present(&self, value: &Value, look: &Look<'_>, limit: usize) -> Result<Presented, Unknown>;
 
     /// Writes `value` in one line in a way of the printer's own; `show` writes the values inside. `None` if it has no such

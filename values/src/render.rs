@@ -42,8 +42,8 @@ pub struct RenderOptions {
     pub max_elements: usize,
     /// Characters of one text.
     pub max_string: usize,
-    /// Characters of the whole text: it never has more, save for marks behind it. What is outside is shown before what is
-    /// inside it; what does not fit becomes `{...}`, and elements that are left out are counted. `None`: no such budget.
+    /// Characters of the whole text: it never has more, except marks after it. Outer values are shown before inner ones;
+    /// what does not fit becomes `{...}`, and elements that are left out are counted. `None`: no such budget.
     pub max_chars: Option<usize>,
     /// Show the members even of what a printer would show by its meaning.
     pub raw: bool,
@@ -51,7 +51,7 @@ pub struct RenderOptions {
 
 /// Characters of a value that is shown beside others.
 pub const CHARS_OF_MANY: usize = 400;
-/// Characters of a value that was asked for.
+/// Characters of a requested value.
 pub const CHARS_OF_ONE: usize = 2_000;
 /// Elements of one array or container that are shown within such a budget.
 pub const ELEMENTS: usize = 10;
@@ -67,7 +67,7 @@ impl RenderOptions {
         }
     }
 
-    /// Returns how a value is shown that was asked for.
+    /// Returns how a requested value is shown.
     #[must_use]
     pub fn asked_for() -> RenderOptions {
         RenderOptions {
@@ -124,7 +124,7 @@ pub fn render_with(value: &Value, options: &RenderOptions, look: &Look<'_>) -> S
 pub struct Rendered {
     /// The text, without a word about its age.
     pub text: String,
-    /// How old the bytes are, and all memory that was read besides, such as the text behind a pointer, what was seen first.
+    /// The age of the bytes and of all other memory that was read, such as the text at a pointer: that of the oldest part.
     pub certainty: Certainty,
     /// The budget left something out: what to append to the value's expression to see the first such part, or a part
     /// around it; empty for the value itself.
@@ -145,8 +145,8 @@ impl Rendered {
     }
 }
 
-/// Returns the value as text without a word about its age, and that: of its bytes and of all memory that was read besides,
-/// such as the text behind a pointer, what was seen first.
+/// Returns the value as text without its age, and the age: that of the oldest of its bytes and of all other memory that
+/// was read, such as the text at a pointer.
 #[must_use]
 pub fn render_certain(
     value: &Value,
@@ -251,8 +251,8 @@ impl Machine for Noting<'_> {
     }
 }
 
-/// Returns what is inside a value or behind it, with names: members, elements as `[0]`, what a pointer points to as
-/// `*`. At most [`RenderOptions::max_elements`].
+/// Returns what is inside a value or what it points to, with names: members, elements as `[0]`, what a pointer points
+/// to as `*`. At most [`RenderOptions::max_elements`].
 #[must_use]
 pub fn children(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Vec<(String, Value)> {
     let ty = value.ty.strip();
@@ -349,7 +349,7 @@ pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// What stands in place of a value that has no bytes.
+/// What replaces a value that has no bytes.
 pub(super) fn absent(value: &Value) -> Option<String> {
     if value.is_optimized_out() {
         return Some("<optimized out>".to_owned());
@@ -364,7 +364,7 @@ pub(super) fn absent(value: &Value) -> Option<String> {
     })
 }
 
-/// What stands in place of a value that is not known. Some reasons say themselves that it is not.
+/// What replaces an unknown value. Some reasons already say that it is unknown.
 pub(super) fn unknown(why: impl std::fmt::Display) -> String {
     let why = why.to_string();
     match why.starts_with("unknown: ") {

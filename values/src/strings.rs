@@ -8,9 +8,9 @@ const CHUNK: usize = 64;
 /// Text read from memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// The bytes before the end, as many as were asked for.
+    /// The bytes before the end, up to the requested number.
     pub bytes: Vec<u8>,
-    /// It goes on behind them.
+    /// The string continues after them.
     pub more: bool,
     /// How far it may be trusted.
     pub certainty: Certainty,
@@ -35,12 +35,12 @@ pub fn text_at(
     let most = limit.saturating_mul(width);
     while text.bytes.len() < most {
         let at = address.wrapping_add(text.bytes.len() as u64);
-        // Never across a multiple of the chunk's size: what lies behind the end may be unmapped.
+        // Never across a multiple of the chunk's size: memory after the end may be unmapped.
         let room = CHUNK - (at % CHUNK as u64) as usize;
         let mut chunk = vec![0; room.min(most - text.bytes.len()).max(width)];
         let read = machine.memory(at, &mut chunk);
         if read != Ok(Certainty::Known) {
-            // What lies behind the end of the text may be older than it, or not be known.
+            // Memory after the end of the text may be older, or unknown.
             if read.is_ok() {
                 machine.disregarded();
             }

@@ -199,7 +199,7 @@ impl Ask {
 
     fn taken(&self, shared: &Arc<Shared>, number: usize) -> Asked {
         let at = self.stack_at.load(Relaxed);
-        // The program can write here: whatever it says, only its own question is read.
+        // The program can write any value here: only its own question is read.
         let shown = self.stack_bytes.load(Relaxed).min(STACK_BYTES as u64);
         Asked {
             shared: Arc::clone(shared),

@@ -1,4 +1,4 @@
-//! Lets the program see that the recorder has died, by whatever cause: the kernel marks it.
+//! Lets the program see that the recorder has died, for any reason: the kernel marks it.
 
 use std::sync::{
     Arc,

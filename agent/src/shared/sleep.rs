@@ -37,7 +37,7 @@ impl Shared {
         });
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
         if expected != 0 {
-            // SAFETY: waits on a word of ours; the timeout, if there is one, outlives the call.
+            // SAFETY: waits on our own word; the timeout, if there is one, outlives the call.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -55,7 +55,7 @@ impl Shared {
     pub fn wake(&self) {
         let word = &self.control().recorder_sleeps;
         if word.load(SeqCst) != 0 && word.swap(0, SeqCst) != 0 {
-            // SAFETY: a wake-up on a word of ours; no memory is touched.
+            // SAFETY: wakes a waiter on our own word; no memory is touched.
             unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
         }
     }

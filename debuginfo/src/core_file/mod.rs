@@ -1,7 +1,7 @@
 //! A core file: the threads of a process with their registers, its memory, and the files that were mapped into it.
 //!
-//! What the file does not have is said, and why: memory that was never in it, memory that the kernel left out because a
-//! file has it, and memory behind the place where the file was cut. Nothing here opens the mapped files.
+//! It also says what is missing and why: memory that was never in the file, memory that the kernel left out because a
+//! mapped file has it, and memory after the point where the file was cut. Nothing here opens the mapped files.
 
 mod notes;
 mod write;

@@ -153,7 +153,7 @@ fn process(image: &CoreImage) -> Vec<u8> {
     desc
 }
 
-/// Copies a text and leaves a zero behind it.
+/// Copies a text, which a zero follows.
 fn copy_text(place: &mut [u8], text: &str) {
     let len = text.len().min(place.len() - 1);
     place[..len].copy_from_slice(&text.as_bytes()[..len]);

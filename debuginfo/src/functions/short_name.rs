@@ -269,7 +269,7 @@ impl<'n> Reader<'n> {
         Some(())
     }
 
-    /// Segments behind a type in brackets: none of them is a path of a library.
+    /// Segments after a type in brackets: none of them is the path of a library.
     fn segments(&mut self, out: &mut String) -> Option<()> {
         let segments = self.read_segments()?;
         write_path(segments, out);

@@ -138,7 +138,7 @@ pub fn prototype(name: &str) -> Option<Prototype> {
     })
 }
 
-/// What does not fit into registers is on the stack, at an offset that nobody asks for.
+/// Other parameters are on the stack, at an offset that no caller needs.
 fn in_register(place: fn(u8) -> ParameterPlace, index: u8, registers: u8) -> ParameterPlace {
     match index < registers {
         true => place(index),

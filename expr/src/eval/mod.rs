@@ -65,7 +65,7 @@ pub trait Calls {
     /// The function was not called, or did not return. The error states the reason.
     fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic>;
 
-    /// Is told that `function`, which is about to be called, is of another module, `file`: the program has none of that name.
+    /// Called when `function`, which is about to be called, is in another module, `file`: the program has none of that name.
     fn found_in(&self, _function: &str, _file: &str) {}
 }
 

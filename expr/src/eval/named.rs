@@ -109,7 +109,7 @@ impl Evaluator<'_> {
         Err(EvalError::missing(at, Missing::OfFunction, what))
     }
 
-    /// Returns whether a qualified name refers to nothing, whatever the thread does.
+    /// Returns whether a qualified name refers to nothing in any state of the thread.
     pub(super) fn is_unknown_path(&self, name: &str) -> bool {
         let in_function = self.of_function(name, Span::default());
         let is_unknown = match in_function {

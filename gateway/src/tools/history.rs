@@ -13,7 +13,7 @@ use crate::context::{Context, SessionId, Whose};
 use crate::text;
 use crate::tool::Tool;
 
-/// Changes that are asked for at a time: more fit no budget.
+/// Changes per request: no budget holds more.
 const MOST: usize = 500;
 
 /// The tool.

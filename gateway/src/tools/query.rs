@@ -231,7 +231,7 @@ fn calls(args: &Args) -> Result<Question, Failure> {
     })
 }
 
-/// Whether only writes are asked for, by what the table of writes has.
+/// Whether the arguments select only writes, by columns of the table of writes.
 fn is_about_writes(args: &Args) -> bool {
     let is_write = |kind: &String| kind == "write" || kind == "logged_write";
     let has_others = args.args.is_some()

@@ -1,8 +1,8 @@
-//! The frames of a path: the place of a call, and the recorded calls around it with the places of theirs.
+//! The frames of a path: the place of a call, and the recorded calls around it with their places.
 //!
 //! A frame is the function that made the call, with the line of the call if line tables have it. A recorded function that
 //! called through functions that were not recorded has no line: it is not known which of its lines led there. Code without
-//! names is told by its file and the return address in it: `app+0x1234`.
+//! names is identified by its file and the return address in it: `app+0x1234`.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::tree::{NONE, Tree};
 
-/// Frames that are told.
+/// Most frames that are reported.
 pub const MOST: usize = 16;
 
 /// Says whether a function only leads to another library, or to where a program or a thread begins.

@@ -1,7 +1,7 @@
-//! Goes through the calls of a recording backwards, and tells those of some functions with the recorded calls around them.
+//! Reads the calls of a recording backwards, and reports those of some functions with the recorded calls around them.
 //!
 //! Backwards, a call comes after the one that made it. Memory grows with the depth of calls and with the number of distinct
-//! paths to the calls that are wanted, not with the number of calls.
+//! paths to the wanted calls, not with the number of calls.
 
 mod frames;
 mod rows;

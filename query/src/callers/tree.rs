@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 /// No path.
 pub const NONE: u32 = u32::MAX;
 
-/// Paths that are told apart. What is called on others counts as if nobody had called it.
+/// Most distinct paths. A call on any other path counts as if it had no caller.
 const MOST: usize = 1 << 22;
 
 /// The last call of a path.

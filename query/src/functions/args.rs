@@ -2,7 +2,7 @@
 //!
 //! Structures are shown by their members. Pointers are shown with the texts that were captured with them, if the state
 //! at the start of the call knows them. Values in memory that was not captured read `?`. Without debug information the
-//! raw registers are shown. Registers that no text needs are not read: null stands in their place.
+//! raw registers are shown. Registers that no text needs are not read and are null.
 
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};

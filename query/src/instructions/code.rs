@@ -9,7 +9,7 @@ use replay::Timeline;
 
 use super::wanted::{Span, Wanted};
 
-/// Most ranges that are told apart while the program runs. With more of them all code is noted.
+/// Most ranges that are distinguished while the program runs. With more of them, all code is noted.
 const MOST_RANGES: usize = 2000;
 
 /// Where lines begin.
@@ -42,7 +42,7 @@ pub fn ranges(timeline: &Timeline, wanted: &Wanted) -> Option<Vec<Range<u64>>> {
     (ranges.len() <= MOST_RANGES).then_some(ranges)
 }
 
-/// Returns where the lines begin that the filters leave: at the first statement of a line behind one of another line.
+/// Returns where the lines that pass the filters begin: at the first statement of a line after one of another line.
 pub fn line_starts(timeline: &Timeline, wanted: &Wanted) -> LineStarts {
     let space = AddressSpace::new(timeline.modules().all_usable());
     let mut starts = LineStarts::new();

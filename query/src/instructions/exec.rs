@@ -153,7 +153,7 @@ impl ExecutionPlan for RunAgain {
         let batches = stream::try_unfold(None, move |stretch: Option<Stretch>| {
             let (asked, reached) = (asked.clone(), reached.clone());
             async move {
-                // Whoever reads the rows may stop here.
+                // The reader may stop here.
                 tokio::task::yield_now().await;
                 let mut stretch = match stretch {
                     Some(stretch) => stretch,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use debuginfo::disassemble_bytes;
 use replay::{Instant, Result, Spaces, Timeline};
 
-/// Where an instruction stands in the source.
+/// The place of an instruction in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub function: Option<Arc<str>>,

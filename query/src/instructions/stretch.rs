@@ -93,7 +93,7 @@ fn memory(wanted: &Wanted) -> Range<u64> {
         i64::MAX => u64::MAX - 1,
         high => number(high),
     };
-    // A write that begins before `high` and ends behind `low` has both.
+    // A write that begins before `high` and ends after `low` has both.
     low.min(high)..low.max(high) + 1
 }
 

@@ -286,7 +286,7 @@ fn deadlocks(waiting: &[Waiter]) -> Vec<Vec<Waiter>> {
                 break;
             }
             if circle.iter().any(|seen| seen.who.tid == waiter.who.tid) {
-                // A circle that does not lead back here is told by those in it.
+                // A cycle that does not lead back here is reported by its own threads.
                 circle.clear();
                 break;
             }
@@ -294,7 +294,7 @@ fn deadlocks(waiting: &[Waiter]) -> Vec<Vec<Waiter>> {
             next = waiter.who.owner;
         }
         let is_closed = next.is_some() && next == Some(first.who.tid) && !circle.is_empty();
-        // Each is told once, beginning with the lowest thread.
+        // Each is reported once, beginning with the lowest thread.
         let is_first = circle.iter().all(|one| one.who.tid >= first.who.tid);
         if is_closed && is_first {
             found.push(circle.into_iter().cloned().collect());

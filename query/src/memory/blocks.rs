@@ -47,7 +47,7 @@ pub enum End {
 pub struct Block {
     /// Its first byte.
     pub address: u64,
-    /// How many bytes were asked for; `None` if it was made before the recording.
+    /// The requested size in bytes; `None` if the block was allocated before the recording.
     pub size: Option<u64>,
     /// How many of them were there when the recording ended. Mappings may be unmapped in parts.
     pub live_bytes: u64,
@@ -303,7 +303,7 @@ impl Lives {
     }
 }
 
-/// Returns how many bytes a call asked for.
+/// Returns how many bytes a call requested.
 fn len(call: &Call, size: Size) -> u64 {
     match size {
         Size::Argument(number) => call.args[number],

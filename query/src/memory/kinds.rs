@@ -3,7 +3,7 @@
 use replay::library_name;
 use store::control::FunctionDef;
 
-/// How a function is told the size of a block.
+/// How a function receives the size of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// In an argument.

@@ -14,7 +14,7 @@ use crate::report::Source;
 /// A number of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Held {
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub bytes: u64,
     /// How many blocks.
     pub blocks: u64,
@@ -119,7 +119,7 @@ pub fn report(memory: &Memory, source: &Source) -> Result<MemoryReport> {
     Ok(report)
 }
 
-/// Paths that differ in nothing that is told are one place.
+/// Paths that differ in nothing that is reported are one place.
 fn sites(
     by_node: HashMap<(u32, u32, bool), (Held, Held)>,
     memory: &Memory,

@@ -12,7 +12,7 @@ use crate::rows::Row;
 const FRAMES: usize = 12;
 /// Most calls that ended before.
 const BEFORE: usize = 3;
-/// Most exceptions that are told.
+/// Most exceptions that are reported.
 const EXCEPTIONS: usize = 3;
 
 /// How the program ended.
@@ -93,7 +93,7 @@ pub struct Crash {
     pub address: Option<String>,
     /// Where it stood, the innermost first: those frames that have a source line or a recorded call.
     pub frames: Vec<Place>,
-    /// How many frames are not told.
+    /// How many frames are omitted.
     pub more_frames: u64,
     /// Its last calls that had ended, the last one first.
     pub ended: Vec<CallLine>,
@@ -295,7 +295,7 @@ fn fatal(how: &How) -> &'static str {
 
 fn exceptions(source: &Source<'_>, how: &How, crash: Option<&Crash>) -> Result<(Vec<Seen>, u64)> {
     let last = crash.map_or(u64::MAX, |crash| crash.seq);
-    // The signal that ended the program is told with the crash.
+    // The signal that ended the program is reported with the crash.
     let others = format!("not ({} and seq <= {last})", fatal(how));
     let sql = format!("select count(*) from exceptions where {others}");
     let total = source.ask(&sql)?.first().and_then(|row| row.count(0));

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::source::{By, Source};
 use crate::error::Result;
 
-/// Lines that are told from the beginning, and as many from the end.
+/// Most lines that are reported from the beginning, and as many from the end.
 const LINES: usize = 4;
 /// Writes that are read at each end. A line may be of several.
 const WRITES: usize = 64;
@@ -17,7 +17,7 @@ pub struct Errors {
     pub writes: u64,
     /// The first lines and the last ones, in order.
     pub lines: Vec<ErrorLine>,
-    /// There are lines between them that are not told.
+    /// Lines between them are omitted.
     pub is_cut: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Calls whose results look like failures: negative integers, null pointers, calls that were left without a return, and late
 //! results other than zero of functions that return zero otherwise.
 //!
-//! What a result means, only the program knows. A function is told where such a result is unusual for it, or where it
-//! returns nothing else than zero besides.
+//! Only the program knows what a result means. A function is reported if such a result is unusual for it, or if its
+//! other results are all zero.
 
 use replay::{CallHead, Event};
 use serde::Serialize;
@@ -13,15 +13,15 @@ use super::source::{CallLine, Source, told};
 use super::tally::Tally;
 use crate::error::Result;
 
-/// Most functions that are told.
+/// Most functions that are reported.
 const FUNCTIONS: usize = 8;
 /// Most functions of each kind that are looked at.
 const LOOKED_AT: usize = 32;
-/// Most different results of a function that are told.
+/// Most different results of a function that are reported.
 const VALUES: usize = 3;
 /// Functions with at most so many calls have no usual result.
 const FEW: u64 = 3;
-/// A function whose results other than zero are told has at least so many that are zero.
+/// A function whose nonzero results are reported has at least this many results of zero.
 const USUAL: u64 = 10;
 /// Most events after a call that are looked at to tell whether its thread went on.
 const EVENTS_AFTER: usize = 64;
@@ -81,7 +81,7 @@ struct Candidate<'t> {
     guessed: bool,
 }
 
-/// Finds such functions. Returns those that are told, and how many more there are.
+/// Finds such functions. Returns those to report, and how many more there are.
 ///
 /// # Errors
 /// The recording cannot be read.
@@ -193,8 +193,8 @@ fn candidates_of<'t>(source: &Source<'_>, tally: &'t Tally) -> Vec<Candidate<'t>
     found
 }
 
-/// Functions that return zero, and something else rarely and late. Of calls inside each other that returned the same, the innermost
-/// is told: there it came up.
+/// Functions that return zero, and rarely and late something else. Of nested calls that returned the same, the innermost is
+/// reported: the value arose there.
 fn innermost<'t>(source: &Source<'_>, tallies: &'t [Tally]) -> Result<Vec<Candidate<'t>>> {
     let late = source.late();
     let mut found = tallies
@@ -256,7 +256,7 @@ fn is_comparison(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
-/// Tells whether another function called: what begins a thread has nobody to tell of a failure.
+/// Tells whether another function called it: the first function of a thread has no caller to report a failure to.
 fn has_caller(source: &Source<'_>, candidate: &Candidate<'_>) -> Result<bool> {
     let call = call(source, candidate.first)?;
     Ok(call.is_some_and(|call| call.parent.is_some()))

@@ -58,7 +58,7 @@ pub struct Overview {
 /// Calls that look like failures, by function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedCalls {
-    /// Those that are told.
+    /// Those that are reported.
     pub told: Vec<Failures>,
     /// How many more functions there are.
     pub more: u64,

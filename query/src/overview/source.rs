@@ -125,7 +125,7 @@ impl<'s> Source<'s> {
     /// The recording cannot be read.
     pub fn by(&self, tid: u32, seq: u64) -> Result<Option<By>> {
         let around = self.around(tid, seq)?;
-        // Calls through a table of the linker are its code, and nobody's function.
+        // Entries of the procedure linkage table are the linker's code and belong to no function.
         let is_named = |call: &&CallHead| !self.name(call.function).ends_with("@plt");
         let mut own = around.iter().filter(|call| self.is_own(call.function));
         let own = own.find(is_named);

@@ -274,8 +274,8 @@ impl Overview {
     }
 }
 
-/// Makes sections shorter until they fit: first down to their least, then to a line. What is told last is the least, but for
-/// the questions.
+/// Makes sections shorter until they fit: first to their minimum, then to a line. Later sections matter less, except the
+/// questions.
 fn fit(sections: &mut Vec<Section>, max_lines: usize) {
     let all = |sections: &[Section]| sections.iter().map(Section::len).sum::<usize>();
     while all(sections) > max_lines {
@@ -592,7 +592,7 @@ fn command(question: &Question) -> Vec<String> {
     };
     let mut lines = vec![format!("  {}\\", &command[..at])];
     let question = &command[at..];
-    // No name of a function contains that: it would be asked for by its number.
+    // No function name contains that: the question would use its id.
     let within = question
         .find(" where ")
         .filter(|_| width(question) + 2 > COLUMNS);

@@ -6,7 +6,7 @@ use super::source::{Source, told};
 use super::tally::OfThread;
 use crate::error::Result;
 
-/// Threads that are told.
+/// Most threads that are reported.
 const THREADS: usize = 8;
 
 /// The threads of the program.
@@ -14,7 +14,7 @@ const THREADS: usize = 8;
 pub struct Threads {
     /// How many there were.
     pub total: u64,
-    /// Those that are told: the one that died, then those with the most calls.
+    /// Those that are reported: the one that died, then those with the most calls.
     pub told: Vec<Thread>,
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::source::Source;
 use super::tally::Tally;
 
-/// Functions that are told.
+/// Most functions that are reported.
 const FUNCTIONS: usize = 10;
 
 /// Where the time went.
@@ -38,7 +38,7 @@ pub struct FunctionTime {
     pub seq: u64,
 }
 
-/// Returns the functions that are told.
+/// Returns the functions to report.
 fn most(tallies: &[Tally]) -> Vec<&Tally> {
     let mut most: Vec<&Tally> = tallies.iter().filter(|tally| tally.self_ns > 0).collect();
     most.sort_by_key(|tally| (u64::MAX - tally.self_ns, tally.function));

@@ -7,7 +7,7 @@ use super::source::Source;
 use super::tally::Tally;
 use super::threads::Threads;
 
-/// Most of each kind that are told.
+/// Most of each kind that are reported.
 const OF_EACH: usize = 3;
 /// A slow call takes so many times as long as the others.
 const TIMES: u64 = 30;

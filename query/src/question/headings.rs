@@ -27,7 +27,7 @@ impl Headings {
             *heading = of_item(item);
         }
         if !is_starless {
-            // A star stands for any number of columns, so those behind the last one are counted from the end.
+            // A star is any number of columns, so those after the last star are counted from the end.
             let behind = items.iter().rev().take_while(|item| is_single(item));
             for (heading, item) in headings.iter_mut().rev().zip(behind) {
                 *heading = of_item(item);

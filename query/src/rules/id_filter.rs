@@ -1,7 +1,7 @@
 //! Turns filters on names, files, lines and modules into filters on function ids, which Parquet can evaluate.
 //!
-//! The condition is computed once per function, whatever it is: `=`, `IN`, `LIKE`, a regular expression. If only one
-//! function is left, the other conditions receive its id.
+//! Any condition is computed once per function: `=`, `IN`, `LIKE`, a regular expression. If only one function is
+//! left, the other conditions receive its id.
 
 use std::sync::Arc;
 

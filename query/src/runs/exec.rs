@@ -143,7 +143,7 @@ impl ExecutionPlan for RunsExec {
         Ok(Arc::new(unknown.with_num_rows(Precision::Inexact(rows))))
     }
 
-    /// Takes conditions on `run` as a reason not to open a recording. Whoever has them still applies them to the rows.
+    /// Takes conditions on `run` as a reason not to open a recording. The plan above still applies them to the rows.
     fn handle_child_pushdown_result(
         &self,
         _: FilterPushdownPhase,

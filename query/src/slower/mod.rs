@@ -160,7 +160,7 @@ fn check_all(baseline: &[Session], candidate: &[Session]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses so few recordings that no difference between them could be told from chance.
+/// Refuses so few recordings that no difference between them could be distinguished from chance.
 fn enough(baseline: usize, candidate: usize, alpha: f64) -> Result<()> {
     let chance = rank::smallest(baseline, candidate);
     let Some(needed) = needed(baseline.min(candidate), 1, alpha) else {

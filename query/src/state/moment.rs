@@ -10,7 +10,7 @@ use values::{RenderOptions, render_certain, render_known};
 /// Why an expression has no value.
 struct NoValue {
     why: Diagnostic,
-    /// It has no meaning there, whatever the values.
+    /// It has no meaning there, for any values.
     is_meaningless: bool,
 }
 

@@ -164,7 +164,7 @@ type Status = (Option<i64>, Option<String>);
 fn end(made: &Made<'_>) -> Option<(i64, Status, At)> {
     let is_wait = name(made.call.number) == Some("wait4");
     let pid = made.call.result.filter(|pid| is_wait && *pid > 0)?;
-    // Without a place for the status the process has ended all the same, unless stops were asked for too.
+    // Without a place for the status, the process has ended too, unless the call also waits for stops.
     let status = match made.call.argument(STATUS) {
         0 if made.call.argument(2) == 0 => None,
         0 => return None,

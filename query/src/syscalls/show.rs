@@ -97,7 +97,7 @@ pub fn arguments(call: &Call<'_>) -> String {
     text
 }
 
-/// Returns what the arguments behind the operation of `futex` are. Each operation has its own; `-` is one that it does not use.
+/// Returns the names of the arguments after the operation of `futex`. They depend on the operation; `-` is an unused one.
 fn futex_words(operation: u64) -> &'static [&'static str] {
     const PRIVATE: u64 = 0x80;
     const CLOCK_REALTIME: u64 = 0x100;

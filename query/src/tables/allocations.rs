@@ -150,7 +150,7 @@ fn states(blocks: &[Block]) -> ArrayRef {
     Arc::new(states.collect::<StringViewArray>())
 }
 
-/// What is told of a call.
+/// The columns of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Function,

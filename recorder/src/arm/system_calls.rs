@@ -1,8 +1,9 @@
-//! Finds the `syscall` instructions of a module, and plans the jumps that lead the program to the runtime right before
-//! and right behind each of them.
+//! Finds the `syscall` instructions of a module, and plans the jumps to the runtime right before and right after each
+//! of them.
 //!
-//! The instruction itself stays where it is, if that can be: the kernel restarts calls there, and unwinders and debuggers
-//! know the place. Otherwise it is displaced with its neighbours. A place that cannot be patched is named with the reason, so that its calls are not missed silently.
+//! The instruction itself stays in place if possible: the kernel restarts calls there, and unwinders and debuggers know the place.
+//! Otherwise it is displaced with its neighbours. A place that cannot be patched is reported with the reason, so that its calls are not
+//! missed silently.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -48,7 +49,7 @@ pub(super) enum Site {
     Apart {
         at: u64,
         before: Before,
-        /// The instructions behind it, with their bytes; `None`: it does not return.
+        /// The instructions after it, with their bytes; `None`: it does not return.
         after: Option<(Displacement, Vec<u8>)>,
     },
     /// It is displaced with the instructions around it, which have these bytes.
@@ -64,7 +65,8 @@ pub(super) enum Site {
 pub(super) enum Before {
     /// By a patch of its own.
     Patch(Displacement, Vec<u8>),
-    /// By the patch at this address, of a function or behind another call: what it displaces ends where the call begins.
+    /// By the patch at this address, of a function or after another call: its displaced instructions end where the call
+    /// begins.
     OfPatch(u64),
 }
 

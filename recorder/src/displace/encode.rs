@@ -162,7 +162,7 @@ impl Displacement {
         copied.map_or(target, |index| starts[index])
     }
 
-    /// As `destination`, but a call of the function's entry is an ordinary call and goes through the patch.
+    /// As `destination`, but a call of the function's entry is an ordinary call and runs through the patch.
     fn call_destination(&self, piece: &Piece, starts: &[u64]) -> u64 {
         let target = piece.instruction.near_branch_target();
         if target == self.entry || self.branch.is_some() {

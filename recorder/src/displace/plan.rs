@@ -83,7 +83,7 @@ impl Displacement {
     }
 
     /// Returns whether the function jumps to its own entry from beyond its displaced instructions. Each such jump (a
-    /// tail call to itself, or a loop whose head is the entry; they cannot be told apart) runs into the patch again.
+    /// tail call to itself, or a loop whose head is the entry; the two look the same) runs into the patch again.
     pub fn jumps_back_to_entry(&self) -> bool {
         self.jumps_back_to_entry
     }
@@ -104,8 +104,8 @@ impl Displacement {
         })
     }
 
-    /// Takes apart what is displaced before the system call at `at` and behind it, where that can be done: nothing of it
-    /// leads to the other part. Displacements of nothing are `None`.
+    /// Splits the displaced instructions into those before and those after the system call at `at`, if neither part
+    /// branches to the other. Displacements of nothing are `None`.
     pub fn around(&self, at: u64) -> Option<(Option<Self>, Option<Self>)> {
         let place = self.pieces.iter().position(|piece| piece.at() == at)?;
         let is_call = |piece: &Piece| piece.kind == Kind::Syscall;
@@ -160,7 +160,7 @@ pub fn plan(
     plan_at_least(code, entry, size, limits, PATCH_BYTES, entry)
 }
 
-/// As [`plan`], for a patch that displaces at least `least` bytes, no fewer than [`PATCH_BYTES`]. No branch may lead behind
+/// As [`plan`], for a patch that displaces at least `least` bytes, no fewer than [`PATCH_BYTES`]. No branch may lead past
 /// its first byte, up to `last`.
 ///
 /// # Errors
@@ -196,10 +196,10 @@ pub fn plan_at_least(
     Ok(displacement)
 }
 
-/// Plans to run the single instruction at `at` elsewhere, whatever its length. Only a trap byte is written over it.
-/// `code` holds its bytes, and may hold more. `resume` maps the address of an instruction of the program to where the
-/// program continues: that address itself, or the copy of the instruction. An instruction that branches to itself runs
-/// into the trap again.
+/// Plans to run the single instruction at `at`, of any length, elsewhere. Only a trap byte is written over it. `code`
+/// holds its bytes, and may hold more. `resume` maps the address of an instruction of the program to where the program
+/// continues: that address itself, or the copy of the instruction. An instruction that branches to itself runs into
+/// the trap again.
 ///
 /// # Errors
 /// Why it cannot run elsewhere.

@@ -59,7 +59,7 @@ impl Live {
             .open(path)?;
         let written = self.write_core(&image, first, &mut file);
         if written.is_err() {
-            // Half a core file helps nobody.
+            // A partial core file is useless.
             let _ = fs::remove_file(path);
         }
         written
@@ -256,7 +256,7 @@ impl Line {
     }
 }
 
-/// The parent's number: the fourth field, behind the name in brackets.
+/// The parent's number: the fourth field, after the name in parentheses.
 fn parent(stat: &str) -> u32 {
     let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
     let field = behind.split_whitespace().nth(1);

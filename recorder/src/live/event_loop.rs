@@ -68,7 +68,7 @@ pub(crate) struct Tracer {
     pub snapshots: Option<SharedSnapshots>,
     /// Number of the newest stop that stopped all threads.
     pub stopped_all: u64,
-    /// Nobody waits for stops: what ends the program ends it as if we were not there.
+    /// No user waits for stops: a fatal signal ends the program as it would without a recorder.
     pub is_unattended: bool,
     pub done: bool,
     /// The processes that it starts, if they are to be recorded too.

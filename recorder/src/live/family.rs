@@ -119,7 +119,7 @@ impl Family {
     }
 
     fn tell(&self, fact: &Fact) {
-        // The processes run on, whatever happens to the disk.
+        // The processes keep running even if the disk fails.
         let _ = self.log.add(fact);
     }
 

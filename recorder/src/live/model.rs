@@ -89,7 +89,7 @@ pub enum Reason {
     },
     /// A step, finish or until has reached its goal.
     Step,
-    /// The user asked for it.
+    /// The user requested it.
     User,
     /// A signal is about to be delivered.
     Signal {

@@ -93,7 +93,7 @@ impl Live {
 enum Attended {
     /// Somebody who is shown stops.
     ByAPerson,
-    /// Nobody: it is a recording like any other, whose probes leave events.
+    /// No user: it is a plain recording, whose probes leave events.
     ByNobody,
 }
 
@@ -119,8 +119,8 @@ pub fn record_with_probes(options: LiveOptions, observer: &dyn Observer) -> Resu
 }
 
 /// Records a program of a set that is parked at its entry point, until it ends or executes another one, and has the
-/// processes that it starts recorded. Returns when nothing that it traces is left. `recorded` is told the recording's
-/// folder once the program runs.
+/// processes that it starts recorded. Returns when nothing that it traces is left. `recorded` receives the
+/// recording's folder once the program runs.
 ///
 /// # Errors
 /// If it cannot be recorded; while it is parked it stays so.
@@ -192,7 +192,7 @@ impl NewFamily {
 }
 
 impl Live {
-    /// Tells of probes that have waited in vain.
+    /// Warns of probes that never found a place.
     fn warn_of_waiting(&self, observer: &dyn Observer) {
         for probe in self.probes() {
             if probe.state == ProbeState::Pending && probe.hits == 0 {

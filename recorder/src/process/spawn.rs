@@ -1,8 +1,8 @@
-//! Starts a program and parks it at its entry point: its libraries are loaded, none of its own code has run.
+//! Starts a program and parks it at its entry point: its libraries are loaded, and none of its own code has run.
 //!
-//! The program is our own child with our own terminal and descriptors, so its status and its output are as they would
-//! be without us. It is parked in a loop of its own and not in a ptrace-stop, because Frida, which is loaded next, must
-//! be the tracer. If we die before it is let go, it exits: nobody else knows that it waits.
+//! The program is our own child with our own terminal and descriptors, so its status and its output are the same as
+//! without us. It is parked in a loop of its own and not in a ptrace-stop, because Frida, which is loaded next, must be
+//! the tracer. If we die before we release it, it exits: no other process knows that it waits.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -442,7 +442,7 @@ impl Tracee {
     }
 
     fn request(&self, request: libc::c_uint, data: i32) -> io::Result<()> {
-        // SAFETY: these requests take no addresses of ours.
+        // SAFETY: these requests take no addresses in this process.
         match unsafe { libc::ptrace(request, self.pid, 0usize, data as usize) } {
             -1 => Err(io::Error::last_os_error()),
             _ => Ok(()),
@@ -485,7 +485,7 @@ impl Drop for Tracee {
 
 /// Kills a child that must not run, and collects it.
 pub fn kill(pid: i32) {
-    // SAFETY: a child of ours that was not collected, so its number is not reused.
+    // SAFETY: our own child, not reaped yet, so its process id is not reused.
     unsafe {
         libc::kill(pid, libc::SIGKILL);
         libc::waitpid(pid, std::ptr::null_mut(), 0);

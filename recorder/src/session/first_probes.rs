@@ -49,7 +49,7 @@ fn check_logged(
     let found = match logged_place::find(place, space, machine) {
         Ok(found) => found,
         Err(Unplaced::Missing(_)) if pending => {
-            // It takes one at least, once it is there.
+            // It takes at least one once its library is loaded.
             *free = free.saturating_sub(1);
             return Ok(());
         }

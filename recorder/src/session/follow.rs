@@ -36,7 +36,7 @@ pub(super) struct Ended {
     pub exit: Exit,
     /// Where a signal has ended the program.
     pub death: Option<Death>,
-    /// Nothing of ours is left in the program, or it has ended.
+    /// The program has no more hooks, or it has ended.
     pub unhooked: bool,
     pub incomplete: Option<String>,
     pub lost: u64,

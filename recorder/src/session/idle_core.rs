@@ -44,7 +44,7 @@ impl IdleCore {
         let scout = thread::Builder::new()
             .name("idle-core".to_owned())
             .spawn(move || of_scout.answer())?;
-        // Nobody joins it: it ends when a core is idle.
+        // It is never joined: it ends when a core is idle.
         Ok(Self {
             shared,
             scout: scout.thread().clone(),
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn waiting_ends_when_it_is_given_up() {
-        // Nobody answers.
+        // There is no answer.
         let shared = Arc::new(Shared {
             asker: thread::current(),
             is_asked: AtomicBool::new(false),

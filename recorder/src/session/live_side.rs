@@ -40,7 +40,7 @@ pub(crate) struct LiveSide {
     pub stops: Arc<StopLog>,
     /// The last signal that the tracer reported as ending the program.
     pub fatal: Option<i32>,
-    /// Nobody looks at the session: it ends as other recordings do.
+    /// No user controls the session: it ends as other recordings do.
     pub is_unattended: bool,
 }
 

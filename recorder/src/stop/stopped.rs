@@ -62,8 +62,8 @@ pub fn while_stopped<R: Send>(
     })
 }
 
-/// Reaps the threads of `pid` that ended while seized by a thread of ours, except the leader, whose exit status belongs
-/// to its parent.
+/// Reaps the threads of `pid` that ended while one of our threads had seized them, except the leader, whose exit status
+/// belongs to its parent.
 ///
 /// An exec ends all other threads, and waits until they are reaped. Seizing a thread waits for the end of an exec. So
 /// the seizing thread would wait for itself; this was seen with a program that execs from a second thread while it is

@@ -120,7 +120,7 @@ fn recorded_functions(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(current, names.unwrap_or_default())
 }
 
-/// Finds the recording in the line that the shell completes, which stands behind `--`.
+/// Finds the recording in the line that the shell completes: it is after `--`.
 fn recording_of(words: &[String]) -> Option<&String> {
     let line = words.iter().skip_while(|word| *word != "--").skip(1);
     let mut behind = line.skip_while(|word| *word != "report").skip(1);

@@ -21,7 +21,7 @@ use crate::output::{self, to_stdout};
 use crate::recording::locate;
 use crate::render::{Colour, Paint, Terminal};
 
-/// Calls that differ and are described in JSON, unless all are asked for.
+/// Most calls that differ and are described in JSON, unless the user requests all.
 const SOME_CALLS: usize = 1000;
 /// The same with `--full`.
 const MOST_CALLS: usize = 10_000;

@@ -127,7 +127,7 @@ fn tables(wanted: &[String]) -> Result<Vec<&'static str>, Error> {
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
-/// Refuses to write a file that is there.
+/// Refuses to overwrite a file.
 fn refuse_taken(place: &mut Place, key: &str) -> Result<(), Error> {
     match place.has(key)? {
         false => Ok(()),

@@ -18,7 +18,7 @@ const LOGPOINT: &str = "logpoint";
 const CONDITION: &str = "condition";
 
 impl Probing {
-    /// Says whether anything was asked for.
+    /// Returns whether any probe was requested.
     pub fn is_given(&self) -> bool {
         !self.probes.is_empty()
     }

@@ -145,7 +145,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Nobody asks for what one process of a set has left.
+    /// No caller uses the result of one process of a set.
     fn of_nothing(code: u8) -> Ran {
         let recording = PathBuf::new();
         Ran { code, recording }

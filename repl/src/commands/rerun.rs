@@ -190,7 +190,7 @@ fn words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
     while let Some(option) = recorded.next() {
         match option.as_str() {
             "--pending" => pending = true,
-            // The processor has four watchpoints: what is asked for now takes the place of what was.
+            // The processor has four watchpoints: the new ones replace the recorded ones.
             "--log-writes" if !probes.log_writes.is_empty() => _ = recorded.next(),
             option => words.push(option.into()),
         }
@@ -229,7 +229,7 @@ fn environment(pairs: &[ByteBuf]) -> Vec<(OsString, OsString)> {
     pairs.iter().filter_map(split).collect()
 }
 
-/// The file that is its standard input once more; `None`: ours is, and what is not the same is told.
+/// The file that is its standard input again; `None`: it gets ours, and any difference is reported.
 fn stdin(recorded: &Stdin, progress: &Progress) -> Option<PathBuf> {
     match recorded {
         Stdin::File(path) => {

@@ -131,7 +131,7 @@ pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
-/// Where `if` stands in `break LOCATION if CONDITION`. The condition is an expression, to which its quotes belong.
+/// The position of `if` in `break LOCATION if CONDITION`. The condition is an expression and keeps its quotes.
 fn condition_of_break(words: &[String]) -> Option<usize> {
     let verb = find(words.first()?)?;
     if verb.takes != Takes::Location {

@@ -1,6 +1,6 @@
-//! Makes the recording of a core file in the user's cache, unless it is there already.
+//! Makes the recording of a core file in the user's cache, unless it exists already.
 //!
-//! Its events are what the core file tells: the process, the modules, a stop of each thread, and the signal. The
+//! Its events are what the core file holds: the process, the modules, a stop of each thread, and the signal. The
 //! recording is a few kilobytes; memory stays in the core file.
 
 use std::collections::BTreeMap;
@@ -437,7 +437,7 @@ fn stop(thread: &CoreThread, reason: PauseReason, space: &AddressSpace) -> Contr
         line: standing.source.as_ref().map(|place| place.line),
         registers: Some(SavedRegisters {
             general: thread.registers,
-            // Without them, readers are told so.
+            // Without them, readers learn that they are unknown.
             vectors: thread.vectors.unwrap_or_default(),
         }),
         stack_addr: thread.registers[RSP],

@@ -36,7 +36,7 @@ pub(crate) struct CoreLink {
     pub modified_ns: i128,
 }
 
-/// The core file behind a recording.
+/// The core file of a recording.
 pub(crate) struct Core {
     file: CoreFile,
     /// Private memory was written, and so what is left out is as in the files.

@@ -13,7 +13,7 @@ struct Left<'b> {
     bytes: &'b [u8],
     /// Some of them were read.
     is_used: Cell<bool>,
-    /// Something else was asked for.
+    /// Bytes outside these were requested.
     lacks: Cell<bool>,
 }
 

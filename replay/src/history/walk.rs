@@ -265,7 +265,7 @@ fn outside(
     let mut is_any = false;
     for section in capture.sections() {
         let end = section.addr.saturating_add(section.bytes.len() as u64);
-        // rsp is there, or one word above where the return address has been popped.
+        // rsp is at the slot, or one word above it once the return address has been popped.
         let is_window = section.addr.wrapping_sub(call.slot) <= 8;
         let (from, to) = match is_window {
             true => (section.addr.max(called.slot), end.min(caller.slot)),

@@ -1,5 +1,5 @@
-//! Arrivals at addresses, each shown to who asked while the program stands there: conditions and messages are evaluated without
-//! another run.
+//! Arrivals at addresses, each shown to the caller while the program is stopped there: conditions and messages are evaluated
+//! without another run.
 
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
@@ -37,7 +37,7 @@ impl Spaces {
     }
 }
 
-/// A thread that is about to execute an instruction at one of the addresses that were asked for.
+/// A thread that is about to execute an instruction at one of the requested addresses.
 pub struct Arrival<'r> {
     /// How many instructions were executed before.
     pub position: u64,
@@ -120,7 +120,7 @@ impl Timeline {
                 Some(mut arrival) => visit(&mut arrival).is_break(),
                 None => false,
             };
-            // A run looks only behind its first instruction.
+            // A run looks only after its first instruction.
             let here = Thread::new(replay, replay.thread()).map(|thread| thread.rip());
             if here.is_some_and(|here| addresses.contains(&here)) && visit(replay) {
                 return Ok(());

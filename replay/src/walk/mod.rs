@@ -158,7 +158,7 @@ impl Timeline {
     ) -> Result<(Instant, Walked)> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
         let position = self.position_of(from)?;
-        // What is mapped at the start is told by several events of the same moment.
+        // Several events of the same moment describe what is mapped at the start.
         let space = self.modules.space(self.instant(position)?.seq);
         let end = every.outline()?.end;
         let walked = every.at(position, move |replay| {

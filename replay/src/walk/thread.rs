@@ -17,7 +17,7 @@ pub(super) struct Thread<'r> {
     replay: &'r Replay,
     tid: i32,
     general: [u64; 27],
-    /// Read when they are asked for.
+    /// Read on demand.
     vectors: OnceCell<Option<[[u8; 16]; VECTORS]>>,
     /// What expressions call the number of hits.
     pub hit_count: Option<u64>,

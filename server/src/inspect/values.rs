@@ -38,9 +38,9 @@ pub enum ValueFormat {
 /// How much of a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// As much as of one that stands beside others.
+    /// As much as of one among others.
     OneOfMany,
-    /// As much as of one that was asked for.
+    /// As much as of one requested value.
     Asked,
     /// All.
     Full,
@@ -69,7 +69,7 @@ impl Manner {
         }
     }
 
-    /// Returns that of a value that was asked for; all of it if `is_full`.
+    /// Returns the manner of a requested value; all of it if `is_full`.
     #[must_use]
     pub fn of_one(is_full: bool) -> Manner {
         Manner {
@@ -359,7 +359,7 @@ pub fn value_of(view: &View<'_>, text: &str) -> Result<Value, Failure> {
     value(view, text, None)
 }
 
-/// Says whether an expression has no meaning in the frame, whatever the values are.
+/// Returns whether an expression has no meaning in the frame, for any values.
 #[must_use]
 pub fn is_meaningless(view: &View<'_>, text: &str) -> bool {
     let context = context(view, None);

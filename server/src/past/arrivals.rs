@@ -32,7 +32,7 @@ struct Stopped {
     breaks: Vec<u32>,
 }
 
-/// What a run tells of its breakpoints.
+/// What a run reports about its breakpoints.
 #[derive(Default)]
 struct Told {
     stopped: Option<Stopped>,
@@ -373,7 +373,7 @@ impl Past {
         hit
     }
 
-    /// Has failed conditions told with the answer.
+    /// Reports failed conditions with the answer.
     fn tell_failed(&self, told: &Told) {
         let mut failed: Vec<_> = told.failed.iter().collect();
         failed.sort_by_key(|(id, _)| **id);

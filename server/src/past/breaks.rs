@@ -29,7 +29,7 @@ pub struct Break {
     /// It stops only at the Nth hit of the whole run; 0: at every one.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub hit_count: u64,
-    /// So many hits are passed first, in whatever direction.
+    /// Skip this many hits first, in either direction.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub ignored: u64,
     /// It stops once, and is gone then.
@@ -133,7 +133,7 @@ impl Past {
         Ok(added)
     }
 
-    /// Returns the addresses of a location, in whatever module that is ever mapped.
+    /// Returns the addresses of a location in every module that is ever mapped.
     pub(super) fn addresses(&self, target: &Target) -> Result<Vec<u64>, Failure> {
         let location = match target.parse()? {
             ParsedLocation::LineHere(line) => ParsedLocation::Line(crate::location::LineTarget {

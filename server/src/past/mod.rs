@@ -89,7 +89,7 @@ pub struct Past {
     kept: Arc<Kept>,
     /// What was shown last.
     last_shown: Mutex<LastShown>,
-    /// What went wrong with conditions, to be told with the next answer.
+    /// Errors of conditions, to be reported with the next answer.
     untold: Mutex<Vec<String>>,
 }
 
@@ -345,13 +345,13 @@ impl Past {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has something told with the next answer.
+    /// Reports a text with the next answer.
     fn tell(&self, text: String) {
         let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
         untold.push(text);
     }
 
-    /// Returns what is to be told with an answer.
+    /// Returns the texts to report with an answer.
     pub(crate) fn take_untold(&self) -> Vec<String> {
         let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut untold)

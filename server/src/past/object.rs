@@ -8,7 +8,7 @@ use crate::inspect;
 use crate::protocol::Failure;
 use crate::session::hex;
 
-/// Blocks before and after that are told.
+/// Most blocks before and after that are reported.
 const OTHERS: usize = 5;
 
 /// The option that records allocation functions beside those of the program.
@@ -28,7 +28,7 @@ pub struct ObjectReply {
     pub earlier: Vec<BlockReport>,
     /// Blocks that held it afterwards, in order.
     pub later: Vec<BlockReport>,
-    /// Blocks before and after that are not told.
+    /// Blocks before and after that are omitted.
     pub more: usize,
     /// What is not known, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,9 +43,9 @@ pub struct ObjectReply {
 pub struct BlockReport {
     /// Its first byte.
     pub address: String,
-    /// How many bytes were asked for.
+    /// The requested size in bytes.
     pub size: u64,
-    /// How far behind its first byte the address is.
+    /// How far the address is after its first byte.
     pub offset: u64,
     /// The call that returned it.
     pub made: BlockCall,

@@ -17,7 +17,7 @@ pub struct ProgramCalls<'a> {
     pub tid: Tid,
     /// How long a function may take.
     pub timeout: Duration,
-    /// Is told what is worth knowing of a call.
+    /// Receives what is worth knowing about a call.
     pub tell: &'a dyn Fn(String),
 }
 

@@ -18,7 +18,7 @@ pub enum Session {
     Recorded(Arc<Past>),
 }
 
-/// What was shown last, for verbs that go on behind it.
+/// What was shown last, for verbs that continue after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastShown {
     /// The lines of source.

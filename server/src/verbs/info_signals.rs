@@ -33,7 +33,7 @@ pub struct SignalLine {
     pub signal: String,
     /// Its number.
     pub number: i32,
-    /// A thread that gets it stops first, whatever comes of it.
+    /// A thread that gets it stops first, whether or not the program gets it.
     pub stops: bool,
     /// The catchpoint that says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Form, Text, Word, locals};
 
-/// Rows that are shown if nobody says how many.
+/// The default number of rows that are shown.
 pub(super) const ROWS: usize = 50;
 
-/// Rows of a very long list that are kept if nobody says how many.
+/// The default limit of rows of a very long list.
 const MOST: usize = 100_000;
 
 /// The option of how many rows.
@@ -47,7 +47,7 @@ pub struct PageArgs {
 }
 
 impl PageArgs {
-    /// Returns which rows are asked for.
+    /// Returns which rows the request selects.
     pub(super) fn page(&self) -> Page {
         Page {
             skip: self.skip,
@@ -57,7 +57,7 @@ impl PageArgs {
     }
 }
 
-/// Which rows of a list are asked for.
+/// Which rows of a list a request selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
     /// So many are left out at the start.
@@ -69,7 +69,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Keeps the rows that are asked for. Returns how many are left out behind them.
+    /// Keeps the selected rows. Returns how many are left out after them.
     pub(super) fn cut<T>(self, rows: &mut Vec<T>) -> usize {
         rows.drain(..self.skip.min(rows.len()));
         let limit = self.limit.filter(|limit| *limit > 0);
@@ -79,8 +79,8 @@ impl Page {
         left
     }
 
-    /// Returns the numbers of the rows that are asked for, of a list that may be too long to be kept as a whole: at most
-    /// [`MOST`], unless all are asked for.
+    /// Returns the numbers of the selected rows of a list that may be too long to keep as a whole: at most [`MOST`],
+    /// unless the request selects all.
     pub(super) fn range(self) -> Range<usize> {
         let limit = match self.limit.unwrap_or(MOST) {
             0 => usize::MAX,
@@ -89,7 +89,7 @@ impl Page {
         self.skip..self.skip.saturating_add(limit)
     }
 
-    /// Returns the rows that a text shows, and what it says if more follow: `left` behind these rows, or some of them.
+    /// Returns the rows that a text shows, and what it says if more follow: `left` after these rows, or some of them.
     pub(super) fn shown<T>(self, rows: &[T], left: usize) -> (&[T], Text) {
         let most = match (self.limit, self.full) {
             (None, false) => ROWS,

@@ -20,7 +20,7 @@ pub struct Return;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReturnArgs {
-    /// What it returns: a number or a pointer. Default: whatever is in the register.
+    /// What it returns: a number or a pointer. Default: the value in the register.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }

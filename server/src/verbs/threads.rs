@@ -15,7 +15,7 @@ pub struct Threads;
 pub struct ThreadsReply {
     /// The threads, by number.
     pub threads: Vec<ThreadReport>,
-    /// How many there are behind these.
+    /// How many more follow these.
     #[serde(default, skip_serializing_if = "page::is_nothing")]
     pub left_out: usize,
 }

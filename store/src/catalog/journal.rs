@@ -1,7 +1,7 @@
-//! The journal of paths that the catalog was told: it is appended to, so that telling costs one system call.
+//! The journal of the paths of new recordings: it is append-only, so that adding a path costs one system call.
 //!
-//! A record is a zero byte, `+` or `-`, the path, and a zero byte. One that was cut by a crash has no second zero, and
-//! the next record begins with one: it damages nothing but itself, and names no recording.
+//! A record is a zero byte, `+` or `-`, the path, and a zero byte. A record cut by a crash has no second zero, and the
+//! next record begins with one: it damages nothing but itself, and names no recording.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

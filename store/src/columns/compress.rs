@@ -32,7 +32,7 @@ impl Compressor {
         Compression::ZSTD(ZstdLevel::try_new(LEVEL).expect("1 is a level of zstd"))
     }
 
-    /// Returns `bytes` compressed, whatever the length.
+    /// Returns `bytes` compressed, at any length.
     pub(super) fn compress(&mut self, bytes: &[u8]) -> io::Result<&[u8]> {
         self.out.clear();
         self.out

@@ -210,7 +210,7 @@ pub struct LoggedWrite {
     pub old: ByteBuf,
     /// All its bytes after this write.
     pub new: ByteBuf,
-    /// The instruction that wrote, hooks undone, where it could be told.
+    /// The instruction that wrote, with hooks undone, if it could be determined.
     pub pc: Option<u64>,
     /// The function that wrote, or the one of the program's own code that had called it.
     pub function: Option<String>,

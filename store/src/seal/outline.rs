@@ -1,6 +1,6 @@
 //! Keeps what a list of recordings shows of one: how the program ended, and which builds it consisted of.
 //!
-//! It is a part of `seal.state`, so that nobody reads columns or definitions for a list.
+//! It is a part of `seal.state`, so that a list needs no columns or definitions.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub enum End {
     Code(i32),
     /// A signal of this name ended it.
     Signal(String),
-    /// It ended; nobody saw how.
+    /// It ended; how is unknown.
     Unseen,
     /// It went on when the recorder left it.
     Detached,

@@ -20,7 +20,7 @@ use self::pointer_path::{When, program};
 use self::trace::{Problem, Standing, ways};
 use crate::{Error, Result};
 
-/// The expressions, and what the runtime knows of them.
+/// The expressions, and what the runtime knows about them.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     all: Vec<Watch>,

@@ -1,7 +1,7 @@
 //! Places where a thread can be stopped: a trap byte, and a slot where the displaced instruction runs.
 //!
 //! A trap is never lifted while it is in use. A thread that continues from it jumps to the slot, so that no other
-//! thread can run past meanwhile. Slots are never reused, because a thread may stand in one, or return into one from a
+//! thread can run past meanwhile. Slots are never reused, because a thread may be in one, or return into one from a
 //! signal handler, long after the trap is gone.
 
 use std::{

@@ -113,7 +113,7 @@ impl Recorder {
 }
 
 fn settled(tracer: &Commands) {
-    // If the tracer has ended, nobody waits for this.
+    // If the tracer has ended, nothing waits for this.
     let _ = ask(tracer, |tracer| {
         if let Some(family) = &mut tracer.family {
             family.pending -= 1;
@@ -124,7 +124,7 @@ fn settled(tracer: &Commands) {
 fn give_back(log: &ProcessLog, tracer: &Commands, parked: &Parked, why: String) {
     let pid = parked.pid;
     if procfs::is_dead(procfs::state(pid, pid)) {
-        // Nobody has traced it when it was killed.
+        // It was killed before any tracer had it.
         let why = "it was killed before its recording began".to_owned();
         let (unix_ns, code, signal) = (now(), None, None);
         let _ = log.add(&Fact::Unrecorded { pid, why });

@@ -1,9 +1,9 @@
-//! Finds out what has happened to the program: whether a catchpoint waits for it, and what to say of it.
+//! Finds out what happened to the program: whether a catchpoint waits for the event, and how to report it.
 //!
-//! A thread that is stopped for the user stands where the program's own code can go on, never in the middle of a system
-//! call: there, any change of its registers would change the call. Hence a thread in a call that is caught is taken back
-//! to before the call, which it makes when it is resumed; and one that has made a process stops behind the call that
-//! did so.
+//! A thread that is stopped for the user is at a place where the program's own code can continue, never inside a system
+//! call: there, a change of its registers would change the call. A thread that is caught at a call is therefore moved
+//! back to before the call, which it makes when it is resumed; a thread that has created a process stops after the call
+//! that did so.
 
 use super::exceptions::Thrown;
 use crate::{

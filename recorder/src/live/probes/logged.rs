@@ -211,7 +211,7 @@ impl Tracer {
             if old.as_ref() == Some(&now) && !was_read {
                 return;
             }
-            // Whoever it was: the value has changed.
+            // The writer is unknown, but the value has changed.
             return self.send_logged(tid, (probe, target), place, (old, now, shared), None);
         };
         self.send_logged(

@@ -1,4 +1,4 @@
-//! Probes: what the user asked for, bound to its current places.
+//! Probes: the user's requests, bound to their current places.
 //!
 //! A probe without a place in any loaded module is pending until such a module is loaded, and again after it is
 //! unloaded.

@@ -306,7 +306,7 @@ impl Tracer {
         }
     }
 
-    /// Nobody wants the thread stopped: it goes on, or has made its step.
+    /// No user wants the thread stopped: it continues, or has finished its step.
     fn go_on_unless_stepping(&mut self, tid: Tid) {
         let thread = self.tracee.threads.get(&tid);
         match thread.is_some_and(|thread| thread.is_stepping) {

@@ -1,5 +1,5 @@
-//! Who wrote: the instruction behind which the processor has stopped a thread, and the source line of the program's own that
-//! had it executed.
+//! Who wrote: the instruction after which the processor stopped a thread, and the source line of the program itself that led
+//! to it.
 //!
 //! A thread has run past the instruction that wrote. The one before its next instruction is found by decoding the function
 //! from its beginning; a repeated string instruction may have been stopped between two of its rounds.
@@ -54,7 +54,7 @@ impl Tracer {
             return Some(Arc::default());
         };
         let next = self.original_pc(registers.rip);
-        // In a copy of ours, the instruction that is told may be the one that was just executed.
+        // In our own copy, the reported instruction may be the one that was just executed.
         let is_ours = next != registers.rip;
         let candidates = self.before(next, is_ours);
         let pc = match chosen(&candidates, next, !is_ours, &registers, place) {
@@ -223,7 +223,8 @@ fn writes(used: &UsedMemory) -> bool {
     )
 }
 
-/// Tells whether an instruction that was just executed has written to `place`; `None`: that cannot be told any more.
+/// Tells whether an instruction that was just executed has written to `place`; `None`: that can no longer be
+/// determined.
 fn wrote(
     instruction: &Instruction,
     used: &UsedMemory,

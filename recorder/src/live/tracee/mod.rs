@@ -172,9 +172,8 @@ impl Tracee {
         }
     }
 
-    /// Lets a halted thread report the trap that it has hit. It executes nothing for this. If the trap were left
-    /// pending, it would kill the program once nobody traces it, and the code may have changed by then. `run`: how the
-    /// thread ran.
+    /// Lets a halted thread report the trap that it has hit. It executes nothing for this. A pending trap would kill
+    /// the program once it is no longer traced, and the code may have changed by then. `run`: how the thread ran.
     pub fn tell_trap(&mut self, tid: Tid, run: Run) {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;

@@ -1,5 +1,5 @@
-//! Where an export goes: a folder of this machine, or a bucket of an object store. What is being written is a draft that
-//! nobody sees before it is finished, and that goes away with its value.
+//! Where an export goes: a folder of this machine, or a bucket of an object store. A file is a draft that stays
+//! invisible until it is finished; dropping its value deletes it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

@@ -115,7 +115,7 @@ impl Channel {
         self.tried(TRIES, method, body, sign)
     }
 
-    /// Sends a request that cleans up, also after Ctrl-C. Only another one stops it, and whether it succeeds is not told.
+    /// Sends a request that cleans up, also after Ctrl-C. Only another one stops it, and its success is not reported.
     pub fn clean(&mut self, sign: impl Fn() -> String) {
         self.interrupts.forget();
         let _ = self.tried(2, Method::Delete, &Arc::default(), sign);
@@ -163,7 +163,7 @@ impl Channel {
         // A thread, because this one must see Ctrl-C while the request waits.
         let thread = std::thread::Builder::new().name("request".to_owned());
         let spawned = thread.spawn(move || {
-            // Nobody waits for it after Ctrl-C.
+            // Ctrl-C ends the wait.
             let _ = done.send(perform(&agent, method, &url, body));
         });
         spawned.map_err(|source| Failure::Other(Error::io("start a thread", source)))?;
@@ -182,7 +182,7 @@ impl Channel {
     }
 }
 
-/// A body that ends with an error when nobody wants it any more.
+/// A body that ends with an error when it is no longer needed.
 struct Body {
     bytes: Arc<Vec<u8>>,
     at: usize,

@@ -29,7 +29,7 @@ struct Begun {
 }
 
 impl<'a> Upload<'a> {
-    /// Begins an object; the store is told when there is a part for it.
+    /// Begins an object; the store learns of it with the first part.
     pub fn new(bucket: &'a mut Bucket, key: &str) -> Upload<'a> {
         Upload {
             bucket,
@@ -78,7 +78,7 @@ impl<'a> Upload<'a> {
         let number = begun.tags.len() + 1;
         let tag = self.bucket.part(&self.key, &begun.id, number, &bytes)?;
         begun.tags.push(tag);
-        // Nobody else has it now, and its room is used again.
+        // No other owner is left, and the buffer is reused.
         self.buffer = Arc::try_unwrap(bytes).unwrap_or_default();
         self.buffer.clear();
         Ok(())

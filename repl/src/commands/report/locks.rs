@@ -10,7 +10,7 @@ use crate::render::{Paint, Table, Terminal, escaped};
 
 /// Frames of a place that are shown.
 const FRAMES: usize = 3;
-/// Locks of which the longest wait and the longest hold are told.
+/// Most locks whose longest wait and longest hold are reported.
 const LONGEST: usize = 5;
 /// Threads that are listed as waiting.
 const WAITING: usize = 10;

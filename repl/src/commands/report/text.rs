@@ -270,7 +270,7 @@ struct Line {
     depth: usize,
 }
 
-/// Chooses the lines of the tree: the paths with the most time, as deep as asked for, and each after its parent.
+/// Chooses the lines of the tree: the paths with the most time, down to the requested depth, each after its parent.
 fn lines(paths: &Paths, args: &Args) -> (Vec<Line>, u64) {
     let mut depth = vec![0; paths.all.len()];
     let mut whole_ns = 0;

@@ -168,7 +168,7 @@ fn store_in(
     }
 }
 
-/// Checks that a file has the build id that was asked for.
+/// Checks that a file has the requested build id.
 fn is_of(path: &Path, build_id: &str) -> Result<(), String> {
     match debuginfo::build_id_of(path) {
         Some(found) if found == build_id => Ok(()),

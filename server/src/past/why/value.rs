@@ -9,11 +9,11 @@ use crate::past::Change;
 use crate::protocol::Failure;
 use crate::verbs::LastWriteReply;
 
-/// Open calls that are told.
+/// Most open calls that are reported.
 const OPEN: usize = 4;
-/// Calls that ended between the two events that are looked at.
+/// Most calls that ended between the two events and are examined.
 const ENDED: usize = 64;
-/// Calls that ended there and are told.
+/// Most of them that are reported.
 const ENDED_TOLD: usize = 3;
 
 impl Past {
@@ -108,7 +108,7 @@ impl Past {
         (now.stale_since.is_some() && logged.is_none()) || now.unknown.is_some()
     }
 
-    /// Tells of calls that ended while the value changed: those that returned it first. Returns one that did.
+    /// Reports calls that ended while the value changed, first those that returned it. Returns one that did.
     fn ended_between(
         &self,
         reply: &mut WhyReply,
@@ -173,7 +173,7 @@ impl Past {
         Ok(ended)
     }
 
-    /// Tells of the calls that were open when the value was first seen, and which of their arguments are the same.
+    /// Reports the calls that were open when the value was first seen, and which of their arguments are equal to it.
     fn open_then(
         &self,
         reply: &mut WhyReply,

@@ -1,8 +1,8 @@
 //! Decides which probes the program evaluates itself, and installs their code and jumps.
 //!
 //! A probe is compiled when it is set or changed. Its jump is written when the probe is the only user of its site and
-//! no other trap stands in the five bytes. As soon as another trap is needed there, the jump is replaced by a trap
-//! again. While a jump is not possible, the trap has the same effect.
+//! the five bytes hold no other trap. As soon as another trap is needed there, a trap replaces the jump. While a jump
+//! is not possible, the trap has the same effect.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
