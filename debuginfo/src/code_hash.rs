@@ -1,7 +1,8 @@
-//! Tells whether a function's code is the same in two builds, although it and everything that it refers to has moved.
+//! Decides whether a function's code is the same in two builds, even if the code and everything that it refers to has
+//! moved.
 //!
-//! Operands are hashed as they are, but for addresses: of code its name, of constants their bytes, of texts the text. What
-//! is at other addresses is left out, so equal hashes do not prove that data is the same.
+//! Operands are hashed unchanged, except addresses: code is hashed by its name, constants by their bytes, texts by the
+//! text. Data at other addresses is left out, so equal hashes do not prove that the data is the same.
 
 use std::hash::{Hash, Hasher};
 

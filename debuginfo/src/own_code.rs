@@ -1,4 +1,4 @@
-//! Tells the program's own code from that of libraries, which may be inlined into it.
+//! Distinguishes the program's own code from that of libraries, which may be inlined into it.
 
 use crate::address_space::AddressSpace;
 use crate::lines::SourceLine;

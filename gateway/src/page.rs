@@ -1,4 +1,4 @@
-//! The page docs/mcp.md, made of what the tools say of themselves.
+//! The page docs/mcp.md, generated from the tools' own descriptions.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Recordings that are asked in SQL: each is opened once for all calls, and again when it has grown.
+//! Recordings for SQL queries: each is opened once for all calls, and again when it has grown.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

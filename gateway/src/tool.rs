@@ -1,4 +1,4 @@
-//! What a tool says of itself, and how it is called by name.
+//! A tool's own description, and how it is called by name.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Hints in the words of the tools: what a hint calls a command or an option becomes a tool or a parameter.
+//! Hints in the words of the tools: commands and options in a hint become tools and parameters.
 //!
 //! A model may have no shell. Only hints are translated: a message or a value may quote the program.
 

@@ -1,7 +1,7 @@
-//! The second attempt at a question that did not fit its memory.
+//! The second attempt at a query that exceeded its memory.
 //!
-//! Joins sort, because sorts spill, where a join by hash holds one side in memory. A part of the memory is kept for what cannot
-//! spill: a sort that has spilled needs room for merging, and must not find it taken by its neighbours. It is slower than the
+//! Joins sort, because sorts can spill, whereas a hash join holds one side in memory. A part of the memory is reserved for what
+//! cannot spill: a sort that has spilled needs room for merging, which its neighbours must not take. It is slower than the
 //! first attempt.
 
 use std::fmt;

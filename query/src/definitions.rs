@@ -1,6 +1,6 @@
 //! The definitions of a recording: functions, modules, the probes that could not be armed, and live probes.
 //!
-//! Everything that SQL shows of a function besides its id comes from here.
+//! Everything that SQL shows about a function, except its id, comes from here.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! How much of a recording an answer has read so far. It says that a long question is alive.
+//! How much of a recording an answer has read so far: a sign that a long query still runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,5 +1,5 @@
-//! Goal: a comparison tells exactly what differs, whatever the numbers of functions and threads are. Method: made-up recordings of
-//! small call trees, written as text.
+//! Goal: a comparison reports exactly what differs, independent of the numbers of functions and threads. Method: synthetic
+//! recordings of small call trees, written as text.
 
 use std::collections::BTreeSet;
 

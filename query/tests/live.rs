@@ -1,5 +1,6 @@
-//! Goal: a recording answers at any moment: sealed or not, closed, being written, or left by a recorder that died.
-//! Method: the same events in each of these states; and a recorder that seals and drops its log while others open it.
+//! Goal: a recording answers at any moment: sealed or not, closed, being written, or abandoned by a recorder that
+//! died. Method: the same events in each of these states; and a recorder that seals and drops its log while others
+//! open it.
 
 mod common;
 

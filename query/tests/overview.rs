@@ -1,5 +1,5 @@
-//! Goal: an overview keeps to the lines that it is given, whatever the recording holds. Method: made-up recordings, of which everything
-//! is known, and one without events.
+//! Goal: an overview keeps within its number of lines for any recording. Method: synthetic recordings with known contents, and one
+//! without events.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Lists of recordings, as `ls` and `runs` show them: when each began, how it ended, how much it has.
+//! Lists of recordings, as `ls` and `runs` show them: when each began, how it ended, how large it is.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
-//! Words of gdb as ours: `x/4xw &a`, `info locals`, `tbreak f`, `bt 5`. Both the shell and the prompt read them.
+//! gdb's spelling, translated to ours: `x/4xw &a`, `info locals`, `tbreak f`, `bt 5`. Both the shell and the prompt
+//! read them.
 //!
-//! Only spelling is changed here: what gdb says with a slash or with two words, a verb here says with an option or with
-//! a name. What gdb can do and nothing here is left as it is written, and `travel/familiar.rs` names what comes nearest.
+//! Only spelling changes here: gdb's slashes and two-word commands become options and names of verbs. A gdb command
+//! without a counterpart stays unchanged, and `travel/familiar.rs` suggests the nearest verb.
 
 /// The subjects of `info`, with the words here that answer.
 const SUBJECTS: [(&str, &str); 24] = [

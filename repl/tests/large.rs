@@ -1,5 +1,5 @@
-//! Goal: long questions about millions of calls stay within the memory given, and end at Ctrl-C. Method: `hindsight` on a
-//! made-up recording.
+//! Goal: long queries over millions of calls stay within the memory limit, and end at Ctrl-C. Method: `hindsight` on a
+//! synthetic recording.
 
 mod common;
 

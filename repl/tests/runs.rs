@@ -1,5 +1,5 @@
-//! Goal: many recordings are listed, labelled, deleted, asked and exported by the command line, and only what was meant.
-//! Method: `hindsight` on made-up and frozen recordings; DuckDB reads what was exported and answers the same questions.
+//! Goal: the command line lists, labels, deletes, queries and exports many recordings, and only the intended ones.
+//! Method: `hindsight` on synthetic and frozen recordings; DuckDB reads the export and answers the same queries.
 
 mod common;
 #[path = "../../query/tests/common/duckdb.rs"]

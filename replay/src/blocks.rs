@@ -1,7 +1,7 @@
 //! The lives of the heap blocks that held an address: which call returned each, which one freed it.
 //!
-//! A block is known by the recorded calls of allocation functions alone. One such function may call another: `operator
-//! new` calls malloc. The outermost of them made the block: its caller is who wanted it.
+//! Only the recorded calls of allocation functions show blocks. One such function may call another: `operator new`
+//! calls malloc. The outermost of them made the block for its caller.
 
 use std::collections::{BTreeMap, BTreeSet};
 

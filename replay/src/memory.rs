@@ -8,8 +8,8 @@
 //! | enter, leave | what was captured with them: the stack from rsp on, texts, watched values |
 //! | snapshot | all writable memory that is not shared |
 //! | module file | what is mapped from it read-only |
-//! | core file | all that it has, and nothing else shows anything then |
-//! | every instruction | all memory, and nothing else is asked then |
+//! | core file | all memory in it, and no other source is used then |
+//! | every instruction | all memory, and no other source is used then |
 //!
 //! A new source is one more function that [`State::newest`] calls. Each source first says which bytes it has and since
 //! when; only bytes that no newer source hides are copied.

@@ -1,4 +1,4 @@
-//! Memory as snapshots show it, and how long the program stands still after one.
+//! Memory as snapshots show it, and how long the program stays stopped after one.
 //!
 //! A snapshot is taken while no thread runs, so its content is known at its event. After a snapshot for the pause of a
 //! thread the content stays known until an event in which the program takes part: a thread that resumes makes one.

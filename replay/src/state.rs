@@ -1,11 +1,10 @@
 //! The state of a thread just after an event: each register and each byte, and whether it is known.
 //!
-//! All follows from one rule: a value is *known* at an event if that very event showed it, or if the thread has been
-//! held since the event that did. Otherwise code may have run in between, and the value is *stale*. Memory that threads
-//! can write to is known at the event that showed it, and after a snapshot while the program stands still
-//! (`snapshots.rs`). At other events nothing proves that the other threads, the kernel and other processes left it
-//! alone. Memory mapped read-only from a file is always known. If every instruction is recorded, all is known at every event
-//! (`every.rs`).
+//! One rule decides everything: a value is *known* at an event if that very event showed it, or if the thread has been held
+//! since the event that did. Otherwise code may have run in between, and the value is *stale*. Memory that threads can write
+//! to is known at the event that showed it, and after a snapshot while the program is stopped (`snapshots.rs`). At other
+//! events nothing proves that the other threads, the kernel and other processes left it unchanged. Memory mapped read-only
+//! from a file is always known. If every instruction is recorded, all is known at every event (`every.rs`).
 
 use std::cell::{OnceCell, RefCell};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Where a signal ended the program is where the thread stood that got it, if that was seen.
+//! The place where a signal ended the program is that of the thread that got it, if that was seen.
 
 use replay::{Target, Timeline};
 use store::control::{Control, Exception, ExceptionPhase, PauseReason};

@@ -1,5 +1,5 @@
-//! A made-up recording of two threads against a model that folds over all its events: what the timeline finds by page indexes
-//! must be what the fold finds, wherever one looks and in whatever order.
+//! A synthetic recording of two threads against a model that folds over all its events: the timeline, by page indexes, must
+//! find what the fold finds, at any position and in any order.
 //!
 //! The recording has several parts and pages, calls that are unwound and calls that have not ended, stops, register and memory
 //! writes, and output. Seeds are fixed.

@@ -1,6 +1,6 @@
-//! Goal: what is kept from one moment to the next changes no answer. Method: all events of recorded programs, in an order without
-//! sense and by one list of places, are compared with moments that are made by unwinding, some of them in a recording that is opened
-//! for that one alone: the frame, and what expressions are there, with their bytes, places, certainty and errors.
+//! Goal: caches that persist from one moment to the next change no answer. Method: all events of recorded programs, in random order
+//! and with one list of places, are compared with moments that are made by unwinding, some of them in a freshly opened recording:
+//! the frame, and the values of expressions there, with their bytes, places, certainty and errors.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What a copy of memory shows is known as long as the program stands still, and no longer: behind one that was taken for a pause
-//! until a thread is let go, behind others not at all, though nothing tells that the program goes on.
+//! What a copy of memory shows is known only while the program is stopped: after a copy for a pause, until a thread is resumed;
+//! after other copies, not at all, although no event marks that the program continues.
 
 use replay::{Seen, State, Timeline};
 use store::control::{Control, PauseReason, Snapshot, SnapshotReason};

@@ -1,6 +1,6 @@
-//! Goal: a state does not depend on the way to it. Method: a random walk, forwards and backwards by every kind of move, through a
-//! made-up recording with captures, stops, writes and copies of memory; after every tenth move all registers and pieces of memory
-//! are those that the recording shows when it is opened for that event alone. Seeds are fixed.
+//! Goal: a state does not depend on the path to it. Method: a random walk, forwards and backwards by every kind of move, through
+//! a synthetic recording with captures, stops, writes and copies of memory; after every tenth move all registers and pieces of
+//! memory must equal those of a freshly opened recording at that event. Seeds are fixed.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A flag that a client has gone, or no longer wants its answer. It ends a wait at once, without polling.
+//! A flag: a client has gone, or no longer wants its answer. It ends a wait at once, without polling.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

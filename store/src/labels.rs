@@ -1,5 +1,5 @@
-//! Labels: what a user calls a run, by key. Those given when it was recorded are in the manifest; what was changed since
-//! is one small file beside it, replaced as a whole. `docs/format.md` is the norm.
+//! Labels: what a user calls a run, by key. Labels from the recording itself are in the manifest; later changes are in
+//! one small file beside it, replaced as a whole. `docs/format.md` is the norm.
 
 use std::collections::BTreeMap;
 

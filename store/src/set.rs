@@ -1,8 +1,8 @@
-//! The processes of a program that was recorded with all that it started: one file of lines in the folder that holds
-//! their recordings.
+//! The processes of a program that was recorded with its children: one file of lines in the folder that holds their
+//! recordings.
 //!
-//! Several recorders append to it, each line with one write. A line is one fact, in the order of what happened to a
-//! process. Readers skip a line that was cut.
+//! Several recorders append to it, each line with one write. A line is one fact about a process, in the order of
+//! events. Readers skip an incomplete line.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Builds logs and recordings from a few words, so that tests need no running program.
+//! Builds logs and recordings from a few calls, so that tests need no running program.
 //!
 //! ```
 //! use store::synth::Synth;

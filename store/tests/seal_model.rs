@@ -1,6 +1,6 @@
 //! Goal: sealing any log gives exactly the rows of the rules as written down, however it is cut into steps and parts.
 //! Method: random logs of up to three threads with all kinds of records, late and torn ones too, against a model that
-//! sorts everything at once and keeps its calls in plain lists.
+//! sorts everything at once and keeps calls in plain lists.
 
 mod seal_support;
 

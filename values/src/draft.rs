@@ -1,4 +1,4 @@
-//! The text of a value in the making: words, parts that are written later if there is room, and where it may end early.
+//! The text of an unfinished value: words, parts that are written later if there is room, and where it may end early.
 
 /// Words and parts, in order.
 #[derive(Debug, Clone)]

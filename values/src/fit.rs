@@ -1,8 +1,8 @@
-//! Texts within a budget of characters: what is outside is written before what is inside it, and what does not fit is
-//! left out with a mark in its place.
+//! Texts within a budget of characters: outer values are written before inner ones, and a mark replaces what does not
+//! fit.
 //!
-//! Of the parts of one level those that need least come first, so that one long part does not hide its neighbours. Texts and
-//! lists of numbers share the room that is left; of structures the first ones get what they need.
+//! Among the parts of one level, the shortest come first, so that one long part does not hide its neighbours. Texts and
+//! lists of numbers share the remaining room; structures get what they need in order.
 
 use crate::draft::{Draft, Piece, tail};
 

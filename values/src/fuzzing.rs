@@ -1,4 +1,4 @@
-//! Shows values that are made of arbitrary bytes; none may make it panic, run on without end or take memory out of proportion.
+//! Shows values made of arbitrary bytes. No input may cause a panic, an endless loop or disproportionate memory use.
 
 use debuginfo::value::Look;
 use debuginfo::{FrameContext, Value};

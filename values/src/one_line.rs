@@ -1,4 +1,4 @@
-//! One-line text that is safe on any terminal: nothing a recorded program wrote may move the cursor or change colours.
+//! One-line text that is safe on any terminal: output of a recorded program may not move the cursor or change colours.
 
 use std::borrow::Cow;
 use std::fmt::Write;

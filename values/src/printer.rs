@@ -1,4 +1,4 @@
-//! The seam for types that are shown otherwise than as their members: strings, vectors, maps.
+//! The interface for types that are not shown as their members: strings, vectors, maps.
 
 use crate::containers;
 use crate::draft::Draft;

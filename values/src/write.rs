@@ -1,4 +1,4 @@
-//! What has to be written, and where, for a value to become another one.
+//! What must be written, and where, to change a value to another one.
 
 use crate::encode;
 use debuginfo::location::{Piece, ValuePlace};

@@ -1,7 +1,6 @@
-//! Goal: no DWARF expression makes its evaluator panic, run on without end or take memory out of proportion. Method: a module
-//! is made around expressions with every operator, which are changed at random from a fixed seed.
-//! `VALUES_FUZZ_ROUNDS` makes the search longer, `VALUES_FUZZ_CORPUS` names a folder that the good ones are written
-//! to, for the fuzz target to begin with.
+//! Goal: no DWARF expression makes its evaluator panic, loop endlessly or use disproportionate memory. Method: expressions
+//! with every operator, wrapped in a module, are changed at random from a fixed seed. `VALUES_FUZZ_ROUNDS` makes the search
+//! longer, `VALUES_FUZZ_CORPUS` names a folder that the good ones are written to, for the fuzz target to begin with.
 
 // Only the generator of numbers is used here.
 #[allow(dead_code)]

@@ -1,6 +1,6 @@
 //! Goal: variables, their types and their values are those that gdb sees. Method: gdb runs programs of three languages,
-//! optimised and not, stops where the programs ask for it, says what it sees of all variables and writes a core file; the
-//! core file is the machine that is asked. Texts are compared without the differences that are taste.
+//! optimised and not, stops at their marked places, prints all variables and writes a core file; the core file serves as
+//! the machine. Texts are compared without differences of style.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;

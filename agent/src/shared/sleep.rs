@@ -1,5 +1,5 @@
-//! The recorder's sleep between two looks at the rings. The recorder chooses its length; anyone with work for it ends
-//! it. Threads of the program do so while they still have room: before a ring is full, not with each record.
+//! The recorder's sleep between two passes over the rings. The recorder chooses its length; any thread with work for
+//! it ends it. Threads of the program do so while they still have room: before a ring is full, not with each record.
 
 use std::{
     ptr,

@@ -1,6 +1,6 @@
-//! Writes the head of a core file: everything but the memory, which the caller appends segment by segment.
+//! Writes the head of a core file: everything except the memory, which the caller appends segment by segment.
 //!
-//! The order is that of tools, not of the kernel: the process first. So readers can tell that no signal ended it.
+//! The order is that of tools, not of the kernel: the process first. From that, readers know that no signal ended it.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! Short names of functions and types, as people say them: without the paths of standard libraries, without template arguments
-//! that are defaults, without hashes.
+//! Short names of functions and types, as people use them: without the paths of standard libraries, default template arguments
+//! and hashes.
 //!
-//! They depend on the full name alone. What is not understood stays as it is.
+//! They depend only on the full name. A part that is not understood stays unchanged.
 
 mod libraries;
 

@@ -1,5 +1,5 @@
-//! The goal of a step by lines, and how it treats the places that the thread passes. The rules are gdb's. Who steps, and how, is
-//! left to others.
+//! The goal of a step by lines, and how it treats the places that the thread passes. The rules are gdb's. The callers do the
+//! stepping.
 
 use std::{ops::Range, sync::Arc};
 

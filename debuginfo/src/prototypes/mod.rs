@@ -1,7 +1,7 @@
-//! Prototypes of the C library's exported functions, as its headers have them. Few machines have its debug information, and that
-//! has no names of constants.
+//! Prototypes of the C library's exported functions, from its headers. Few machines have its debug information, which also lacks
+//! the names of constants.
 //!
-//! `generate.py` writes the table, `libc.txt`; its head says what a line means.
+//! `generate.py` writes the table, `libc.txt`; its head explains the lines.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

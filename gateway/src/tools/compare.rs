@@ -1,4 +1,4 @@
-//! `debug_compare`: what two recordings of a program have different.
+//! `debug_compare`: the differences between two recordings of a program.
 
 use std::collections::BTreeSet;
 use std::path::Path;

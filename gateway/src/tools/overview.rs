@@ -1,4 +1,4 @@
-//! `debug_overview`: what there is to say first of a recording.
+//! `debug_overview`: what to know first about a recording.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! `debug_query`: events by filters, for those who do not want to write SQL.
+//! `debug_query`: events by filters, without SQL.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! `debug_state`: the state of a thread: where it stands, its variables, its callers.
+//! `debug_state`: the state of a thread: its position, its variables, its callers.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Where a breakpoint or a logpoint is to be: a function, or a line of a source file.
+//! The location of a breakpoint or a logpoint: a function, or a line of a source file.
 
 use server::location::{AddressTarget, FunctionTarget, LineTarget, Target};
 use server::protocol::Failure;

@@ -1,4 +1,4 @@
-//! The columns of calls that are read to find callers, and a call by them.
+//! The columns of calls that are read to find callers, and a call built from them.
 
 use arrow::array::{Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};

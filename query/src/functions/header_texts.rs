@@ -1,4 +1,5 @@
-//! Which parameters of the C library's functions lead to text. The recorder knows their prototypes, and keeps the texts.
+//! Which parameters of the C library's functions point to text. The recorder knows their prototypes, and keeps the
+//! texts.
 
 use debuginfo::prototypes::{PointedText, is_c_library, prototype};
 use rustc_hash::FxHashMap;

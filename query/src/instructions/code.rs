@@ -1,4 +1,4 @@
-//! The code that filters leave: ranges of addresses. What is elsewhere runs as fast as it can.
+//! The code that passes the filters: ranges of addresses. Code elsewhere runs at full speed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

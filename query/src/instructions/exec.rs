@@ -1,4 +1,5 @@
-//! The operator that runs a recording again. EXPLAIN shows what was pushed down to it, and how it finds what is left.
+//! The operator that runs a recording again. EXPLAIN shows which filters were pushed down to it, and how it finds the
+//! remaining rows.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Runs a recording again, stretch by stretch, and makes rows of what is found. Stretches are as long as what takes a fraction
-//! of a second, so that a reader can stop at any time.
+//! Runs a recording again, stretch by stretch, and makes rows of the results. A stretch takes a fraction of a second, so that
+//! a reader can stop at any time.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! What the filters of a query leave of a run: bounds of positions, threads, addresses and code. They may leave more than the
-//! filters themselves, which are applied to the rows in any case, but never less.
+//! The part of a run that the filters of a query select: bounds of positions, threads, addresses and code. It may include
+//! more than the filters select, which are applied to the rows in any case, but never less.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Who held which lock when, and who waited for it: the calls of lock functions in the order in which they took effect.
 //!
-//! A lock is held from the leave of the call that took it to the enter of the call that gives it back. A call that takes it
-//! had to wait if another thread held it, so as to keep it out, at any moment between its enter and its leave. Of Rust's
-//! locks only the calls that have to wait are known; who called `wake` meanwhile had held the lock.
+//! A lock is held from the leave of the call that locked it to the enter of the call that unlocks it. A locking call had to
+//! wait if another thread held the lock in an excluding mode at any moment between the enter and the leave of the call. Of
+//! Rust's locks only the calls that have to wait are known; a thread that called `wake` meanwhile had held the lock.
 
 use rustc_hash::FxHashMap;
 

@@ -1,6 +1,6 @@
 //! Which thread held which lock when, who waited for it, and who waited when the recording ended.
 //!
-//! All of it comes from the recorded calls of lock functions. Locks that are taken without a call are not known.
+//! All of it comes from the recorded calls of lock functions. Locks acquired without a call are unknown.
 
 mod holds;
 mod kinds;

@@ -1,4 +1,4 @@
-//! Adds up what threads did with each lock, and finds out who waited for whom when the recording ended.
+//! Sums up what threads did with each lock, and finds out who waited for whom when the recording ended.
 
 use std::collections::{BTreeMap, HashMap};
 

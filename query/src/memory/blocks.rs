@@ -1,8 +1,8 @@
 //! The lives of all blocks: which call returned each, and which freed it.
 //!
-//! Calls are read backwards, so a block's end is seen before its beginning. What is freed counts from the enter of the call
-//! that frees it, what is made from the leave of the call that returns it: between them another thread may get the
-//! same address. One function that allocates may call another, as `operator new` calls malloc; the outer one made the block.
+//! Calls are read backwards, so a block's end is seen before its beginning. A block exists from the leave of the call that
+//! returns it to the enter of the call that frees it: between that enter and its leave, another thread may get the same
+//! address. One allocation function may call another, as `operator new` calls malloc; the outer one made the block.
 
 use rustc_hash::FxHashMap;
 use store::control::FunctionDef;

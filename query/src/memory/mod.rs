@@ -1,6 +1,6 @@
-//! What the program did with memory: its blocks, who made and freed them, what was left at the end, and the most there was.
+//! How the program used memory: its blocks, who allocated and freed them, what was left at the end, and the peak.
 //!
-//! All of it comes from the recorded calls of functions that allocate. What other functions handed out is not known.
+//! All of it comes from the recorded calls of allocation functions. Memory from other functions is unknown.
 
 mod blocks;
 mod kinds;

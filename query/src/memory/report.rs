@@ -1,4 +1,4 @@
-//! Adds up blocks: what was left at the end by the place that made it, and the most there was at any time.
+//! Sums up blocks: what was left at the end, by the place that allocated it, and the peak.
 
 use std::collections::HashMap;
 

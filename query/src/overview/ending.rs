@@ -1,4 +1,4 @@
-//! How the program ended, and what the thread did that ended it.
+//! How the program ended, and what the thread that ended it did.
 
 use replay::Timeline;
 use serde::Serialize;

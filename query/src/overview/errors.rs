@@ -1,4 +1,4 @@
-//! What the program printed to standard error, and which of its functions did.
+//! What the program printed to standard error, and which of its functions printed it.
 
 use serde::Serialize;
 

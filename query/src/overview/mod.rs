@@ -1,8 +1,8 @@
-//! What a colleague would say first of a recording: how the program ended, what it printed and what failed, its threads,
-//! where the time went, what is unusual, and what to ask next. Every claim has its `seq`.
+//! What a colleague would say first about a recording: how the program ended, what it printed and what failed, its
+//! threads, where the time went, what is unusual, and what to ask next. Every claim has its `seq`.
 //!
-//! One file per section; `tally.rs` counts for several of them in one pass, `source.rs` is what all of them ask. `text.rs`
-//! writes it, within a number of lines. Where the recording does not tell something, nothing is claimed.
+//! One file per section; `tally.rs` counts for several of them in one pass, `source.rs` serves all of them. `text.rs`
+//! writes the overview within a number of lines. Where the recording lacks information, nothing is claimed.
 
 mod ending;
 mod errors;

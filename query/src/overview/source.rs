@@ -1,4 +1,4 @@
-//! What all sections of an overview ask: the recording, its definitions, its timeline, and calls in words.
+//! The source of all sections of an overview: the recording, its definitions, its timeline, and calls in words.
 
 use replay::{CallHead, Event, Timeline};
 use serde::Serialize;

@@ -1,5 +1,5 @@
 //! One pass over all calls: what each function did, and each thread, in numbers. Row groups are read by several threads
-//! at once; what they counted is added up.
+//! at once; their counts are added.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

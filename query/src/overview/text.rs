@@ -1,7 +1,7 @@
 //! An overview as text, within a number of lines and columns.
 //!
-//! Each section has a heading and lines, the most important first. Where all do not fit, the longest section gives up its
-//! last line, again and again, and says how many are missing; no heading stands alone.
+//! Each section has a heading and lines, the most important first. If they do not all fit, the longest section repeatedly
+//! drops its last line, and says how many are missing; no heading remains without a line.
 
 use std::cmp::Ordering;
 

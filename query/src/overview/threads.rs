@@ -1,4 +1,4 @@
-//! The threads: how much each did, how it ended or what it is in.
+//! The threads: how much each did, how it ended or which call it is in.
 
 use serde::Serialize;
 

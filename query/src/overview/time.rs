@@ -1,6 +1,6 @@
 //! Where the time went: the functions whose calls took longest without the recorded calls that they made.
 //!
-//! That time of a call is in no other, so recursion counts nothing twice.
+//! This time of a call is part of no other call's, so recursion counts nothing twice.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
 //! What is unusual: calls far slower than the others of their function, functions that were called once and late, threads
-//! that were in one call for long.
+//! that spent long in one call.
 
 use serde::Serialize;
 

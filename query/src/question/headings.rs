@@ -1,5 +1,5 @@
-//! Headings of computed columns: what the user wrote, where the engine would show its own form, as in
-//! `calls.function || Utf8("(")`.
+//! Headings of computed columns: what the user wrote, instead of the engine's own form, as in `calls.function ||
+//! Utf8("(")`.
 
 use std::sync::Arc;
 

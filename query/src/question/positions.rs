@@ -1,5 +1,5 @@
-//! Replaces the `2` of `ORDER BY 2` by that output expression where it contains an aggregate. DataFusion takes the
-//! number for a column that is not grouped by; the expression itself works.
+//! Replaces the `2` of `ORDER BY 2` by that output expression where it contains an aggregate. DataFusion mistakes the
+//! number for a column outside the GROUP BY; the expression itself works.
 
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{

@@ -1,4 +1,4 @@
-//! Optimizer rules. They use that everything SQL shows of a function follows from its id.
+//! Optimizer rules. They exploit that everything SQL shows about a function follows from its id.
 
 mod id_filter;
 mod id_group;

@@ -1,5 +1,5 @@
-//! The operator that reads a table of all recordings. What a join finds out about `run` while the question runs, as for
-//! `run IN (SELECT run FROM runs WHERE ...)`, reaches it in time to leave recordings unopened.
+//! The operator that reads a table of all recordings. A join's dynamic filters on `run`, as for `run IN (SELECT run
+//! FROM runs WHERE ...)`, reach it in time to skip recordings without opening them.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Finds the recordings that words on a command line mean: recordings, folders of recordings, and patterns.
+//! Finds the recordings that the words of a command line name: recordings, folders of recordings, and patterns.
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The functions of a program's state, with the run first: `value(run, seq, expression)`, `backtrace(run, seq)`. Each asks
-//! the function of the recording that a row names.
+//! The functions of a program's state, with the run first: `value(run, seq, expression)`, `backtrace(run, seq)`. Each
+//! calls the function of the recording that a row names.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,4 @@
-//! Reads a table of one recording after the other: each is opened, asked with the question's own filters, and let go.
+//! Reads a table of one recording after the other: each is opened, scanned with the query's own filters, and closed.
 
 use std::sync::Arc;
 

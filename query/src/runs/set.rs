@@ -1,4 +1,4 @@
-//! The recordings of a question: all are known by their small files, and a few are open.
+//! The recordings of a query: all are known by their small files, and a few are open.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
-//! A table of all recordings: chooses by the filters on `run` which of them a scan reads at all, and spreads these over
-//! the cores.
+//! A table of all recordings: the filters on `run` decide which of them a scan reads; these are spread over the cores.
 
 use std::future::ready;
 use std::sync::Arc;

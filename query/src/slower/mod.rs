@@ -1,8 +1,8 @@
-//! Is a build slower than another? Several recordings of each answer that: a difference counts only where recordings of one
-//! and the same build would hardly differ as much.
+//! Is a build slower than another? Several recordings of each answer that: a difference counts only if recordings of the
+//! same build would hardly differ as much.
 //!
 //! The time of all functions together is tested first. Then each function that takes a notable part of it is tested, with a
-//! correction for their number (Holm). What is significant but small is not called slower.
+//! correction for their number (Holm). A significant but small difference is not called slower.
 
 mod rank;
 mod samples;

@@ -1,5 +1,5 @@
-//! The rank-sum test (Wilcoxon 1945; Mann and Whitney 1947), exact, also with ties: how likely is it that recordings of one
-//! and the same program stand as far apart as these?
+//! The rank-sum test (Wilcoxon 1945; Mann and Whitney 1947), exact, also with ties: how likely is it that recordings of the
+//! same program differ as much as these?
 //!
 //! F. Wilcoxon, Individual Comparisons by Ranking Methods, Biometrics Bulletin 1 (1945), 80-83. The distribution is counted
 //! over all ways to divide the values into two groups (Streitberg and Roehmel 1986), so no normal approximation is needed.

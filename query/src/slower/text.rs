@@ -1,4 +1,4 @@
-//! The answer in words, within a screen.
+//! The answer in words, no longer than a screen.
 
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
 //! Follows file descriptors through the system calls of a process: what each was opened as, how much was read and written
 //! by it, and when it was closed.
 //!
-//! A descriptor that another process or an earlier time has opened appears where it is first used, with what is known.
+//! A descriptor that was opened by another process, or before the recording, appears at its first use, with what is
+//! known.
 
 use std::collections::HashMap;
 

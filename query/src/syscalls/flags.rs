@@ -1,4 +1,4 @@
-//! Names of flags and values in the arguments of system calls, as the headers of the kernel and of the C library have them.
+//! Names of flags and values in the arguments of system calls, from the headers of the kernel and of the C library.
 
 /// Names and what they stand for.
 pub type Names = [(&'static str, u64)];

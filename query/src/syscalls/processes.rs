@@ -1,7 +1,7 @@
-//! Follows the processes that a program makes, through its events and system calls: what made each, and how it ended, as
-//! far as the program has waited for it.
+//! Follows the processes that a program creates, through its events and system calls: what created each, and how it
+//! ended, if the program waited for it.
 //!
-//! What a process does is not in the recording of the one that made it.
+//! What a process does is not in the recording of its parent.
 
 use super::files::{At, Made};
 use super::{name, values};

@@ -1,5 +1,4 @@
-//! Writes the arguments of a system call as text, in the form that strace has made usual. What was not read of the program's
-//! memory is shown by its address.
+//! Writes the arguments of a system call as text, in strace's form. Memory that was not captured is shown by its address.
 
 use store::wire::{Section, sections};
 

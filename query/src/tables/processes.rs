@@ -1,4 +1,4 @@
-//! The table `processes`: what the recorded program has made and executed.
+//! The table `processes`: the processes that the recorded program created, and the programs it executed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

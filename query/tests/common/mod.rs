@@ -1,4 +1,4 @@
-//! Recordings for the tests of this crate, and one place that knows how to ask them.
+//! Recordings for the tests of this crate, and how to query them.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 

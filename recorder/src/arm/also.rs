@@ -1,5 +1,5 @@
-//! The functions that `--memory` and `--locks` record besides those that patterns select: of the C and C++ libraries by the names that
-//! they export, and of Rust's library where the program has it in itself.
+//! The functions that `--memory` and `--locks` record in addition to those that patterns select: functions of the C and C++ libraries
+//! by their exported names, and of Rust's library if it is linked into the program.
 
 use debuginfo::Glob;
 

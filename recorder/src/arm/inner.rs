@@ -1,7 +1,7 @@
 //! Finds the function of glibc that returns the block of `posix_memalign`, which itself only stores its address.
 //!
-//! It has no symbol. It is the one function that both `posix_memalign` and `memalign` call, but none of those that only
-//! prepare the allocator as these two do.
+//! It has no symbol. It is the one function that both `posix_memalign` and `memalign` call, except those that only
+//! initialize the allocator.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Gives functions of the C library what its headers say of them.
+//! Gives functions of the C library their prototypes from its headers.
 
 use agent::shared::Text;
 use debuginfo::prototypes::{PointedText, Prototype};

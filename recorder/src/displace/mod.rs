@@ -19,7 +19,7 @@
 //!   bytes of a function; hand-written assembly may.
 //! - Jumps from other functions (a `.cold` part jumping back into its function), unless [`Limits::branches`] names
 //!   them. [`sweep`] finds them.
-//! - Functions that are jumped or returned to with something else than a return address on the stack (`_start`,
+//! - Functions that are jumped or returned to with something other than a return address on the stack (`_start`,
 //!   `_dl_runtime_resolve`). Displacing them is sound; replacing their "return address" is not.
 
 mod classify;

@@ -1,7 +1,7 @@
 //! Writes a core file of the stopped program: its threads and its memory, without our traps, patches and mappings.
 //!
-//! What is written is what the kernel writes: private memory that the program has or has changed, shared memory without
-//! a file, and the first page of each mapped ELF file. The rest is in the mapped files.
+//! It has the same contents as the kernel's: private memory that is anonymous or modified, shared memory without a
+//! file, and the first page of each mapped ELF file. The rest is in the mapped files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};

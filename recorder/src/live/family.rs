@@ -1,9 +1,9 @@
-//! The processes that a program starts, where they are to be recorded too.
+//! The processes that a program starts, if they are to be recorded too.
 //!
-//! The tracer of a program traces them from their creation until they execute a program of their own. That is parked at
-//! its entry point and handed to a recorder of its own, so that each recorder records one program. A copy of the
-//! program that executes nothing, and a program that cannot be recorded, stay with the tracer, which passes everything
-//! on to them and tells when and how they end.
+//! The tracer of a program traces them from their creation until they execute a program of their own. That program is
+//! parked at its entry point and handed to a recorder of its own, so that each recorder records one program. A forked
+//! copy that executes no program, and a program that cannot be recorded, stay with the tracer, which passes everything
+//! on to them and reports when and how they end.
 
 mod copies;
 mod hand_over;

@@ -1,5 +1,5 @@
-//! What the kernel reports of a program, as places of probes: new processes, other programs, system calls; and handlers of
-//! exceptions.
+//! What the kernel reports about a program, as places of probes: new processes, other programs, system calls; and handlers
+//! of exceptions.
 
 use std::fmt;
 

@@ -4,8 +4,8 @@
 //! recording.
 //!
 //! Two threads serve a session. One makes the recording, as `record` does. The other one, the tracer, holds all threads
-//! of the program with ptrace(2), so it sees traps, signals and new threads first. If we die, the kernel lets the
-//! program go by itself; a thread that waited for us in a handler of its own would never resume.
+//! of the program with ptrace(2), so it sees traps, signals and new threads first. If we die, the kernel releases the
+//! program; a thread that waited for us in a handler of its own would never resume.
 
 mod breakpoints;
 pub(crate) mod commands;

@@ -1,4 +1,4 @@
-//! Looks whether the first probes can be set, before anything is written and the program runs.
+//! Checks whether the first probes can be set, before anything is written and the program runs.
 
 use std::{fs::File, os::unix::fs::FileExt};
 

@@ -1,7 +1,7 @@
-//! Tells when a core has nothing else to do.
+//! Detects when a core is idle.
 //!
-//! A thread that has lowered its priority cannot raise it again, and may not run for seconds while all cores are busy. So it does
-//! nothing but say that it runs, with no lock that others need: the work itself keeps its priority, and can be ended at once.
+//! A thread that has lowered its priority cannot raise it again, and may not run for seconds while all cores are busy. So it only
+//! reports that it runs, without a lock that others need: the work itself keeps its priority, and can be ended at once.
 
 use std::{
     io,

@@ -1,5 +1,5 @@
-//! Functions that a live session begins to record while the program runs. They are armed as those of a module that is loaded later:
-//! calls that have begun already are not recorded.
+//! Functions that a live session begins to record while the program runs. They are armed like those of a module that is loaded
+//! later: calls that are already in progress are not recorded.
 
 use agent::shared::Shared;
 use crossbeam::channel::Sender;

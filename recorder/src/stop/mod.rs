@@ -1,4 +1,4 @@
-//! Stops every thread of a process briefly to change its code or move its threads, and lets them go unchanged.
+//! Stops every thread of a process briefly to change its code or move its threads, and releases them unchanged.
 //!
 //! Guarantee: when [`while_stopped`] returns or unwinds, no thread of the target is stopped by us, no signal was lost,
 //! and no system call failed that would not have failed otherwise. A process that was job-control stopped before

@@ -1,5 +1,5 @@
-//! Opens recordings. What their recorder has not sealed is sealed for the reader, which may take long: Ctrl-C leaves it at
-//! once, and what was written for the reader goes.
+//! Opens recordings. Parts that their recorder has not sealed are sealed for the reader, which may take long: Ctrl-C ends
+//! this at once and deletes what was written for the reader.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Completion in the shell. The shell asks this program for candidates as the user types, so that recordings, functions and
-//! breakpoints are those of the moment. Nothing is started for it, and an error means no candidates.
+//! breakpoints are up to date. It starts nothing, and an error means no candidates.
 
 use std::ffi::OsStr;
 use std::path::Path;

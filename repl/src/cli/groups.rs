@@ -1,4 +1,5 @@
-//! The list of commands in the help, in groups. A verb is in a group by what it does, so a new one finds its place.
+//! The list of commands in the help, in groups. A verb's properties decide its group, so a new verb needs no entry
+//! here.
 
 use std::fmt::Write;
 

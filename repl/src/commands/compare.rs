@@ -1,4 +1,5 @@
-//! `hindsight compare`: what two recordings of a program have different, and which function made the difference.
+//! `hindsight compare`: the differences between two recordings of a program, and the function that made the
+//! difference.
 
 mod annotations;
 mod findings;

@@ -1,6 +1,6 @@
 //! Options for probes that are set before a program runs: those of `record` and `start`.
 //!
-//! A condition belongs to the logpoint before it, so that the order of these options is looked at.
+//! A condition belongs to the logpoint before it, so the order of these options matters.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, error::ErrorKind};
 use server::location::Target;

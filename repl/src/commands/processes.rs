@@ -1,4 +1,4 @@
-//! `hindsight processes`: the processes of a set that `record --children` has made.
+//! `hindsight processes`: the processes of a set made by `record --children`.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! `hindsight report`: what was slow, by function, by caller, as a tree of calls, and as files for other programs; what was
-//! left of memory.
+//! `hindsight report`: what was slow, by function, by caller, as a tree of calls, and as files for other programs; also
+//! memory and locks.
 
 mod locks;
 mod memory;

@@ -1,5 +1,5 @@
-//! `hindsight rerun`: records the program of a recording once more, with the same arguments, environment, folder and options,
-//! and with probes that answer what the first run left open.
+//! `hindsight rerun`: records the program of a recording again, with the same arguments, environment, folder and options, and
+//! with probes that answer what the first run left open.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

@@ -1,5 +1,5 @@
-//! `hindsight test`: runs a test command with all processes that it starts recorded, and keeps the recordings of those
-//! that failed.
+//! `hindsight test`: records a test command and all processes that it starts, and keeps the recordings of those that
+//! failed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! Lines that run when a breakpoint stops the program (`commands`), and breakpoints as a file of lines (`save
-//! breakpoints`). The prompt keeps the lines; they end with it.
+//! Lines that run when a breakpoint stops the program (`commands`), and breakpoints saved as a file of lines (`save
+//! breakpoints`). The prompt keeps the lines until it ends.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;

@@ -1,5 +1,5 @@
 //! `compare` at the prompt: two recordings side by side. `next difference` and `previous difference` move both to where
-//! they differ, `goto` moves both, and `other` asks the second one.
+//! they differ, `goto` moves both, and `other` runs a verb on the second one.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! A core file as a recording: the program stands still, and the file shows its registers and memory.
+//! A core file as a recording: one stopped moment, whose registers and memory the file holds.
 //!
 //! The recording itself, which `import.rs` makes in the user's cache, has the threads, their registers and the modules.
 //! Memory stays in the core file, to which the recording refers. Pages that the kernel left out, because files have
-//! them, come from these files if their build ids agree. What neither has is unknown.
+//! them, come from these files if their build ids match. Memory that neither has is unknown.
 
 mod import;
 

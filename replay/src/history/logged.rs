@@ -1,4 +1,4 @@
-//! Values at logged writes, of which there may be millions: what was written is all that is looked at where that is enough.
+//! Values at logged writes, of which there may be millions: only the written bytes are read if they suffice.
 
 use std::cell::Cell;
 

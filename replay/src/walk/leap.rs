@@ -1,4 +1,4 @@
-//! Long lines: instead of one instruction after the other, the program runs by itself until its thread leaves the code of the line.
+//! Long lines: instead of single-stepping, the program runs freely until its thread leaves the code of the line.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Moves by instruction, by line and by call where every instruction is recorded: the program is run again to see where they
-//! end. The rules are those of stepping in a live program.
+//! Moves by instruction, line and call if every instruction is recorded: the program is run again to find their ends. The
+//! rules are those of stepping a live program.
 
 mod arrivals;
 mod back;

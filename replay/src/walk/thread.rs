@@ -1,4 +1,4 @@
-//! A thread of a program that is run again, as a machine that can be unwound.
+//! A thread of a program that is run again, as a machine for unwinding.
 
 use std::cell::OnceCell;
 

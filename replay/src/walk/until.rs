@@ -1,4 +1,4 @@
-//! Moves of a thread to a place in the selected frame, or one further out.
+//! Moves of a thread to a place in the selected frame or in an outer one.
 
 use debuginfo::Machine;
 

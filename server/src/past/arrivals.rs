@@ -1,4 +1,4 @@
-//! Runs through all instructions: to breakpoints, to writes of watched values, and to the stops that the recording has.
+//! Runs through all instructions: to breakpoints, to writes of watched values, and to the recorded stops.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Conditions and messages, evaluated where a recording of every instruction stands at the moment. The rules are those of a
+//! Conditions and messages, evaluated at the current position of a recording of every instruction. The rules are those of a
 //! program under control.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! The life of a heap block: who made it, who freed it, and what was at its address before and after.
+//! The life of a heap block: who allocated it, who freed it, and what was at its address before and after.
 
 use replay::{Block, CallHead};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Who wrote a value, where every instruction is recorded: the write itself is found, in any function and in the kernel's name.
+//! Who wrote a value, in a recording of every instruction: the write itself is found, in any function or by the kernel.
 
 use std::ops::Range;
 

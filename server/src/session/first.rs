@@ -1,5 +1,4 @@
-//! Probes that are set before a program runs: what is written on the command line of `record` and `start` as what the recorder
-//! sets.
+//! Probes that are set before a program runs: converts the command line of `record` and `start` to the recorder's probes.
 
 use debuginfo::{AddressSpace, Diagnostic};
 use recorder::live::{Action, FirstProbes, Location, LoggedPlace, ProbeSpec};

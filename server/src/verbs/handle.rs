@@ -1,4 +1,4 @@
-//! `handle`: whether a signal stops the program, in gdb's words. It sets and removes catchpoints.
+//! `handle`: whether a signal stops the program, with gdb's keywords. It sets and removes catchpoints.
 
 use recorder::live::{Action, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `ignore`: lets threads pass a breakpoint some times before it stops them.
+//! `ignore`: skips the next N hits of a breakpoint.
 
 use recorder::live::ProbeId;
 use serde::{Deserialize, Serialize};

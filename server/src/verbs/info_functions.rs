@@ -1,4 +1,4 @@
-//! `info_functions`: the functions whose names fit a regular expression, with their lines and addresses.
+//! `info_functions`: the functions whose names match a regular expression, with their lines and addresses.
 
 use debuginfo::Mapped;
 use serde::{Deserialize, Serialize};

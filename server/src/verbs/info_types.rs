@@ -1,4 +1,4 @@
-//! `info_types`: the types whose names fit a regular expression.
+//! `info_types`: the types whose names match a regular expression.
 
 use serde::{Deserialize, Serialize};
 

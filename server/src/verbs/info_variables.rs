@@ -1,4 +1,4 @@
-//! `info_variables`: the global variables whose names fit a regular expression, with their types.
+//! `info_variables`: the global variables whose names match a regular expression, with their types.
 
 use serde::{Deserialize, Serialize};
 

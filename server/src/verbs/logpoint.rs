@@ -1,5 +1,5 @@
 //! `logpoint`: adds, lists, removes and switches logpoints. A hit records an event with a text and stops nothing. In a recording of
-//! every instruction, prints at once what one would have printed.
+//! every instruction, prints at once what the logpoint would have printed.
 
 use recorder::live::{Action, ProbeSpec};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Pages of long lists: people see so many rows at a time, and how to go on; who asks for data gets all of it, unless a limit
-//! is given.
+//! Pages of long lists: a text shows a limited number of rows, and how to see more; JSON has all rows unless the request has
+//! a limit.
 
 use std::ops::Range;
 

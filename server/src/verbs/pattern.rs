@@ -1,4 +1,4 @@
-//! Regular expressions of verbs that look for names.
+//! Regular expressions of verbs that search for names.
 
 use regex_automata::meta::Regex;
 

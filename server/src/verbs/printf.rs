@@ -1,4 +1,4 @@
-//! `printf`: a text in which values stand, as C's function of that name writes it: `printf "%d of %s\n", n, name`.
+//! `printf`: a text with values, formatted like C's function of that name: `printf "%d of %s\n", n, name`.
 
 use debuginfo::types::TypeKind;
 use debuginfo::value::Value;

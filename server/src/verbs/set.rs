@@ -1,5 +1,5 @@
-//! `set`: writes a value: `set p->len 3`. A local requires a stopped thread, a global does not, and a variable of the
-//! session, `$name`, not even a program.
+//! `set`: writes a value: `set p->len 3`. A local requires a stopped thread, a global does not, and a convenience
+//! variable, `$name`, not even a program.
 
 use debuginfo::{Machine, Register};
 use expr::Missing;

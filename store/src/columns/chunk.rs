@@ -1,6 +1,6 @@
 //! Collects the pages of one column chunk and writes them in Parquet's order: dictionary first, with indexes.
 //!
-//! Consecutive pages of one same value, or of nulls only, become one page.
+//! Consecutive pages of one value, or of nulls only, become one page.
 
 use std::io;
 

@@ -1,7 +1,7 @@
 //! Releases the records of all threads and the control events in one order: by time, control events first, then by
 //! ring and tenancy.
 //!
-//! It releases only what is older than the watermark, because nothing older can come any more. Records of a later
+//! It releases only what is older than the watermark, because nothing older can still arrive. Records of a later
 //! frame that claim to be older count as of the watermark. Memory holds the records between two watermarks.
 
 use std::cmp::Reverse;

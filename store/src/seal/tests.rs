@@ -1,5 +1,5 @@
 //! Goal: a crash at any moment of sealing loses nothing and duplicates nothing. Method: count the moments, crash at
-//! each of them, damage what was not yet counted, resume sealing, and compare with a run without a crash.
+//! each of them, damage what the state does not count yet, resume sealing, and compare with a run without a crash.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Records and control events of live control for made-up logs, and a whole made-up debugging session.
+//! Records and control events of live control for made-up logs, and a complete synthetic debugging session.
 
 use super::Synth;
 use crate::control::{

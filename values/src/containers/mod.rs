@@ -1,7 +1,7 @@
 //! Containers of Rust's std and of libstdc++ as users expect them: strings as text, vectors as their elements, maps by
 //! key, smart pointers as their targets, locks as free or held.
 //!
-//! Layouts come from the debug information; the members that exist tell versions of a library apart. Damaged or
+//! Layouts come from the debug information; the members that exist distinguish versions of a library. Damaged or
 //! unfinished containers give an error: every walk is bounded and detects cycles, and no number from memory sizes an
 //! allocation.
 

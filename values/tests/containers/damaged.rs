@@ -1,4 +1,4 @@
-//! Bytes that are no such containers: an error, no endless walk, nothing allocated by a length that was read.
+//! Bytes that are not valid containers: an error, no endless walk, no allocation sized by a length from memory.
 
 use debuginfo::value::Value;
 use values::containers::Container;

@@ -1,4 +1,4 @@
-//! What short names leave out of standard libraries: their paths, and arguments that are defaults.
+//! What short names omit of standard libraries: their paths, and default arguments.
 
 use super::Segment;
 

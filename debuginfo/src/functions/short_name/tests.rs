@@ -1,4 +1,4 @@
-//! Goal: short names are those that people use. Method: names that compilers make, and made-up ones.
+//! Goal: short names are those that people use. Method: names from compilers, and invented ones.
 
 use super::*;
 

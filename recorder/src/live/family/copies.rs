@@ -1,8 +1,8 @@
-//! Copies that the program makes of itself by fork, where they are to be recorded too.
+//! Copies that the program makes of itself by fork, if they are to be recorded too.
 //!
-//! Such a copy has the program's patches and a runtime that keeps silent. It is stopped where fork returns in it, in the
-//! C library: the patches are taken back, it is parked there, and its recorder loads another runtime, as into a program
-//! that was recorded before.
+//! Such a copy has the program's patches and an inactive runtime. It is stopped where fork returns in it, in the C
+//! library: the patches are removed, it is parked there, and its recorder loads another runtime, as into a program that
+//! was recorded before.
 
 use std::{io, os::unix::fs::FileExt};
 

@@ -1,6 +1,6 @@
-//! Logged writes: each write to a place becomes an event, and nothing stops for anybody.
+//! Logged writes: each write to a place becomes an event, and no thread stops for the user.
 //!
-//! The processor's watchpoints tell of a write when it was made. A place is armed when there is such a variable: a module that is loaded
+//! The processor's watchpoints report a write after it happened. A place is armed once its variable exists: a module that is loaded
 //! later may have it.
 
 use std::{collections::BTreeSet, ops::Range, sync::Arc};

@@ -1,4 +1,4 @@
-//! Which memory is meant whose writes are to be logged, and how the processor's watchpoints cover it.
+//! Which memory a logged place means, and how the processor's watchpoints cover it.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! The tracee: its threads and what the kernel reports of them, its memory, and the processes that it starts.
+//! The tracee: its threads and what the kernel reports about them, its memory, and the processes that it starts.
 
 pub(crate) mod children;
 pub(crate) mod copies;

@@ -1,4 +1,4 @@
-//! What a comparison found, one by one, as build servers list it.
+//! The single findings of a comparison, as build servers list them.
 
 use query::compare::{CallPair, Comparison, FunctionPair};
 

@@ -1,5 +1,5 @@
-//! A comparison as one page that needs no other file: the likeliest functions first, then where both sides parted, side by
-//! side.
+//! A comparison as one page that needs no other file: the likeliest functions first, then where the two sides diverged,
+//! side by side.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use query::compare::{

@@ -1,5 +1,5 @@
-//! One request to an object store at a time: sent again after a failure that may pass, left at once when Ctrl-C is pressed.
-//! Addresses are signed by the caller, and are never shown: they carry the signature.
+//! Requests to an object store, one at a time: a request is retried after a temporary failure, and Ctrl-C abandons it at
+//! once. Addresses are signed by the caller, and are never shown: they carry the signature.
 
 use std::io::{self, Read};
 use std::sync::Arc;

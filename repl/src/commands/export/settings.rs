@@ -1,4 +1,5 @@
-//! What the environment says of an object store: the standard variables of AWS, as its own command line reads them.
+//! The settings of an object store in the environment: the standard variables of AWS, as its own command line reads
+//! them.
 
 use rusty_s3::{Bucket, BucketError, Credentials, UrlStyle};
 

@@ -1,5 +1,5 @@
-//! An object on its way to a bucket. It appears when it is complete: a small one by one request, a large one in parts, which
-//! are thrown away if it is not finished. Memory holds one part.
+//! An upload to a bucket. The object appears when it is complete: a small one takes one request, a large one has parts,
+//! which are discarded if the upload is not finished. Memory holds one part.
 
 use std::io::{self, Write};
 use std::sync::Arc;

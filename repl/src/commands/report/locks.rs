@@ -1,4 +1,4 @@
-//! How what threads did with locks reads: who waits for whom at the end, then each lock with the longest waits and holds.
+//! The text about locks: who waits for whom at the end, then each lock with the longest waits and holds.
 
 use std::io::{self, Write};
 

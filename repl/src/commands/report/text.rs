@@ -1,5 +1,5 @@
-//! How a report reads: tables of functions, a function between its callers and callees, and a tree within a number of
-//! lines.
+//! The text of a report: tables of functions, a function between its callers and callees, and a tree within a number
+//! of lines.
 
 use std::io::{self, Write};
 

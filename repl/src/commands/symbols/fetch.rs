@@ -1,7 +1,7 @@
 //! Gets debug information from debuginfod servers into the cache that elfutils' clients use.
 //!
-//! A file appears in the cache whole or not at all: it is written beside its place under a name of its own, its build id
-//! is compared, and then it is moved. Nothing is tried twice.
+//! A file appears in the cache whole or not at all: it is written in the same folder under a temporary name, its build
+//! id is compared, and then it is renamed. Nothing is retried.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

@@ -1,4 +1,5 @@
-//! What led to a call: its callers, where the values of its arguments were before, and where its error first came up.
+//! What led to a call: its callers, where the values of its arguments were before, and where its error first
+//! appeared.
 
 use replay::CallHead;
 use store::control::ValueKind;

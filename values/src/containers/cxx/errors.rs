@@ -1,4 +1,5 @@
-//! `error_code`, `error_condition` and `exception_ptr`: what an error is, from the types of its category or object.
+//! `error_code`, `error_condition` and `exception_ptr`: the meaning of an error, from the types of its category or
+//! object.
 
 use crate::containers::content::{Content, Part};
 use crate::containers::typed_place::{Reach, TypedPlace};

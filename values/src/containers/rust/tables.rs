@@ -1,4 +1,4 @@
-//! Iterators over hash maps and sets: what hashbrown's walk over the control bytes has still to return.
+//! Iterators over hash maps and sets: what hashbrown's walk over the control bytes has yet to return.
 
 use crate::containers::content::Content;
 use crate::containers::items::{Each, Element, Items, Visit};
