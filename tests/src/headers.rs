@@ -1,4 +1,4 @@
-//! Files of a recording with another format version in their headers, as an older or a newer release has them.
+//! Files of a recording with another format version in their headers, as from an older or a newer release.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! How much of what takes long a run of all tests does: a third. `WHOLE=1` has all of it done.
+//! How much of the slow work a run of all tests does: a third. `WHOLE=1` does all of it.
 
 /// Tells whether all is to be done.
 fn is_whole() -> bool {

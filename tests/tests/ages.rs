@@ -1,5 +1,5 @@
-//! Goal: a container is never shown with contents of another time. Method: a program whose containers are a function of how many
-//! steps it has made; what is shown of them at any event, as of an earlier one perhaps, is what they were there.
+//! Goal: a container is never shown with contents of another time. Method: a program whose containers are a function of its
+//! number of steps; what is shown of them at any event, perhaps as of an earlier one, is what they were at that event.
 
 use e2e::{Hindsight, Program, Recording, Scratch, fixture_artifact};
 use serde_json::Value;

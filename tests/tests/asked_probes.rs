@@ -1,6 +1,6 @@
-//! Goal: threads that ask to be judged without a stop are judged as those that stand: each hit once, with the right values, and
-//! nothing of the program is changed by it. Method: conditions that only the engine or the tracer can judge, at places that
-//! are passed so often that most passes meet a tracer that listens; what they count is known from the programs.
+//! Goal: probes that are evaluated without a stop give the same results as at stopped threads: each hit once, with the right
+//! values, and without a change to the program. Method: conditions that only the engine or the tracer can evaluate, at places
+//! that are passed so often that most passes meet a listening tracer; the right counts are known from the programs.
 
 use e2e::{Live, Program, Signal, Status, Steady, fixture_artifact, is_alive, kill, wait_until};
 

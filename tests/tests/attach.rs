@@ -1,5 +1,5 @@
-//! Goal: a running program can be recorded for a while and is then as it was. Method: attach to a fixture that checks its
-//! own work; afterwards its code in memory must equal its file, and no thread of ours may be left.
+//! Goal: a running program can be recorded for a while and is then unchanged. Method: attach to a fixture that checks its
+//! own work; afterwards its code in memory must equal its file, and none of our threads may be left.
 
 use e2e::{
     Ended, Hindsight, Live, Program, Recording, Running, Scratch, Signal, Status, Steady,

@@ -1,6 +1,6 @@
-//! Goal: a recorded program does exactly what it does natively, whatever it does; and its recording is sound and complete.
-//! Method: each fixture runs both ways; standard output, standard error and status must be equal byte for byte; the counts
-//! of calls that the fixture prints must be in the recording (see `e2e::Comparison`).
+//! Goal: any recorded program does exactly what it does natively; and its recording is sound and complete. Method: each
+//! fixture runs both ways; standard output, standard error and status must be equal byte for byte; the counts of calls
+//! that the fixture prints must be in the recording (see `e2e::Comparison`).
 
 use e2e::{Comparison, Nesting, Program, Scratch, fixture_artifact};
 

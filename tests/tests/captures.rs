@@ -1,5 +1,5 @@
-//! Goal: `record --regs`, `--stack`, `--strings` and `--watch` make known at each enter and leave what they name, change nothing
-//! in the program, and read no memory that is not there. Method: fixtures whose values are known, asked by SQL over state.
+//! Goal: `record --regs`, `--stack`, `--strings` and `--watch` capture what they name at each enter and leave, change nothing in
+//! the program, and read no unmapped memory. Method: fixtures whose values are known, asked by SQL over state.
 
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, fixture_artifact};
 

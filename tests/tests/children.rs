@@ -1,6 +1,6 @@
 //! Goal: `record --children` follows every process that a program starts, records each program that they execute, and
-//! changes nothing for any of them. Method: what the programs print, leave and return is compared with a native run; who
-//! was started with which end is told by the programs themselves.
+//! changes nothing for any of them. Method: what the programs print, leave and return is compared with a native run; the
+//! programs themselves report which process was started and how it ended.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

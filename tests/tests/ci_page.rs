@@ -1,5 +1,5 @@
 //! `docs/ci.md`: its shell steps do what the page says, and the reports of a comparison are what browsers and build servers
-//! read. The tools that read them are Python's XML and JSON readers.
+//! read. Python's XML and JSON readers read them.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,6 @@
-//! Goal: code that was compiled into a program leaves with what it belongs to. Method: false conditions and logpoints in
-//! places that are passed all the time, while the session is detached, libraries are unloaded and the program forks.
+//! Goal: code that was compiled into a program is removed together with its session, library or probe. Method: false
+//! conditions and logpoints at places that are passed all the time, while the session is detached, libraries are
+//! unloaded and the program forks.
 
 use e2e::{
     Live, Program, Status, Steady, changed_text, fixture_artifact, fixture_source, wait_until,

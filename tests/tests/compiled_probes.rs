@@ -1,6 +1,6 @@
-//! Goal: probes that the program judges itself leave what the tracer would have left, and harm nothing, whoever dies. Method:
-//! the same messages, conditions and errors both ways on a program with values of all kinds; the daemon is killed while
-//! its code is in the program.
+//! Goal: probes that the program evaluates itself give the tracer's results, and do no harm when a process dies. Method: the
+//! same messages, conditions and errors both ways on a program with values of all kinds; the daemon is killed while its code
+//! is in the program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

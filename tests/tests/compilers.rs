@@ -1,6 +1,6 @@
-//! Goal: compilers, the largest programs there are, make the same files while every function of theirs is recorded. They
-//! are laid out anew after linking (BOLT), in parts that are jumped into, and have hundreds of thousands of functions.
-//! Method: compile natively and recorded, and compare what was made, byte for byte.
+//! Goal: compilers, which are among the largest programs, produce the same files while all their functions are recorded.
+//! They are rearranged after linking (BOLT), into parts that are jumped into, and have hundreds of thousands of
+//! functions. Method: compile natively and recorded, and compare the output byte for byte.
 
 use e2e::{Hindsight, Scratch, lua_source};
 use std::fs;

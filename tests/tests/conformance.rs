@@ -1,5 +1,5 @@
-//! Goal: docs/conformance.md does not promise tests that are not there. Method: its tables are read; each name with a file of
-//! ours behind it is a test in that file.
+//! Goal: docs/conformance.md names only tests that exist. Method: its tables are read; each name that one of our files
+//! follows is a test in that file.
 
 use std::{collections::HashMap, fs, path::Path};
 

@@ -1,5 +1,6 @@
-//! Goal: variables of inlined functions have at every call what the program says, or a reason why not. Method: programs of three
-//! compilers that print what the variables around each call hold, asked by SQL over recordings with captures, and live beside gdb.
+//! Goal: at every call, variables of inlined functions have the values that the program prints, or a reason why not. Method:
+//! programs of three compilers that print the variables around each call; SQL over recordings with captures, and live sessions
+//! next to gdb.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! Goal: a core file is a recording, and says what gdb says of it. Method: programs in C, C++ and Rust that end by SIGSEGV, also
-//! beside a hundred threads; their core files, whole and cut; gdb on the same files.
+//! Goal: a core file is a recording, and shows what gdb shows. Method: programs in C, C++ and Rust that end by SIGSEGV, also
+//! with a hundred threads; their core files, whole and cut; gdb on the same files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
-//! Goal: whatever happens to a file of a recording, `check` tells it and names the file, or every answer is as before; and no
-//! answer of a damaged recording is wrong. Method: 200 damages, from a fixed seed, to four recordings: one that was closed, one
-//! that kept its log, one with notes and copies of modules, and one whose recorder was killed; and each of their folders is removed.
+//! Goal: for any damage to a file of a recording, `check` reports it and names the file, or every answer is unchanged; and no answer
+//! of a damaged recording is wrong. Method: 200 damages, from a fixed seed, to four recordings: one that was closed, one that kept
+//! its log, one with notes and copies of modules, and one whose recorder was killed; also, each of their folders is removed.
 //!
-//! What `docs/format.md` ("What a check cannot see") says is left out: the removal of added notes, and an unfinished
-//! log that lacks its end, as if the recorder had died earlier.
+//! The exceptions of `docs/format.md` ("What a check cannot see") are left out: the removal of added notes, and an
+//! unfinished log that lacks its end, as if the recorder had died earlier.
 
 use std::collections::BTreeSet;
 use std::fs;

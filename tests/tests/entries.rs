@@ -1,6 +1,6 @@
-//! Goal: what is shown of a function's arguments where it begins, where breakpoints on it stop, and in recordings of its entry is
-//! right or said to be unknown. Method: a program whose parameters have known values, in registers and on the stack, by
-//! three compilers with and without optimisation; each parameter is asked for everywhere.
+//! Goal: a function's arguments, as shown at its first instruction, at breakpoints on it and in recordings of its entry, are
+//! right or said to be unknown. Method: a program whose parameters have known values, in registers and on the stack, by three
+//! compilers with and without optimisation; each parameter is printed everywhere.
 
 use e2e::{Comparison, Live, Nesting, Program, Recording, Scratch, fixture_artifact};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Goal: however a program ends, `record` ends with its status and the recording holds all that it did.
-//! Method: the fixture counts its finished calls in a shared file that survives it.
+//! Goal: for any end of a program, `record` ends with its status and the recording holds all that it did. Method: the
+//! fixture counts its finished calls in a shared file that outlives it.
 
 use e2e::{
     Hindsight, Program, Recording, Scratch, Signal, Status, fixture_artifact, split_own_lines,

@@ -1,6 +1,6 @@
-//! Goal: a distributed engine reads what is exported, and answers as `hindsight sql` does from the recordings.
-//! Method: Ballista's wheel, one scheduler and two executors as processes on loopback addresses (`ballista/cluster.py`), is
-//! asked the same questions; the executors' logs tell which of them did what.
+//! Goal: a distributed engine reads the export, and answers as `hindsight sql` does from the recordings. Method: Ballista's
+//! wheel, one scheduler and two executors as processes on loopback addresses (`ballista/cluster.py`), answers the same
+//! queries; the executors' logs show which of them did what.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

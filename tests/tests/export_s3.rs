@@ -1,6 +1,6 @@
-//! Goal: what is exported to an object store is what is exported to a folder, and other engines read it there.
-//! Method: moto, a store of others, holds the objects; `s3/check.py` reads them with Amazon's and Arrow's clients and asks
-//! DuckDB the same of both.
+//! Goal: an export to an object store equals an export to a folder, and other engines read it there. Method: moto, a
+//! third-party store, holds the objects; `s3/check.py` reads them with Amazon's and Arrow's clients and runs the same
+//! DuckDB queries on both.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};

@@ -1,5 +1,5 @@
-//! Goal: an export to an object store is whole or not there, whatever the store does meanwhile, and says what to do next.
-//! Method: a store of a few lines, which fails as each test wants it to; `export_s3.rs` asks a real one.
+//! Goal: an export to an object store is complete or absent, for any behaviour of the store, and its errors name the next
+//! step. Method: a small store that fails as each test requires; `export_s3.rs` uses a real one.
 
 use std::collections::BTreeMap;
 use std::fs;

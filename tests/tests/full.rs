@@ -1,6 +1,5 @@
-//! Goal: of a program that is recorded with every instruction, all registers and all memory are known at any moment, and every move
-//! is exact. Method: a program with a planted wrong write, which prints what it knows of itself and crashes; what the recording says is
-//! compared with that.
+//! Goal: in a recording of every instruction, all registers and all memory are known at any moment, and every move is exact. Method: a
+//! program with a planted wrong write, which prints its own state and crashes; the recording is compared with that output.
 
 use e2e::{
     Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact, fixture_source,

@@ -1,6 +1,6 @@
-//! Goal: a long run through a recording of every instruction tells how far it is, ends when nobody waits for it any more, and
-//! moves nothing. Method: a breakpoint whose condition is asked millions of times and never holds; the client leaves once it was told
-//! that the run goes on, and another one asks where the session stands.
+//! Goal: a long run through a recording of every instruction reports its progress, ends when its client is gone, and leaves the
+//! position unchanged. Method: a breakpoint whose condition is evaluated millions of times and never holds; the client leaves once it
+//! has received a sign of progress, and another one asks for the session's position.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,5 @@
-//! Goal: the hunts of `docs/full.md` are true. Method: each is done again, and each line that the page shows must be printed, in this
-//! order; addresses, threads, moments and folders may differ.
+//! Goal: the hunts of `docs/full.md` are true. Method: each is repeated, and must print each line of the page in the same order;
+//! addresses, threads, moments and folders may differ.
 
 use std::path::{Path, PathBuf};
 

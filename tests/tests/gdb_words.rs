@@ -1,5 +1,5 @@
-//! Goal: what fingers know from gdb works, and says what gdb says. Method: gdb and a live session at the same place of the same
-//! program, whose addresses are fixed; the same words at the prompt in its past.
+//! Goal: gdb's familiar commands work, and print what gdb prints. Method: gdb and a live session at the same place of the same
+//! program, whose addresses are fixed; the same commands at the prompt in its past.
 
 use std::path::PathBuf;
 

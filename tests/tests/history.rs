@@ -1,5 +1,5 @@
-//! Goal: what a recording says of values over time is what the program itself wrote down. Method: a fixture that writes every
-//! new value, recorded as a whole and live; asked by SQL and through lines of `hindsight repl`.
+//! Goal: what a recording says about values over time is what the program itself wrote down. Method: a fixture that writes
+//! every new value, recorded as a whole and live; queried by SQL and through lines of `hindsight repl`.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Goal: while there is nothing to do, Hindsight does nothing. Method: the kernel counts how often each thread of ours has waited; over
-//! two seconds in which the program sleeps or is stopped these counts hardly change.
+//! Goal: while there is nothing to do, Hindsight does nothing. Method: the kernel counts how often each of our threads has waited; over
+//! two seconds in which the program sleeps or is stopped, these counts hardly change.
 
 use std::fs;
 use std::path::Path;

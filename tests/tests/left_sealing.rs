@@ -1,6 +1,5 @@
-//! Goal: Ctrl-C while a recording is sealed leaves at once and loses nothing. Method: a program with so many calls that
-//! sealing goes on behind its end, whose recorder is interrupted then; and a recorder that was killed, whose recording is
-//! opened.
+//! Goal: Ctrl-C while a recording is sealed ends at once and loses nothing. Method: a program with so many calls that
+//! sealing continues after its end, whose recorder is then interrupted; and opening the recording of a killed recorder.
 
 use std::time::{Duration, Instant};
 

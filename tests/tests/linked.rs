@@ -1,5 +1,5 @@
 //! Goal: a variable that is only declared, or that a library defines and the program has a copy of, is where the linker has put it.
-//! Method: the program prints the addresses; what is shown of the variables there is what the program gave them.
+//! Method: the program prints the addresses; the values shown there are those that the program assigned.
 
 use e2e::{Live, fixture_artifact};
 

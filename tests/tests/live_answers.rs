@@ -1,5 +1,5 @@
-//! Goal: small promises of live control are kept as the pages word them: what is removed is gone, messages and output are in
-//! one order, options of `record` are those of sessions. Method: the fixtures `answers` and `control`, a daemon of each test's own.
+//! Goal: live control keeps small promises of the documentation: what is removed is gone, messages and output are in one order,
+//! options of `record` are those of sessions. Method: the fixtures `answers` and `control`, a daemon of each test's own.
 
 use std::path::Path;
 

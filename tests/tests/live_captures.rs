@@ -1,5 +1,5 @@
-//! Goal: a session keeps with calls what `record` keeps when it is asked to, and with logpoints registers and stack: the past
-//! shows there what the live program showed. Method: messages that say what the registers and variables are, against the recording.
+//! Goal: with the same options, a session captures with calls what `record` captures, and with logpoints registers and stack: the
+//! past shows there what the live program showed. Method: messages that print the registers and variables, against the recording.
 
 use e2e::{Live, Recording, fixture_artifact, wait_until};
 

@@ -1,5 +1,5 @@
-//! Goal: catchpoints stop where the kernel and the C++ runtime report something, say what it was, and change nothing
-//! about it. Method: a program in which everything happens once, and a native run of it.
+//! Goal: catchpoints stop where the kernel and the C++ runtime report something, say what it was, and do not change
+//! it. Method: a program in which everything happens once, and a native run of it.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Goal: what one does first with a live program works: stop, look, change, step, go on; in C, C++ and Rust, optimised or
+//! Goal: the first steps with a live program work: stop, look, change, step, continue; in C, C++ and Rust, optimised or
 //! not, at fixed addresses or not, stripped or not. Method: the binary and a daemon of each test's own; values are compared
 //! exactly, and lines of optimised programs with those that gdb stops at.
 

@@ -1,5 +1,5 @@
-//! Goal: what is displayed is told with every stop, and is in the recording as it was then. Method: a program is stopped
-//! several times; what each stop says, and what SQL says of it afterwards, is held against the values that it must have.
+//! Goal: displayed values appear with every stop, and are in the recording as they were then. Method: a program is
+//! stopped several times; the values at each stop, and those in SQL afterwards, are compared with the right values.
 
 use e2e::{Live, fixture_artifact, marked_line};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Goal: a stop at a throw, a panic or a signal says what the program's own handler would see. Method: fixtures print the
-//! type and the text that their handlers get; the stops must have told the same, in the same order.
+//! Goal: a stop at a throw, a panic or a signal shows what the program's own handler would see. Method: fixtures print
+//! the type and the text that their handlers get; the stops must have shown the same, in the same order.
 
 use e2e::{Live, Program, Status, fixture_artifact, wait_until};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Goal: answers fit a screen and say how to see what they leave out; locks and long names read as people think of them. Method: a
-//! fixture of C++, by two compilers, and one of Rust; each prints what it knows of itself.
+//! Goal: answers fit a screen and say how to see what they leave out; locks and long names are shown in the form that people use.
+//! Method: a fixture of C++, by two compilers, and one of Rust; each prints its own state.
 
 use e2e::{Live, fixture_artifact, marked_line};
 use serde_json::Value;

@@ -1,6 +1,6 @@
-//! Goal: a step or a finish that is left by a throw, a panic or a longjmp, or goes through a library's stub, ends at the line
-//! where a person expects it, in optimised code too, and tells no value that was never returned. Method: fixtures that leave
-//! in every way; lines are found by their marks.
+//! Goal: a step or a finish that ends by a throw, a panic or a longjmp, or passes a library's stub, ends at the line where a
+//! user expects it, in optimised code too, and reports no value that was never returned. Method: fixtures that leave
+//! functions in every way; lines are found by their marks.
 
 use e2e::{Live, fixture_artifact, marked_line};
 use serde_json::Value;

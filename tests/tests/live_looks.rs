@@ -1,5 +1,5 @@
-//! Goal: the verbs that look show what is there, all of it and no more. Method: a program whose lines, frames and values are
-//! known; what is shown as text is compared with what is answered as JSON.
+//! Goal: the verbs that inspect show everything that exists and no more. Method: a program whose lines, frames and values
+//! are known; the text is compared with the JSON reply.
 
 use std::{fs::File, process::Command};
 

@@ -1,5 +1,5 @@
-//! Goal: breakpoints wait for libraries, are set before the library's own code runs, and wait again when it goes. Method: a
-//! program that loads two libraries in turn and unloads them, ten times.
+//! Goal: breakpoints wait for libraries, are set before the library's own code runs, and wait again when it is unloaded.
+//! Method: a program that loads two libraries in turn and unloads them, ten times.
 
 use e2e::{Live, fixture_artifact, fixture_source};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Goal: a name in an expression, condition or message means what the source means by it at that place, or is refused; what fails is
-//! told. Method: a program whose functions are inlined into one another, beside a library that has things of the same names.
+//! Goal: a name in an expression, condition or message means what the source means by it at that place, or is refused; failures are
+//! reported. Method: a program whose functions are inlined into one another, next to a library with the same names.
 
 use std::collections::BTreeSet;
 

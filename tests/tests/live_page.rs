@@ -1,6 +1,6 @@
 //! Goal: docs/live.md and the README show what live control prints. Method: each transcript is run again, section by section, with
-//! the programs of the pages; only what differs from run to run is not compared: process ids, addresses, sizes of
-//! files, and what a C library calls its own. `UPDATE_EXPECT=1` writes what was printed into the pages.
+//! the programs of the pages; everything is compared except what differs from run to run: process ids, addresses, sizes of files,
+//! and internal names of a C library. `UPDATE_EXPECT=1` writes the output into the pages.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,5 @@
-//! Goal: recordings and the past of live sessions are reached from the shell and over the socket as well as at the prompt. Method:
-//! verbs of the command line and requests on the socket, to a daemon of each test's own.
+//! Goal: recordings and the past of live sessions are accessible from the shell and over the socket as well as at the prompt.
+//! Method: verbs of the command line and requests on the socket, to a daemon of each test's own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,6 @@
-//! Goal: a breakpoint is where its words say: patterns, lines and columns, addresses; what is no place is refused with those
-//! that are. Method: the binary and a daemon of each test's own; lines are found by their marks, columns in their text.
+//! Goal: a breakpoint is at the location that was given: patterns, lines and columns, addresses; an invalid location is
+//! refused with valid ones. Method: the binary and a daemon of each test's own; lines are found by their marks, columns in
+//! their text.
 
 use e2e::{Live, fixture_artifact, fixture_source, marked_line};
 use serde_json::{Value, json};

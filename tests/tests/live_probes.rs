@@ -1,5 +1,5 @@
-//! Goal: everything that can stop a program does so when it should and says what it saw; what cannot be done is refused in
-//! exact words. Method: the binary and a daemon of each test's own.
+//! Goal: everything that can stop a program does so when it should and reports what it saw; what cannot be done is refused
+//! with an exact message. Method: the binary and a daemon of each test's own.
 
 use e2e::{Live, Recording, fixture_artifact, fixture_source, marked_line, wait_until};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
-//! Goal: at a live prompt every verb does what the command does, Ctrl-C stops the program, and the past can be gone into and
-//! left again. Method: lines of `hindsight repl` through `--cmd`, a file, a pipe and a pseudo terminal, to a daemon of each
-//! test's own; what a verb answers is compared with the command of that name.
+//! Goal: at a live prompt every verb does what the command does, Ctrl-C stops the program, and the user can enter the past
+//! and leave it again. Method: lines of `hindsight repl` through `--cmd`, a file, a pipe and a pseudo terminal, to a daemon
+//! of each test's own; a verb's reply is compared with that of the command of the same name.
 
 use std::path::Path;
 

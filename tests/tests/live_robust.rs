@@ -1,5 +1,5 @@
-//! Goal: whatever is killed, the others say what happened and nothing is lost. Method: clients, daemons and programs are
-//! killed at the worst moments, and what is left is asked.
+//! Goal: when any process is killed, the others say what happened and nothing is lost. Method: clients, daemons and
+//! programs are killed at the worst moments, and the rest is queried.
 
 use e2e::{Live, Signal, Status, fixture_artifact, is_alive, kill, marked_line, wait_until};
 

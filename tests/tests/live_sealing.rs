@@ -1,5 +1,5 @@
 //! Goal: sealing goes on in the background while a program is recorded, so that little is left to do at its end. Method: a
-//! program that works until it is told to stop, watched from outside.
+//! program that works until it is stopped, watched from outside.
 
 use e2e::{Hindsight, Scratch, Status, Steady, wait_until};
 

@@ -1,5 +1,5 @@
-//! Goal: many clients, many sessions, other users, settings and a full disk: everybody is told the truth and nobody is in
-//! another's way. Method: the binary and a daemon of each test's own.
+//! Goal: with many clients, many sessions, other users, settings and a full disk, every client gets correct answers and
+//! none disturbs another. Method: the binary and a daemon of each test's own.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Goal: a step ends where a person expects it, whichever way the line or the function is left. Method: a fixture that leaves
-//! them in every way; lines are found by their marks.
+//! Goal: a step ends where a user expects it, for every way to leave a line or a function. Method: a fixture that leaves them
+//! in every way; lines are found by their marks.
 
 use e2e::{Live, fixture_artifact, marked_line, wait_until};
 use serde_json::Value;

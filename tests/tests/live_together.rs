@@ -1,5 +1,5 @@
-//! Goal: of threads that stop at the same time none is let go before its stop was shown, and each stop is shown once. Method:
-//! the fixture `together`, whose eight threads do the same at once; all stops are counted, also in the recording.
+//! Goal: if threads stop at the same time, none is resumed before its stop was shown, and each stop is shown once. Method:
+//! the fixture `together`, whose eight threads do the same at the same time; all stops are counted, also in the recording.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Goal: what a person looks at and changes is what the program has and gets. Method: a fixture with values of every kind; the
-//! program itself prints what it was given.
+//! Goal: a user sees the program's values, and the program gets the user's changes. Method: a fixture with values of every
+//! kind; the program itself prints what it received.
 
 use e2e::{Live, fixture_artifact, marked_line};
 use serde_json::json;

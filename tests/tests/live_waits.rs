@@ -1,5 +1,5 @@
-//! Goal: who waits for a stop or for output gets it when it comes, and is told the truth when it does not. Method: the binary
-//! and a daemon of each test's own; several clients at once.
+//! Goal: a client that waits for a stop or for output gets it when it comes, and a correct answer when it does not. Method:
+//! the binary and a daemon of each test's own; several clients at once.
 
 use e2e::{Live, Status, fixture_artifact, wait_until};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Goal: a watched place is told of at each access of the kind that was asked for, with both values and the line that did it.
-//! Method: a function of which each instruction that touches the place is known.
+//! Goal: each access of the requested kind to a watched place is reported, with both values and its line. Method: a function
+//! in which each instruction that accesses the place is known.
 
 use e2e::{Live, fixture_artifact, marked_line};
 use serde_json::Value;

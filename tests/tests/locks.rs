@@ -1,5 +1,5 @@
 //! Goal: `record --locks` knows who held which lock when and who had to wait. Method: programs in C, C++ and Rust that hold locks until
-//! another thread sleeps, so that they know how often it had to wait; what they count is compared with the recording.
+//! another thread sleeps, so that they know how often it had to wait; their counts are compared with the recording.
 
 use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
 use serde_json::Value;

@@ -1,6 +1,6 @@
-//! Goal: `--log-writes` makes each write to a variable an event that names the line of the program's own code, and changes
-//! nothing in the program; what a second run needs is in the recording. Method: fixtures whose writes are in marked lines, and gdb's
-//! watchpoints as the truth.
+//! Goal: `--log-writes` makes each write to a variable an event that names the line of the program's own code, and changes nothing
+//! in the program; the recording has everything that a second run needs. Method: fixtures whose writes are in marked lines, and
+//! gdb's watchpoints as the reference.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Goal: clients that nobody here wrote run whole investigations by the tools of `hindsight mcp`, and bad input harms nothing.
-//! Method: the Python SDK of the protocol (`mcp/scenarios.py`), the inspector's command line from npm, and raw bytes.
+//! Goal: third-party clients run whole investigations with the tools of `hindsight mcp`, and bad input does no harm. Method:
+//! the Python SDK of the protocol (`mcp/scenarios.py`), the inspector's command line from npm, and raw bytes.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

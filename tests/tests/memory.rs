@@ -1,5 +1,5 @@
 //! Goal: `record --memory` knows every block that a program allocates, who made it and who freed it. Method: programs in C, C++ and
-//! Rust under valgrind and recorded; what they left at the end must be the same, and the places those of their sources.
+//! Rust under valgrind and recorded; the blocks left at the end must be the same, and their places those in the sources.
 
 use std::path::Path;
 

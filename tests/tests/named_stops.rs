@@ -1,7 +1,7 @@
-//! Goal: a stop is named alike where the program stops, in `pauses` and in the recording's past, also where inlined calls begin, and
-//! each step ends at a line; `break` names a place as the stop there is named. Method: optimised programs are stepped through; what
-//! was told at each stop is compared with what the recording says of it. Breakpoints are set on functions and on every line, for
-//! several compilers, and what their replies said is compared with the stops at them.
+//! Goal: a stop has the same name in the live program, in `pauses` and in the recording's past, also where inlined calls begin, and
+//! each step ends at a line; `break` gives a place the name of a stop there. Method: optimised programs are stepped through; the
+//! report of each stop is compared with what the recording says about it. Breakpoints are set on functions and on every line, for
+//! several compilers, and the replies are compared with the stops at them.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! Goal: what a program writes has its place among its calls. Method: two threads write between two calls each, inside a third;
-//! the order is looked at while the program runs, and again when it has ended.
+//! the order is checked while the program runs, and again when it has ended.
 
 use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact, wait_until};
 

@@ -1,6 +1,6 @@
-//! Goal: an overview says what is so: how a program ended, what it printed and what failed, each with its event; it keeps to its
-//! lines and columns; and the questions that it ends with work as they stand. Method: programs in C, C++, Rust and Python that end in
-//! different ways, recorded, and the overview compared with what they are known to do.
+//! Goal: an overview is true: how a program ended, what it printed and what failed, each with its event; it keeps within its lines
+//! and columns; and the questions at its end work as printed. Method: programs in C, C++, Rust and Python that end in different ways
+//! are recorded, and the overview is compared with their known behaviour.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! Goal: `record --pointees` makes known what pointers and references among arguments lead to, where a call begins and where it
-//! returns, and tells nothing wrong of what it does not know. Method: programs that print what they did; SQL and the prompt are
-//! compared with that, at -O0 and optimised.
+//! Goal: `record --pointees` captures what pointers and references among arguments point to, where a call begins and where it
+//! returns, and says nothing wrong about what it does not know. Method: programs that print what they did; SQL and the prompt
+//! are compared with that, at -O0 and optimised.
 
 use e2e::{Comparison, Nesting, Program, Recording, Scratch, fixture_artifact};
 

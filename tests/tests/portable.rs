@@ -1,5 +1,6 @@
-//! Goal: a recording opens where the program's files are missing or others: what needs them says which, all else works; one
-//! that was packed needs none of them. Method: a program with a library is compiled for the test, recorded, and taken away.
+//! Goal: a recording opens where the program's files are missing or different: what needs them names them, and all else
+//! works; a packed recording needs none of them. Method: a program with a library is compiled for the test, recorded, and
+//! deleted.
 
 use std::fs;
 

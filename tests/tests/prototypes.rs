@@ -1,5 +1,5 @@
-//! Goal: calls of the C library's functions have named and typed arguments without debug information, and the texts that these
-//! lead to. Method: a fixture calls them with known arguments, with debug information and stripped; what is told of each is
+//! Goal: calls of the C library's functions have named and typed arguments without debug information, with the texts that
+//! these point to. Method: a fixture calls them with known arguments, with debug information and stripped; each shown call is
 //! compared with its source. A program of Debian is compared with strace.
 
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};

@@ -1,4 +1,4 @@
-//! Goal: programs that others wrote run unchanged under the recorder. Method: SQLite and Lua with debug information, Debian's
+//! Goal: third-party programs run unchanged under the recorder. Method: SQLite and Lua with debug information, Debian's
 //! stripped gzip and sort; same output, sound recordings.
 
 use e2e::{

@@ -1,5 +1,5 @@
-//! Goal: wrong input is refused in words, with the documented exit codes, and recordings are private.
-//! Method: damage a recording in many ways; give wrong arguments.
+//! Goal: wrong input is refused with a message and the documented exit codes, and recordings are private. Method:
+//! damage a recording in many ways; give wrong arguments.
 
 use e2e::{Comparison, Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
 use std::fs;

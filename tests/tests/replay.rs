@@ -1,5 +1,5 @@
-//! Goal: states of a recording made with `hindsight record` tell what the program did. Method: fixtures whose calls have known
-//! values, asked by SQL over state and by lines of `hindsight repl`.
+//! Goal: states of a recording made with `hindsight record` show what the program did. Method: fixtures whose calls have known
+//! values, queried by SQL over state and by lines of `hindsight repl`.
 
 use e2e::{Comparison, Hindsight, Recording};
 

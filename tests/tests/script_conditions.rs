@@ -1,4 +1,4 @@
-//! Goal: conditions in JavaScript see the values of C, C++ and Rust programs, remember what they are to, and harm nothing.
+//! Goal: conditions in JavaScript see the values of C, C++ and Rust programs, remember what they should, and do no harm.
 //! Method: logpoints whose conditions pick calls by number; which calls these are is known from the fixture.
 
 use e2e::{Live, fixture_artifact};

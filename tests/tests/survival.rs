@@ -1,4 +1,4 @@
-//! Goal: whatever happens to the recorder, the program neither notices nor waits; and what was recorded can be read.
+//! Goal: if the recorder fails in any way, the program neither notices nor waits; and what was recorded can be read.
 //! Method: a fixture that checks its own work and leaves its state in a mapped file; the recorder is killed, or its disk is
 //! filled.
 

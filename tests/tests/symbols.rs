@@ -1,5 +1,5 @@
 //! Goal: `hindsight symbols` says where debug information is, and gets it from a server whole or not at all. Method: a
-//! program whose debug information was taken away, and a server on this machine that has it, or something else.
+//! program whose debug information was removed, and a server on this machine that has it, or a wrong file.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

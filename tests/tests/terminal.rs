@@ -1,5 +1,6 @@
-//! Goal: on a terminal a recorded program is where it would be without us: in the foreground, with the keys, the size and the
-//! signals. Method: someone types the same to a shell that runs a program natively and recorded; what is shown must be equal.
+//! Goal: on a terminal a recorded program is in the same situation as natively: in the foreground, with the keys, the size
+//! and the signals. Method: the same input goes to a shell that runs a program natively and recorded; the output must be
+//! equal.
 
 use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
 use std::path::Path;

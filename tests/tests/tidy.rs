@@ -1,5 +1,5 @@
-//! Goal: the repository keeps its own rules, as far as a program can tell. Method: its files are read. What ARCHITECTURE.md and the
-//! other pages name is compared with the tree.
+//! Goal: the repository keeps its own rules, as far as a program can check. Method: its files are read. The names in
+//! ARCHITECTURE.md and the other pages are compared with the tree.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;

@@ -1,6 +1,6 @@
-//! Goal: nobody can tell that a program is recorded, whatever it is and whatever of it is recorded; and it never dies of the
-//! recorder. Method: programs of the system natively and recorded (tests/transparency), and fixtures that forbid or lock
-//! what a recorder needs.
+//! Goal: a recorded program behaves exactly as it does natively, for any program and any options; and the recorder never
+//! kills it. Method: programs of the system natively and recorded (tests/transparency), and fixtures that forbid or
+//! block what a recorder needs.
 
 use std::{fs, path::Path, process::Command};
 

@@ -1,4 +1,4 @@
-//! Goal: `why` tells the recorded chain that led to a call or a value, claims nothing else, and says where knowledge ends. Method: a
+//! Goal: `why` shows the recorded chain that led to a call or a value, claims nothing else, and says where knowledge ends. Method: a
 //! program in which an error goes up through three functions and pointers through others.
 
 use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};

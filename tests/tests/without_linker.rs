@@ -1,6 +1,6 @@
-//! Goal: programs that Frida cannot be brought into are recorded as others are: static ones, position-independent or not,
-//! those of musl, and Go's. Method: as in `behaviour`, each runs both ways; live control, attaching and a killed recorder are
-//! tried once more with them. Of Go only entries are recorded, which are compared with what the program counts.
+//! Goal: programs that Frida cannot be loaded into are recorded like others: static ones, position-independent or not, those
+//! of musl, and Go's. Method: as in `behaviour`, each runs both ways; live control, attaching and a killed recorder are
+//! tested again with them. For Go only entries are recorded, which are compared with the program's own counts.
 
 use e2e::{
     Comparison, Hindsight, Live, Nesting, Program, Recording, Scratch, Signal, Status, Steady,

@@ -1,4 +1,5 @@
-//! What has another number in each run, and is told apart all the same: descriptors, processes and blocks of memory.
+//! Things whose number differs in each run, and that must still be matched: descriptors, processes and blocks of
+//! memory.
 
 use std::fs;
 

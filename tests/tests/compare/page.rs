@@ -1,4 +1,4 @@
-//! The page of `--html` in a browser: it is drawn, both sides are beside each other, and nothing is wrong with it.
+//! The page of `--html` in a browser: it is drawn, both sides are next to each other, and it has no errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};

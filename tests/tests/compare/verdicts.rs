@@ -1,4 +1,4 @@
-//! What is told, what is passed over, and what is refused.
+//! What is reported, what is ignored, and what is refused.
 
 use std::fs;
 
