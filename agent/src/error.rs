@@ -97,7 +97,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Tells whether Frida took too long, by its own measure or by ours: a retry may well succeed.
+    /// Returns whether Frida took too long, by its own measure or by ours: a retry may well succeed.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         match self {

@@ -534,7 +534,7 @@ impl Shared {
         }
     }
 
-    /// Tells whether ring `index` begins with an unreleased record of its thread without a name.
+    /// Returns whether ring `index` begins with an unreleased record of its thread without a name.
     pub fn is_nameless(&self, index: usize) -> bool {
         let ring = self.ring(index);
         let is_first = ring.tail.load(Acquire) == 0
@@ -638,7 +638,7 @@ pub struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// Tells whether no records wait.
+    /// Returns whether no records wait.
     pub fn is_empty(&self) -> bool {
         self.first.is_empty() && self.second.is_empty()
     }

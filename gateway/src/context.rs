@@ -114,7 +114,7 @@ impl Cancel {
         }
     }
 
-    /// Says whether the caller has gone.
+    /// Returns whether the caller has gone.
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::SeqCst)
     }

@@ -106,7 +106,7 @@ impl Answer {
         self.stopper.clone()
     }
 
-    /// Tells whether there were more rows than the limit. Known after the last batch.
+    /// Returns whether there were more rows than the limit. Known after the last batch.
     pub fn was_cut(&self) -> bool {
         self.cut
     }

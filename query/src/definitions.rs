@@ -163,7 +163,7 @@ impl Definitions {
         self.functions.get(id)?.as_ref()
     }
 
-    /// Tells whether a module has functions that are written in Rust.
+    /// Returns whether a module has functions that are written in Rust.
     pub fn is_rust(&self, module: u32) -> bool {
         let mut own = self
             .functions()

@@ -77,7 +77,7 @@ impl Session {
         &self.definitions
     }
 
-    /// Tells whether anything was captured with calls.
+    /// Returns whether anything was captured with calls.
     pub(crate) fn has_captures(&self) -> bool {
         let manifest = self.reader.recording().manifest();
         manifest.settings.captures_with_calls()

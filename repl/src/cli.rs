@@ -203,7 +203,7 @@ const WITH_PROGRAMS: [&str; 7] = [
     "record", "rerun", "test", "repl", "start", "restart", "guard",
 ];
 
-/// Says whether the words ask for JSON, also where they are wrong.
+/// Returns whether the words ask for JSON, also where they are wrong.
 fn asks_json(words: &[OsString], verb: usize) -> bool {
     let name = words.get(verb).and_then(|word| word.to_str());
     let is_program = name.is_none_or(|name| WITH_PROGRAMS.contains(&name));
@@ -211,7 +211,7 @@ fn asks_json(words: &[OsString], verb: usize) -> bool {
     !is_program && own.any(|word| word == "--json")
 }
 
-/// Says whether the command or one below it has `--json`.
+/// Returns whether the command or one below it has `--json`.
 fn json_flag(matches: &clap::ArgMatches) -> bool {
     let has =
         |matches: &clap::ArgMatches| matches!(matches.try_get_one::<bool>("json"), Ok(Some(true)));

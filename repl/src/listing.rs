@@ -83,22 +83,22 @@ impl Row {
         }
     }
 
-    /// Tells whether the recording is not where it was.
+    /// Returns whether the recording is not where it was.
     pub fn is_gone(&self) -> bool {
         self.state == State::Gone
     }
 
-    /// Tells whether it is being recorded.
+    /// Returns whether it is being recorded.
     pub fn is_live(&self) -> bool {
         self.state == State::Live
     }
 
-    /// Tells whether the program is known to have exited with 0.
+    /// Returns whether the program is known to have exited with 0.
     pub fn has_passed(&self) -> bool {
         self.end() == Some(&End::Code(0))
     }
 
-    /// Tells whether the program is known to have failed.
+    /// Returns whether the program is known to have failed.
     pub fn has_failed(&self) -> bool {
         match self.end() {
             Some(End::Code(code)) => *code != 0,

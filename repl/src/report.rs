@@ -27,7 +27,7 @@ pub fn as_json(stream: Json) {
     let _ = JSON.set(stream);
 }
 
-/// Says whether errors are written as JSON.
+/// Returns whether errors are written as JSON.
 pub fn is_json() -> bool {
     JSON.get().is_some()
 }

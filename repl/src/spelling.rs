@@ -262,12 +262,12 @@ fn assignment(words: &[String]) -> Option<Vec<String>> {
     (is_assignment && is_apart).then(|| vec!["eval".to_owned(), text])
 }
 
-/// Says whether a target is a variable of the session, which needs no program.
+/// Returns whether a target is a variable of the session, which needs no program.
 fn is_kept(target: &str) -> bool {
     server::inspect::kept_name(target).is_some()
 }
 
-/// Says whether a word that follows a verb with an expression is a negative operand: `-7/2`, `-x`, `-(a + b)`.
+/// Returns whether a word that follows a verb with an expression is a negative operand: `-7/2`, `-x`, `-(a + b)`.
 pub fn is_negative(word: &str) -> bool {
     let Some(text) = word.strip_prefix('-') else {
         return false;

@@ -12,7 +12,7 @@ use crate::timeline::Timeline;
 
 /// The result of a failed mmap(2).
 const MAP_FAILED: u64 = u64::MAX;
-/// Allocation functions call each other at most so deep.
+/// Allocation functions call each other at most this deep.
 const DEEPEST: usize = 8;
 
 /// A block of the heap.
@@ -29,7 +29,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Tells whether the block was allocated just after event `seq`, and not being freed.
+    /// Returns whether the block was allocated just after event `seq`, and not being freed.
     #[must_use]
     pub fn is_there(&self, seq: u64) -> bool {
         self.made.end.is_some_and(|end| end <= seq)
@@ -37,14 +37,14 @@ impl Block {
     }
 }
 
-/// What is known of the blocks that held an address.
+/// What is known about the blocks that held an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// In the order in which they were made.
     pub blocks: Vec<Block>,
-    /// Functions were recorded that allocate.
+    /// Allocation functions were recorded.
     pub has_makers: bool,
-    /// Functions were recorded that free.
+    /// Freeing functions were recorded.
     pub has_freers: bool,
 }
 

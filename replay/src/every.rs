@@ -69,7 +69,7 @@ impl Every {
         })
     }
 
-    /// Returns what the log says of the whole run.
+    /// Returns what the log says about the whole run.
     ///
     /// # Errors
     /// [`Error::Instructions`]: it cannot be read.
@@ -79,10 +79,9 @@ impl Every {
         outline.map_err(|why| Error::Instructions { why: why.clone() })
     }
 
-    /// Does `work` on the process, as it is after `position` instructions.
+    /// Does `work` on the process in its state after `position` instructions.
     ///
-    /// # Errors
-    /// [`Error::Instructions`]: it cannot be run so far.
+    /// # Errors [`Error::Instructions`]: it cannot be run that far.
     pub fn at<T: Send + 'static>(
         &self,
         position: u64,
@@ -95,7 +94,7 @@ impl Every {
         })
     }
 
-    /// Does `work` on the process, wherever it is.
+    /// Does `work` on the process at its current position.
     ///
     /// # Errors
     /// [`Error::Instructions`]: it cannot be started, or the work fails.
@@ -173,7 +172,7 @@ impl Every {
         self.at(position, |replay| Ok(replay.thread().cast_unsigned()))
     }
 
-    /// Returns the registers of a thread; `None` if it is not there.
+    /// Returns the registers of a thread; `None` if it does not exist.
     ///
     /// # Errors
     /// As [`Self::at`].
@@ -247,7 +246,7 @@ impl Drop for Every {
     fn drop(&mut self) {
         if let Some(Actor { asks, thread }) = lock(&self.actor).take() {
             drop(asks);
-            // Its processes end with it. A panic was reported to who asked.
+            // Its processes end with it. A panic was reported to the requester.
             let _ = thread.join();
         }
     }

@@ -35,7 +35,7 @@ pub(crate) enum Size {
     Argument(usize),
     /// It is the product of two arguments, from this one on.
     Product(usize),
-    /// The call does not tell: it stores the address of the block.
+    /// The call does not show it: it stores the address of the block.
     Stored,
 }
 
@@ -132,7 +132,7 @@ impl Heap {
         }
     }
 
-    /// Tells whether `range` is known to have been in one block from event `since` to event `until`, and in no other.
+    /// Returns whether `range` is known to have been in one block from event `since` to event `until`, and in no other.
     pub(crate) fn is_one_block(&self, range: &Range<u64>, since: u64, until: u64) -> bool {
         let next = self.anywhere.partition_point(|given| *given <= since);
         let is_elsewhere = self.anywhere.get(next).is_none_or(|given| *given > until);

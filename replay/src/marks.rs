@@ -112,7 +112,7 @@ impl Marks {
     }
 }
 
-/// Tells whether a gap is about copies of memory: no events are missing there.
+/// Returns whether a gap is about copies of memory: no events are missing there.
 fn is_of_copies(others: &Others, head: &Head) -> Result<bool> {
     if head.kind != Kind::Gap || head.tid.is_some() {
         return Ok(false);

@@ -70,8 +70,8 @@ pub fn pack(timeline: &Timeline) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Tells the modules of a recording where their copies are. Returns the copies of source files. Copies that have
-/// changed are ignored: another file's types would give wrong values.
+/// Points the modules of a recording to their copies. Returns the copies of source files. Copies that have changed
+/// are ignored: another file's types would give wrong values.
 pub(crate) fn use_copies(recording: &Recording, loads: &mut [Loaded]) -> SourceCopies {
     let dir = packed::dir_of(recording);
     let mut damaged = BTreeMap::new();

@@ -189,7 +189,7 @@ impl Registers {
         Ok(all)
     }
 
-    /// The registers of a thread of which every instruction is recorded.
+    /// The registers of a thread in a recording of every instruction.
     fn of_thread(every: &Every, position: u64, state: &State<'_>) -> Result<Box<Self>> {
         let seq = state.seq;
         let Some(found) = every.registers(position, state.tid)? else {
@@ -234,7 +234,7 @@ impl Registers {
             RegisterSource::Pause(seq) => {
                 let state = timeline.pauses.state(*seq)?;
                 self.pause(&state, known);
-                // What a core file was cut before is unknown.
+                // Registers after the cut of a core file are unknown.
                 let core = timeline.core.as_ref().zip(state.tid);
                 if core.is_some_and(|(core, tid)| !core.has_vectors(tid)) {
                     self.vectors = [None; 16];

@@ -55,7 +55,7 @@ fn it_is_the_stop_of_the_thread_that_died() {
     assert_eq!(crash(synth, Some(11)), Ok(4));
 }
 
-/// Older recordings tell of a crash under live control twice.
+/// Older recordings report a crash under live control twice.
 #[test]
 fn an_exception_without_a_thread_hides_no_stop() {
     let mut synth = begun();

@@ -30,7 +30,7 @@ impl Gone {
         self.is_set.store(false, Ordering::Release);
     }
 
-    /// Says whether the flag is set.
+    /// Returns whether the flag is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Acquire)

@@ -85,7 +85,7 @@ impl Paths {
         self.verify().map(|_| ())
     }
 
-    /// Says whether the folder exists. If it does, checks that it belongs to the user alone.
+    /// Returns whether the folder exists. If it does, checks that it belongs to the user alone.
     ///
     /// # Errors
     /// The folder is not to be trusted.

@@ -84,7 +84,7 @@ impl Subscribers {
         });
     }
 
-    /// Says whether there is a subscriber for a session.
+    /// Returns whether there is a subscriber for a session.
     #[must_use]
     pub fn want(&self, session: u32) -> bool {
         let known = self.known();

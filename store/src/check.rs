@@ -121,7 +121,7 @@ pub struct ColumnTotals {
 }
 
 impl Report {
-    /// Tells whether nothing is missing or changed.
+    /// Returns whether nothing is missing or changed.
     pub fn is_whole(&self) -> bool {
         self.worst() < Some(Severity::Damage)
     }

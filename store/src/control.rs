@@ -85,7 +85,7 @@ pub enum Control {
         /// The reason.
         reason: String,
     },
-    /// The recorder saw that a thread has ended.
+    /// The recorder saw a thread end.
     ThreadEnd {
         /// When it was seen.
         ticks: u64,
@@ -210,7 +210,7 @@ impl Control {
         }
     }
 
-    /// Tells whether the definitions file keeps this one: modules, functions, probes that could not be armed, and the
+    /// Returns whether the definitions file keeps this one: modules, functions, probes that could not be armed, and the
     /// history of live probes.
     pub fn is_definition(&self) -> bool {
         matches!(

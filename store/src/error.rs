@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The caller did not want to wait for the end of sealing.
+    /// The caller did not wait for the end of sealing.
     #[error("sealing was left")]
     SealingLeft,
     /// The operating system refused.

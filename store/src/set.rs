@@ -80,7 +80,7 @@ pub enum Fact {
         /// The recording's folder in the set.
         recording: String,
     },
-    /// Something that the user should know of its recording.
+    /// Something that the user should know about its recording.
     Warning {
         /// Its id.
         pid: i32,
@@ -128,7 +128,7 @@ pub struct Process {
     pub recording: Option<String>,
     /// Whether its recording was removed later.
     pub is_pruned: bool,
-    /// Why it has none, or what is to be known of it.
+    /// Why it has none, or what to know about it.
     pub notes: Vec<String>,
 }
 

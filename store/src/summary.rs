@@ -35,7 +35,7 @@ pub struct Totals {
     pub duration_ns: i64,
     /// How the program ended; `None` where that is not known.
     pub end: Option<End>,
-    /// The builds that it consisted of, in the order of mapping; `None` in recordings of before.
+    /// The builds that it consisted of, in the order of mapping; `None` in recordings of older releases.
     pub builds: Option<Vec<BuildId>>,
 }
 

@@ -60,7 +60,7 @@ pub const KIND_ENTER_ONLY: u8 = 15;
 pub const KIND_SYSCALL: u8 = 0;
 /// A system call begins.
 pub const SYSCALL_BEGINS: u8 = 1;
-/// A system call is back.
+/// A system call returns.
 pub const SYSCALL_ENDS: u8 = 2;
 
 /// In word 1: bits of the record's kind.

@@ -41,7 +41,7 @@ enum Act {
     Watermark(u64),
 }
 
-/// One act: which thread, and how far its clock goes on; clocks may run backwards.
+/// One act: which thread, and how far its clock advances; clocks may run backwards.
 #[derive(Clone, Debug)]
 struct Step {
     thread: u8,

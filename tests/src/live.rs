@@ -262,7 +262,7 @@ impl Live {
     }
 }
 
-/// Tells whether a process exists and is no zombie.
+/// Returns whether a process exists and is no zombie.
 #[must_use]
 pub fn is_alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));

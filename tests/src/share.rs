@@ -1,6 +1,6 @@
 //! How much of the slow work a run of all tests does: a third. `WHOLE=1` does all of it.
 
-/// Tells whether all is to be done.
+/// Returns whether all is to be done.
 fn is_whole() -> bool {
     std::env::var_os("WHOLE").is_some()
 }
@@ -14,7 +14,7 @@ pub fn share(whole: usize) -> usize {
     }
 }
 
-/// Tells whether it is the turn of an entry of a list: another third for each seed of property tests (`PROPTEST_RNG_SEED`),
+/// Returns whether it is the turn of an entry of a list: another third for each seed of property tests (`PROPTEST_RNG_SEED`),
 /// which `.ci/run` draws.
 ///
 /// # Panics

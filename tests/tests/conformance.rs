@@ -35,7 +35,7 @@ fn named(row: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Tells whether a file has a test of this name: a function behind `#[test]`, or a line of a macro that makes one.
+/// Returns whether a file has a test of this name: a function behind `#[test]`, or a line of a macro that makes one.
 fn has_test(text: &str, name: &str) -> bool {
     let mut is_test = false;
     for line in text.lines().map(str::trim) {

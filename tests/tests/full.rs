@@ -64,7 +64,7 @@ fn line(mark: &str) -> u64 {
     marked_line("planted", "planted.c", mark)
 }
 
-/// Says whether a text has a line, as in `$1 = 5`.
+/// Returns whether a text has a line, as in `$1 = 5`.
 fn has_line(text: &str, line: &str) -> bool {
     text.lines().any(|found| found.trim() == line)
 }

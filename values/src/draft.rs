@@ -90,18 +90,18 @@ impl<T> Draft<T> {
         }
     }
 
-    /// Tells whether it begins with these words.
+    /// Returns whether it begins with these words.
     pub(crate) fn starts_with(&self, words: &str) -> bool {
         matches!(self.pieces.first(), Some(Piece::Text(text)) if text.starts_with(words))
     }
 
-    /// Tells whether it has parts that are written later.
+    /// Returns whether it has parts that are written later.
     pub(crate) fn has_later(&self) -> bool {
         let is_later = |piece: &Piece<T>| matches!(piece, Piece::Later(..));
         self.pieces.iter().any(is_later)
     }
 
-    /// Tells whether it has items, which can be left out one by one.
+    /// Returns whether it has items, which can be left out one by one.
     pub(crate) fn has_items(&self) -> bool {
         let is_item = |piece: &Piece<T>| matches!(piece, Piece::Item(_));
         self.pieces.iter().any(is_item)

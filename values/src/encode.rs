@@ -202,7 +202,7 @@ fn fit(
     Ok(value.to_le_bytes()[..size].to_vec())
 }
 
-/// Tells whether an integer fits so many bits.
+/// Returns whether an integer fits so many bits.
 pub(super) fn check(
     ty: &Type,
     text: &str,

@@ -164,7 +164,7 @@ impl<'a> Renderer<'a> {
         self.out.push_later(later, stub);
     }
 
-    /// Tells whether a value has no parts.
+    /// Returns whether a value has no parts.
     fn is_plain(&self, value: &Value) -> bool {
         let ty = value.ty.strip();
         let has_printer = !self.options.raw && printer_for(&ty).is_some();
@@ -385,7 +385,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Tells whether a pointer is shown as what it points to.
+    /// Returns whether a pointer is shown as what it points to.
     fn follows(&self, ty: &Type) -> bool {
         ty.language() == Language::Rust
             && ty.plain_name().is_some_and(|n| n.starts_with('&'))
@@ -719,7 +719,7 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// Tells whether a base class is one of the standard library's that hold nothing: people do not know of them.
+/// Returns whether a base class is one of the standard library's that hold nothing: people do not know of them.
 fn is_nothing_of_std(ty: &Type) -> bool {
     let ty = ty.strip();
     let is_std = |name: String| name.starts_with("std::") || name.starts_with("__gnu_cxx::");

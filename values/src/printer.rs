@@ -40,7 +40,7 @@ pub enum Children {
 
 /// Shows the values of some types.
 pub trait Printer: Sync {
-    /// Tells whether this printer shows values of `ty`, which is stripped of typedefs and qualifiers.
+    /// Returns whether this printer shows values of `ty`, which is stripped of typedefs and qualifiers.
     fn matches(&self, ty: &Type) -> bool;
 
     /// Says what `value` means, with at most `limit` children or, for text, bytes.

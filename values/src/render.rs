@@ -191,7 +191,7 @@ pub fn render_known(value: &Value, options: &RenderOptions, look: &Look<'_>) -> 
     }
 }
 
-/// Tells whether all of a value can be read, save for what lies between the members of a structure in pieces.
+/// Returns whether all of a value can be read, save for what lies between the members of a structure in pieces.
 fn is_known(value: &Value, look: &Look<'_>, depth: usize) -> bool {
     if value.bytes.is_ok() || depth == 0 || !value.is_partly_known(look.machine) {
         return value.bytes.is_ok();

@@ -60,7 +60,7 @@ impl Shared {
         control.last_state.store(TAKEN, Release);
     }
 
-    /// Tells whether the program is at its end and that moment is recorded.
+    /// Returns whether the program is at its end and that moment is recorded.
     pub fn last_is_done(&self) -> bool {
         self.control().last_state.load(Acquire) == DONE
     }

@@ -27,7 +27,7 @@ impl Shared {
         let _ = word.compare_exchange(SEEN, ASK, AcqRel, Acquire);
     }
 
-    /// Tells whether threads ask.
+    /// Returns whether threads ask.
     pub fn asks_about_sandbox(&self) -> bool {
         self.control().sandbox.load(Acquire) != SEEN
     }

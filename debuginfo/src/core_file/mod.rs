@@ -125,7 +125,7 @@ pub struct CoreFile {
     whole_len: u64,
 }
 
-/// Says whether a file begins like a core file.
+/// Returns whether a file begins like a core file.
 ///
 /// # Errors
 /// It cannot be read.

@@ -155,7 +155,7 @@ impl<'p> Pattern<'p> {
         wanted.len() <= own.len() && wanted.iter().rev().zip(own.iter().rev()).all(is_same)
     }
 
-    /// Tells whether a function that is declared at `line` of `file` is meant.
+    /// Returns whether a function that is declared at `line` of `file` is meant.
     pub(super) fn fits_place(&self, file: Option<&Arc<str>>, line: Option<u32>) -> bool {
         let is_it = |wanted| file.is_some_and(|file| resolve::is_named(file, wanted));
         self.file.is_none_or(is_it) && self.line.is_none_or(|wanted| line == Some(wanted))

@@ -17,7 +17,7 @@ const LIBRARIES: [&str; 5] = [
     "librt.so",
 ];
 
-/// Tells whether a file is the C library or a part of it, by its name.
+/// Returns whether a file is the C library or a part of it, by its name.
 #[must_use]
 pub fn is_c_library(name: &str) -> bool {
     LIBRARIES.iter().any(|library| name.starts_with(library))

@@ -15,7 +15,7 @@ use super::tree::{NONE, Tree};
 /// Most frames that are reported.
 pub const MOST: usize = 16;
 
-/// Says whether a function only leads to another library, or to where a program or a thread begins.
+/// Returns whether a function only leads to another library, or to where a program or a thread begins.
 fn is_no_caller(function: &str) -> bool {
     let begins = ["start_thread", "clone", "clone3", "_start"];
     function.ends_with("@plt")

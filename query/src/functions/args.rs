@@ -49,7 +49,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Tells whether the states may know more of a parameter than its register. `text`: it leads to text, as a header says.
+    /// Returns whether the states may know more of a parameter than its register. `text`: it leads to text, as a header says.
     fn is_about(&self, param: &Param, text: Option<PointedText>) -> bool {
         match param.kind {
             ValueKind::Pointer if text.is_some() => true,
@@ -59,7 +59,7 @@ impl Asked {
         }
     }
 
-    /// Tells whether that holds for any parameter of the recording's functions.
+    /// Returns whether that holds for any parameter of the recording's functions.
     pub fn is_needed(&self, definitions: &Definitions) -> bool {
         let mut functions = definitions.functions();
         functions.any(|function| function.params_known && self.is_about_any(definitions, function))
@@ -416,7 +416,7 @@ fn write_param(text: &mut String, of: &Parameter<'_>, known: Known<'_>) {
     }
 }
 
-/// Tells whether the rest of a parameter is not in the general register after the first one.
+/// Returns whether the rest of a parameter is not in the general register after the first one.
 fn is_apart(param: &Param) -> bool {
     match (
         param.place,

@@ -44,7 +44,7 @@ impl Needed {
         self
     }
 
-    /// Tells whether a register is needed: of the general ones first, then of the vector ones.
+    /// Returns whether a register is needed: of the general ones first, then of the vector ones.
     pub fn has(&self, register: usize) -> bool {
         self.0.get(register).copied().unwrap_or(true)
     }

@@ -40,7 +40,7 @@ impl Default for Span {
 }
 
 impl Span {
-    /// Says whether it bounds anything.
+    /// Returns whether it bounds anything.
     pub fn is_bounded(self) -> bool {
         self != Span::default()
     }
@@ -50,7 +50,7 @@ impl Span {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// Says whether a number is within.
+    /// Returns whether a number is within.
     pub fn holds(self, number: i64) -> bool {
         (self.low..=self.high).contains(&number)
     }

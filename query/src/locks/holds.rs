@@ -101,7 +101,7 @@ impl Wish {
         Some(ended.ts_ns - self.begun.ts_ns)
     }
 
-    /// Says whether the thread had the lock when the recording ended.
+    /// Returns whether the thread had the lock when the recording ended.
     #[must_use]
     pub fn is_held_at_end(&self) -> bool {
         let is_taken = self.acquired().is_some() && self.released.is_none();

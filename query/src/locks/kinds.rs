@@ -38,13 +38,13 @@ impl Kind {
         }
     }
 
-    /// Says whether who takes it holds it until it is given back.
+    /// Returns whether who takes it holds it until it is given back.
     #[must_use]
     pub fn is_held(self) -> bool {
         !matches!(self, Kind::Condition | Kind::Semaphore | Kind::Futex)
     }
 
-    /// Says whether a thread that holds it so keeps others out that want it as `other`.
+    /// Returns whether a thread that holds it so keeps others out that want it as `other`.
     #[must_use]
     pub fn keeps_out(self, other: Kind) -> bool {
         self.is_held() && (self, other) != (Kind::Read, Kind::Read)

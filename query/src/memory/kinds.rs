@@ -32,7 +32,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Says whether it is about mapped pages, and not blocks of the heap.
+    /// Returns whether it is about mapped pages, and not blocks of the heap.
     #[must_use]
     pub fn is_of_pages(self) -> bool {
         matches!(self, Role::Maps | Role::Unmaps | Role::Remaps)

@@ -34,7 +34,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Tells whether the program said that it failed.
+    /// Returns whether the program said that it failed.
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.how, How::Exited { code } if code != 0)
     }

@@ -256,7 +256,7 @@ fn is_comparison(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
-/// Tells whether another function called it: the first function of a thread has no caller to report a failure to.
+/// Returns whether another function called it: the first function of a thread has no caller to report a failure to.
 fn has_caller(source: &Source<'_>, candidate: &Candidate<'_>) -> Result<bool> {
     let call = call(source, candidate.first)?;
     Ok(call.is_some_and(|call| call.parent.is_some()))
@@ -267,7 +267,7 @@ fn never_returns(tally: &Tally) -> bool {
     tally.calls > FEW && tally.unwound.0 == tally.calls
 }
 
-/// Tells whether an exception left the call first, apart from functions that raise it: not those around it, which it
+/// Returns whether an exception left the call first, apart from functions that raise it: not those around it, which it
 /// left then.
 fn is_origin(source: &Source<'_>, candidate: &Candidate<'_>, tallies: &[Tally]) -> Result<bool> {
     let (Some(timeline), Some(call)) = (source.timeline(), call(source, candidate.first)?) else {
@@ -295,7 +295,7 @@ fn is_origin(source: &Source<'_>, candidate: &Candidate<'_>, tallies: &[Tally]) 
     Ok(false)
 }
 
-/// Tells whether the thread went on after the call was left: it did not end then.
+/// Returns whether the thread went on after the call was left: it did not end then.
 fn went_on(source: &Source<'_>, candidate: &Candidate<'_>) -> Result<bool> {
     let (Some(timeline), Some(call)) = (source.timeline(), call(source, candidate.first)?) else {
         return Ok(false);

@@ -101,7 +101,7 @@ impl<'s> Source<'s> {
         }
     }
 
-    /// Tells whether a function belongs to the program and not to a library of the system.
+    /// Returns whether a function belongs to the program and not to a library of the system.
     pub fn is_own(&self, id: u32) -> bool {
         let module = self.function(id).map(|function| function.module);
         let module = module.and_then(|module| self.session.definitions().module(module));

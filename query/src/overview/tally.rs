@@ -199,7 +199,7 @@ impl Counted {
     }
 }
 
-/// Tells whether a result is an integer from -4095 to -1. One of 32 bits without a known type is not extended.
+/// Returns whether a result is an integer from -4095 to -1. One of 32 bits without a known type is not extended.
 fn is_negative(value: i64) -> bool {
     matches!(value, -4095..=-1 | 4_294_963_201..=4_294_967_295)
 }

@@ -105,7 +105,7 @@ fn by_pattern(pattern: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Tells whether a folder is, or should be, a recording: it has a manifest, or the ending. One of the latter without a
+/// Returns whether a folder is, or should be, a recording: it has a manifest, or the ending. One of the latter without a
 /// manifest is damaged, which is worth saying.
 fn may_be_recording(path: &Path) -> bool {
     let has_ending = path.to_string_lossy().ends_with(RECORDING_SUFFIX);

@@ -74,7 +74,7 @@ impl ScanOfRuns {
         Box::pin(RecordBatchStreamAdapter::new(schema, rows))
     }
 
-    /// Tells whether the conditions on `run` hold, as far as they are known by now.
+    /// Returns whether the conditions on `run` hold, as far as they are known by now.
     fn is_wanted(&self, run: usize) -> Result<bool> {
         if self.filters.is_empty() {
             return Ok(true);

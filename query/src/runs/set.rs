@@ -192,7 +192,7 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// Tells whether an error is about the bytes of a recording, not about the question.
+/// Returns whether an error is about the bytes of a recording, not about the question.
 fn is_damage(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::ParquetError(_) | DataFusionError::IoError(_) => true,

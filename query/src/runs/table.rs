@@ -104,7 +104,7 @@ fn unqualified(filter: Expr) -> Result<Expr> {
     Ok(plain.data)
 }
 
-/// Tells whether a condition depends on the recording's name and on nothing else.
+/// Returns whether a condition depends on the recording's name and on nothing else.
 fn is_about_run(filter: &Expr) -> bool {
     let columns = filter.column_refs();
     !columns.is_empty() && columns.iter().all(|column| column.name == RUN)

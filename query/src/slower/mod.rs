@@ -230,7 +230,7 @@ fn moved(times: &Times) -> f64 {
     (times.after_ns - times.before_ns).abs()
 }
 
-/// Tells whether a function takes a notable part of the time of most runs.
+/// Returns whether a function takes a notable part of the time of most runs.
 fn is_notable(runs: &[Run], named: &Named) -> bool {
     let share = |run: &Run| {
         let sample = run.functions.get(named).copied().unwrap_or_default();

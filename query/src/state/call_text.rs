@@ -165,7 +165,7 @@ fn with_target(value: &Value, look: &Look<'_>) -> Option<String> {
     })
 }
 
-/// Tells whether nothing of a pointer's target was captured. A reference of Rust is shown by its target, which then is
+/// Returns whether nothing of a pointer's target was captured. A reference of Rust is shown by its target, which then is
 /// a list of unknown members; its address says more.
 fn is_target_unknown(pointer: &Value, look: &Look<'_>) -> bool {
     let address = match pointer.kind() {
@@ -199,7 +199,7 @@ fn out(name: &str, value: &Value, look: &Look<'_>) -> Option<String> {
     }
 }
 
-/// Tells whether the target of a pointer is a value other than text.
+/// Returns whether the target of a pointer is a value other than text.
 fn has_value(pointer: &Type) -> bool {
     let Some(target) = pointer.strip().target().map(|target| target.strip()) else {
         return false;
@@ -211,7 +211,7 @@ fn has_value(pointer: &Type) -> bool {
     !is_other && target.size().is_some_and(|size| size > 0)
 }
 
-/// Tells whether the target of a pointer may be changed through it after the call: not for Rust's `&T`, nor for a box
+/// Returns whether the target of a pointer may be changed through it after the call: not for Rust's `&T`, nor for a box
 /// that was moved.
 fn is_mutable(pointer: &Type) -> bool {
     let name = pointer.own_name();

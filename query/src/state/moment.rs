@@ -123,7 +123,7 @@ pub fn left_value(
     Ok(shown_in_left(&moment, expression, known).flatten())
 }
 
-/// Tells whether a name is qualified by its function, or by another scope.
+/// Returns whether a name is qualified by its function, or by another scope.
 fn names_function(expression: &Expr) -> bool {
     let mut names = expr::names(expression).into_iter();
     names.any(|name| name.contains("::"))

@@ -105,25 +105,25 @@ impl Also {
         also
     }
 
-    /// Says whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.exported.is_empty()
     }
 
-    /// Says whether one of them is known by its place alone: `inner::aligned`.
+    /// Returns whether one of them is known by its place alone: `inner::aligned`.
     #[must_use]
     pub fn has_inner(&self) -> bool {
         self.exported.contains(&inner::ALIGNED)
     }
 
-    /// Says whether a library of this file name may have some, besides the C library.
+    /// Returns whether a library of this file name may have some, besides the C library.
     #[must_use]
     pub fn is_in(&self, file_name: &str) -> bool {
         self.has_operators && CXX_LIBRARY.iter().any(|start| file_name.starts_with(start))
     }
 
-    /// Says whether a stub, `NAME@plt`, leads to one of the C library's that takes or gives locks: a few of these begin with loops, and
+    /// Returns whether a stub, `NAME@plt`, leads to one of the C library's that takes or gives locks: a few of these begin with loops, and
     /// cannot be patched.
     #[must_use]
     pub fn has_stub(&self, linkage: &str) -> bool {
@@ -131,7 +131,7 @@ impl Also {
         target.is_some_and(|target| LOCKS.contains(&target) && self.exported.contains(&target))
     }
 
-    /// Says whether a function is one.
+    /// Returns whether a function is one.
     #[must_use]
     pub fn has(&self, subject: Subject<'_>) -> bool {
         if self.has_stub(subject.linkage) {

@@ -168,7 +168,7 @@ fn stream_to_pipe(asker: &mut Asker, answer: &mut Answer, view: &View) -> Result
     Ok(())
 }
 
-/// Says whether this is the answer to EXPLAIN: two columns, the second with a text of several lines.
+/// Returns whether this is the answer to EXPLAIN: two columns, the second with a text of several lines.
 fn is_plan(answer: &Answer) -> bool {
     let fields = answer.schema().fields();
     fields.len() == 2 && fields[0].name() == "plan_type" && fields[1].name() == "plan"

@@ -266,7 +266,7 @@ impl Prune {
         Ok(code)
     }
 
-    /// Tells whether a recording is old enough, and not one to be kept.
+    /// Returns whether a recording is old enough, and not one to be kept.
     fn takes(&self, row: &Row) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();

@@ -27,7 +27,7 @@ pub fn qualifier<'a>(before_dot: &'a str, statement: &'a str) -> &'a str {
     definition.map_or(alias, |w| w[1])
 }
 
-/// Says whether a table's name comes next, according to the last word.
+/// Returns whether a table's name comes next, according to the last word.
 pub fn names_a_table(earlier: &str) -> bool {
     let last = earlier.split_whitespace().last().unwrap_or_default();
     let ends_word = earlier.ends_with(char::is_whitespace) || earlier == last;

@@ -137,7 +137,7 @@ impl Session {
         self.comparing.as_ref().filter(is_own).ok_or_else(none)
     }
 
-    /// Says whether two recordings are compared.
+    /// Returns whether two recordings are compared.
     pub(super) fn is_comparing(&self) -> bool {
         self.compared().is_ok()
     }

@@ -16,7 +16,7 @@ const DIFFERENCES: [&str; 2] = ["next-difference", "previous-difference"];
 /// The first words of SQL.
 const SQL: [&str; 3] = ["select", "with", "explain"];
 
-/// Says whether a line is SQL.
+/// Returns whether a line is SQL.
 pub fn is_sql(text: &str) -> bool {
     let first = text.split(|c: char| !c.is_alphanumeric()).next();
     first.is_some_and(|first| SQL.iter().any(|word| first.eq_ignore_ascii_case(word)))
@@ -42,7 +42,7 @@ pub fn again(words: &[String], text: &str) -> Option<String> {
     }
 }
 
-/// Says whether a verb moves on from the current position, so that repeating it is useful.
+/// Returns whether a verb moves on from the current position, so that repeating it is useful.
 fn is_motion(verb: &str) -> bool {
     let moves_on = |verb: &Description| {
         verb.does == Does::Move

@@ -137,7 +137,7 @@ impl Session {
         self.link.terminal()
     }
 
-    /// Says whether the prompt is at the current state of a program.
+    /// Returns whether the prompt is at the current state of a program.
     fn is_live(&self) -> bool {
         let Some(present) = self.present.as_ref().filter(|_| self.link.past().is_none()) else {
             return false;

@@ -108,7 +108,7 @@ impl Present {
         }
     }
 
-    /// Says whether the program ends with the prompt.
+    /// Returns whether the program ends with the prompt.
     pub fn is_ours(&self) -> bool {
         self.is_ours
     }

@@ -122,7 +122,7 @@ fn short(id: &[u8; 16]) -> String {
     id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The recording's id: another one for each core file, and each program that it is opened with.
+/// The recording's id: a different one for each core file, and for each program that it is opened with.
 fn identity(link: &CoreLink, program: Option<&Path>) -> [u8; 16] {
     let half = |salt: u8| {
         let mut hasher = FxHasher::default();
@@ -162,7 +162,7 @@ fn remove_orphans(folder: &Path) {
             continue;
         };
         if CoreLink::of(&link.path).ok().as_ref() != Some(&link) {
-            // It is made again when it is needed.
+            // It is rebuilt on demand.
             let _ = fs::remove_dir_all(&dir);
         }
     }
@@ -377,7 +377,7 @@ fn controls(
     controls
 }
 
-/// What a reader should know: said once, as events.
+/// Warnings for readers: given once, as events.
 fn warnings(core: &CoreFile, link: &CoreLink, modules: &[FoundModule]) -> Vec<Control> {
     let mut messages = Vec::new();
     match core.missing_bytes() {

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::event::Kind;
 use crate::timeline::Timeline;
 
-/// A parameter that its function alone has, in a register when it is entered.
+/// A parameter that only its function has, in a register at the entry.
 pub(super) struct AtEntry<'t> {
     function: u32,
     parameter: &'t Parameter,
@@ -69,7 +69,7 @@ impl AtEntry<'_> {
         register & self.parameter.mask
     }
 
-    /// Tells whether two values differ as texts.
+    /// Returns whether two values differ as texts.
     pub fn differ(&self, a: u64, b: u64) -> bool {
         a != b && (self.parameter.is_integer || self.text(a) != self.text(b))
     }

@@ -98,7 +98,7 @@ impl Walk {
     }
 
     /// Passes the next window of a walk forward if its events are entries alone, and returns these; `None`: the events
-    /// are to be looked at one by one.
+    /// must be examined one by one.
     pub fn next_entries(
         &mut self,
         timeline: &Timeline,
@@ -242,7 +242,7 @@ impl Around {
             passed.push(called.start);
             called = caller;
         };
-        // The call itself is not asked about again until its other end.
+        // The call itself is not examined again until its other end.
         let around = passed.into_iter().skip(1).chain([called.start]);
         self.known.extend(around.map(|start| (start, made)));
         Ok(made)

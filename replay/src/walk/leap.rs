@@ -123,7 +123,7 @@ impl Walker<'_> {
     }
 }
 
-/// What is left of ranges without others, all in order.
+/// Ranges minus other ranges, all in order.
 fn without(ranges: &[Range<u64>], others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = Vec::new();
     for range in ranges {

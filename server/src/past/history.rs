@@ -170,7 +170,7 @@ impl Past {
         described.collect()
     }
 
-    /// Tells whether the event of a change is the write: the program's own, or a person's.
+    /// Returns whether the event of a change is the write: the program's own, or a person's.
     fn is_exact(&self, change: &Change) -> Result<bool, Failure> {
         if change.is_write {
             return Ok(true);
@@ -393,7 +393,7 @@ impl Past {
         })
     }
 
-    /// Tells whether a value is that of the last logged write.
+    /// Returns whether a value is that of the last logged write.
     fn is_logged(&self, now: Option<&inspect::ValueReport>) -> Result<bool, Failure> {
         let Some(seq) = now.and_then(|now| now.shown.stale_since) else {
             return Ok(false);

@@ -60,7 +60,7 @@ impl Judge {
         })
     }
 
-    /// Says whether the condition is true here.
+    /// Returns whether the condition is true here.
     pub fn holds(&self, arrival: &mut Arrival<'_>, hit_count: Option<u64>) -> Result<bool, String> {
         let Some(condition) = &self.condition else {
             return Ok(true);

@@ -475,7 +475,7 @@ impl Past {
         result.map_err(|failure| looked.explained(failure))
     }
 
-    /// Says whether this is the past of a live session.
+    /// Returns whether this is the past of a live session.
     #[must_use]
     pub fn is_of_a_session(&self) -> bool {
         self.is_of_a_program
@@ -508,7 +508,7 @@ impl Past {
     }
 }
 
-/// Says whether a path names a core file.
+/// Returns whether a path names a core file.
 #[must_use]
 pub fn is_core_file(path: &Path) -> bool {
     debuginfo::is_core_file(path).unwrap_or(false)

@@ -32,7 +32,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// Tells whether another value is unlikely to be the same by chance.
+    /// Returns whether another value is unlikely to be the same by chance.
     pub fn is_telling(&self) -> bool {
         let is_small = |bits: i64| (-4096..=4096).contains(&bits);
         match self.is_address {
@@ -48,7 +48,7 @@ impl Past {
         self.timeline.function(call.function)
     }
 
-    /// Tells whether a call is of the program: not of a library of the system, and not through a table of the linker.
+    /// Returns whether a call is of the program: not of a library of the system, and not through a table of the linker.
     pub(super) fn is_own(&self, call: &CallHead) -> bool {
         if self.timeline.name(call).ends_with("@plt") {
             return false;

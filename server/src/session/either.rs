@@ -76,7 +76,7 @@ impl Session {
         shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says whether the session's program has ended; false for a recording.
+    /// Returns whether the session's program has ended; false for a recording.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         match self {

@@ -40,7 +40,7 @@ pub struct FirstLogpoint {
 }
 
 impl Probes {
-    /// Tells whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.log_writes.is_empty() && self.logpoints.is_empty()

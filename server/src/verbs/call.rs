@@ -238,7 +238,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Says whether the client has gone or no longer wants the answer.
+    /// Returns whether the client has gone or no longer wants the answer.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.gone.is_set()

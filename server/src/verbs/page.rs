@@ -106,7 +106,7 @@ impl Page {
     }
 }
 
-/// Tells whether a reply need not say how many rows are left out.
+/// Returns whether a reply need not say how many rows are left out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 pub(super) fn is_nothing(left_out: &usize) -> bool {
     *left_out == 0

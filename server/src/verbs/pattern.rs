@@ -26,12 +26,12 @@ impl Pattern {
         })
     }
 
-    /// Says whether a name has a match.
+    /// Returns whether a name has a match.
     pub fn fits(&self, name: &str) -> bool {
         self.0.as_ref().is_none_or(|regex| regex.is_match(name))
     }
 
-    /// Says whether all names fit.
+    /// Returns whether all names fit.
     pub fn is_none(&self) -> bool {
         self.0.is_none()
     }

@@ -35,7 +35,7 @@ pub fn add(folder: &Path, path: &Path) -> Result<()> {
     append(folder, b'+', path)
 }
 
-/// Takes a path away.
+/// Removes a path.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -47,7 +47,7 @@ fn append(folder: &Path, sign: u8, path: &Path) -> Result<()> {
     prepare(folder)?;
     let file = folder.join(FILE);
     let written = opened(&file).and_then(|mut journal| {
-        // Only a rewriting of the file is waited for, which takes no longer than writing it.
+        // Waits only while the file is being rewritten, which takes no longer than writing it.
         journal.lock_shared()?;
         journal.write_all(&record(sign, path))
     });
@@ -64,7 +64,7 @@ fn record(sign: u8, path: &Path) -> Vec<u8> {
     [&[0, sign], path.as_os_str().as_bytes(), &[0]].concat()
 }
 
-/// Returns the paths that were added and not taken away.
+/// Returns the paths that were added and not removed.
 ///
 /// # Errors
 /// [`Error::Io`].

@@ -210,7 +210,7 @@ impl Indexed {
     }
 }
 
-/// Tells whether a row group's columns lie within a file of `len` bytes. The library asserts it.
+/// Returns whether a row group's columns lie within a file of `len` bytes. The library asserts it.
 fn is_inside(group: &RowGroupMetaData, len: u64) -> bool {
     let column_is = |column: &ColumnChunkMetaData| {
         let data = column.data_page_offset();

@@ -48,7 +48,7 @@ impl Compressor {
     }
 }
 
-/// Tells whether `packed` instead of `raw` bytes pays for decompression on every read.
+/// Returns whether `packed` instead of `raw` bytes pays for decompression on every read.
 pub(super) fn is_worth(packed: usize, raw: usize) -> bool {
     packed.saturating_mul(100) <= raw * WORTH_PERCENT
 }

@@ -117,7 +117,7 @@ impl Merge {
         self.begin_release(u64::MAX);
     }
 
-    /// Tells whether a release is in progress.
+    /// Returns whether a release is in progress.
     pub(super) fn is_releasing(&self) -> bool {
         self.release.is_some()
     }

@@ -29,7 +29,7 @@ pub enum End {
     Signal(String),
     /// It ended; how is unknown.
     Unseen,
-    /// It went on when the recorder left it.
+    /// It continued when the recorder detached.
     Detached,
 }
 
@@ -43,7 +43,7 @@ pub struct BuildId {
 }
 
 impl Outline {
-    /// Takes what a control event says of it.
+    /// Takes what a control event says about it.
     pub(super) fn add(&mut self, control: &Control) {
         match control {
             Control::ProcessExit {

@@ -36,7 +36,7 @@ pub struct SealState {
     pub definitions_len: u64,
     /// Whether everything is sealed: the log is no longer needed.
     pub closed: bool,
-    /// How the program ended and what it consisted of, as far as that is sealed; `None` in files of before.
+    /// How the program ended and what it consisted of, as far as that is sealed; `None` in files of older releases.
     #[serde(default)]
     pub outline: Option<Outline>,
     /// Open calls and waiting records, compressed.

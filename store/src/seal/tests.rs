@@ -390,7 +390,7 @@ fn progress_ends_with_all_bytes_done() {
     assert!(seen.is_sorted_by_key(|progress| progress.bytes_done));
 }
 
-/// Who leaves sealing loses nothing: the next one goes on.
+/// Interrupted sealing loses nothing: the next sealer continues.
 #[test]
 fn sealing_that_was_left_goes_on() {
     let whole = tempfile::tempdir().unwrap();
@@ -423,7 +423,7 @@ fn sealing_that_was_left_goes_on() {
             assert_eq!(fs::read_dir(aside.path()).unwrap().count(), 0);
             let aside = tempfile::tempdir().unwrap();
             let left = crate::Reader::open_while(&dir.path().join("r"), aside.path(), |_| false);
-            // What is sealed whole is not sealed again.
+            // A completely sealed recording is not sealed again.
             assert!(matches!(left, Ok(_) | Err(Error::SealingLeft)), "{left:?}");
             drop(left);
             assert_eq!(

@@ -124,7 +124,7 @@ impl Container {
         Some(found.map_err(|why| mixed(why, certainty)))
     }
 
-    /// Tells whether values of `ty` are containers.
+    /// Returns whether values of `ty` are containers.
     #[must_use]
     pub fn is_type(ty: &Type) -> bool {
         let space = AddressSpace::default();
@@ -159,7 +159,7 @@ impl Container {
         }
     }
 
-    /// Tells whether it is a string with a NUL after its text.
+    /// Returns whether it is a string with a NUL after its text.
     #[must_use]
     pub fn is_terminated(&self) -> bool {
         match &self.content {
@@ -168,7 +168,7 @@ impl Container {
         }
     }
 
-    /// Tells whether elements are found by index.
+    /// Returns whether elements are found by index.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         matches!(
@@ -190,7 +190,7 @@ impl Container {
         Some(self.items()?.len(&self.reach(look.machine, look.space)))
     }
 
-    /// Tells whether elements are found by key: [`Container::lookup`] takes a key, not an index.
+    /// Returns whether elements are found by key: [`Container::lookup`] takes a key, not an index.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         matches!(self.content, Content::Set(_) | Content::Map(_))

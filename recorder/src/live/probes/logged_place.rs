@@ -44,7 +44,7 @@ impl Place {
         pieces
     }
 
-    /// Tells whether some of `len` bytes at `address` are among its own.
+    /// Returns whether some of `len` bytes at `address` are among its own.
     pub fn has_some_of(self, address: u64, len: u64) -> bool {
         let end = self.address.saturating_add(self.len);
         address < end && self.address < address.saturating_add(len)

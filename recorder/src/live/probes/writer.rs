@@ -223,7 +223,7 @@ fn writes(used: &UsedMemory) -> bool {
     )
 }
 
-/// Tells whether an instruction that was just executed has written to `place`; `None`: that can no longer be
+/// Returns whether an instruction that was just executed has written to `place`; `None`: that can no longer be
 /// determined.
 fn wrote(
     instruction: &Instruction,

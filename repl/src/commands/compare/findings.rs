@@ -142,7 +142,7 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
     all
 }
 
-/// Tells whether calls of a function differ.
+/// Returns whether calls of a function differ.
 pub fn differs(pair: &FunctionPair) -> bool {
     pair.arguments + pair.results + pair.inside + pair.only.0 + pair.only.1 > 0
 }

@@ -27,7 +27,7 @@ pub struct Formats {
 }
 
 impl Formats {
-    /// Tells whether any is wanted: they describe calls.
+    /// Returns whether any is wanted: they describe calls.
     pub fn describe_calls(&self) -> bool {
         self.github
             || [&self.html, &self.junit, &self.sarif]

@@ -62,7 +62,7 @@ impl Bucket {
         format!("s3://{}/{}{key}", self.address.name(), self.prefix)
     }
 
-    /// Tells whether there is an object.
+    /// Returns whether there is an object.
     ///
     /// # Errors
     /// When the store does not say, or Ctrl-C is pressed.

@@ -47,12 +47,12 @@ impl Place {
         }
     }
 
-    /// Tells whether asking what it has already is quick.
+    /// Returns whether asking what it has already is quick.
     pub fn is_near(&self) -> bool {
         matches!(self, Place::Folder(_))
     }
 
-    /// Tells whether it has the file.
+    /// Returns whether it has the file.
     ///
     /// # Errors
     /// When that cannot be found out, or Ctrl-C is pressed.

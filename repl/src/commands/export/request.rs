@@ -53,7 +53,7 @@ pub enum Failure {
 }
 
 impl Reply {
-    /// Tells whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     fn may_pass(&self) -> bool {
         matches!(self.status, 429 | 500..=599)
             || matches!(self.code(), Some("RequestTimeout" | "SlowDown"))

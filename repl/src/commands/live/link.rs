@@ -82,7 +82,7 @@ impl Link {
         &self.terminal
     }
 
-    /// Says whether a prompt sends the requests.
+    /// Returns whether a prompt sends the requests.
     pub fn is_prompt(&self) -> bool {
         self.is_prompt
     }
@@ -142,7 +142,7 @@ impl Link {
         self.was_interrupted.set(true);
     }
 
-    /// Says whether Ctrl-C was pressed during a wait since the last call.
+    /// Returns whether Ctrl-C was pressed during a wait since the last call.
     pub fn take_interrupted(&self) -> bool {
         self.was_interrupted.take()
     }

@@ -195,7 +195,7 @@ pub fn chosen<'r>(found: &'r Report, wanted: &str) -> Result<Vec<&'r FunctionTim
     }
 }
 
-/// Says whether a function is called so in the tables, which have short names.
+/// Returns whether a function is called so in the tables, which have short names.
 fn is_shown_as(function: &FunctionTime, wanted: &str) -> bool {
     within(&function.function, NAME_COLUMNS) == wanted
 }

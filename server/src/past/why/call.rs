@@ -135,20 +135,20 @@ impl Past {
         Ok(())
     }
 
-    /// Says whether a result may be the code of an error: a small number that is no truth value.
+    /// Returns whether a result may be the code of an error: a small number that is no truth value.
     fn may_be_code(&self, call: &CallHead, result: &Word) -> bool {
         let kind = self.definition(call).map(|function| &function.ret);
         let is_number = matches!(kind, Some(ValueKind::Int { .. } | ValueKind::Enum { .. }));
         is_number && (2..=4095).contains(&result.bits)
     }
 
-    /// Says whether a call returned these bits.
+    /// Returns whether a call returned these bits.
     fn has_result(&self, call: &CallHead, bits: u64) -> Result<bool, Failure> {
         let result = self.result(call)?;
         Ok(result.is_some_and(|result| result.bits == bits))
     }
 
-    /// Says whether a result looks like an error: a negative number, or a null pointer.
+    /// Returns whether a result looks like an error: a negative number, or a null pointer.
     fn is_error(&self, call: &CallHead, result: &Word) -> bool {
         let kind = self.definition(call).map(|function| &function.ret);
         let is_negative = (-4095..0).contains(&(result.bits as i64));
@@ -262,7 +262,7 @@ impl Past {
     }
 }
 
-/// Says whether an address lies above a call's frame, on its thread's stack.
+/// Returns whether an address lies above a call's frame, on its thread's stack.
 fn is_on_stack(call: &CallHead, address: u64) -> bool {
     let slot = call.slot;
     slot != 0 && (slot..slot.saturating_add(STACK)).contains(&address)
