@@ -15,33 +15,33 @@ use datafusion::execution::memory_pool::{
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionState;
 
-/// Each of so many bytes lets one more core take part. Each has its sorts, which share the memory.
+/// Memory for each core that takes part. Each core has its own sorts, which share the memory.
 const MEMORY_PER_CORE_BYTES: usize = 256 << 20;
 /// With one core alone, groups would be held in memory.
 const FEWEST_CORES: usize = 2;
-/// What can spill has at most this part of the memory, in equal shares.
+/// Operators that can spill get at most this part of the memory, in equal shares.
 const SPILLING_PERCENT: usize = 50;
-/// Merges of what sorts have spilled have this part, in equal shares.
+/// Merges of spilled sorts get this part, in equal shares.
 const MERGING_PERCENT: usize = 30;
-/// The name of such merges begins so.
+/// The beginning of the names of such merges.
 const MERGE: &str = "ExternalSorterMerge";
 /// Rows of a batch at most.
 const BATCH_ROWS: usize = 2048;
 
-/// Changes how questions are planned, for a memory of so many bytes.
+/// Changes how queries are planned, for this many bytes of memory.
 pub fn plan_carefully(state: &mut SessionState, memory_bytes: usize) {
     let options = state.config_mut().options_mut();
     options.optimizer.prefer_hash_join = false;
     let cores = (memory_bytes / MEMORY_PER_CORE_BYTES).max(FEWEST_CORES);
     options.execution.target_partitions = options.execution.target_partitions.min(cores);
-    // Pieces of one sorted batch share its texts, and each is counted with all of them.
+    // Pieces of one sorted batch share its texts, and each counts all of them.
     options.execution.sort_in_place_threshold_bytes = 0;
     let config = state.config_mut();
     let batch_rows = config.batch_size().min(BATCH_ROWS);
     *config = config.clone().with_batch_size(batch_rows);
 }
 
-/// Returns what runs the plan of such a state.
+/// Returns the context that runs the plan of such a state.
 ///
 /// # Errors
 /// When there is no runtime.
@@ -73,15 +73,15 @@ impl Kind {
     }
 }
 
-/// Memory of which each kind has a part. Without that, a merge would take all that it finds, and the sorts beside it, which
-/// need some to begin theirs, would fail.
+/// Memory of which each kind has a part. Otherwise a merge would take all free memory, and the other sorts, which need some
+/// to start their own merges, would fail.
 #[derive(Debug)]
 struct Pool {
     limit: usize,
     used: Mutex<Used>,
 }
 
-/// Bytes in use, and how many consumers there are, by kind.
+/// Bytes in use, and the number of consumers, by kind.
 #[derive(Debug, Default)]
 struct Used {
     bytes: [usize; 3],
@@ -111,7 +111,7 @@ impl Pool {
             Kind::Merges => wanted <= share(merging),
             Kind::Holds => true,
         };
-        // What is left of the merges' part is theirs.
+        // The rest of the merges' part is theirs.
         let theirs = match (kind, used.consumers[Kind::Merges as usize]) {
             (Kind::Merges, _) | (_, 0) => 0,
             _ => merging.saturating_sub(used.bytes[Kind::Merges as usize]),

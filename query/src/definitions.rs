@@ -143,7 +143,8 @@ impl Definitions {
         self.functions[index] = Some(function);
     }
 
-    /// Returns what the parameters of the C library's functions lead to. All functions are added before.
+    /// Returns the texts that the parameters of the C library's functions point to. All functions must be added
+    /// before.
     pub fn header_texts(&self) -> &HeaderTexts {
         self.header_texts.get_or_init(|| HeaderTexts::of(self))
     }

@@ -66,7 +66,7 @@ pub fn sources(reader: &Reader, states: &States) -> Result<Sources> {
     ))
 }
 
-/// Returns sources without a row, for what is known of the tables of any recording.
+/// Returns sources without rows, for the properties that the tables of all recordings share.
 pub fn no_sources(recording: &Recording) -> Sources {
     let states = States::of_none();
     Sources::new(&[], &[], &[], Definitions::default(), recording, &states)

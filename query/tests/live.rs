@@ -122,8 +122,8 @@ fn a_live_recording_shows_what_is_older_than_the_watermark() {
     open.close(log.close().unwrap()).unwrap();
 }
 
-/// SQL, replay and the functions of state, which look for a timeline at the first question, see what was there when the recording
-/// was opened, and nothing of it is sealed twice.
+/// SQL, replay and the functions of state, which look for a timeline at the first question, see the content at the opening of the
+/// recording, and no part is sealed twice.
 #[test]
 fn one_opened_recording_is_one_moment() {
     let dir = tempfile::tempdir().unwrap();

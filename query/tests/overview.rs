@@ -82,7 +82,7 @@ fn random(seed: u64, steps: usize) -> Synth {
             });
             open[at].push(slot);
         } else if depth > 0 {
-            // Now and then the call around it is left, too; at the end all are.
+            // Sometimes the call around it is left, too; at the end all are.
             let left = match is_closing {
                 true => depth,
                 false => 1 + usize::from(depth > 1 && dice.below(7) == 0),

@@ -196,7 +196,7 @@ fn rows(asked: &Asked) -> BTreeMap<i64, Row> {
         .filter_map(|row| Some((row.parent?, row.whole_ns)))
         .collect();
     for (parent, ns) in inner {
-        // Of a call that ended, `self_ns` says it.
+        // For a call that ended, it is `self_ns`.
         let parent: &mut Row = rows.get_mut(&parent).unwrap();
         if parent.end.is_none() {
             parent.own_ns -= ns;

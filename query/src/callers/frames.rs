@@ -15,7 +15,7 @@ use super::tree::{NONE, Tree};
 /// Most frames that are reported.
 pub const MOST: usize = 16;
 
-/// Returns whether a function only leads to another library, or to where a program or a thread begins.
+/// Returns whether a function only jumps to another library, or starts a program or a thread.
 fn is_no_caller(function: &str) -> bool {
     let begins = ["start_thread", "clone", "clone3", "_start"];
     function.ends_with("@plt")
@@ -57,7 +57,7 @@ impl Frame {
     }
 }
 
-/// What is known of the code that an address lies in.
+/// What is known about the code that an address lies in.
 #[derive(Clone)]
 struct Place {
     frame: Frame,
@@ -112,7 +112,7 @@ impl<'t> Frames<'t> {
         frames
     }
 
-    /// A recorded function, without the line that it was at.
+    /// A recorded function, without its current line.
     fn function(&self, id: u32, seq: u64) -> Option<Place> {
         let timeline = self.timeline?;
         let function = timeline.function(id)?;
@@ -155,7 +155,7 @@ impl<'t> Frames<'t> {
     }
 }
 
-/// A place in code without names: the file, and where in it the call returns to.
+/// A place in code without names: the file, and the call's return address in it.
 fn unnamed(space: &AddressSpace, ret_addr: u64) -> Option<Place> {
     let module = space.at(ret_addr)?;
     let file = module.module.path().file_name()?.to_string_lossy();

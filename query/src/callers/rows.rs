@@ -20,7 +20,7 @@ pub const COLUMNS: [&str; 14] = [
     "tid",
     "unwound",
 ];
-/// Of these, the first ones have 64 bits.
+/// The first ones of these have 64 bits.
 const LONG: usize = 11;
 const END: usize = 0;
 const START: usize = 1;
@@ -47,7 +47,7 @@ pub struct Call {
     pub dur_ns: i64,
     /// Its function.
     pub function: u32,
-    /// Its thread; 0 if that is not known.
+    /// Its thread; 0 if unknown.
     pub tid: u32,
     /// The enter event of the call around it.
     pub parent: Option<u64>,

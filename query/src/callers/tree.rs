@@ -17,11 +17,11 @@ pub struct Node {
     pub function: u32,
     /// Where its caller goes on.
     pub ret_addr: u64,
-    /// An event at which this address was of the caller.
+    /// An event at which this address belonged to the caller.
     pub seq: u64,
 }
 
-/// All paths. One comes after those that it continues.
+/// All paths. A path follows those that it continues.
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: Vec<Node>,

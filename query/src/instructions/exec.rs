@@ -28,7 +28,7 @@ use super::table::Kind;
 use super::wanted::Wanted;
 use crate::state::States;
 
-/// The metric of how far such a run is: the instruction.
+/// The metric for the progress of such a run: the instruction.
 pub const INSTRUCTIONS: &str = "instruction";
 
 /// Runs a recording again.
@@ -51,7 +51,7 @@ pub struct Asked {
 }
 
 impl RunAgain {
-    /// Returns the operator for a table and what the filters leave of it.
+    /// Returns the operator for a table and the part that the filters select.
     pub fn new(
         (kind, name): (Kind, &'static str),
         schema: &SchemaRef,

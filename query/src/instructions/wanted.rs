@@ -45,12 +45,12 @@ impl Span {
         self != Span::default()
     }
 
-    /// The one number that is left, if there is only one.
+    /// The only number within the bounds, if there is just one.
     pub fn only(self) -> Option<i64> {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// Returns whether a number is within.
+    /// Returns whether a number is within the bounds.
     pub fn holds(self, number: i64) -> bool {
         (self.low..=self.high).contains(&number)
     }
@@ -72,7 +72,7 @@ impl Span {
 }
 
 impl Wanted {
-    /// Takes what a filter says. Returns whether that is anything.
+    /// Applies a filter. Returns whether it bounds anything.
     pub fn take(&mut self, filter: &Expr) -> bool {
         match filter {
             Expr::BinaryExpr(BinaryExpr {

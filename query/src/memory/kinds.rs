@@ -48,7 +48,7 @@ pub fn role(function: &FunctionDef) -> Option<Role> {
     role_of(&function.name, &function.linkage)
 }
 
-/// The same of a function with these names.
+/// The same for a function with these names.
 #[must_use]
 pub fn role_of(name: &str, linkage: &str) -> Option<Role> {
     match PLACEMENT.contains(&linkage) {
@@ -84,8 +84,8 @@ fn of_name(name: &str) -> Option<Role> {
     })
 }
 
-/// Returns the name that a block's makers and freers go by: a function of the C library without its prefixes, an operator without
-/// its parameters.
+/// Returns the name under which an allocating or freeing function is shown: a function of the C library without its prefixes, an
+/// operator without its parameters.
 #[must_use]
 pub fn known_as(name: &str) -> &str {
     let name = library_name(name);

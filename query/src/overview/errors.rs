@@ -7,7 +7,7 @@ use crate::error::Result;
 
 /// Most lines that are reported from the beginning, and as many from the end.
 const LINES: usize = 4;
-/// Writes that are read at each end. A line may be of several.
+/// Writes that are read at each end. A line may consist of several.
 const WRITES: usize = 64;
 
 /// What was printed to standard error.

@@ -34,7 +34,7 @@ pub use unusual::Unusual;
 use crate::error::Result;
 use crate::session::Session;
 
-/// What there is to say first of a recording.
+/// What to know first about a recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overview {
     /// What was recorded.
@@ -64,7 +64,7 @@ pub struct FailedCalls {
     pub more: u64,
 }
 
-/// Looks through a recording. `recording` is its name as commands take it; the questions have it.
+/// Examines a recording. `recording` is its name on a command line, for the questions.
 ///
 /// # Errors
 /// The recording cannot be read.
@@ -82,7 +82,7 @@ pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
     let time = time::time(&source, &tallies);
     let mut unusual = unusual::unusual(&source, &tallies, &threads, program.duration_ns);
     if ending.has_failed() {
-        // What happened once tells more of a failure than what took long.
+        // Events that happened once say more about a failure than slow calls.
         unusual.sort_by_key(|what| !matches!(what, Unusual::OnceLate { .. }));
     }
     let mut overview = Overview {

@@ -156,7 +156,7 @@ fn shell_word(word: &str) -> String {
     }
 }
 
-/// Quotes a question for a shell: it has single quotes itself.
+/// Quotes a question, which has single quotes itself, for a shell.
 fn shell_text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

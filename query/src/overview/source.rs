@@ -12,7 +12,7 @@ use crate::rows::{Row, ask};
 use crate::session::Session;
 use crate::state::failed;
 
-/// Most calls around a moment that are looked at.
+/// Most calls around a moment that are examined.
 const MOST_AROUND: usize = 256;
 
 /// A call in words.
@@ -74,13 +74,13 @@ impl<'s> Source<'s> {
         self.timeline
     }
 
-    /// Returns the event from which on something happened late: three quarters of the run are over.
+    /// Returns the event from which on events count as late: three quarters of the run are over.
     pub fn late(&self) -> u64 {
         let events = self.session.extent().events;
         events - events / 4
     }
 
-    /// Asks a question.
+    /// Runs a query.
     ///
     /// # Errors
     /// The recording cannot be read.

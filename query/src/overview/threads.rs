@@ -61,7 +61,7 @@ pub enum ThreadEnd {
         in_seq: u64,
         /// How long it had been in it, in ns, without recorded calls since.
         for_ns: u64,
-        /// The last thing that it did: its last event.
+        /// Its last event.
         last_seq: u64,
     },
     /// When the recording ended, it was in no recorded call.
@@ -132,7 +132,7 @@ pub fn threads(
     Ok(Threads { total, told: all })
 }
 
-/// Says what a thread was in when the recording ended.
+/// Returns what a thread was in when the recording ended.
 fn last_of(source: &Source<'_>, thread: &Thread) -> Result<ThreadEnd> {
     let timeline = source.timeline().expect("there are threads");
     let last = told(timeline.last_of_thread(thread.tid, timeline.last(), 0))?;

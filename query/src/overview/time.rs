@@ -30,7 +30,7 @@ pub struct FunctionTime {
     pub calls: u64,
     /// The time of its calls without the recorded calls that they made, in ns.
     pub self_ns: u64,
-    /// Its part of the time in recorded calls, from 0 to 1.
+    /// Its share of the time in recorded calls, from 0 to 1.
     pub share: f64,
     /// The longest such time of one call, in ns; 0 if none has ended.
     pub longest_ns: u64,

@@ -372,7 +372,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     Some(rest.split_once(after)?.0)
 }
 
-/// Returns the error for a second question after the first.
+/// Returns the error for a second query after the first.
 pub fn second_question(sql: &str) -> Error {
     let place = place::of_second_statement(sql);
     Error::Sql(Box::new(SqlError {

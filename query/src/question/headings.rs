@@ -9,12 +9,12 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Expr, Select, SelectItem, SetExpr, Statement};
 
-/// The headings of an answer's columns; `None` where the name of the column will do.
+/// The headings of an answer's columns; `None` if the name of the column is right.
 #[derive(Debug, Default)]
 pub struct Headings(Vec<Option<String>>);
 
 impl Headings {
-    /// Takes them from a query with so many columns.
+    /// Takes them from a query with this many columns.
     pub fn of(statement: &DfStatement, columns: usize) -> Headings {
         let mut headings = vec![None; columns];
         let items = select(statement).map_or(&[][..], |select| select.projection.as_slice());

@@ -6,7 +6,8 @@ use datafusion::sql::sqlparser::ast::{
     Expr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value,
 };
 
-/// Rewrites the numbers in a query's own ORDER BY and in those of its subqueries in WITH. Tells whether there were any.
+/// Rewrites the numbers in a query's own ORDER BY and in those of its subqueries in WITH. Returns whether there were
+/// any.
 pub fn resolve(statement: &mut DfStatement) -> bool {
     match statement {
         DfStatement::Statement(statement) => of_statement(statement),

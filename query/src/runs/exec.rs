@@ -32,7 +32,7 @@ pub struct RunsExec {
     scan: Arc<Scan>,
     /// The recordings of each stream.
     streams: Vec<Arc<[usize]>>,
-    /// Conditions on `run`, which a join may still be working out.
+    /// Conditions on `run`, which a join may still be computing.
     filters: Arc<[Arc<dyn PhysicalExpr>]>,
     properties: Arc<PlanProperties>,
 }
@@ -97,7 +97,7 @@ impl ExecutionPlan for RunsExec {
         Vec::new()
     }
 
-    /// A join works a condition out only for those who say that they have it.
+    /// A join computes a condition only for operators that declare it.
     fn apply_expressions(
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,

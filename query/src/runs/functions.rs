@@ -47,7 +47,7 @@ fn opened(set: &Set, name: &str) -> Result<Option<Arc<Opened>>> {
 /// A function of a row.
 #[derive(Debug)]
 struct OfRow {
-    /// The function of no recording: its name and its types.
+    /// The function without a recording: its name and its types.
     function: ScalarUDF,
     set: Arc<Set>,
     signature: Signature,

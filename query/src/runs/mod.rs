@@ -39,7 +39,7 @@ pub const COLUMN: (&str, &str) = ("run", "name of the recording");
 /// The name of that column.
 const RUN: &str = COLUMN.0;
 
-/// Recordings that can be queried together. Each shows its content as of its opening.
+/// Recordings that can be queried together. Each shows its content at the time of its opening.
 pub struct Runs {
     asking: Asking,
     set: Arc<Set>,

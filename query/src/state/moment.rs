@@ -97,7 +97,7 @@ pub fn innermost_shown(
 ) -> replay::Result<Option<String>> {
     let names_function = names_function(expression);
     let ask = |moment: &Moment<'_>| match names_function {
-        // It may belong to a frame further out.
+        // It may belong to an outer frame.
         true => evaluate_in(moment, 0, expression, show).ok().flatten(),
         false => value_in(moment, expression, show),
     };

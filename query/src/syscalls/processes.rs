@@ -8,12 +8,12 @@ use super::{name, values};
 
 /// System calls that make processes.
 const MAKING: [&str; 4] = ["fork", "vfork", "clone", "clone3"];
-/// The argument of wait4 that leads to the status.
+/// The argument of wait4 that points to the status.
 const STATUS: usize = 1;
 const STOPPED: u64 = 0x7f;
 const CONTINUED: u64 = 0xffff;
 
-/// Something else that an event tells.
+/// Another fact from an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// The recorded program began: its number.
@@ -37,7 +37,7 @@ pub struct Event {
     pub told: Told,
 }
 
-/// What is known of the recorded program from its start.
+/// What is known about the recorded program from its start.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
     /// The program, as it was called.
@@ -53,11 +53,11 @@ pub struct Own {
 pub struct Process {
     pub pid: i64,
     pub parent: Option<i64>,
-    /// The recorded program, or the path of what it has executed.
+    /// The recorded program, or the path of the program that it executed.
     pub program: Option<String>,
     /// Arguments of the recorded program.
     pub arguments: Option<String>,
-    /// The system call that made it, `fork` if none was recorded.
+    /// The system call that created it, `fork` if none was recorded.
     pub made_by: &'static str,
     pub tid: Option<u32>,
     pub began: At,
@@ -114,7 +114,7 @@ pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> V
     let mut ends: Vec<_> = calls.iter().filter_map(end).collect();
     ends.sort_by_key(|(_, _, at)| at.seq);
     for (pid, status, at) in ends {
-        // A number may be another process's after the first one was waited for.
+        // A process id may be reused after its process was waited for.
         let waited = found.iter_mut().find(|process| {
             process.pid == pid && process.ended.is_none() && process.began.seq < at.seq
         });
@@ -148,7 +148,7 @@ fn process(
     }
 }
 
-/// Returns the system call that made a process: the last one that began before its event and returned its number.
+/// Returns the system call that created a process: the last one that began before its event and returned its number.
 fn maker<'c, 'a>(calls: &'c [Made<'a>], child: i64, seq: u64) -> Option<&'c Made<'a>> {
     let made = calls.iter().filter(|made| {
         let is_one = name(made.call.number).is_some_and(|name| MAKING.contains(&name));

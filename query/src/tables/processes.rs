@@ -62,7 +62,7 @@ pub const DOC: TableDoc = TableDoc {
     ],
 };
 
-/// The kinds of events that tell of processes.
+/// The kinds of events about processes.
 const KINDS: [&str; 6] = [
     "process_start",
     "process_exit",
@@ -122,7 +122,7 @@ fn value<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Optio
     column.is_valid(row).then(|| column.value(row))
 }
 
-/// What the events of all batches tell.
+/// The facts from the events of all batches.
 #[derive(Default)]
 struct Read<'a> {
     events: Vec<Event>,
