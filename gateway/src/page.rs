@@ -40,7 +40,7 @@ fn parameters(page: &mut String, prefix: &str, schema: &Value) {
         .filter_map(Value::as_str)
         .collect();
     for (name, parameter) in schema["properties"].as_object().into_iter().flatten() {
-        // The same for all tools: said once.
+        // The same for all tools, so stated once.
         if prefix.is_empty() && matches!(name.as_str(), "budget" | "cursor") {
             continue;
         }

@@ -10,7 +10,7 @@ use crate::gone::Gone;
 use crate::protocol::{Notice, NoticeKind};
 use crate::quantity::grouped;
 
-/// Runs shorter than this tell nothing.
+/// Runs shorter than this report nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Time between two notices.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -36,7 +36,7 @@ impl Told {
         }
     }
 
-    /// Oversees runs: they end when the client has gone or wants no answer any more.
+    /// Oversees runs: they end when the client has gone or no longer wants an answer.
     pub fn overseer(self) -> Overseer {
         Arc::new(move |position| {
             self.tell(position);

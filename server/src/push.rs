@@ -65,7 +65,7 @@ pub struct Subscribers {
 }
 
 struct Subscriber {
-    /// The session to hear of; `None` for all.
+    /// The session to report; `None` for all.
     session: Option<u32>,
     /// The queue of the client; gone once the client is.
     queue: Weak<SyncSender<Push>>,

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::*;
 
 use super::Shared;
 
-/// In [`Shared::want_last`]: a signal that nothing in the program handles.
+/// In [`Shared::want_last`]: a signal that the program does not handle.
 pub const LAST_SIGNALS: u32 = 1;
 /// In [`Shared::want_last`]: its exit.
 pub const LAST_EXIT: u32 = 2;

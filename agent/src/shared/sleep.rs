@@ -14,8 +14,7 @@ pub(super) const SLEEPS_ALONE: u32 = 2;
 
 impl Shared {
     /// Announces that the calling thread is about to sleep. A write or request from now on ends the sleep; the caller
-    /// must look once more for earlier ones. `by_program`: threads of the program may make the system call that ends
-    /// it.
+    /// must check again for earlier ones. `by_program`: threads of the program may make the system call that ends it.
     pub fn about_to_sleep(&self, by_program: bool) {
         let word = if by_program { SLEEPS } else { SLEEPS_ALONE };
         self.control().recorder_sleeps.store(word, SeqCst);

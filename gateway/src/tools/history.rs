@@ -78,7 +78,7 @@ impl Tool for History {
     }
 }
 
-/// Says which call of a tool records the line that writes a value.
+/// Returns the call of a tool that records the line that writes a value.
 fn in_a_second_run(expression: &str) -> String {
     let asked = json!({ "logWrites": [expression] });
     format!(

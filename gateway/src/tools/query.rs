@@ -242,7 +242,7 @@ fn is_about_writes(args: &Args) -> bool {
     !args.event_type.is_empty() && args.event_type.iter().all(is_write) && !has_others
 }
 
-/// Writes, with what they wrote and where.
+/// Writes, with their values and places.
 fn writes(args: &Args) -> Question {
     let mut conditions = common(args, "seq");
     let has = |kind: &str| args.event_type.iter().any(|known| known == kind);

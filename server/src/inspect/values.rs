@@ -56,7 +56,7 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// Returns that of one value of many; all of it if `is_full`.
+    /// Returns the manner of one value of many; all of it if `is_full`.
     #[must_use]
     pub fn of_many(is_full: bool) -> Manner {
         Manner {
@@ -136,7 +136,7 @@ pub struct VariableReport {
     /// The line that declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The compiler keeps it nowhere at this place.
+    /// It is optimized out at this place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optimized_out: bool,
 }
@@ -500,7 +500,7 @@ pub(super) fn shown(value: &Value, expression: &str, manner: Manner, look: &Look
     let rendered = render_shortened(value, &manner.options(), look);
     let (text, unknown) = match &value.bytes {
         Ok(_) => (Some(rendered.with_age(value, look)), None),
-        // What is in pieces may have members that are known.
+        // A value in pieces may have known members.
         Err(_) if value.is_partly_known(look.machine) => {
             (Some(rendered.with_age(value, look)), None)
         }
@@ -520,7 +520,7 @@ pub(super) fn shown(value: &Value, expression: &str, manner: Manner, look: &Look
     }
 }
 
-/// Returns the expression of a part of what an expression means.
+/// Returns the expression of a part of the value of an expression.
 fn inner(expression: &str, inside: &str) -> String {
     let is_simple = |c: char| c.is_alphanumeric() || "_.:[]$".contains(c);
     match inside.is_empty() || expression.chars().all(is_simple) {

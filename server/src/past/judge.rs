@@ -40,7 +40,7 @@ pub(super) struct Failed {
 }
 
 impl Judge {
-    /// Reads a condition. Only a logpoint counts its hits from the start of the run.
+    /// Parses a condition. Only a logpoint counts its hits from the start of the run.
     pub fn new(text: Option<&str>, kept: &Arc<Kept>, counts: bool) -> Result<Judge, Failure> {
         let condition = match inspect::condition(text)? {
             None => None,
@@ -115,7 +115,7 @@ impl Writer {
         })
     }
 
-    /// Writes the message as it is here. A value that is not known says why.
+    /// Writes the message with the values of this moment. An unknown value says why.
     pub fn write(&self, arrival: &mut Arrival<'_>, hit_count: u64) -> String {
         let written = in_frames(
             arrival,

@@ -37,7 +37,7 @@ use crate::inspect::{RecordedMoment, View};
 use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::session::LastShown;
 
-/// How many outer frames to read: the value of a parameter may be known from what the callers passed.
+/// How many outer frames to read: the value of a parameter may be known from the callers' arguments.
 const CALLERS: usize = 16;
 
 /// The current position: an event, a thread and a frame.
@@ -45,7 +45,7 @@ const CALLERS: usize = 16;
 pub struct Position {
     /// The event.
     pub seq: u64,
-    /// So many instructions after it, of all threads; 0 unless every instruction is recorded.
+    /// This many instructions after it, counting all threads; 0 unless every instruction is recorded.
     pub steps: u64,
     /// The thread.
     pub tid: u32,
@@ -290,7 +290,7 @@ impl Past {
         &self.last_shown
     }
 
-    /// Has the session keep its values with those of the program.
+    /// Makes the session keep its values with those of the program.
     #[must_use]
     pub fn keeping(self, kept: &Arc<Kept>) -> Past {
         Past {
@@ -402,7 +402,7 @@ impl Past {
         Ok(*position)
     }
 
-    /// Returns what is looked at, or the innermost frame at event `at` of its thread.
+    /// Returns the current position, or the innermost frame at event `at` of its thread.
     ///
     /// # Errors
     /// There is no such event.
@@ -514,8 +514,8 @@ pub fn is_core_file(path: &Path) -> bool {
     debuginfo::is_core_file(path).unwrap_or(false)
 }
 
-/// Finds the folder of the recording that a path names. That of a core file is made if there is none yet; `program` is
-/// its program, if it is not where the core file says.
+/// Finds the folder of the recording that a path names. The recording of a core file is made if there is none yet;
+/// `program` is its program, if it is not where the core file says.
 ///
 /// # Errors
 /// There is neither a recording nor a core file, or it cannot be read.

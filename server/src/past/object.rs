@@ -11,7 +11,7 @@ use crate::session::hex;
 /// Most blocks before and after that are reported.
 const OTHERS: usize = 5;
 
-/// The option that records allocation functions beside those of the program.
+/// The option that records allocation functions in addition to those of the program.
 pub(super) const RECORD_ALLOCATIONS: &str = "hindsight record -f '*' -f 'module:libc.so*' PROGRAM";
 
 /// What is known of a heap block.
@@ -19,7 +19,7 @@ pub(super) const RECORD_ALLOCATIONS: &str = "hindsight record -f '*' -f 'module:
 pub struct ObjectReply {
     /// The address.
     pub address: String,
-    /// The event at which it is looked at.
+    /// The event of the question.
     pub seq: u64,
     /// The block that held it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub struct BlockReport {
     pub freed: Option<BlockCall>,
 }
 
-/// A call that made or freed a block.
+/// A call that allocated or freed a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockCall {
     /// Its enter event.
@@ -79,10 +79,9 @@ pub struct BlockCall {
 }
 
 impl Past {
-    /// Describes the block that holds an address at event `at`, or at the moment that is looked at.
+    /// Describes the block that holds an address at event `at`, or at the current moment.
     ///
-    /// # Errors
-    /// The address is none, there is no such event, or the recording cannot be read.
+    /// # Errors The address is invalid, there is no such event, or the recording cannot be read.
     pub(crate) fn object(&self, text: &str, at: Option<u64>) -> Result<ObjectReply, Failure> {
         let here = self.position_at(at)?;
         let address = match parsed(text) {

@@ -72,7 +72,7 @@ impl Session {
             Session::Live(session) => &session.last_shown,
             Session::Recorded(past) => past.last_shown(),
         };
-        // Both parts are whole at all times.
+        // Both parts are consistent at all times.
         shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

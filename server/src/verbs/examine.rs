@@ -209,7 +209,7 @@ impl Asked {
 #[derive(Clone, Copy, Debug)]
 struct Last {
     address: u64,
-    /// The name of a base type, and how many values of it the thing is, if it is an array.
+    /// The name of a base type, and the number of elements, if it is an array.
     unit: &'static str,
     count: Option<u64>,
 }

@@ -126,14 +126,14 @@ impl Command for Handle {
     }
 }
 
-/// Whether the signal is to stop the program; `None` if nothing says so.
+/// Whether the signal is to stop the program; `None` if no word says so.
 fn wish(actions: &[String]) -> Result<Option<bool>, Failure> {
     let mut wish = None;
     for action in actions {
         match action.as_str() {
             "stop" => wish = Some(true),
             "nostop" => wish = Some(false),
-            // Signals are events of the recording in any case, and the program gets them in any case.
+            // Signals are always events of the recording, and the program always gets them.
             "print" | "noprint" | "pass" | "noignore" => {}
             "nopass" | "ignore" => {
                 return Err(Failure::new(

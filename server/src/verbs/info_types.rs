@@ -19,7 +19,7 @@ pub struct InfoTypesReply {
     pub left_out: usize,
 }
 
-/// Types of one module that are looked through, at most.
+/// Most types of one module that are searched.
 const MAX_TYPES: usize = 1 << 20;
 
 impl Verb for InfoTypes {

@@ -21,7 +21,7 @@ pub(super) const LIMIT: Word = Word::new(
     "At most so many rows, 0 for all [default: 50]",
 );
 
-/// The option of where the rows begin.
+/// The option for the first row.
 pub(super) const SKIP: Word = Word::new(
     "skip",
     "N",
@@ -36,7 +36,7 @@ pub(super) const WORDS: [Word; 3] = [LIMIT, SKIP, locals::FULL];
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageArgs {
-    /// At most so many rows, 0 for all; left out: all, of which a text shows the first page.
+    /// At most this many rows, 0 for all; default: all, of which a text shows the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// So many are left out at the start.
@@ -62,7 +62,7 @@ impl PageArgs {
 pub(super) struct Page {
     /// So many are left out at the start.
     pub skip: usize,
-    /// At most so many; 0: all. Left out: all of the data, and a page of the text.
+    /// At most this many; 0: all. Default: all of the data, and a page of the text.
     pub limit: Option<usize>,
     /// All of the text, too.
     pub full: bool,

@@ -4,7 +4,7 @@ use regex_automata::meta::Regex;
 
 use crate::protocol::Failure;
 
-/// A regular expression, or none, which all names fit.
+/// A regular expression, or none, which matches all names.
 pub(super) struct Pattern(Option<Regex>);
 
 impl Pattern {

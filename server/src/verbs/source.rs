@@ -158,7 +158,7 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
 /// Most lines in a list of a source file.
 const MOST_LINES: u32 = 100_000;
 
-/// Lines from one to another: `10,20`, `a.c:10,20`, `10,`, `,20`. One that is not written is ten lines from the other.
+/// Lines from one to another: `10,20`, `a.c:10,20`, `10,`, `,20`. A missing one is ten lines from the other.
 #[derive(Debug, PartialEq, Eq)]
 struct LineRange {
     file: Option<String>,
@@ -167,7 +167,7 @@ struct LineRange {
 }
 
 impl LineRange {
-    /// Reads it; `None` if the text is another location, as `area(int, int)`.
+    /// Parses it; `None` if the text is another location, like `area(int, int)`.
     fn read(text: &str) -> Result<Option<LineRange>, Failure> {
         let Some((from, to)) = text.rsplit_once(',') else {
             return Ok(None);

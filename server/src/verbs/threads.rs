@@ -32,7 +32,7 @@ pub struct ThreadReport {
     /// Why it stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<ReasonReport>,
-    /// Its position; not known while it runs.
+    /// Its position; unknown while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceReport>,
     /// The thread is selected.

@@ -73,7 +73,8 @@ impl WhyReply {
 }
 
 impl Past {
-    /// Finds what led to an event, if `of` is its number, or to the value of an expression at event `at` or where one is.
+    /// Finds what led to an event, if `of` is its number, or to the value of an expression at event `at` or at the
+    /// current position.
     ///
     /// # Errors
     /// There is no such event, the expression means nothing there, or the search was interrupted.
@@ -170,7 +171,7 @@ impl Past {
         Ok(inside)
     }
 
-    /// Writes how a call came out: `f(n=3) returned -1`.
+    /// Writes the outcome of a call: `f(n=3) returned -1`.
     fn outcome(&self, call: &CallHead) -> Result<String, Failure> {
         let text = self.call_text(call)?;
         let result = self.result(call)?;

@@ -82,7 +82,7 @@ impl Past {
         Ok(())
     }
 
-    /// Tells what the value is. Returns whether it may have changed since it was seen.
+    /// Reports the value. Returns whether it may have changed since it was seen.
     fn value_now(&self, reply: &mut WhyReply, last: &LastWriteReply, here: Position) -> bool {
         let name = &last.expression;
         let Some(now) = &last.now else { return true };
@@ -203,7 +203,7 @@ impl Past {
     }
 }
 
-/// Says which line wrote a value, where the write itself is recorded.
+/// Describes the line that wrote a value, if the write itself is recorded.
 fn written(expression: &str, write: &Change) -> String {
     let old = write.old.as_ref().map(|old| format!(", after {old}"));
     let function = write.function.as_ref().map(|name| format!(", by {name}"));
@@ -222,7 +222,7 @@ struct Window {
     until: u64,
 }
 
-/// Reads the number that a value begins with, unless so many are the same that it tells nothing.
+/// Parses the number at the beginning of a value, unless it is too common to mean anything.
 pub(super) fn number(text: &str) -> Option<u64> {
     let word = text.split_whitespace().next()?;
     let number = match word.strip_prefix("0x") {
