@@ -68,8 +68,8 @@ impl Kept {
         *self.lock() = theirs;
     }
 
-    /// Returns what follows the `$`: the number of a shown value, `$` and how many values before the newest,
-    /// nothing for the newest one, or the name of a variable.
+    /// Returns what follows the `$`: the number of a shown value, `$` and a count back from the newest, nothing for
+    /// the newest one, or the name of a variable.
     ///
     /// # Errors
     /// Nothing is kept under that name. The text says so, and what to do.

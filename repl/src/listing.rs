@@ -64,7 +64,7 @@ impl Row {
         }
     }
 
-    /// Returns the row of an entry of the catalog: the recording's own facts, or if it is gone those that are known.
+    /// Returns the row of an entry of the catalog: the recording's own facts, or, if it is gone, the known ones.
     pub fn of_entry(entry: Entry) -> Row {
         match Summary::read(&entry.path) {
             Ok(summary) => Row::of(summary),
@@ -83,7 +83,7 @@ impl Row {
         }
     }
 
-    /// Returns whether the recording is not where it was.
+    /// Returns whether the recording no longer exists at its path.
     pub fn is_gone(&self) -> bool {
         self.state == State::Gone
     }
@@ -165,7 +165,7 @@ pub fn labels(labels: &Labels) -> String {
     labels.iter().map(label).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a path as people write it: relative to this folder where it lies in it. The ending stays: without it a name
+/// Returns a path as people write it: relative to this folder if it lies in it. The ending stays: without it a name
 /// means the newest of several.
 pub fn short(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();

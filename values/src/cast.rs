@@ -9,8 +9,7 @@ use crate::{encode, fixed, floats};
 
 /// Returns a floating-point number, or an integer as one. Long doubles are rounded.
 ///
-/// # Errors
-/// It is of another type, or not known.
+/// # Errors It is of another type, or unknown.
 pub fn float(value: &Value) -> Result<f64, ValueError> {
     match value.kind() {
         TypeKind::Float => {}
@@ -27,10 +26,9 @@ pub fn float(value: &Value) -> Result<f64, ValueError> {
     })
 }
 
-/// Returns a value as one of another type: numbers are converted, other values in memory are looked at anew.
+/// Returns a value as one of another type: numbers are converted, other values in memory are reinterpreted.
 ///
-/// # Errors
-/// The types do not allow it, or the value is not known.
+/// # Errors The types do not allow it, or the value is unknown.
 pub fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueError> {
     let (from, to) = (value.kind(), ty.strip().kind());
     let is_number = |kind| {

@@ -9,7 +9,7 @@ use debuginfo::value::{Value, ValueError};
 /// Powers of ten that are written digit by digit.
 const MAX_DIGITS: i64 = 38;
 
-/// How many steps there are, and what one is worth.
+/// The number of steps, and the value of one.
 fn steps(value: &Value) -> Result<(i128, Step), ValueError> {
     let (number, bits) = raw(value)?;
     let number = match value.kind() {

@@ -5,7 +5,8 @@ use debuginfo::{FrameContext, Value};
 
 use crate::{RenderOptions, cast, children, encode, float, render, writes};
 
-/// Renders a value, looks inside it, and encodes texts for it: what [`debuginfo::fuzzing`] does with what it finds.
+/// Renders a value, looks inside it, and encodes texts for it: the function that [`debuginfo::fuzzing`] applies to
+/// what it finds.
 pub fn show(site: &FrameContext<'_>, value: &Value) {
     let options = RenderOptions {
         max_elements: 4,

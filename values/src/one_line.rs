@@ -31,7 +31,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns whether `c` would do something else to a terminal than show itself.
+/// Returns whether a terminal would do anything with `c` other than show it.
 fn must_be_escaped(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

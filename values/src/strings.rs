@@ -2,7 +2,7 @@
 
 use debuginfo::{Certainty, Machine, Unknown};
 
-/// Bytes that are read at once when the end of a text is looked for.
+/// Bytes that are read at once in the search for the end of a text.
 const CHUNK: usize = 64;
 
 /// Text read from memory.
@@ -111,7 +111,7 @@ fn push(out: &mut String, c: char, quote: char) {
     }
 }
 
-/// Characters of 1, 2 or 4 bytes as UTF-8; what stands for no character is replaced.
+/// Characters of 1, 2 or 4 bytes as UTF-8; invalid ones are replaced.
 pub(super) fn to_utf8(bytes: &[u8], width: usize) -> Vec<u8> {
     match width {
         2 => {

@@ -159,7 +159,7 @@ fn sections(bench: &Bench, whole: &Path) -> Seed {
     }
 }
 
-/// Thousands of small files come and go: memory spares the disk, where the system offers some.
+/// For thousands of short-lived small files, memory spares the disk, if the system offers it.
 fn in_memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().expect("a folder"))
 }

@@ -16,7 +16,7 @@ use store::seal::Progress;
 use super::Interrupts;
 use crate::error::Error;
 
-/// Opening that takes less is not watched: Ctrl-C ends the program, as usual.
+/// A shorter opening is not watched: Ctrl-C ends the program, as usual.
 const UNWATCHED: Duration = Duration::from_millis(100);
 
 /// Opens the recording in the folder `path`.
@@ -32,7 +32,7 @@ pub fn open(path: &Path, temp_dir: &Path) -> Result<Reader, Error> {
     })
 }
 
-/// As [`open`], to go through it.
+/// As [`open`], for moving through it.
 ///
 /// # Errors
 /// As there.

@@ -50,7 +50,7 @@ pub fn show(asker: &mut Asker, sql: &str, view: &View) -> Result<(), Error> {
     shown
 }
 
-/// Says on stderr which recordings could not be read.
+/// Reports on stderr which recordings could not be read.
 pub fn warn(asker: &Asker, terminal: &Terminal) {
     for warning in asker.warnings() {
         let word = terminal.stderr_colour.paint(Paint::Warning, "warning:");

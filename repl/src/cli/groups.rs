@@ -39,7 +39,7 @@ const GROUPS: [(Group, &str); 7] = [
     (Group::Tool, "Hindsight itself"),
 ];
 
-/// The commands that people begin with.
+/// The commands for first steps.
 const BEGIN: [&str; 5] = ["record", "overview", "report", "sql", "repl"];
 
 /// Commands for Hindsight itself.
@@ -106,7 +106,7 @@ fn row(text: &mut String, name: &str, about: &str, columns: usize) {
     let lines = fold(about, columns.saturating_sub(DESCRIPTION_AT).max(20));
     for (index, line) in lines.iter().enumerate() {
         let name = if index == 0 { name } else { "" };
-        // The template would take braces for fields.
+        // The template would interpret braces as fields.
         let line = line.replace(['{', '}'], "");
         _ = writeln!(text, "  {name:width$}{line}", width = DESCRIPTION_AT - 2);
     }

@@ -97,7 +97,7 @@ pub fn record_one(mut options: RecordOptions, records_copies: bool) -> Result<u8
     match recorded {
         Ok(_) => Ok(exit::DONE),
         Err(error) => {
-            // It is no answer if the program was recorded already.
+            // It is not an answer if the program was already recorded.
             answer(live::REFUSED, &live::why_refused(&error));
             Ok(exit::FAILED)
         }
@@ -131,7 +131,8 @@ impl Observer for Warnings {
     }
 }
 
-/// One line, with the set's folder named beside others in `beside`: `make.children: 37 processes, 35 recordings, 2.4 s, 12 MB; 2 programs not recorded; ...`.
+/// One line, which names the set's folder below `beside`: `make.children: 37 processes, 35 recordings, 2.4 s, 12 MB; 2 programs not
+/// recorded; ...`.
 pub fn summary(outcome: &SetOutcome, beside: &Path) -> String {
     let name = beside.join(outcome.set.file_name().unwrap_or_default());
     let name = escaped(&name.to_string_lossy()).into_owned();

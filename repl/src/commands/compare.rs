@@ -139,7 +139,8 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
     })
 }
 
-/// Writes the lines of a comparison: what A has in the colour of what was, what B has in that of what is.
+/// Writes the lines of a comparison: those of A in the colour for the old state, those of B in the colour for the new
+/// one.
 pub fn painted(lines: &[TextLine], colour: Colour) -> String {
     let mut text = String::new();
     for line in lines {
@@ -158,7 +159,7 @@ pub fn painted(lines: &[TextLine], colour: Colour) -> String {
     text
 }
 
-/// Says what is asked in this folder: its project may have rules of what is not compared.
+/// Returns what to compare in this folder: its project may have rules that exclude something.
 ///
 /// # Errors
 /// The rules are wrong.
@@ -193,7 +194,7 @@ fn texts_of(rules: server::CompareRules) -> RuleTexts {
     }
 }
 
-/// A recording that cannot be read is not different: exit code 1 would say so.
+/// An unreadable recording is not different, as exit code 1 would mean.
 pub fn failed(source: query::Error) -> Error {
     let source = match source {
         query::Error::NotComparable { .. } => source,

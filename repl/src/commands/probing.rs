@@ -9,7 +9,7 @@ use server::session::{FirstLogpoint, Probes};
 /// Probes that are set before a program runs.
 #[derive(Clone, Debug, Default)]
 pub struct Probing {
-    /// All of them; whether they may wait is said elsewhere.
+    /// All of them; another option says whether they may wait.
     pub probes: Probes,
 }
 

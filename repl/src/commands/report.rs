@@ -151,7 +151,7 @@ fn of_locks(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error> 
     Ok(exit::DONE)
 }
 
-/// Adds up a recording, with a bar if that takes a while.
+/// Sums up a recording, with a bar if that takes a while.
 ///
 /// # Errors
 /// It cannot be read.

@@ -181,7 +181,7 @@ fn output(args: &Args, of: &Path) -> Result<PathBuf, Error> {
     Ok(free.next().unwrap_or_else(|| here.join(base)))
 }
 
-/// The words for `record`: the recorded options, those of now, and the program.
+/// The words for `record`: the recorded options, the new ones, and the program.
 fn words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
     let probes = &args.probing.probes;
     let mut words: Vec<OsString> = Vec::new();
@@ -250,7 +250,7 @@ fn stdin(recorded: &Stdin, progress: &Progress) -> Option<PathBuf> {
     None
 }
 
-/// How to start the program of a recording that does not say it.
+/// How to start the program of a recording without that information.
 fn guessed(manifest: &Manifest) -> Result<Launch, Error> {
     let bytes = |text: &String| ByteBuf::from(text.clone().into_bytes());
     if manifest.argv.is_empty() {

@@ -17,7 +17,7 @@ use crate::listing::{self, Row};
 use crate::render::{Terminal, escaped};
 use crate::report::report;
 
-/// How long another process that uses the catalog is waited for.
+/// How long to wait for another process that uses the catalog.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\

@@ -27,7 +27,7 @@ Examples:
 
 Exits with the command's own status.";
 
-/// How many failed processes are named.
+/// Most failed processes that are named.
 const MOST_NAMED: usize = 20;
 
 /// Run a test command and keep recordings of what failed

@@ -12,8 +12,7 @@ pub fn open_quote(text: &str) -> Option<usize> {
     open
 }
 
-/// Returns the table that the word before a dot stands for: the word itself, or the table it is an alias of (`calls
-/// c`).
+/// Returns the table that the word before a dot means: the word itself, or the table it is an alias of (`calls c`).
 pub fn qualifier<'a>(before_dot: &'a str, statement: &'a str) -> &'a str {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let alias = &before_dot[before_dot.trim_end_matches(is_word).len()..];

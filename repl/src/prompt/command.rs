@@ -101,7 +101,7 @@ pub fn stands_alone(text: &str) -> bool {
     text.is_empty() || text.starts_with(['\\', '.']) || word(text).is_some()
 }
 
-/// Returns whether `text` begins like no statement, so that further lines cannot complete it.
+/// Returns whether `text` does not begin like a statement, so that further lines cannot complete it.
 pub fn begins_wrong(text: &str) -> bool {
     let text = text.trim_start();
     let end = text

@@ -10,7 +10,7 @@ use crate::spelling;
 /// Verbs that take a condition in SQL, which has quoted texts.
 const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
 
-/// Verbs that go through the differences of two recordings.
+/// Verbs that step through the differences of two recordings.
 const DIFFERENCES: [&str; 2] = ["next-difference", "previous-difference"];
 
 /// The first words of SQL.
@@ -23,11 +23,11 @@ pub fn is_sql(text: &str) -> bool {
 }
 
 /// Returns what an empty line does after a line: the same again, or what follows it. `None` if the line changes
-/// something, or is no verb.
+/// something, or is not a verb.
 pub fn again(words: &[String], text: &str) -> Option<String> {
     let verb = words.first()?;
     match find(verb).map(|verb| verb.name) {
-        // Without an address, memory goes on.
+        // Without an address, `memory` continues.
         Some("x") => {
             let format = words.iter().skip(1).take_while(|word| *word == "--format");
             let kept = 1 + 2 * format.count();

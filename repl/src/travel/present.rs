@@ -37,7 +37,7 @@ pub struct Present {
 }
 
 impl Present {
-    /// Makes the session that has begun here.
+    /// Makes the session that began here.
     pub fn begun(begun: Begun, link: &Rc<Link>) -> Present {
         let is_ours = begun.origin == Origin::Started;
         Present::new(begun.session, begun.recording, is_ours, false, link)

@@ -28,7 +28,7 @@ pub(super) fn content(spot: &TypedPlace, reach: &Reach) -> Found {
     Some(content.map(|content| (name.to_owned(), content)))
 }
 
-/// Words and the fields that they are about.
+/// Words and the fields that they describe.
 struct Line {
     text: Vec<Part>,
     children: Vec<(String, TypedPlace)>,

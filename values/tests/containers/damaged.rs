@@ -7,7 +7,7 @@ use values::{RenderOptions, render_with};
 use crate::common::{ALL, behind, look};
 use crate::snapshot::Snapshot;
 
-/// Goes through all of a container in every way, and returns the text.
+/// Visits all of a container in every way, and returns the text.
 fn exhaust(value: &Value, snapshot: &Snapshot) -> String {
     let look = look(snapshot);
     if let Some(Ok(container)) = Container::of(value, &look) {

@@ -11,7 +11,7 @@ use values::quantity::{duration, grouped};
 use super::findings::{counted, differs, upper};
 
 const STYLE: &str = include_str!("style.css");
-/// Functions and calls that are shown.
+/// Most functions and calls that are shown.
 const MOST: usize = 200;
 
 /// Writes the page.

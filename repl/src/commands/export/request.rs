@@ -17,14 +17,14 @@ use crate::error::Error;
 
 /// How often a request is sent.
 const TRIES: u32 = 6;
-/// The wait before the second try, and at most; each wait is twice the one before.
+/// The wait before the second attempt, and the longest wait; each is twice the previous one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// The longest text of an answer that is read.
 const MOST_TEXT: u64 = 1 << 20;
-/// Bytes of a body between two looks at whether it is still wanted.
+/// Bytes of a body between two checks whether it is still wanted.
 const PIECE: usize = 64 << 10;
-/// How long a request that is not wanted any more has to end.
+/// How long an abandoned request may take to end.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// A connection to a store.
@@ -38,7 +38,7 @@ pub struct Channel {
 pub struct Reply {
     pub status: u16,
     pub etag: Option<String>,
-    /// Where the bucket is, if the store says it.
+    /// Where the bucket is, if the store names it.
     pub region: Option<String>,
     pub text: String,
 }
@@ -47,7 +47,7 @@ pub struct Reply {
 #[derive(Debug)]
 pub enum Failure {
     Interrupted,
-    /// What went wrong on the way, the last time.
+    /// The last error of the connection.
     Unreachable(String),
     Other(Error),
 }
@@ -57,7 +57,7 @@ impl Reply {
     fn may_pass(&self) -> bool {
         matches!(self.status, 429 | 500..=599)
             || matches!(self.code(), Some("RequestTimeout" | "SlowDown"))
-            // The store began to answer before it knew, when it puts an object together.
+            // When a store completes an object, it begins its answer before it knows the outcome.
             || self.status == 200 && self.code() == Some("InternalError")
     }
 
@@ -136,7 +136,7 @@ impl Channel {
                 Err(error) if left == 0 => return Err(Failure::Unreachable(error.to_string())),
                 Ok(_) | Err(_) => {}
             }
-            // Many who were sent away together are not to come back together.
+            // Clients that were refused together should not return together.
             let jitter = wait.mul_f64(f64::from(std::process::id() % 64) / 128.0);
             let pause = async move { tokio::time::sleep(wait + jitter).await };
             let waited = self.interrupts.wait(pause);
@@ -170,7 +170,7 @@ impl Channel {
         match self.interrupts.wait(&mut finished) {
             Ok(answer) => Ok(answer.expect("the thread sends before it ends")),
             Err(_) => {
-                // Half a body makes no object. A whole one may: what comes after this must find it.
+                // A partial body makes no object. A complete one may: the clean-up after this must find it.
                 unwanted.store(true, Ordering::Relaxed);
                 let end = tokio::time::timeout;
                 let _ = self

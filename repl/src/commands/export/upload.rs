@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::bucket::Bucket;
 use crate::error::Error;
 
-/// The length of the first parts in bytes; a store takes none below 5 MiB but the last.
+/// The length of the first parts in bytes; a store accepts none below 5 MiB except the last.
 const PART: usize = 8 << 20;
-/// After as many parts they are twice as long: a store takes 10,000, so objects up to 500 GB fit.
+/// After this many parts, the length doubles: a store accepts 10,000 parts, so objects up to 500 GB fit.
 const SAME_LEN: usize = 2000;
 
 /// An object that is being written.
@@ -18,7 +18,7 @@ pub struct Upload<'a> {
     key: String,
     buffer: Vec<u8>,
     len: u64,
-    /// The number of the upload at the store, and the tags of the parts that are there.
+    /// The number of the upload at the store, and the tags of the uploaded parts.
     begun: Option<Begun>,
     failure: Option<Error>,
 }
@@ -41,15 +41,14 @@ impl<'a> Upload<'a> {
         }
     }
 
-    /// Takes what the last write failed with.
+    /// Takes the error of the last write.
     pub fn failure(&mut self) -> Option<Error> {
         self.failure.take()
     }
 
     /// Completes the object and returns its length in bytes.
     ///
-    /// # Errors
-    /// When the store does not take it, or Ctrl-C is pressed; then there is no object.
+    /// # Errors When the store does not accept it, or Ctrl-C is pressed; then there is no object.
     pub fn finish(mut self) -> Result<u64, Error> {
         if self.begun.is_none() {
             let bytes = Arc::new(std::mem::take(&mut self.buffer));
@@ -108,7 +107,7 @@ impl Write for Upload<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // A part has its length; what is left goes with the end.
+        // Parts have a fixed length; the rest follows at the end.
         Ok(())
     }
 }

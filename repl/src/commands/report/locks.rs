@@ -12,7 +12,7 @@ use crate::render::{Paint, Table, Terminal, escaped};
 const FRAMES: usize = 3;
 /// Most locks whose longest wait and longest hold are reported.
 const LONGEST: usize = 5;
-/// Threads that are listed as waiting.
+/// Most threads that are listed as waiting.
 const WAITING: usize = 10;
 const HOW: &str = "hindsight record --locks PROGRAM records the calls that take and give locks";
 

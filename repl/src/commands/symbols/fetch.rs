@@ -38,7 +38,7 @@ pub enum Fetched {
     Stored(PathBuf, u64),
     /// No server has it.
     NotThere(String),
-    /// It could not be had; the text says why.
+    /// It could not be fetched; the text says why.
     Failed(String),
 }
 
@@ -180,7 +180,7 @@ fn is_of(path: &Path, build_id: &str) -> Result<(), String> {
 }
 
 impl Fetched {
-    /// Says what came of it.
+    /// Describes the outcome.
     pub fn words(&self) -> String {
         match self {
             Fetched::Stored(path, len) => format!("fetched, {}: {}", bytes(*len), path.display()),
@@ -189,7 +189,7 @@ impl Fetched {
         }
     }
 
-    /// Returns what came of it for a module.
+    /// Returns the outcome for a module.
     pub fn as_json(&self, module: &Path) -> Value {
         match self {
             Fetched::Stored(path, len) => {
