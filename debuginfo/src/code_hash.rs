@@ -113,7 +113,7 @@ impl Module {
         }
     }
 
-    /// What is at an address: code, or a text as it is.
+    /// Hashes the content of an address: code, or a text.
     fn hash_content(&self, address: u64, own: &Own, hasher: &mut FxHasher) {
         if self.hash_code(address, own, hasher) || !own.has_texts {
             return;

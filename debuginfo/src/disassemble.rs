@@ -76,7 +76,7 @@ pub fn disassemble_function(
 }
 
 /// Decodes up to `count` instructions before the one at `address`, within its function. Instructions vary in length, so
-/// only the function's start tells where they begin. Code before the function is left out.
+/// their starts follow only from the function's start. Code before the function is left out.
 ///
 /// # Errors
 /// No function is known there, its memory cannot be read, or none of its instructions begins at `address`.

@@ -164,7 +164,7 @@ impl Waiter {
         Waker(self.slot)
     }
 
-    /// From now on any event ends the wait that follows. The caller must check once more for earlier events.
+    /// From now on any event ends the wait that follows. The caller must check again for earlier events.
     pub fn arm(&self) {
         if !self.is_armed.replace(true) {
             handle_signals(1);

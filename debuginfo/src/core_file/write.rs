@@ -19,7 +19,7 @@ pub struct ImageThread {
     pub signal: i32,
     /// Its registers, in the order of the kernel's `user_regs_struct`.
     pub registers: [u64; CORE_REGISTERS],
-    /// What `xsave` writes, which begins with the 512 bytes of `fxsave`; fewer where they are not known.
+    /// The area of `xsave`, which begins with the 512 bytes of `fxsave`; fewer if they are unknown.
     pub floating: Vec<u8>,
 }
 
@@ -34,7 +34,7 @@ pub struct ImageSegment {
     pub flags: u32,
 }
 
-/// What the head of a core file says.
+/// The contents of the head of a core file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CoreImage {
     /// The number of the process.

@@ -28,7 +28,7 @@ const TABLE: &str = include_str!("libc.txt");
 /// What a header says of a function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prototype {
-    /// Its parameters without those of an ellipsis.
+    /// Its parameters except those of an ellipsis.
     pub params: Vec<PrototypeParam>,
     /// What it returns.
     pub ret: ValueKind,
@@ -45,18 +45,18 @@ pub struct PrototypeParam {
     pub kind: ValueKind,
     /// Where it is at entry.
     pub place: ParameterPlace,
-    /// What it leads to, if that is text.
+    /// The text that it points to, if any.
     pub text: Option<PointedText>,
 }
 
-/// The text that a parameter leads to.
+/// The text that a parameter points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointedText {
-    /// Up to a NUL, of a function that is not called for each character.
+    /// Up to a NUL, for functions that are not called for each character.
     Seldom,
-    /// Up to a NUL, of a function that only looks at texts or copies them.
+    /// Up to a NUL, for functions that only read texts or copy them.
     Often,
-    /// As long as the next parameter says.
+    /// As long as the next parameter states.
     Data,
 }
 

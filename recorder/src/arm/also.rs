@@ -28,7 +28,7 @@ const MEMORY: [&str; 16] = [
 ];
 /// The linker's names of C++'s `operator new` and `operator delete`.
 const OPERATORS: [&str; 4] = ["_Znw*", "_Zna*", "_Zdl*", "_Zda*"];
-/// Rust's allocator, where it is a function of its own.
+/// Rust's allocator, if it is not inlined.
 const RUST_MEMORY: [&str; 6] = [
     "*__rust_alloc",
     "*__rust_alloc_zeroed",
@@ -37,7 +37,7 @@ const RUST_MEMORY: [&str; 6] = [
     "*__rdl_*alloc*",
     "*__rg_*alloc*",
 ];
-/// Functions of the C library that take and give locks, or wait.
+/// Functions of the C library that lock, unlock or wait.
 const LOCKS: [&str; 25] = [
     "pthread_mutex_lock",
     "pthread_mutex_trylock",
@@ -63,10 +63,10 @@ const LOCKS: [&str; 25] = [
     "sem_timedwait",
     "sem_clockwait",
     "sem_trywait",
-    // What Rust's and other locks of their own wait by.
+    // Rust's and other custom locks wait by these.
     "syscall",
 ];
-/// What Rust's locks call when they have to wait, and when others may wait for them.
+/// Functions that Rust's locks call when they have to wait, and when others may wait for them.
 const RUST_LOCKS: [&str; 6] = [
     "*std::sys*Mutex*::lock_contended",
     "*std::sys*Mutex*::wake",
@@ -87,7 +87,7 @@ pub struct Also {
 }
 
 impl Also {
-    /// Returns the functions that what is to be captured needs.
+    /// Returns the functions that the captures need.
     #[must_use]
     pub fn of(captures: &Captures) -> Also {
         let mut also = Also::default();
@@ -111,20 +111,20 @@ impl Also {
         self.exported.is_empty()
     }
 
-    /// Returns whether one of them is known by its place alone: `inner::aligned`.
+    /// Returns whether one of them is known only by its place: `inner::aligned`.
     #[must_use]
     pub fn has_inner(&self) -> bool {
         self.exported.contains(&inner::ALIGNED)
     }
 
-    /// Returns whether a library of this file name may have some, besides the C library.
+    /// Returns whether a library of this file name, other than the C library, may have some.
     #[must_use]
     pub fn is_in(&self, file_name: &str) -> bool {
         self.has_operators && CXX_LIBRARY.iter().any(|start| file_name.starts_with(start))
     }
 
-    /// Returns whether a stub, `NAME@plt`, leads to one of the C library's that takes or gives locks: a few of these begin with loops, and
-    /// cannot be patched.
+    /// Returns whether a stub, `NAME@plt`, jumps to a function of the C library that locks or unlocks: a few of these begin with loops,
+    /// and cannot be patched.
     #[must_use]
     pub fn has_stub(&self, linkage: &str) -> bool {
         let target = linkage.strip_suffix("@plt");

@@ -197,7 +197,7 @@ impl Region {
         at + CALL_BYTES
     }
 
-    /// Adds a patch whose displaced instructions lead to `thunk`, and from there to the end of what is displaced.
+    /// Adds a patch whose displaced instructions lead to `thunk`, and from there to their end.
     ///
     /// # Errors
     /// If the region is out of the code's reach.
@@ -239,8 +239,7 @@ impl Region {
     /// # Errors
     /// If the region is out of the code's reach.
     ///
-    /// # Panics
-    /// If the displacement cannot be taken apart there.
+    /// # Panics If the displacement cannot be split there.
     pub fn add_around(
         &mut self,
         displacement: &Displacement,

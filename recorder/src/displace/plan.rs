@@ -11,7 +11,7 @@ use super::{Branches, Refusal};
 /// Length of the patch: `jmp rel32`.
 pub const PATCH_BYTES: usize = 5;
 
-/// Constraints on a patch besides the function itself.
+/// Constraints on a patch in addition to the function itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits<'a> {
     /// Start of the next function, or end of the section. Nothing at or above it is overwritten or displaced.
@@ -60,7 +60,7 @@ pub struct Displacement {
     pub(super) end: u64,
     /// The branch target of the one instruction, if it was planned to run elsewhere by itself.
     pub(super) branch: Option<u64>,
-    /// Where their copy leads to; `None`: to `end`.
+    /// Where their copy continues; `None`: at `end`.
     pub(super) resume: Option<u64>,
     jumps_back_to_entry: bool,
 }
@@ -88,8 +88,8 @@ impl Displacement {
         self.jumps_back_to_entry
     }
 
-    /// Returns whether control leaves the displaced instructions nowhere but at their end, or by a branch of one of them
-    /// that is none of the displaced ones; and whether none of them uses the stack pointer in a way that moves it.
+    /// Returns whether control leaves the displaced instructions only at their end, or by a branch of one of them to a
+    /// target outside them; and whether none of them uses the stack pointer in a way that moves it.
     pub fn runs_through(&self) -> bool {
         self.pieces.iter().all(|piece| {
             let is_plain = match piece.kind {
@@ -132,7 +132,8 @@ impl Displacement {
         is_call(&self.pieces[place]).then_some((before, after))
     }
 
-    /// Returns the same displacement, whose copy leads to `address`, which need not be the end of what is displaced.
+    /// Returns the same displacement, whose copy continues at `address`, which need not be the end of the displaced
+    /// instructions.
     #[must_use]
     pub fn leading_to(mut self, address: u64) -> Self {
         self.resume = Some(address);

@@ -153,7 +153,7 @@ impl Live {
     }
 }
 
-/// Reads memory, page by page where not all of it can be read. Returns how many bytes could not.
+/// Reads memory, page by page if not all of it can be read. Returns the number of unreadable bytes.
 fn read(machine: &dyn Machine, start: u64, bytes: &mut [u8]) -> u64 {
     if machine.memory(start, bytes).is_ok() {
         return 0;

@@ -27,7 +27,7 @@ use crate::{
     stop::Registers,
 };
 
-/// Events for which the recorder is woken together, where there are very many.
+/// Number of events for which the recorder is woken once, if there are very many.
 const TOGETHER: u64 = 64;
 
 /// The sender of events to the log.
@@ -77,7 +77,7 @@ impl Journal {
         let was_standing = self.counts.is_standing();
         if was_standing != is_standing {
             self.counts.is_standing.store(is_standing, Release);
-            // The recorder sleeps without a timeout while all threads stand still.
+            // The recorder sleeps without a timeout while all threads are stopped.
             self.wake_recorder();
         }
     }

@@ -290,7 +290,7 @@ impl Live {
         waited
     }
 
-    /// As [`wait`](Live::wait); with `moved`, also waits for the end of that thread, which was to get somewhere. The
+    /// As [`wait`](Live::wait); with `moved`, also waits for the end of that thread, which was moving to a goal. The
     /// stop is not marked as shown; [`mark_shown`](Live::mark_shown) does that. With `woken`, a higher number of wakes
     /// than that ends the wait: a thread is back at an earlier stop, or [`wake`](Live::wake) was called.
     pub fn peek(

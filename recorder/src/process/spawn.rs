@@ -91,7 +91,7 @@ pub struct Parked {
     pub exe: PathBuf,
 }
 
-/// A parked process as one recorder tells another.
+/// A parked process as one recorder passes it to another.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     pid: i32,
@@ -145,7 +145,7 @@ pub enum Started {
     Ended(i32),
 }
 
-/// Starts `argv` and parks it. `check` may refuse the executable, and `check_mapped` what is mapped with it, before any
+/// Starts `argv` and parks it. `check` may refuse the executable, and `check_mapped` its mapped libraries, before any
 /// code of the program or of its libraries runs. Returns the pipes to it if `stdio` asks for them.
 ///
 /// # Errors
@@ -214,7 +214,7 @@ pub fn start(
     Ok((tracee.park(check, check_mapped)?, pipes))
 }
 
-/// Has the kernel put this process's next program at the same addresses in each run. Async-signal-safe.
+/// Makes the kernel put this process's next program at the same addresses in each run. Async-signal-safe.
 fn fix_addresses() -> io::Result<()> {
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: only asks for and changes flags of this process.
@@ -262,7 +262,7 @@ pub(crate) fn find_in_path(program: &OsStr) -> Option<PathBuf> {
         .find(may_be_run)
 }
 
-/// A child that we trace. Killed if it is dropped before it is let go.
+/// A child that we trace. Killed if it is dropped before it is released.
 struct Tracee {
     pid: i32,
     running: bool,

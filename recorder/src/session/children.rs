@@ -31,9 +31,9 @@ use crate::{
     signals::{self, ChildSignals},
 };
 
-/// How often to look for signals to pass on.
+/// How often to check for signals to pass on.
 const SLICE: Duration = Duration::from_millis(50);
-/// How often to look whether the recorders are done.
+/// How often to check whether the recorders are done.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A program that was recorded with the processes that it started.

@@ -18,7 +18,7 @@ use crate::{
 /// How many places of at most eight bytes the processor watches.
 const WATCHPOINTS: usize = 4;
 
-/// Refuses probes that will not do what they are for, in a process that has these modules.
+/// Refuses probes that cannot work in a process that has these modules.
 pub(super) fn check(first: &FirstProbes, space: &AddressSpace, pid: i32) -> Result<()> {
     let memory = File::open(format!("/proc/{pid}/mem"))
         .map_err(Error::system("open the program's memory"))?;

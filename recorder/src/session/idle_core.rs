@@ -12,7 +12,7 @@ use std::{
     thread::{self, Thread},
 };
 
-/// The two threads' words to each other.
+/// The state that the two threads share.
 #[derive(Debug)]
 struct Shared {
     asker: Thread,
@@ -21,7 +21,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// A thread of lowest priority that tells another one when it runs.
+/// A thread of lowest priority that signals another one when it runs.
 #[derive(Debug)]
 pub(super) struct IdleCore {
     shared: Arc<Shared>,
@@ -31,8 +31,7 @@ pub(super) struct IdleCore {
 impl IdleCore {
     /// Starts it for the calling thread.
     ///
-    /// # Errors
-    /// There can be no more threads.
+    /// # Errors No more threads can be created.
     pub fn watch() -> io::Result<Self> {
         let shared = Arc::new(Shared {
             asker: thread::current(),
@@ -51,7 +50,7 @@ impl IdleCore {
         })
     }
 
-    /// Waits until a core is idle, or `is_given_up`. Who makes the latter true wakes this thread.
+    /// Waits until a core is idle, or `is_given_up`. The thread that makes the latter true wakes this thread.
     pub fn wait(&self, is_given_up: impl Fn() -> bool) {
         self.shared.is_idle.store(false, SeqCst);
         self.shared.is_asked.store(true, SeqCst);

@@ -27,7 +27,7 @@ struct Planned {
 }
 
 impl Session {
-    /// Fulfils the wishes of clients. Returns whether there were any.
+    /// Fulfils the requests of clients. Returns whether there were any.
     pub(super) fn look_at_wishes(&mut self, shared: &Shared, observer: &dyn Observer) -> bool {
         let wishes: Vec<More> = match &self.live {
             Some(live) => live.more.try_iter().collect(),

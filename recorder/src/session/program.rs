@@ -32,7 +32,7 @@ pub(crate) struct Running {
     pub spawned: bool,
     /// It ended before it reached its entry point.
     pub ended_early: bool,
-    /// A child that was never let go is killed.
+    /// A child that was never released is killed.
     pub kill_on_drop: bool,
 }
 

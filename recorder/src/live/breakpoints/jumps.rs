@@ -166,7 +166,7 @@ impl Sites {
         }
     }
 
-    /// Moves all threads that stand between the bytes of these sites' jumps, or will return there from a signal
+    /// Moves all threads that are between the bytes of these sites' jumps, or will return there from a signal
     /// handler.
     pub fn move_threads(
         &self,

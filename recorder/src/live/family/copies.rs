@@ -60,12 +60,12 @@ impl Family {
     }
 }
 
-/// Takes the patches back in a copy of the program, parks it where it is, and lets it go.
+/// Removes the patches from a copy of the program, parks it where it is, and releases it.
 fn park(pid: Tid, hooks: &Hooks) -> io::Result<Parked> {
     let memory = memory(pid)?;
     for (entry, jump, original) in hooks.patches() {
         let mut found = [0; 5];
-        // What the program has unmapped is not there.
+        // Memory that the program has unmapped does not exist.
         if memory.read_exact_at(&mut found, entry).is_ok() && found == jump {
             memory.write_all_at(original, entry)?;
         }

@@ -46,7 +46,7 @@ struct Decided {
     tid: Tid,
     probe: ProbeId,
     address: u64,
-    /// The thread's stack pointer, to tell it from a signal handler that runs into the same trap first.
+    /// The thread's stack pointer, to distinguish it from a signal handler that runs into the same trap first.
     stack: u64,
     hits: u64,
 }

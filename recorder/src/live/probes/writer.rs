@@ -17,11 +17,11 @@ use crate::{
     stop::Registers,
 };
 
-/// Callers in which the program's own code is looked for.
+/// Most callers that are searched for the program's own code.
 const MOST_FRAMES: usize = 64;
-/// Functions that are longer are not decoded.
+/// Longer functions are not decoded.
 const MOST_CODE: usize = 1 << 20;
-/// Bytes that one round of a string instruction writes at most.
+/// Most bytes that one round of a string instruction writes.
 const ROUND: u64 = 8;
 /// Who wrote.
 #[derive(Clone, Debug, Default)]
@@ -37,18 +37,18 @@ pub(crate) struct Writer {
     pub via: Option<String>,
 }
 
-/// What is known of code that has written.
+/// What is known about code that has written.
 #[derive(Debug, Default)]
 pub(crate) struct Writers {
-    /// What may have been executed last, by the next instruction.
+    /// The instructions that may have been executed last, by the next instruction.
     before: HashMap<(u64, bool), Arc<[Instruction]>>,
-    /// Where an instruction is in the program's own code; `None`: in none, the callers tell.
+    /// Where an instruction is in the program's own code; `None`: it is outside, so its callers are used.
     named: HashMap<u64, Option<Arc<Writer>>>,
 }
 
 impl Tracer {
-    /// Finds who wrote to `place`, where a thread has been stopped for that. `None`: the instruction is known, and wrote
-    /// elsewhere.
+    /// Finds who wrote to `place`, for a thread that was stopped for that write. `None`: the instruction is known, and
+    /// wrote elsewhere.
     pub fn writer(&mut self, tid: Tid, place: Place) -> Option<Arc<Writer>> {
         let Ok(registers) = self.registers(tid) else {
             return Some(Arc::default());
@@ -77,7 +77,7 @@ impl Tracer {
         Some(Arc::new(Writer { pc, ..called }))
     }
 
-    /// The instructions that a thread may have executed last which will execute the one at `next`.
+    /// The instructions that a thread about to execute the one at `next` may have executed last.
     fn before(&mut self, next: u64, is_ours: bool) -> Arc<[Instruction]> {
         let key = (next, is_ours);
         if let Some(known) = self.probes.write_log.writers.before.get(&key) {
@@ -121,10 +121,10 @@ impl Tracer {
         found
     }
 
-    /// The program's own code, as far as there is some.
+    /// The program's own code, as far as it exists.
     fn code(&self, start: u64, len: usize) -> Vec<u8> {
         let mut code = self.tracee.memory.read_up_to(start, len);
-        // What was just read can be read once more.
+        // It was just read, so it can be read again.
         let _ = self.tracee.memory.read(start, &mut code);
         code
     }
@@ -249,7 +249,7 @@ fn wrote(
     let len = used.memory_size().size() as u64;
     match place.has_some_of(address, len.max(1)) {
         true => Some(true),
-        // A register that it has changed too no longer tells.
+        // A register that it has also changed no longer shows the address.
         false if changes_its_address(instruction, used) => None,
         false => Some(false),
     }

@@ -41,7 +41,7 @@ pub(crate) struct Tracee {
     pub busy: BTreeSet<Tid>,
     /// Threads have deferred events.
     pub has_deferred: bool,
-    /// Processes started by the program that were not let go yet.
+    /// Processes started by the program that were not released yet.
     pub children: BTreeMap<Tid, Child>,
     /// Time of the last check whether the first thread has ended.
     looked_after: Instant,

@@ -80,7 +80,7 @@ pub(super) struct Log {
 pub(crate) struct Stub {
     /// Its first instruction.
     pub at: u64,
-    /// Its end: where the displaced instructions go.
+    /// Its end: the place for the displaced instructions.
     pub end: u64,
     pub bytes: Vec<u8>,
     /// Where a load that faults continues.
