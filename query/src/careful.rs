@@ -52,7 +52,7 @@ pub fn context(state: &SessionState, memory_bytes: usize) -> Result<Arc<TaskCont
     Ok(Arc::new(TaskContext::from(state).with_runtime(runtime)))
 }
 
-/// What a consumer of memory is.
+/// The kind of a memory consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// It can spill.

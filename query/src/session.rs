@@ -106,7 +106,7 @@ impl Session {
         futures::executor::block_on(self.ask(sql, None))
     }
 
-    /// As [`Self::sql`] for at most `max_rows` rows; [`Answer::was_cut`] tells whether there are more.
+    /// As [`Self::sql`] for at most `max_rows` rows; [`Answer::was_cut`] returns whether there are more.
     ///
     /// # Errors
     /// As for [`Self::sql`].

@@ -29,7 +29,7 @@ pub struct RecordOptions {
     pub captures: Captures,
     /// Whether to keep the log's segments after sealing.
     pub keep_log: bool,
-    /// What a started program finds.
+    /// The settings of a started program.
     pub surroundings: Surroundings,
     /// A command that calls [`guard`](crate::guard) with the process id, which is appended as its last argument. It
     /// runs beside the recording, and undoes the patches if this process is killed. `None`: the patches then stay, and
@@ -52,7 +52,7 @@ impl RecordOptions {
     }
 }
 
-/// The environment of a started program, except its arguments.
+/// The settings of a started program other than its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// It and its libraries get the same addresses in each run.

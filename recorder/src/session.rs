@@ -384,7 +384,7 @@ impl Session {
         Ok((session, plan))
     }
 
-    /// Writes the patches and lets a parked program go.
+    /// Writes the patches and releases a parked program.
     pub(crate) fn release(&mut self, plan: Plan) -> Result<()> {
         if self.target.ended_early {
             return Ok(());
@@ -398,7 +398,7 @@ impl Session {
     fn nothing_recorded(&self, error: Error) -> Error {
         let error = self.target.why_failed(error);
         if matches!(error, Error::EndedEarly { .. }) {
-            // If it cannot be removed, `check` says what it is.
+            // If it cannot be removed, `check` identifies it.
             let _ = fs::remove_dir_all(self.recording_dir());
         }
         error

@@ -33,7 +33,7 @@ pub struct Row {
     totals: Option<Totals>,
 }
 
-/// Where a recording stands.
+/// The state of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Closed,

@@ -80,7 +80,7 @@ pub(crate) struct Entered {
     pub bits: Option<u64>,
 }
 
-/// A page, as it is found.
+/// A page, and how to find it.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     file: u32,

@@ -1,4 +1,4 @@
-//! The errors of looking at a recorded moment, each with the next step.
+//! The errors of examining a recorded moment, each with the next step.
 
 use debuginfo::Diagnostic;
 

@@ -119,7 +119,7 @@ impl Every {
                 (Err(_), _) => false,
             };
             if !has_recovered {
-                // It may stand anywhere.
+                // It may be at any position.
                 *replay = None;
             }
             // This fails only if the asking thread has ended.

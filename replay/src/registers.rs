@@ -90,7 +90,7 @@ impl State<'_> {
     }
 
     /// Returns a general register, rip or a segment base if the event itself shows it, as enters and leaves do: it is
-    /// known then, without a look at other events.
+    /// then known without reading other events.
     pub(crate) fn shown_register(&self, register: Register) -> Option<u64> {
         if self.steps > 0 {
             return None;

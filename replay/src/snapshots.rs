@@ -173,7 +173,7 @@ fn region_at(regions: &[Region], address: u64) -> Option<&Region> {
     region.filter(|region| address - region.addr < region.len)
 }
 
-/// Returns whether the program took part in no event after `pause` and up to `now`.
+/// Returns whether the program took no part in any event after `pause` and up to `now`.
 fn is_still(pause: u64, now: u64, others: &Others) -> Result<bool> {
     if now - pause > MOST_EVENTS {
         return Ok(false);

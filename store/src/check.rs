@@ -73,7 +73,7 @@ pub enum Severity {
 /// Totals of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogTotals {
-    /// Segments that are there.
+    /// Existing segments.
     pub segments: u64,
     /// Whole frames, without the last ones of segments.
     pub frames: u64,

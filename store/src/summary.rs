@@ -20,11 +20,11 @@ pub struct Summary {
     pub recording: Recording,
     /// Its labels as they are now.
     pub labels: Labels,
-    /// What is known of it since it was closed; `None` while it is recorded, and if it was never closed.
+    /// What is known about it since it was closed; `None` while it is recorded, and if it was never closed.
     pub totals: Option<Totals>,
 }
 
-/// What is known of a closed recording.
+/// What is known about a closed recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Number of events.
@@ -65,7 +65,7 @@ impl Summary {
         })
     }
 
-    /// Returns what is known of the recording as a whole.
+    /// Returns what is known about the recording as a whole.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         self.recording.manifest()

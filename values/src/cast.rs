@@ -55,7 +55,7 @@ pub fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueErr
         return cast(&value.unreferenced(look)?, ty, look);
     }
     if !is_number(from) || !is_number(to) {
-        // Another look at the same bytes.
+        // Another interpretation of the same bytes.
         let same = ty.size().is_some() && ty.size() == value.ty.size();
         return match value.address() {
             Some(address) => {

@@ -52,7 +52,7 @@ pub(crate) fn fit<T: Clone>(
 struct Node<T> {
     part: T,
     stub: String,
-    /// What it is written as.
+    /// Its text.
     inside: Option<Vec<Span>>,
 }
 

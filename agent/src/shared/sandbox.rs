@@ -1,5 +1,5 @@
-//! Tells whether the program is in a sandbox (seccomp(2)). Where it can enter one unseen by the runtime, a thread that
-//! is about to make system calls for the recording first asks for permission and waits for the answer.
+//! Finds out whether the program is in a sandbox (seccomp(2)). If it can enter one unseen by the runtime, a thread
+//! that is about to make system calls for the recording first asks for permission and waits for the answer.
 
 use std::sync::atomic::Ordering::*;
 

@@ -28,7 +28,7 @@ pub enum Look {
     Proceed,
     /// Stop there. `calls_to_come` inlined calls that begin there are still to come.
     Stop {
-        /// So many are to come.
+        /// This many are to come.
         calls_to_come: usize,
     },
 }

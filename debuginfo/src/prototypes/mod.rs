@@ -25,7 +25,7 @@ pub fn is_c_library(name: &str) -> bool {
 
 const TABLE: &str = include_str!("libc.txt");
 
-/// What a header says of a function.
+/// A function's declaration in a header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prototype {
     /// Its parameters except those of an ellipsis.

@@ -51,7 +51,7 @@ pub struct Call {
     pub tid: u32,
     /// The enter event of the call around it.
     pub parent: Option<u64>,
-    /// Where its caller goes on.
+    /// Where its caller continues.
     pub ret_addr: u64,
     /// Its first arguments.
     pub args: [u64; 4],

@@ -15,7 +15,7 @@ pub struct Node {
     pub parent: u32,
     /// Its function.
     pub function: u32,
-    /// Where its caller goes on.
+    /// Where its caller continues.
     pub ret_addr: u64,
     /// An event at which this address belonged to the caller.
     pub seq: u64,

@@ -13,7 +13,7 @@ pub struct Span {
     pub high: i64,
 }
 
-/// What is left.
+/// The selected part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub position: Span,

@@ -21,7 +21,7 @@ const EOWNERDEAD: u32 = 130;
 pub struct LockCall {
     /// The call.
     pub call: Call,
-    /// What it does.
+    /// Its act.
     pub act: Act,
     /// The lock.
     pub lock: u64,
@@ -29,7 +29,7 @@ pub struct LockCall {
     pub node: u32,
 }
 
-/// What came of a wish for a lock.
+/// The outcome of a wish for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The thread got the lock, or the event that it waited for.
@@ -60,7 +60,7 @@ pub struct Point {
 pub struct Wish {
     /// The lock's address.
     pub lock: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The thread; 0 if unknown.
     pub tid: u32,
@@ -72,7 +72,7 @@ pub struct Wish {
     pub released: Option<Point>,
     /// A thread that held it meanwhile, so that this one had to wait.
     pub owner: Option<u32>,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// Whether it had to wait; `None` if unknown.
     pub contended: Option<bool>,

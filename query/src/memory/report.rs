@@ -47,7 +47,7 @@ pub struct Site {
     pub is_pages: bool,
     /// Who called it: the place of the call first, then the recorded calls around it.
     pub frames: Vec<Frame>,
-    /// What was there at the end.
+    /// The blocks left at the end.
     pub live: Held,
     /// All that was made.
     pub made: Held,

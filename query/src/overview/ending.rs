@@ -74,7 +74,7 @@ pub enum How {
     Detached,
     /// It runs: the recording is being written.
     Running,
-    /// The recording does not tell.
+    /// The recording does not show it.
     NotSeen,
 }
 
@@ -123,7 +123,7 @@ pub struct Seen {
     pub tid: Option<u32>,
     /// Its type, or the signal's name.
     pub what: String,
-    /// What it says.
+    /// Its message.
     pub message: Option<String>,
     /// The program ended by it.
     pub unhandled: bool,
@@ -159,7 +159,7 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
     })
 }
 
-/// What a core file says of its end.
+/// The end of a program according to its core file.
 fn of_core(source: &Source<'_>) -> Result<Option<How>> {
     if !source.timeline().is_some_and(Timeline::is_core) {
         return Ok(None);

@@ -28,7 +28,7 @@ pub struct ErrorLine {
     pub seq: u64,
     /// The thread.
     pub tid: u32,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// The function of the program's own code that was open then.
     pub by: Option<By>,

@@ -35,7 +35,7 @@ pub struct Failures {
     pub function: String,
     /// How many of its calls.
     pub failed: u64,
-    /// Of so many that ended.
+    /// Out of this many that ended.
     pub calls: u64,
     /// The results, the most frequent first.
     pub values: Vec<Value>,

@@ -17,7 +17,7 @@ const EVENTS_BEFORE: u64 = 30;
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
-    /// What it tells.
+    /// What it answers.
     pub about: String,
     /// The command, for a shell.
     pub command: String,

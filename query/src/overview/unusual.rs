@@ -11,7 +11,7 @@ use super::threads::Threads;
 const OF_EACH: usize = 3;
 /// A slow call takes this many times as long as the others.
 const TIMES: u64 = 30;
-/// And at least so long, in ns.
+/// And at least this long, in ns.
 const LEAST_SLOW_NS: u64 = 50_000;
 /// A function with fewer calls has no usual time.
 const CALLS: u64 = 5;

@@ -86,7 +86,7 @@ impl Set {
         totals.map_or(GUESSED_ROWS, |totals| totals.events as usize)
     }
 
-    /// Opens a recording. `None` if it cannot be read; a warning says so, once.
+    /// Opens a recording. `None` if it cannot be read, with one warning.
     ///
     /// # Errors
     /// When something else fails.

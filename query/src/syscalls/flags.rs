@@ -1,6 +1,6 @@
 //! Names of flags and values in the arguments of system calls, from the headers of the kernel and of the C library.
 
-/// Names and what they stand for.
+/// Names and their values.
 pub type Names = [(&'static str, u64)];
 
 /// Flags of open.

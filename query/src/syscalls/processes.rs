@@ -29,7 +29,7 @@ pub enum Told {
     },
 }
 
-/// An event and what it tells.
+/// An event and its fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub at: At,

@@ -88,7 +88,7 @@ impl Live {
     }
 }
 
-/// Who looks at a session.
+/// Who controls a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attended {
     /// Somebody who is shown stops.

@@ -29,7 +29,7 @@ pub(crate) struct LiveSide {
     pub commands: Commands,
     pub journal: Receiver<Control>,
     pub counts: Arc<Counts>,
-    /// Waits of clients until readers can see everything so far.
+    /// Clients that wait until readers can see everything so far.
     pub settling: Receiver<Sender<()>>,
     /// Requests of clients for more functions.
     pub more: Receiver<More>,
@@ -51,7 +51,7 @@ pub(crate) struct Controlled<'a> {
     pub stdio: &'a Stdio,
     /// Probes that are set before it runs.
     pub first: &'a FirstProbes,
-    /// Nobody looks at the session.
+    /// No user controls the session.
     pub is_unattended: bool,
 }
 

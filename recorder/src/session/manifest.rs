@@ -147,7 +147,7 @@ fn launch(
     })
 }
 
-/// Returns what our own standard input is, which a program inherits.
+/// Describes our own standard input, which a program inherits.
 pub(crate) fn own_stdin() -> Stdin {
     stdin(std::process::id().cast_signed())
 }

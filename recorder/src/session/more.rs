@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct More {
     /// Patterns as `-f` takes them.
     pub filter: Filter,
-    /// Who waits for what comes of it.
+    /// The waiting client.
     pub reply: Sender<Result<Traced>>,
 }
 

@@ -135,7 +135,7 @@ pub struct Given {
     pub stdin: Option<PathBuf>,
 }
 
-/// What came of it.
+/// Its outcome.
 #[derive(Debug)]
 pub struct Ran {
     /// The exit code: the program's own.

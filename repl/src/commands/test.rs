@@ -74,7 +74,7 @@ impl Keep {
         match self {
             Self::All => true,
             Self::Failed => !has_passed(process),
-            // What still runs is still written.
+            // Recordings of running processes are still being written.
             Self::None => process.end_unix_ns.is_none(),
         }
     }

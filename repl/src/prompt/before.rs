@@ -1,5 +1,5 @@
-//! What the text before the cursor says about the next word: an open quote, a table, a column of a table. It uses words
-//! and no grammar, since incomplete input is not SQL yet.
+//! What the text before the cursor says about the next word: an open quote, a table, a column of a table. It looks at
+//! words, not at grammar, since incomplete input is not SQL yet.
 
 /// Returns the start of the quote that is still open at the end of `text`.
 pub fn open_quote(text: &str) -> Option<usize> {

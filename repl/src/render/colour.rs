@@ -30,7 +30,7 @@ pub enum Paint {
     Dim,
     /// The prompt.
     Prompt,
-    /// What was, beside what is.
+    /// The old state, next to the new one.
     Removed,
     /// What is, beside what was.
     Added,

@@ -1,4 +1,4 @@
-//! Moves backwards. What happened before a moment is found by running towards it again, from earlier.
+//! Moves backwards. Earlier events are found by running towards the moment again, from an earlier position.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ const SINGLE: u32 = 300;
 
 /// A call that an instruction has made.
 pub(super) struct Called {
-    /// Where it goes on afterwards.
+    /// Where it continues afterwards.
     pub back: u64,
     /// The stack pointer before it.
     pub sp: u64,
@@ -202,7 +202,7 @@ impl Walker<'_> {
         self.run_to(&[place], |thread| thread.rsp() <= sp)
     }
 
-    /// Goes on until callers have lines.
+    /// Continues until callers have lines.
     fn leave_what_has_no_lines(
         &mut self,
         frame: &mut Option<Activation>,

@@ -185,7 +185,7 @@ impl Shown {
 }
 
 impl VariableReport {
-    /// Returns the expression for what the value leaves out, if it does; empty if none names it.
+    /// Returns the expression for the omitted part of the value, if any; empty if none names it.
     #[must_use]
     pub fn left_out(&self) -> Option<&str> {
         let left_out = self.shown.left_out.as_deref()?;

@@ -21,7 +21,7 @@ struct Armed {
     id: u32,
     addresses: Vec<u64>,
     judge: Judge,
-    /// So many hits are still passed.
+    /// This many hits are still to be skipped.
     ignored: u64,
 }
 
@@ -316,7 +316,7 @@ impl Past {
             .map(|known| (known.id, known.ignored))
             .collect();
         let all: u64 = ignored.values().sum();
-        // Among so many hits one stops.
+        // One out of this many hits stops.
         let most = usize::try_from(all).unwrap_or(usize::MAX).saturating_add(1);
         let armed = Arc::new(armed);
         let told = Arc::new(Mutex::new(Told::default()));

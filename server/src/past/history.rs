@@ -19,7 +19,7 @@ const MOMENTS: usize = 64;
 /// All changes.
 const ALL: Range<usize> = 0..usize::MAX;
 
-/// What a search has passed.
+/// The events that a search has passed.
 struct Passed {
     /// At how many events the value was known.
     known_at: usize,
@@ -42,7 +42,7 @@ pub struct Change {
     pub old: Option<String>,
     /// The value.
     pub value: String,
-    /// A part of the value is left out.
+    /// A part of the value is omitted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shortened: bool,
     /// The function in which the thread was.

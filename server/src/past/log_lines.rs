@@ -53,7 +53,7 @@ pub struct LogLines {
     pub failed: Option<String>,
 }
 
-/// What a run has found.
+/// The results of a run.
 #[derive(Default)]
 struct Found {
     /// Position, thread and text.

@@ -14,7 +14,7 @@ const OTHERS: usize = 5;
 /// The option that records allocation functions in addition to those of the program.
 pub(super) const RECORD_ALLOCATIONS: &str = "hindsight record -f '*' -f 'module:libc.so*' PROGRAM";
 
-/// What is known of a heap block.
+/// What is known about a heap block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectReply {
     /// The address.

@@ -35,7 +35,7 @@ pub struct SignalLine {
     pub number: i32,
     /// A thread that gets it stops first, whether or not the program gets it.
     pub stops: bool,
-    /// The catchpoint that says so.
+    /// The catchpoint that stops it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catchpoint: Option<u32>,
     /// It is an event of the recording.

@@ -39,7 +39,7 @@ pub struct PageArgs {
     /// At most this many rows, 0 for all; default: all, of which a text shows the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// So many are left out at the start.
+    /// How many to skip at the start.
     pub skip: usize,
     /// All rows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -60,7 +60,7 @@ impl PageArgs {
 /// Which rows of a list a request selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
-    /// So many are left out at the start.
+    /// How many to skip at the start.
     pub skip: usize,
     /// At most this many; 0: all. Default: all of the data, and a page of the text.
     pub limit: Option<usize>,
@@ -89,7 +89,7 @@ impl Page {
         self.skip..self.skip.saturating_add(limit)
     }
 
-    /// Returns the rows that a text shows, and what it says if more follow: `left` after these rows, or some of them.
+    /// Returns the rows that a text shows, and its note if more follow: `left` after these rows, or some of them.
     pub(super) fn shown<T>(self, rows: &[T], left: usize) -> (&[T], Text) {
         let most = match (self.limit, self.full) {
             (None, false) => ROWS,
@@ -106,7 +106,7 @@ impl Page {
     }
 }
 
-/// Returns whether a reply need not say how many rows are left out.
+/// Returns whether a reply may omit how many rows are left out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 pub(super) fn is_nothing(left_out: &usize) -> bool {
     *left_out == 0

@@ -22,7 +22,7 @@ use crate::recording::Recording;
 
 /// Bytes of blocks that count as one event against the budget of a step.
 const BYTES_PER_BUDGET: u64 = 64;
-/// Events released between two looks at the progress callback.
+/// Events released between two calls of the progress callback.
 const CLOSE_STEP: u64 = 1 << 20;
 
 /// A sealer of one recording.

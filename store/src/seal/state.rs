@@ -78,7 +78,7 @@ impl SealState {
         document::write(path, header, self)
     }
 
-    /// Stores the waiting records and open calls. Tells whether they fit a state.
+    /// Stores the waiting records and open calls. Returns whether they fit a state.
     pub(super) fn set_pending(&mut self, merge: &mut Merge) -> Result<bool> {
         merge.trim();
         let what = "open calls";

@@ -169,7 +169,7 @@ pub fn counted(pair: &FunctionPair) -> String {
     )
 }
 
-/// The side in the words of people.
+/// The side in words for people.
 pub fn upper(side: char) -> char {
     side.to_ascii_uppercase()
 }

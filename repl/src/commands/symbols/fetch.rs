@@ -31,7 +31,7 @@ pub struct Server {
     agent: Agent,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// The file is in the cache: its path and size.

@@ -29,7 +29,7 @@ const VECTOR_AREA: i32 = 48;
 /// Flags that are always set in user space: IF, and bit 1.
 const ALWAYS_SET: i32 = 0x202;
 
-/// What a statement's code is to do.
+/// What a statement's code should do.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     /// Continue only if this is not 0.
