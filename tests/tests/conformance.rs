@@ -35,7 +35,8 @@ fn named(row: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Returns whether a file has a test of this name: a function behind `#[test]`, or a line of a macro that makes one.
+/// Returns whether a file has a test of this name: a function after `#[test]`, or a line of a macro that generates
+/// one.
 fn has_test(text: &str, name: &str) -> bool {
     let mut is_test = false;
     for line in text.lines().map(str::trim) {

@@ -14,7 +14,7 @@ fn children(pid: i32) -> String {
 
 #[test]
 fn sealing_behind_the_program_is_left_with_its_exit_code() {
-    // On a fast machine little is left to seal behind the end.
+    // On a fast machine little is left to seal after the end.
     for n in ["31", "34", "36"] {
         let scratch = Scratch::new("left_behind");
         let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path()).args([n]);

@@ -21,7 +21,7 @@ fn declared_variables_are_where_the_linker_has_put_them() {
         for line in output.lines() {
             let (name, address) = line.split_once(' ').expect("name and address");
             if artifact == "linked_bare" && name == "per_thread" {
-                // Without debug information nothing tells where each thread has its own.
+                // Without debug information the location of each thread's copy is unknown.
                 continue;
             }
             let shown = live.ask(&["print", &format!("&{name}")]);

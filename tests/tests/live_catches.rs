@@ -114,7 +114,7 @@ fn calls_are_caught_before_they_are_made() {
     assert_eq!(live.output(), "first\n3 0 ");
 }
 
-/// Threads that run are told too: a catchpoint that is set later sees their next call, and none after it is removed.
+/// Running threads are included: a catchpoint that is set later sees their next call, and none after it is removed.
 #[test]
 fn a_call_of_a_running_thread_is_caught() {
     let sleeper = fixture_artifact("control", "control_O0");

@@ -31,7 +31,7 @@ fn each_stop_tells_and_keeps_what_is_displayed() {
     assert_eq!(shown(&added), ["2: counter + by = 1"]);
     let second = live.moved(&["continue"]);
     assert_eq!(shown(&second), ["1: counter = 1", "2: counter + by = 3"]);
-    // An expression that means nothing somewhere says so there, and is displayed on.
+    // An expression without a meaning somewhere says so there, and stays displayed.
     let frame = live.ask(&["where"]);
     assert_eq!(shown(&frame["stop"]), shown(&second));
     live.ask(&["up"]);

@@ -7,7 +7,7 @@ use e2e::{Hindsight, Scratch, Status, Steady, wait_until};
 fn columns_are_there_before_the_program_ends() {
     let scratch = Scratch::new("sealing");
     let steady = Steady::new(&scratch);
-    // Sealing lets a program go first that floods the log; this one does not.
+    // Sealing yields to a program that floods the log; this one does not.
     let program = steady.program(&scratch, 0).args(["1"]);
     let (running, recording) = Hindsight::start_recording(&scratch, &[], &program);
     let first = recording.path().join("columns/calls-000000.parquet");

@@ -159,7 +159,7 @@ fn the_end_of_the_first_thread_is_told_while_others_go_on() {
     assert_eq!(live.run_to_end(), 0);
 }
 
-/// The same where no thread waited for the first thread's end.
+/// The same if no thread waited for the first thread's end.
 #[test]
 fn a_program_whose_first_thread_has_ended_is_paused() {
     let program = fixture_artifact("ways", "ways_O0");

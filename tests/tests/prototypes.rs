@@ -16,7 +16,7 @@ fn recorded(artifact: &str, options: &[&str]) -> (Scratch, Recording) {
     (both.scratch, both.recording)
 }
 
-/// What is told of the calls of `function` that the program makes, with their results.
+/// The shown arguments and results of the program's calls of `function`.
 fn told(recording: &Recording, function: &str) -> Vec<String> {
     let sql = format!(
         "SELECT args, ret FROM calls WHERE function = '{function}' AND start_seq >= \

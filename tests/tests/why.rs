@@ -113,7 +113,7 @@ fn a_value_is_followed_to_the_calls_that_were_open() {
             "--log-writes 'total'",
         ],
     );
-    // Without it, only the copy of memory at the beginning shows the value, and nothing is claimed of later.
+    // Without it, only the copy of memory at the start shows the value, and the output claims nothing about later.
     let bare = Recorded::of("why-bare", &[]);
     let report = bare.last("report");
     let text = bare.why(&["total", "--at", &report.to_string()]);
