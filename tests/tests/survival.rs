@@ -103,7 +103,7 @@ fn a_program_that_had_not_begun_ends_with_its_recorder() {
 }
 
 /// Kills a recorder as soon as its program exists, and waits for the program's end. Returns whether that was before
-/// the program began; if it has begun, dropping `steady` ends it.
+/// the program began; if it has begun, dropping `running` kills it.
 fn was_killed_before_it_began() -> bool {
     let scratch = Scratch::new("killed_before");
     let steady = Steady::new(&scratch);
