@@ -19,7 +19,7 @@ pub struct Instruction {
     pub address: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Mnemonic and operands in Intel's syntax; `(bad)` for bytes that are no instruction.
+    /// Mnemonic and operands in Intel's syntax; `(bad)` for bytes that are not an instruction.
     pub text: String,
     /// The name of what it calls, jumps to or refers to relative to rip, as `name` or `name+0x10`, if a symbol names
     /// it.

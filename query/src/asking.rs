@@ -30,7 +30,7 @@ use crate::tables::TABLES;
 /// Batches that wait between the computation and the reader of an answer.
 const WAITING_BATCHES: usize = 2;
 
-/// Tables that can be asked.
+/// Tables that can be queried.
 pub struct Asking {
     context: SessionContext,
     memory_bytes: usize,

@@ -22,7 +22,7 @@ pub struct Extent {
     pub events: u64,
     /// Time of the last event, in ns since the recording began.
     pub last_ts_ns: i64,
-    /// Bytes at the end of the log that are no whole frame and were omitted.
+    /// Bytes at the end of the log that are not a whole frame and were omitted.
     pub torn_bytes: u64,
 }
 

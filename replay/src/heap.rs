@@ -1,7 +1,8 @@
 //! Heap blocks, as the recorded calls of allocation functions returned them.
 //!
-//! A value seen at an address before a block was allocated there belonged to something else; it is no older value of
-//! the block. Recordings that lack some of these calls, such as those with the default filters, do not know all blocks.
+//! A value seen at an address before a block was allocated there belonged to something else; it is not an older value
+//! of the block. Recordings that lack some of these calls, such as those with the default filters, do not know all
+//! blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -39,7 +39,7 @@ pub struct Outcome {
 /// Copies into the recording the files that are needed to open it elsewhere. Earlier copies stay.
 ///
 /// # Errors
-/// The recording cannot be read, or nothing can be written to it. A missing module file is no error.
+/// The recording cannot be read, or nothing can be written to it. A missing module file is not an error.
 pub fn pack(timeline: &Timeline) -> Result<Outcome> {
     let recording = timeline.recording();
     let mut packer = Packer::begin(recording)?;

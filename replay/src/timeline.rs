@@ -278,7 +278,7 @@ impl Timeline {
         self.calls.entered_at(seq)
     }
 
-    /// Returns an event that is no enter or leave.
+    /// Returns an event that is not an enter or leave.
     ///
     /// # Errors
     /// The files cannot be read.

@@ -164,7 +164,7 @@ impl Catalog {
     /// Adds recordings, or reads them again.
     ///
     /// # Errors
-    /// When sled or the journal cannot be written, or one is no recording.
+    /// When sled or the journal cannot be written, or one is not a recording.
     pub fn add(&self, recording: &Path) -> Result<Entry> {
         let path = absolute(recording);
         let entry = Entry::of(&path, &Summary::read(&path)?);

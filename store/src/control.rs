@@ -183,7 +183,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// Returns the time of the event, or `None` for definitions, which are no events.
+    /// Returns the time of the event, or `None` for definitions, which are not events.
     pub fn ticks(&self) -> Option<u64> {
         match self {
             Self::ProcessStart { ticks, .. }

@@ -1,7 +1,7 @@
-//! Notes that were added after the recording: one small file beside it, replaced as a whole.
+//! Notes that were added after the recording: a small file in its folder, replaced as a whole.
 //!
-//! Event numbers are final, so a later note is no event: it names the event it belongs to. The writer of a note holds a
-//! lock, so that two writers do not lose each other's notes. `docs/format.md` is the norm.
+//! Event numbers are final, so a later note is not an event: it names its event. The writer of a note holds a lock, so that
+//! two writers do not lose each other's notes. `docs/format.md` is the norm.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;

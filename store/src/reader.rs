@@ -83,7 +83,7 @@ impl Reader {
         self.sealed.last_ts_ns
     }
 
-    /// Returns the number of bytes at the end of the log that are no whole frame and were dropped.
+    /// Returns the number of bytes at the end of the log that are not a whole frame and were dropped.
     pub fn torn_bytes(&self) -> u64 {
         self.sealed.torn_bytes
     }

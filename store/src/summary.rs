@@ -43,7 +43,7 @@ impl Summary {
     /// Reads the summary of the recording that `path` names.
     ///
     /// # Errors
-    /// It is no recording, or one of its small files is damaged.
+    /// It is not a recording, or one of its small files is damaged.
     pub fn read(path: &Path) -> Result<Self> {
         Self::of(Recording::open(path)?)
     }

@@ -56,7 +56,7 @@ pub fn change_version(file: &Path, version: u32, names: &[(&str, &str)]) {
 /// Converts a recording to the first format, with a manifest that only has the fields of that time.
 ///
 /// # Panics
-/// If it is no recording.
+/// If it is not a recording.
 pub fn make_older(recording: &Path) {
     for entry in fs::read_dir(recording).expect("a recording") {
         let file = entry.expect("an entry").path();

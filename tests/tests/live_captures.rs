@@ -109,7 +109,7 @@ fn stops_of_one_thread_among_others_know_all_memory() {
     }
 }
 
-/// A register's value at a call is no evidence once the user has set the register.
+/// A register's value at a call is not evidence once the user has set the register.
 #[test]
 fn what_was_set_in_a_caller_is_not_what_it_was_when_the_call_was_made() {
     let program = fixture_artifact("preserved", "preserved_O2");

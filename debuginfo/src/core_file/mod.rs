@@ -148,7 +148,7 @@ impl CoreFile {
     /// Opens a core file. A truncated one is opened as far as it goes.
     ///
     /// # Errors
-    /// It cannot be read, is no core file of an x86-64 program, or was cut before its table of contents ends.
+    /// It cannot be read, is not a core file of an x86-64 program, or was cut before its table of contents ends.
     pub fn open(path: &Path) -> Result<CoreFile> {
         let bytes = Bytes::map(path).map_err(|source| Error::Open {
             path: path.to_owned(),

@@ -24,7 +24,7 @@ pub struct LineGoal {
 /// What a place that a step passes means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// It is no place to stop.
+    /// It is not a place to stop.
     Proceed,
     /// Stop there. `calls_to_come` inlined calls that begin there are still to come.
     Stop {
@@ -64,7 +64,7 @@ impl LineGoal {
         goal
     }
 
-    /// Decides what passing `pc`, outside of the range, means. If it is no place to stop, the goal continues from
+    /// Decides what passing `pc`, outside of the range, means. If it is not a place to stop, the goal continues from
     /// there.
     pub fn look(&mut self, space: &AddressSpace, pc: u64) -> Look {
         let Some(here) = space.step_line(pc) else {
@@ -101,7 +101,7 @@ impl LineGoal {
                 self.range = here.range;
                 return Look::Proceed;
             }
-            // Another frame, but none of its lines has been seen yet, so it is no place to stop either.
+            // Another frame, but none of its lines has been seen yet, so it is not a place to stop either.
             self.line = None;
             self.range = here.range;
             self.copies = frame;

@@ -189,7 +189,7 @@ impl<'s> Source<'s> {
     }
 }
 
-/// Passes an error of `replay` on.
+/// Passes on an error of `replay`.
 ///
 /// # Errors
 /// That of the result.

@@ -134,7 +134,7 @@ fn once_late(source: &Source<'_>, tallies: &[Tally]) -> Vec<Unusual> {
     let after = source.late();
     let is_late = |tally: &&Tally| {
         let name = source.name(tally.function);
-        // Every program has an end; the work of a library's templates and closures is no step of the program.
+        // Every program has an end; the work of a library's templates and closures is not a step of the program.
         let is_end = name.starts_with('_') || name == "deregister_tm_clones";
         let plain = name.trim_start_matches('<');
         let is_of_library = LIBRARIES.iter().any(|library| plain.starts_with(library));

@@ -63,7 +63,7 @@ pub(super) enum Site {
 /// How the program reaches the runtime before the call.
 #[derive(Debug)]
 pub(super) enum Before {
-    /// By a patch of its own.
+    /// By its own patch.
     Patch(Displacement, Vec<u8>),
     /// By the patch at this address, of a function or after another call: its displaced instructions end where the call
     /// begins.

@@ -91,7 +91,7 @@ impl Live {
 /// Who controls a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attended {
-    /// Somebody who is shown stops.
+    /// A user, to whom stops are shown.
     ByAPerson,
     /// No user: it is a plain recording, whose probes leave events.
     ByNobody,

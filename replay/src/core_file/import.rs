@@ -103,7 +103,7 @@ pub fn import(path: &Path, options: &CoreOptions) -> Result<PathBuf> {
 /// there is none yet.
 ///
 /// # Errors
-/// There is neither a recording nor a core file; or as for [`import`]. A program is given, and it is no core file.
+/// There is neither a recording nor a core file; or as for [`import`]. A program is given, and it is not a core file.
 pub fn locate(path: &Path, options: &CoreOptions) -> Result<PathBuf> {
     if debuginfo::is_core_file(path).unwrap_or(false) {
         return import(path, options);

@@ -34,7 +34,7 @@ pub struct Change {
     pub old_at: Option<(u64, u32)>,
     /// The value.
     pub new: String,
-    /// The same as [`Tracked::showing`] asks for it, if that leaves something out.
+    /// The same in the form that [`Tracked::showing`] selects, if that leaves something out.
     pub shown: Option<String>,
 }
 

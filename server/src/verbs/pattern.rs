@@ -11,7 +11,7 @@ impl Pattern {
     /// Reads it.
     ///
     /// # Errors
-    /// [`crate::protocol::Code::BadRequest`]: it is no regular expression.
+    /// [`crate::protocol::Code::BadRequest`]: it is not a regular expression.
     pub fn read(text: Option<&str>) -> Result<Pattern, Failure> {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return Ok(Pattern(None));

@@ -424,7 +424,7 @@ pub enum SnapshotReason {
     Pause,
     /// Taken at a regular interval.
     Interval,
-    /// A thread is about to be paused. The others were held for the copy and run on after it.
+    /// A thread is about to be paused. The others were held for the copy and continue after it.
     Held,
     /// The program exits.
     Exit,

@@ -265,7 +265,7 @@ impl Release {
         }
     }
 
-    /// Returns the ticks from which on `source` must let others go first.
+    /// Returns the ticks from which on other sources precede `source`.
     fn stop_at(&self, source: RecordSource) -> u64 {
         let Some(Reverse(other)) = self.heads.peek() else {
             return self.limit;

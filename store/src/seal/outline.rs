@@ -43,7 +43,7 @@ pub struct BuildId {
 }
 
 impl Outline {
-    /// Takes what a control event says about it.
+    /// Takes the facts of a control event.
     pub(super) fn add(&mut self, control: &Control) {
         match control {
             Control::ProcessExit {

@@ -385,7 +385,7 @@ fn progress_ends_with_all_bytes_done() {
         .unwrap();
     let last = seen.last().unwrap();
     assert!(last.bytes_done > 10_000 && last.events > 300, "{last:?}");
-    // Bytes after the last frame of the last segment, and headers and last frames of segments, are no frames.
+    // Bytes after the last frame of the last segment, and headers and last frames of segments, are not frames.
     assert!(last.bytes_total - last.bytes_done < 200, "{last:?}");
     assert!(seen.is_sorted_by_key(|progress| progress.bytes_done));
 }

@@ -83,7 +83,7 @@ const CORE_MODULES: [&str; 52] = [
     "vec",
 ];
 
-/// Modules of Rust's `std` whose names are no namespaces, classes or functions of C++'s.
+/// Modules of Rust's `std` whose names are not namespaces, classes or functions of C++'s.
 const STD_MODULES: [&str; 24] = [
     "alloc",
     "backtrace",

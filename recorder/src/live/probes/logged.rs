@@ -44,7 +44,7 @@ pub(crate) struct WriteLog {
 }
 
 impl WriteLog {
-    /// Code has come or gone.
+    /// Forgets cached code, because code was loaded or unloaded.
     pub fn forget_code(&mut self) {
         self.writers = Writers::default();
     }

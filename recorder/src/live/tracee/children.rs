@@ -14,7 +14,7 @@ use crate::{
 /// How a child was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Child {
-    /// With memory of its own.
+    /// With its own memory.
     Forked,
     /// With its parent's memory.
     Borrowing,
