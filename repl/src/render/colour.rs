@@ -32,7 +32,7 @@ pub enum Paint {
     Prompt,
     /// The old state, next to the new one.
     Removed,
-    /// What is, beside what was.
+    /// The new state, next to the old one.
     Added,
 }
 
