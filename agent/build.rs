@@ -1,5 +1,5 @@
-//! Compiles the runtime that is loaded into targets and embeds it: once for programs with a dynamic linker, and once
-//! self-contained, for those without.
+//! Compiles and embeds the runtime that is loaded into targets: one for programs with a dynamic linker, and a
+//! self-contained one for those without.
 
 use std::{
     env,
@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-/// What both have.
+/// The files of both.
 const FILES: [&str; 10] = [
     "runtime.c",
     "allowed.c",
@@ -20,9 +20,9 @@ const FILES: [&str; 10] = [
     "traps.c",
     "thunks.S",
 ];
-/// What only the one has that a dynamic linker loads.
+/// Only in the one that a dynamic linker loads.
 const LINKED_FILES: [&str; 1] = ["last.c"];
-/// What only the self-contained one has, and how it is compiled: without any library, the thread by fs and gs.
+/// Only in the self-contained one, which uses no library and finds its thread by fs and gs.
 const OWN_FILES: [&str; 2] = ["begin.c", "own_image.c"];
 const OWN_OPTIONS: [&str; 5] = [
     "-DHS_SELF_CONTAINED",

@@ -1,10 +1,11 @@
 /* What a program forbids its threads, the runtime included: the time stamp
- * counter (PR_SET_TSC) and system calls (seccomp). And memory that it locks,
- * which must not be the terabytes that the recorder has reserved.
+ * counter (PR_SET_TSC) and system calls (seccomp). Also the memory that it
+ * locks, which must not include the terabytes that the recorder has reserved.
  *
- * A thread without the counter records nothing, and a gap says so; in a
- * sandbox the runtime makes no system call. Where the runtime cannot see the
- * program enter one, it asks the recorder before it makes some.
+ * A thread without the counter records nothing, and a gap reports that; in a
+ * sandbox the runtime makes no system call. If the program can enter one
+ * unseen by the runtime, the runtime asks the recorder before it makes system
+ * calls.
  *
  * The rules of runtime.c and of interpose.c hold.
  */
@@ -30,12 +31,12 @@ long (* hs_original_syscall) (long, ...);
 int * (* hs_original___errno_location) (void);
 #endif
 
-/* 1 once the program has, for good: a sandbox is never left. */
+/* 1, permanently, once the program has entered one: a sandbox is never left. */
 volatile uint32_t hs_in_sandbox;
 
 /* Must the runtime make no system call? Code of the program may have entered a
- * sandbox unseen, by a system call of its own: then the recorder looks, and the
- * thread waits. A child of fork does as its parent. */
+ * sandbox unseen, by its own system call: then the recorder checks, and the
+ * thread waits. A child of fork behaves like its parent. */
 int
 hs_is_sandboxed (void)
 {
@@ -55,8 +56,8 @@ hs_is_sandboxed (void)
   return (int) hs_in_sandbox;
 }
 
-/* Where the C library has the thread's errno; NULL: it is linked in, and the
- * program never asks. */
+/* The address of the C library's errno of the thread; NULL: it is linked in,
+ * and the program never reads it. */
 static int *
 errno_location (void)
 {
@@ -67,7 +68,7 @@ errno_location (void)
 #endif
 }
 
-/* The system call's result as a C library returns it. */
+/* The system call's result in the form of a C library. */
 int
 hs_returned (long result)
 {
@@ -95,10 +96,10 @@ hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigne
   /* Strict mode forbids the counter too. */
   int forbids = (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)
       || (option == PR_SET_SECCOMP && a == STRICT);
-  /* Before it is so: from then on nothing of ours may happen. */
+  /* Before it takes effect: afterwards our code may do nothing. */
   if (forbids)
     hs_forbid_time (0);
-  /* A child of vfork has our memory, and a sandbox of its own. */
+  /* A child of vfork has our memory, but its own sandbox. */
   if (option == PR_SET_SECCOMP && !hs_is_in_vfork ())
   {
     if (!hs_is_sandboxed ())
@@ -121,14 +122,14 @@ foreign (unsigned n)
   return range;
 }
 
-/* Takes what is not the program's off the front of `range`, and what follows
- * that off its end into `rest`. */
+/* Removes what is not the program's from the front of `range`, and moves what
+ * follows it at the end to `rest`. */
 static void
 cut (struct hs_range * range, struct hs_range * rest)
 {
   unsigned count = hs_runtime.control->foreign_count;
   rest->from = rest->to = range->to;
-  /* Again and again, as they are in no order. */
+  /* Repeatedly, because they are unordered. */
   for (unsigned n = 0; n < count && range->from < range->to; n++)
   {
     struct hs_range not = foreign (n);
@@ -187,7 +188,7 @@ next_number (struct mappings * mappings, uint64_t * number)
   return 0;
 }
 
-/* The next mapping, or part of one, that is the program's; 0: there is none. */
+/* The next mapping, or part of one, that belongs to the program; 0: none. */
 static int
 next_mapping (struct mappings * mappings, struct hs_range * range)
 {
@@ -210,8 +211,8 @@ next_mapping (struct mappings * mappings, struct hs_range * range)
   }
 }
 
-/* Locks all that the program has mapped, page by page as they come or at
- * once, if `count_only` is 0. Returns how many bytes that is; 0: not known. */
+/* Locks all mappings of the program, on fault or at once, unless `count_only`
+ * is set. Returns their size in bytes; 0: unknown. */
 static uint64_t
 each_mapping (int count_only, long on_fault)
 {
@@ -227,7 +228,7 @@ each_mapping (int count_only, long on_fault)
   while (next_mapping (&mappings, &range))
   {
     bytes += range.to - range.from;
-    /* What cannot be had, as guard pages, is passed over by the kernel too. */
+    /* The kernel also skips inaccessible pages such as guard pages. */
     if (!count_only)
       system_call (SYS_mlock2, (long) range.from, (long) (range.to - range.from), on_fault, 0);
   }
@@ -245,8 +246,8 @@ unlock_foreign (void)
   }
 }
 
-/* The kernel would count what we have reserved: the limit is compared with
- * what the program has, and its mappings are locked one by one. */
+/* The kernel would count our reservations: so the limit is compared with the
+ * program's own size, and its mappings are locked one by one. */
 static int
 lock_within_limit (int flags)
 {
@@ -265,8 +266,8 @@ lock_within_limit (int flags)
   return 0;
 }
 
-/* Locks what is mapped as pages come, which takes no memory; then what is
- * reserved is let go, and the rest is brought in as asked. */
+/* Locks the mappings on fault, which takes no memory; then the reservations
+ * are unlocked, and the rest is loaded as requested. */
 int
 hs_mlockall (int flags)
 {

@@ -1,12 +1,12 @@
-/* Questions to the tracer that need no stop: code beside a statement that
- * cannot judge itself calls this with the registers; the tracer, which looks at
- * the shared memory all the time while it listens, judges as it does at a trap,
- * and answers. A stop by ptrace costs fifty times as much.
+/* Questions to the tracer that need no stop: compiled probe code that cannot
+ * decide by itself calls this with the registers; the tracer, which polls the
+ * shared memory while it listens, evaluates the probe as at a trap, and
+ * answers. A ptrace-stop costs fifty times as much.
  *
- * Where it does not listen, or does not answer soon, the thread runs into the
+ * If it does not listen, or does not answer soon, the thread runs into the
  * trap, as it would without this.
  *
- * Rules of this file: as in runtime.c; besides, the direction flag is the
+ * Rules of this file: as in runtime.c; also, the direction flag is the
  * program's.
  */
 #include "runtime.h"
@@ -14,14 +14,14 @@
 
 #include <linux/futex.h>
 
-/* Ticks between two offers of the processor to others: some 5 us. The tracer
- * may wait for just this processor. */
+/* Ticks between two yields of the processor: some 5 us. The tracer may be
+ * waiting for this very processor. */
 #define TURN 16000
 /* Turns that a question waits to be taken. */
 #define PATIENCE 5
 /* Places that a thread tries before it gives up asking. */
 #define TRIES 4
-/* What calling conventions allow below the stack pointer. */
+/* The red zone that the calling convention allows below the stack pointer. */
 #define RED_ZONE 128
 /* The kernel's frame of a signal handler is larger than this. */
 #define SIGNAL_FRAME_BYTES 512
@@ -70,8 +70,8 @@ store_vectors (uint64_t * to)
   STORE_VECTOR (15);
 }
 
-/* Shows the stack from the red zone on, if it is the thread's own: of others it
- * is not known where they end. */
+/* Shows the stack from the red zone on, if it is the thread's own: the ends of
+ * other stacks are unknown. */
 static void
 show_stack (struct hs_ask * ask, const struct hs_local * local, uint64_t sp)
 {
@@ -98,7 +98,7 @@ on_own_stack (const struct hs_local * local, uint64_t sp)
 }
 
 /* Has a signal handler jumped out of the wait for this answer? If not, the
- * handler that asks now has its frame below, or runs on the other stack. */
+ * handler that asks now has its frame below, or runs on the alternate stack. */
 static int
 was_abandoned (const struct hs_ask * ask, const struct hs_local * local,
                uint64_t sp)
@@ -127,7 +127,7 @@ take_place (struct hs_asks * asks, const struct hs_local * local, uint64_t sp,
     if (!__atomic_compare_exchange_n (&ask->state, &state, HS_ASK_WRITING, 0,
                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
       continue;
-    /* Before all else, for a handler that jumps out of the writing. */
+    /* Before anything else, because a handler may jump out of the writing. */
     ask->registers[RSP] = sp;
     __atomic_store_n (&ask->tid, local->tid, __ATOMIC_RELEASE);
     return ask;
@@ -142,7 +142,7 @@ give_back (struct hs_ask * ask)
   __atomic_store_n (&ask->state, HS_ASK_FREE, __ATOMIC_RELEASE);
 }
 
-/* Takes a question back; 0 if the tracer has it already. */
+/* Withdraws a question; 0 if the tracer already has it. */
 static int
 take_back (struct hs_ask * ask)
 {
@@ -154,7 +154,7 @@ take_back (struct hs_ask * ask)
   return 1;
 }
 
-/* Waits for the answer: 0 to go on, 1 to run into the trap. */
+/* Waits for the answer: 0 to continue, 1 to run into the trap. */
 static uint64_t
 wait_for_answer (struct hs_ask * ask)
 {
@@ -182,7 +182,7 @@ wait_for_answer (struct hs_ask * ask)
   }
 }
 
-/* Returns 0 if the thread is to go on, 1 if it is to run into the trap. */
+/* Returns 0 if the thread is to continue, 1 if it is to run into the trap. */
 uint64_t
 hs_ask (uint64_t site, const uint64_t * registers, uint64_t flags)
 {
@@ -205,8 +205,8 @@ hs_ask (uint64_t site, const uint64_t * registers, uint64_t flags)
   store_vectors (ask->vectors);
   show_stack (ask, local, registers[RSP]);
   __atomic_store_n (&ask->state, HS_ASK_WAITING, __ATOMIC_RELEASE);
-  /* The tracer stops listening before it looks for the last time: it sees this
-   * question then, or the thread sees that nobody listens. */
+  /* The tracer stops listening before its last check: either it then sees this
+   * question, or the thread sees that the tracer no longer listens. */
   __atomic_fetch_or (&asks->waiting, 1UL << number, __ATOMIC_SEQ_CST);
   if (!asks->listening && take_back (ask))
     return 1;

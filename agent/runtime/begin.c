@@ -1,9 +1,9 @@
 /* How the self-contained runtime begins: the recorder has mapped its file and
- * makes a thread call hs_load, before anything is armed. No dynamic linker
- * takes part, so what one would do is done here.
+ * makes a thread call hs_load, before anything is armed. No dynamic linker is
+ * involved, so its work is done here.
  *
- * Rules of this file: as in runtime.c; nothing is touched that a relocation
- * fills in before `relocate` is through.
+ * Rules of this file: as in runtime.c; nothing that a relocation fills in is
+ * used before `relocate` is done.
  */
 #include "runtime.h"
 
@@ -13,8 +13,8 @@ extern const Elf64_Dyn dynamic[] __asm__ ("_DYNAMIC") __attribute__ ((visibility
 
 const struct hs_exports * hs_begin_alone (const struct hs_start * start);
 
-/* Stops in a trap behind the call, with the result in rax: where hs_exports is
- * or, below 4096, the number of the check that failed. */
+/* Stops in a trap after the call, with the result in rax: the address of
+ * hs_exports or, below 4096, the number of the failed check. */
 __asm__ (".text\n"
          ".type hs_load, @function\n"
          "hs_load:\n"
@@ -24,7 +24,7 @@ __asm__ (".text\n"
          "  .cfi_endproc\n"
          ".size hs_load, . - hs_load\n");
 
-/* Returns whether it knew how to. */
+/* Returns whether the relocation is supported. */
 static int
 relocate (uint64_t base)
 {

@@ -1,10 +1,11 @@
-/* What is captured besides with an enter or leave: registers, a piece of the
- * stack, texts behind arguments, what arguments lead to, watched values.
+/* Additional captures with an enter or leave: registers, a piece of the stack,
+ * texts and other memory that arguments point to, watched values.
  *
- * The rules of runtime.c hold. Memory that may not be there is read by the
- * kernel (process_vm_readv), which says so instead of raising a signal; the
- * thread's own stack, from rsp on, is read directly. A capture is sized first and written
- * after its room is known; what has gone meanwhile is left out.
+ * The rules of runtime.c hold. Memory that may not be mapped is read by the
+ * kernel (process_vm_readv), which reports an error instead of raising a
+ * signal; the thread's own stack, from rsp on, is read directly. A capture is
+ * sized first and written once it has room; memory that was unmapped meanwhile
+ * is left out.
  */
 #include "runtime.h"
 #include "system_call.h"
@@ -13,11 +14,11 @@
 
 #define PAGE 4096UL
 #define SECTION_BYTES 16 /* an address and a length */
-#define PROBED 64 /* pages of a stack that are looked for at once */
+#define PROBED 64 /* pages of a stack that are probed at once */
 #define MAX_STEPS 8
 #define RSP 7 /* its number in DWARF */
 
-/* The integer argument registers, by theirs. */
+/* The integer argument registers, by their DWARF numbers. */
 static const uint8_t argument_registers[6] = { 5, 4, 1, 2, 8, 9 };
 
 static uint64_t
@@ -26,8 +27,8 @@ padded (uint64_t bytes)
   return (bytes + 7) & ~7UL;
 }
 
-/* Reads pieces, of `bytes` in all, of the thread's process; returns how many
- * bytes were there up to the first piece that was not. */
+/* Reads pieces, of `bytes` in all, of the thread's process; returns the number
+ * of bytes before the first piece that is not mapped. */
 static uint64_t
 read_pieces (uint32_t tid, void * to, uint64_t bytes, const struct iovec * remote,
              unsigned long count)
@@ -41,11 +42,11 @@ read_pieces (uint32_t tid, void * to, uint64_t bytes, const struct iovec * remot
   return result < 0 ? 0 : (uint64_t) result;
 }
 
-/* Reads up to `bytes` of the thread's process; returns how many were there. */
+/* Reads up to `bytes` of the thread's process; returns how many were mapped. */
 static uint64_t
 read_memory (uint32_t tid, void * to, uint64_t from, uint64_t bytes)
 {
-  /* A piece that is not whole is not read at all: one per page. */
+  /* An incomplete piece is not read at all, so each page is a piece. */
   struct iovec remote[HS_CAPTURE_STACK_MAX / PAGE + 2];
   unsigned long count = 0;
   for (uint64_t at = from, left = bytes; left != 0;)
@@ -85,8 +86,8 @@ hs_captures (void)
   return control->capture != 0 || control->capture_stack != 0 || control->watch_words != 0;
 }
 
-/* Whether texts are kept with each call of this function, whatever is captured
- * with all others. */
+/* Whether texts are captured with each call of this function, regardless of
+ * the settings for all others. */
 int
 hs_keeps_texts (const struct hs_probe * probe)
 {
@@ -104,7 +105,7 @@ terminated (uint32_t tid, uint64_t at)
   uint64_t bytes = read_memory (tid, text, at, sizeof text);
   for (uint64_t n = 0; n != bytes; n++)
     if (text[n] == 0)
-      return n + 1; /* with the NUL: readers see where it ends */
+      return n + 1; /* with the NUL, which shows its end to readers */
   return bytes;
 }
 
@@ -157,14 +158,14 @@ struct watch
   uint32_t offsets;  /* where their offsets begin, and then the number of bytes */
   uint64_t bytes;
   uint64_t how;      /* HS_WATCH_PARTLY, HS_WATCH_TEXT */
-  uint64_t function; /* 0, or 1 + the one that has to be entered */
+  uint64_t function; /* 0, or 1 + the function that must be entered */
   uint64_t caller;   /* HS_WATCH_CALLER_: it is a caller's, */
   uint64_t from, to; /* while it is called from before these addresses */
   const uint64_t * registers; /* what `base` is one of */
-  uint64_t popped;   /* what rsp will be more once the function returns to there */
+  uint64_t popped;   /* the increase of rsp once the function has returned there */
 };
 
-/* Where the next watched value begins, and how many came before. */
+/* Where the next watched value begins, and how many precede it. */
 struct place
 {
   uint32_t word, number;
@@ -204,8 +205,8 @@ is_called_from (uint64_t return_address, const struct watch * watch)
   return return_address >= watch->from && return_address < watch->to;
 }
 
-/* Tells whether a function is entered or left that returns to where the
- * watched value is there. */
+/* Returns whether the function that is entered or left returns to a place
+ * where the watched value exists. */
 static int
 returns_there (const struct hs_capture * capture, const struct watch * watch)
 {
@@ -213,8 +214,8 @@ returns_there (const struct hs_capture * capture, const struct watch * watch)
   return (watch->caller & now) && is_called_from (capture->return_address, watch);
 }
 
-/* 1 + the number of the innermost call that a function makes from where the
- * watched value is there, and whose registers are kept; 0: there is none. */
+/* 1 + the number of the innermost call that a function makes from a place
+ * where the watched value exists, and whose registers are kept; 0: none. */
 static uint16_t
 called_there (const struct hs_frames * frames, uint64_t count, const struct watch * watch)
 {
@@ -255,8 +256,8 @@ next_watch (const struct hs_capture * capture, struct place * place, struct watc
   return 0;
 }
 
-/* Forgets the calls that have been left by the time that the call with this
- * slot is entered or left, which lies on the thread's own stack. */
+/* Forgets the calls that were left before the call with this slot, on the
+ * thread's own stack, is entered or left. */
 static void
 forget_frames (struct hs_frames * frames, uint64_t slot)
 {
@@ -287,9 +288,9 @@ forget_at_slot (struct hs_frames * frames, uint64_t slot)
     frames->count = count - 1;
 }
 
-/* Remembers the call that is entered if its caller has something watched, which
- * is captured until it is left, or if its arguments lead to what is captured
- * when it is. */
+/* Remembers the entered call if its caller has watched values, which are
+ * captured until it is left, or if its arguments point to memory that is
+ * captured when it is left. */
 static void
 remember_frame (const struct hs_capture * capture, struct hs_frames * frames)
 {
@@ -304,8 +305,8 @@ remember_frame (const struct hs_capture * capture, struct hs_frames * frames)
   uint64_t count = frames->count;
   if (!is_wanted || count == HS_FRAMES)
     return;
-  /* A signal handler that comes now puts its own calls behind the last one,
-   * and takes them away again: first the place is taken, at last it counts. */
+  /* A signal handler that runs now appends its own calls after the last one,
+   * and removes them again: so the place is filled first and counted last. */
   volatile struct hs_frame * frame = &frames->frame[count];
   frame->slot = capture->registers[RSP];
   frame->return_address = 0;
@@ -316,7 +317,7 @@ remember_frame (const struct hs_capture * capture, struct hs_frames * frames)
   frame->return_address = capture->return_address;
 }
 
-/* Tells whether it is made of registers alone, which are captured with it. */
+/* Returns whether it consists only of registers, which are captured with it. */
 static int
 is_in_registers (const struct watch * watch)
 {
@@ -379,7 +380,7 @@ watch_address (const struct hs_capture * capture, const struct watch * watch)
   return watch->registers[watch->base - 1] + popped + watch->address;
 }
 
-/* Tells whether the thread's own stack has these bytes, at rsp or above. */
+/* Returns whether the thread's own stack has these bytes, at rsp or above. */
 static int
 is_on_stack (const struct hs_capture * capture, uint64_t at, uint64_t bytes)
 {
@@ -387,8 +388,8 @@ is_on_stack (const struct hs_capture * capture, uint64_t at, uint64_t bytes)
       && at <= capture->stack_high && bytes <= capture->stack_high - at;
 }
 
-/* Adds what the arguments of a call lead to, which had these registers where
- * it was entered. */
+/* Adds the memory that the arguments of a call point to; it was entered with
+ * these registers. */
 static void
 add_pointees (struct hs_capture * capture, const uint16_t * pointees,
               const uint64_t * registers)
@@ -421,7 +422,8 @@ add_pointees (struct hs_capture * capture, const uint16_t * pointees,
   }
 }
 
-/* Adds what the arguments of the calls led to that are left with this slot. */
+/* Adds the memory that the arguments of the calls left with this slot pointed
+ * to. */
 static void
 add_pointees_of_left (struct hs_capture * capture, const struct hs_frames * frames,
                       uint64_t slot)
@@ -436,7 +438,7 @@ add_pointees_of_left (struct hs_capture * capture, const struct hs_frames * fram
   }
 }
 
-/* Tells whether something is captured that open calls are remembered for. */
+/* Returns whether any capture requires remembering open calls. */
 static int
 remembers_calls (const struct hs_capture * capture)
 {
@@ -444,7 +446,7 @@ remembers_calls (const struct hs_capture * capture)
       || (hs_runtime.control->capture & HS_CAPTURE_POINTEES) != 0;
 }
 
-/* Finds the calls around whose callers have something watched. */
+/* Finds the enclosing calls whose callers have watched values. */
 static void
 look_at_frames (struct hs_capture * capture, const struct hs_local * local)
 {
@@ -456,7 +458,7 @@ look_at_frames (struct hs_capture * capture, const struct hs_local * local)
     return;
   if (frames->count > HS_FRAMES)
     frames->count = 0;
-  /* Other stacks lie anywhere: what is on them tells nothing of this one. */
+  /* Other stacks lie anywhere: their contents say nothing about this one. */
   if (capture->is_own_stack && capture->function == 0)
   {
     add_pointees_of_left (capture, frames, rsp - 8);
@@ -475,10 +477,10 @@ look_at_frames (struct hs_capture * capture, const struct hs_local * local)
         watch.caller != 0 ? called_there (frames, count, &watch) : 0;
 }
 
-/* Tells whether all memory from rsp to the end of the thread's own stack is
- * there. How far down that stack reaches is not known: threads may have less
- * than the default, and other stacks may lie below. A hole, such as the page
- * that guards a stack's end, tells them apart. */
+/* Returns whether all memory from rsp to the end of the thread's own stack is
+ * mapped. The lower end of that stack is unknown: threads may have less than
+ * the default, and other stacks may lie below. A hole, such as the guard page
+ * of a stack, separates them. */
 static int
 is_one_block (struct hs_local * local, uint64_t rsp)
 {
@@ -505,8 +507,8 @@ is_one_block (struct hs_local * local, uint64_t rsp)
   return page >= local->block_low;
 }
 
-/* How many bytes are there for sure from `at` on: on the thread's own stack, of
- * which `rsp` is the end that is in use; 0: it lies elsewhere. */
+/* How many bytes from `at` on are certainly mapped: on the thread's own stack,
+ * whose used end is `rsp`; 0: it lies elsewhere. */
 uint64_t
 hs_own_stack_bytes (struct hs_local * local, uint64_t rsp, uint64_t at)
 {
@@ -515,7 +517,7 @@ hs_own_stack_bytes (struct hs_local * local, uint64_t rsp, uint64_t at)
   return is_own ? local->stack_high - at : 0;
 }
 
-/* Sizes what has been chosen so far. */
+/* Computes the size of the captures chosen so far. */
 static void
 size_capture (struct hs_capture * capture, struct hs_local * local, uint64_t rsp)
 {
@@ -530,9 +532,10 @@ size_capture (struct hs_capture * capture, struct hs_local * local, uint64_t rsp
   capture->stack = stack & ~7UL;
   if (capture->stack != 0)
     capture->payload += section_bytes (capture->stack);
-  /* More may be watched before this is written: that is for the next one. */
+  /* More values may be watched before this is written: those begin with the
+   * next capture. */
   capture->watch_words = control->watch_words;
-  /* A sandbox may forbid to look: without these nobody does. */
+  /* A sandbox may forbid the check, which is needed only for these. */
   capture->is_own_stack = remembers_calls (capture) && capture->stack_is_safe
                         && is_one_block (local, rsp);
   look_at_frames (capture, local);
@@ -615,9 +618,9 @@ hs_capture_leave (struct hs_capture * capture, struct hs_local * local,
   size_capture (capture, local, rsp);
 }
 
-/* Tells whether a section of so many bytes fits, and what is left behind it is
- * nothing, or a section too. All fit, unless a signal handler has changed
- * meanwhile what is captured. */
+/* Returns whether a section of this many bytes fits, and leaves either no room
+ * or enough for another section. All fit, unless a signal handler has changed
+ * the captures meanwhile. */
 static int
 fits (const uint64_t * words, const uint64_t * end, uint64_t bytes)
 {
@@ -642,8 +645,8 @@ section (uint64_t * words, const uint64_t * limit, const struct hs_capture * cap
   return words + 2 + padded (bytes) / 8;
 }
 
-/* Writes as many bytes as there are, of a text up to its NUL, and behind them
- * a section that says nothing. */
+/* Writes the available bytes, for a text up to its NUL, followed by an empty
+ * section. */
 static uint64_t *
 section_partly (uint64_t * words, const uint64_t * limit, const struct hs_capture * capture,
                 uint64_t at, const struct watch * watch)

@@ -1,6 +1,6 @@
-/* Functions of other libraries that the recorder replaces by these. Each
- * calls the original through a pointer that the recorder fills in (to the
- * displaced beginning of the original).
+/* Replacements for functions of other libraries. Each calls the original
+ * through a pointer that the recorder fills in (to the displaced beginning of
+ * the original).
  *
  * Rules of this file: errno and results are the original's; nothing is
  * recorded that did not happen.
@@ -77,7 +77,7 @@ end_output (struct output_call outer)
   output_call = outer;
 }
 #else
-/* There, no handler of ours asks. */
+/* There, our handler does not ask. */
 static struct output_call
 begin_output (int fd, const void * argument, uint64_t count, uint32_t is_vector)
 {
@@ -132,8 +132,8 @@ hs_writev (int fd, const struct iovec * parts, int count)
 }
 
 #ifndef HS_SELF_CONTAINED
-/* A signal ends the program where a system call has ended, so that an output
- * call does not return: records what it has written. */
+/* A signal ends the program at the end of a system call, so an output call
+ * does not return: records what it has written. */
 void
 hs_record_interrupted_output (uint64_t rip, uint64_t result, uint64_t rdi, uint64_t rsi, uint64_t rdx)
 {
@@ -281,8 +281,8 @@ void hs_setrlimit (void), hs_getrlimit (void), hs_prlimit (void);
 
 #define REPLACED(name, by) { #name, (void *) by, (void **) &hs_original_##name }
 
-/* No functions have these names: they are where code around `syscall`
- * instructions is led. */
+/* No functions have these names: code around `syscall` instructions jumps
+ * here. */
 static void * hs_original_hs_before_syscall, * hs_original_hs_after_syscall;
 
 const struct hs_replacement hs_replacements[] = {

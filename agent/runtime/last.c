@@ -1,11 +1,11 @@
-/* The last moment of the program: a signal that nothing in it handles, or its
- * exit. The thread shows itself and waits until the recorder has looked; then
- * it ends as it would have.
+/* The last moment of the program: a signal that it does not handle, or its
+ * exit. The thread publishes its state and waits until the recorder has read
+ * it; then it ends as it would have.
  *
- * Signals that end a program by default have a handler of ours. What the
- * program asks about its handlers and its signal stacks is answered as if it
- * were not there, and the signal is sent once more, with the default action,
- * to where the thread stood: status, core dump and registers are the same.
+ * Our handler handles signals that end a program by default. The program's
+ * queries about its handlers and its signal stacks are answered as if it did
+ * not exist, and the signal is raised again, with the default action, at the
+ * thread's original place: status, core dump and registers are the same.
  *
  * Rules of this file: as in runtime.c. It has a signal handler, and errno is
  * the program's.
@@ -21,11 +21,12 @@
 #include <time.h>
 #include <ucontext.h>
 
-/* Of each signal stack. Programs that bring none run no handler on it. */
+/* Of each signal stack. Programs without their own signal stack run no handler
+ * on it. */
 #define STACK_BYTES (64 << 10)
 /* The word of a ucontext_t that rip is in. */
 #define CONTEXT_RIP 21
-/* Looks at the recorder's word before sleeping between two of them. */
+/* Polls of the recorder's word before sleeping between two of them. */
 #define SPINS 20000
 
 struct kernel_sigaction
@@ -53,11 +54,11 @@ static const uint8_t fatal[] = {
   SIGTERM, SIGINT, SIGHUP, SIGQUIT,
 };
 
-/* 1: the handler is in use; 2: not any more. */
+/* 1: the handler is in use; 2: no longer. */
 static volatile uint32_t catching;
 /* 1: the program has entered a sandbox. */
 static volatile uint32_t sandboxed;
-/* The flags that came with a default action, for whoever asks. */
+/* The flags that came with a default action, for later queries. */
 static int default_flags[_NSIG];
 /* Handlers of the program that want a signal stack, while it has none. */
 static volatile uint64_t without_stack;
@@ -90,7 +91,7 @@ own_tid (void)
   return 0;
 }
 
-/* Shows the thread to the recorder and waits until it has looked. */
+/* Shows the thread to the recorder and waits until it has read the state. */
 static void
 show (uint32_t tid, int signal, const siginfo_t * info, const void * context)
 {
@@ -100,7 +101,7 @@ show (uint32_t tid, int signal, const siginfo_t * info, const void * context)
   if (!__atomic_compare_exchange_n (&control->last_tid, &first, tid, 0,
                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
   {
-    /* The program ends by another thread's hand, unless this one was at it. */
+    /* Another thread ends the program, unless this one was the first. */
     while (first != tid && !hs_recording_ended ())
       __builtin_ia32_pause ();
     return;
@@ -120,7 +121,7 @@ show (uint32_t tid, int signal, const siginfo_t * info, const void * context)
   }
 }
 
-/* Has the signal come again, now with its default action. */
+/* Raises the signal again, now with its default action. */
 static void
 send_again (int signal, siginfo_t * info, ucontext_t * interrupted)
 {
@@ -141,9 +142,9 @@ send_again (int signal, siginfo_t * info, ucontext_t * interrupted)
     system_call (SYS_tgkill, pid, tid, signal, 0);
 }
 
-/* The program has forbidden the thread the time stamp counter by a system call
- * of its own, and the runtime has come to read it: answers, and the thread
- * records nothing from there on. */
+/* The program has forbidden the thread the time stamp counter by its own
+ * system call, and the runtime has just read it: emulates the read, and the
+ * thread records nothing from then on. */
 static int
 answer_time (ucontext_t * interrupted)
 {
@@ -155,7 +156,7 @@ answer_time (ucontext_t * interrupted)
     return 0;
   if (hs_is_sandboxed ())
   {
-    /* Nothing else makes the counter fault, and it can be allowed no more. */
+    /* Nothing else makes the counter fault, and it can no longer be allowed. */
     registers[REG_RAX] = (greg_t) (uint32_t) hs_runtime.latest;
     registers[REG_RDX] = (greg_t) (hs_runtime.latest >> 32);
     registers[REG_RIP] += 2;
@@ -194,9 +195,9 @@ hs_on_fatal (int signal, siginfo_t * info, void * context)
   send_again (signal, info, context);
 }
 
-/* A handler of the program's, on a signal stack of its own, aborts. There may
- * be no room for another handler: shows the registers, which hs_abort has put
- * where a ucontext_t has them, and leaves the signal its default action. */
+/* A handler of the program aborts on its own signal stack. There may be no
+ * room for another handler: shows the registers, which hs_abort has stored in
+ * the layout of a ucontext_t, and leaves the signal its default action. */
 void hs_about_to_abort (uint64_t * context);
 
 __attribute__ ((used)) void
@@ -260,7 +261,7 @@ __asm__ (".text\n"
          "  .cfi_endproc\n"
          ".size hs_abort, . - hs_abort\n");
 
-/* The program exits: its memory is still there. */
+/* The program exits: its memory still exists. */
 void
 hs_exit (int status)
 {
@@ -282,7 +283,7 @@ set_stack (uint64_t at)
     hs_local.signal_stack = at;
 }
 
-/* A thread that has used its stack up has no room for a handler: gives it a
+/* A thread that has used up its stack has no room for a handler: gives it a
  * signal stack, unless it has one. */
 void
 hs_give_signal_stack (unsigned index)
@@ -332,7 +333,7 @@ hs_catch_signals (void)
   }
 }
 
-/* Takes the handler away: in a sandbox it could not do its work. */
+/* Removes the handler: in a sandbox it could not do its work. */
 static void
 stop_catching (void)
 {
@@ -348,8 +349,8 @@ stop_catching (void)
   }
 }
 
-/* A library was loaded that takes over signals by itself: the recorder wants
- * none any more. */
+/* A library that takes over signals was loaded: the recorder no longer wants
+ * any. */
 void
 hs_look_for_signals (void)
 {
@@ -358,7 +359,7 @@ hs_look_for_signals (void)
     stop_catching ();
 }
 
-/* Puts the program's action into what the kernel is given. */
+/* Puts the program's action into the argument for the kernel. */
 static void
 translate_new (int signal, struct sigaction * action)
 {
@@ -410,7 +411,7 @@ hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old)
   return result;
 }
 
-/* The program has brought a signal stack: its handlers may run on it. */
+/* The program has its own signal stack: its handlers may run on it. */
 static void
 allow_stack (void)
 {
@@ -450,8 +451,8 @@ hs_sigaltstack (const stack_t * new, stack_t * old)
   return result;
 }
 
-/* A sandbox may forbid what a handler of ours does: signals end the program as
- * they would alone. */
+/* A sandbox may forbid what our handler does: signals then end the program as
+ * usual. */
 void
 hs_signals_are_left_alone (void)
 {
@@ -459,8 +460,8 @@ hs_signals_are_left_alone (void)
   sandboxed = 1;
 }
 
-/* A program that the recorder has started runs this first: its address and all
- * registers are as at the entry point, which is on top of the stack. */
+/* A program that the recorder has started runs this first, with all registers
+ * as at the entry point, whose address is on top of the stack. */
 __asm__ (".text\n"
          ".globl hs_first_instruction\n"
          ".hidden hs_first_instruction\n"

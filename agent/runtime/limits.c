@@ -1,7 +1,7 @@
 /* Limits on memory (setrlimit(2)): the kernel counts what the recorder has
- * reserved for them. So what a limit is here is more by that than what the
- * program has set and is told, and before it becomes another program, limits
- * are what it has set.
+ * reserved for them. So the actual limits exceed those that the program has
+ * set and sees by that amount, and before it becomes another program, its own
+ * limits are restored.
  *
  * The rules of runtime.c and of interpose.c hold. Children of fork have the
  * same mappings, and do the same; so does a child of vfork, whose limits are
@@ -16,8 +16,8 @@
 #define LIMIT_OF_DATA 2 /* RLIMIT_ of setrlimit(2) */
 #define LIMIT_OF_SPACE 9
 
-/* Where the replaced functions go on. None of them does more than the system
- * call that is made here, and `syscall` may be there without them. */
+/* The originals of the replaced functions. None of them does more than the
+ * system call that is made here, and `syscall` may exist without them. */
 void * hs_original_setrlimit, * hs_original_getrlimit, * hs_original_prlimit;
 
 /* Bytes, from the control page, which children of fork do not have. */
@@ -46,7 +46,7 @@ raised (uint64_t limit, uint64_t by)
   return limit + by < limit ? limit : limit + by;
 }
 
-/* What is less than that was not set through us. */
+/* A smaller limit was not set through us. */
 static uint64_t
 lowered (uint64_t limit, uint64_t by)
 {
@@ -104,7 +104,7 @@ lower_by (int resource, uint64_t by)
   system_call (SYS_prlimit64, 0, resource, (long) &limit, 0);
 }
 
-/* A child of fork has all that is reserved but the shared memory. */
+/* A child of fork has all reservations except the shared memory. */
 void
 hs_lower_in_child (void)
 {
@@ -125,7 +125,7 @@ may_raise (void)
       && (held[0].effective >> CAP_SYS_RESOURCE & 1);
 }
 
-/* `found.rlim_cur` 0: nothing is to be put back. */
+/* `found.rlim_cur` 0: nothing is to be restored. */
 static void
 lower (int resource, struct rlimit64 * found)
 {
@@ -147,7 +147,8 @@ lower (int resource, struct rlimit64 * found)
 }
 
 /* The calling process is about to become another program, in which nothing is
- * reserved. A hard limit that it could not raise again, if that fails, stays. */
+ * reserved. A hard limit stays if the process could not raise it again after a
+ * failure. */
 void
 hs_lower_limits (struct hs_limits * found)
 {
@@ -158,7 +159,7 @@ hs_lower_limits (struct hs_limits * found)
   lower (LIMIT_OF_DATA, (struct rlimit64 *) found->data);
 }
 
-/* It has not become one. */
+/* It did not become another program. */
 void
 hs_put_limits_back (const struct hs_limits * found)
 {

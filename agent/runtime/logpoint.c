@@ -1,13 +1,13 @@
-/* Messages that the program itself leaves: code that the recorder has put
- * beside a statement calls this with the values.
+/* Log messages that the program itself records: the recorder's compiled probe
+ * code calls this with the values.
  *
- * Rules of this file: as in runtime.c; besides, the direction flag is the
- * program's. A text's memory may not be there: the recorder then moves the
+ * Rules of this file: as in runtime.c; also, the direction flag is the
+ * program's. A text's memory may not be mapped: the recorder then moves the
  * thread from hs_text_load to hs_text_fault.
  */
 #include "runtime.h"
 
-/* Beside the code that calls; made by the recorder. */
+/* Next to the calling code; made by the recorder. */
 struct hs_log_spec
 {
   uint64_t word1; /* of the record */
@@ -52,7 +52,7 @@ __asm__ (".text\n"
          "  .cfi_endproc\n"
          ".size hs_copy_text, . - hs_copy_text\n");
 
-/* Tells the recorder, which looks for functions only, where hs_runtime is: so
+/* Shows the recorder, which looks up only functions, where hs_runtime is: this
  * many bytes from here. */
 __asm__ (".text\n"
          ".balign 8\n"
@@ -61,7 +61,7 @@ __asm__ (".text\n"
          "  .quad hs_runtime - hs_runtime_at\n"
          ".size hs_runtime_at, . - hs_runtime_at\n");
 
-/* What is cut counts characters, and only of ASCII are they bytes. */
+/* Texts are cut by characters, and only in ASCII is a character a byte. */
 static int
 is_ascii (const volatile uint64_t * words, uint64_t bytes)
 {
@@ -72,7 +72,7 @@ is_ascii (const volatile uint64_t * words, uint64_t bytes)
 }
 
 /* Returns 0 once a record with the words is in the thread's ring, or if the
- * thread records nothing; 1 if the recorder has to make the message. */
+ * thread records nothing; 1 if the recorder must make the message. */
 uint64_t
 hs_log (const struct hs_log_spec * spec, uint64_t * words)
 {

@@ -1,6 +1,6 @@
-/* Replacements that the self-contained runtime has besides those of
- * interpose.c: they tell unwinders of this image, which no linker knows, so
- * that exceptions find their way through return trampoline; and they see what musl's
+/* Replacements of the self-contained runtime in addition to those of
+ * interpose.c: they show unwinders this image, which no linker knows, so that
+ * exceptions pass through the return trampoline; and they see what musl's
  * stdio writes.
  *
  * Rules of this file: as in interpose.c.
@@ -23,7 +23,7 @@ struct found_object
   void * eh_frame;
 };
 
-/* What musl's stdio has of a file. */
+/* musl's stdio data of a file. */
 struct musl_file
 {
   unsigned flags;

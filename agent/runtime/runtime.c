@@ -33,13 +33,13 @@ extern volatile uint64_t hs_alive __attribute__ ((alias ("hs_alive_page")));
 
 struct hs_runtime hs_runtime;
 
-/* 1 once a second thread has registered, and for good: the thunks then wait
- * for the program before they take the time. */
+/* 1, permanently, once a second thread has registered: the thunks then wait
+ * for the program's earlier loads before they read the time. */
 volatile uint32_t hs_many;
 static uint32_t registered;
 
-/* The calling thread's id as its C library has it in the thread's block, where
- * that begins with its own address; 0: it is not there. */
+/* The calling thread's id from its C library's thread block, if that begins
+ * with its own address; 0: not available. */
 static uint32_t
 tid_in_block (uint64_t at)
 {
@@ -50,7 +50,7 @@ tid_in_block (uint64_t at)
   return *(const volatile uint32_t *) (block + at);
 }
 
-/* The calling thread's id without a system call; 0: there is no way to know. */
+/* The calling thread's id without a system call; 0: it cannot be determined. */
 static uint32_t
 tid_without_call (void)
 {
@@ -65,8 +65,8 @@ own_local (void)
   return &hs_local;
 }
 #else
-/* What stands for the base of fs where a thread has none: such threads are
- * told apart by their numbers. */
+/* Replaces the base of fs for a thread without one: such threads are
+ * distinguished by their ids. */
 #define NO_THREAD_BLOCK 1
 
 static uint64_t
@@ -147,12 +147,13 @@ sleep_us (long us)
   system_call (SYS_nanosleep, (long) &t, 0, 0, 0);
 }
 
-/* So much is written before the slow side looks whether the recorder sleeps. */
+/* This much is written before the slow side checks whether the recorder
+ * sleeps. */
 #define MUCH_BYTES (HS_RING_BYTES / 4)
 
-/* Says how far `local` may write. With captures, or where copies of memory are
- * waited for, the thunks, which know nothing of them, always ask the slow side;
- * without, only once in a while. */
+/* Sets how far `local` may write. With captures, or if threads wait for copies
+ * of memory, the thunks, which do not know about them, always ask the slow
+ * side; otherwise only now and then. */
 static void
 set_limit (struct hs_local * local, uint64_t limit)
 {
@@ -162,8 +163,8 @@ set_limit (struct hs_local * local, uint64_t limit)
   local->limit = is_slow ? 0 : soon < limit ? soon : limit;
 }
 
-/* There is room for a record. Has a recorder that sleeps take what is there
- * before the ring is full. */
+/* There is room for a record. Wakes a sleeping recorder to drain the ring
+ * before it is full. */
 static void
 look_after_recorder (struct hs_local * local)
 {
@@ -182,8 +183,8 @@ static void
 turn_off (struct hs_local * local)
 {
   local->off = HS_OFF;
-  /* In a forked child there is no control page to look at. `cur` stays: a
-   * handler may do this in the middle of a write that has found room. */
+  /* A forked child has no control page to read. `cur` stays: a handler may do
+   * this in the middle of a write that has found room. */
   local->limit = local->room = 0;
 }
 
@@ -202,7 +203,7 @@ find_room (struct hs_local * local, uint64_t bytes)
     }
     if (local->base + bytes + HS_GUARD_BYTES >= tail)
       return 0;
-    /* At once: what a handler writes belongs to the one lap or the other. */
+    /* At once: a handler's records belong to one lap or the other. */
     ring->wrap_at = __atomic_exchange_n (&local->cur, local->base, __ATOMIC_RELAXED);
     cur = local->base;
   }
@@ -213,7 +214,7 @@ find_room (struct hs_local * local, uint64_t bytes)
 }
 
 /* Counts a record that found no room. The thread's next one asks the slow
- * side, which tells of the gap first. */
+ * side, which reports the gap first. */
 static void
 count_lost (struct hs_local * local)
 {
@@ -222,7 +223,7 @@ count_lost (struct hs_local * local)
   set_limit (local, 0);
 }
 
-/* Spins before asking for leave to sleep: some passes of the recorder. */
+/* Spins before asking for permission to sleep: some passes of the recorder. */
 #define SPINS 10000
 
 /* Waits a moment. A sandbox may forbid the thread to sleep, which the
@@ -272,16 +273,16 @@ make_room (struct hs_local * local, uint64_t bytes)
 /* The kernel's frame of a signal handler is larger than this. */
 #define SIGNAL_FRAME_BYTES 1024
 
-/* Is the write that `busy` stands for one that a signal handler jumped out
- * of? If not, the handler's frame lies between it and us, or it runs on the
- * alternate stack. */
+/* Is the write marked by `busy` one that a signal handler jumped out of? If
+ * not, the handler's frame lies between it and us, or it runs on the alternate
+ * stack. */
 static int
 was_abandoned (const struct hs_local * local, uint64_t busy)
 {
   uint64_t here = (uint64_t) __builtin_frame_address (0);
   int busy_on_main = busy >= local->stack_low && busy < local->stack_high;
   int here_on_main = here >= local->stack_low && here < local->stack_high;
-  /* Nobody is asked: signals may come faster than answers. */
+  /* Asks no one: signals may arrive faster than answers. */
   if ((!busy_on_main || !here_on_main) && !hs_in_sandbox)
   {
     stack_t other = { .ss_flags = SS_DISABLE };
@@ -295,9 +296,9 @@ was_abandoned (const struct hs_local * local, uint64_t busy)
   return here + SIGNAL_FRAME_BYTES > busy;
 }
 
-/* Takes the record out that was being written when a handler jumped away.
- * What handlers wrote meanwhile lies behind it and moves down, so that the
- * bytes up to `cur` are whole records again. The caller has become `busy`. */
+/* Removes the record that was being written when a handler jumped away.
+ * Records of handlers follow it and move down, so that the bytes up to `cur`
+ * are whole records again. The caller has set `busy`. */
 static void
 settle (struct hs_local * local)
 {
@@ -309,7 +310,8 @@ settle (struct hs_local * local)
     from = local->nested_from;
   if (local->nested_busy || local->nested_deep)
   {
-    /* How many they were cannot be told. There is room: the slow side need not be asked soon. */
+    /* Their number is unknown. There is room: the slow side need not be asked
+     * soon. */
     from = cur;
     __atomic_fetch_add (&local->pending_lost, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add (&local->shared->lost, 1, __ATOMIC_RELAXED);
@@ -320,13 +322,13 @@ settle (struct hs_local * local)
   {
     for (; from < cur; from += 8, to += 8)
       *(uint64_t *) to = *(const uint64_t *) from;
-    /* Not if yet another handler has written behind. */
+    /* Not if yet another handler has written after it. */
     if (__atomic_compare_exchange_n (&local->cur, &cur, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
       return;
   }
 }
 
-/* Notes that a handler writes behind a record that it interrupted. */
+/* Notes that a handler writes after a record that it interrupted. */
 static void
 begin_nested (struct hs_local * local)
 {
@@ -353,15 +355,15 @@ struct writing
   int inside;
 };
 
-/* Asks for room, which in a handler may not move the lap on. */
+/* Asks for room, which must not start a new lap in a handler. */
 static int
 has_room (struct writing * w, uint64_t bytes)
 {
   struct hs_local * local = w->local;
   if (w->inside)
   {
-    /* Only the interrupted write may move to another lap; what is left
-     * behind its limit has to do. */
+    /* Only the interrupted write may move to another lap; the room after its
+     * limit must suffice. */
     if (local->cur + bytes <= local->room + HS_GUARD_BYTES - OUTPUT_CHUNK)
       return 1;
     count_lost (local);
@@ -382,8 +384,8 @@ has_room (struct writing * w, uint64_t bytes)
   return 0;
 }
 
-/* Records that were lost are told of right before the first one that fits
- * together with that. */
+/* Lost records are reported right before the first record that fits together
+ * with the report. */
 static int
 begin (struct writing * w, struct hs_local * local, uint64_t bytes)
 {
@@ -419,8 +421,8 @@ begin (struct writing * w, struct hs_local * local, uint64_t bytes)
   return 1;
 }
 
-/* A record was written. Where as many were as there may be between two copies
- * of memory, waits for the copy, as for room under `block`. */
+/* A record was written. If the number allowed between two copies of memory is
+ * reached, waits for the copy, as for room under `block`. */
 static void
 count_for_copy (struct hs_local * local)
 {
@@ -459,7 +461,7 @@ end (struct writing * w)
   count_for_copy (local);
 }
 
-/* A record of word 1 and no more. */
+/* A record of word 1 alone. */
 static void
 write_small (struct hs_local * local, uint64_t word1)
 {
@@ -508,8 +510,8 @@ find_stack (struct hs_local * local, uint64_t here)
   local->block_low = local->hole = 0;
 }
 
-/* The first record of a tenancy. A name that is not asked for the recorder fills
- * in, if the thread is still there then. */
+/* The first record of a tenancy. If the name is not queried, the recorder
+ * fills it in, if the thread still exists then. */
 static void
 write_thread (struct hs_local * local, int asks_name)
 {
@@ -526,12 +528,12 @@ write_thread (struct hs_local * local, int asks_name)
   end (&w);
 }
 
-/* The calling thread's id, where system calls may be made. */
+/* The calling thread's id, if system calls are allowed. */
 static uint32_t
 own_tid (void)
 {
   uint32_t tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
-  /* A block of musl ends before the other word. */
+  /* musl's block ends before the other word. */
   if (hs_runtime.tid_at == 0 && tid_in_block (HS_BLOCK_TID_MUSL) == tid)
     hs_runtime.tid_at = HS_BLOCK_TID_MUSL;
   else if (hs_runtime.tid_at == 0 && tid_in_block (HS_BLOCK_TID_GLIBC) == tid)
@@ -557,8 +559,8 @@ wait_for_ring (int may_call)
   return index;
 }
 
-/* Gives the ring to the calling thread, whose id is known. `local` is off, for
- * handlers that arrive meanwhile. */
+/* Gives the ring to the calling thread, whose id is known. `local` is off
+ * because of handlers that run meanwhile. */
 static void
 move_in (struct hs_local * local, int index, uint64_t here, int may_call)
 {
@@ -584,16 +586,16 @@ move_in (struct hs_local * local, int index, uint64_t here, int may_call)
   local->off = 0;
 }
 
-/* What is known of a thread that has no ring yet. */
+/* What is known about a thread that has no ring yet. */
 struct newcomer
 {
-  uint32_t tid;  /* 0: it cannot be known */
+  uint32_t tid;  /* 0: unknown */
   int may_call;  /* the runtime may make system calls */
-  int has_time;  /* the thread may read the time stamp counter; -1: that cannot be known */
+  int has_time;  /* the thread may read the time stamp counter; -1: unknown */
 };
 
-/* Threads whose id is known are not kept waiting for an answer of the recorder:
- * where a sandbox may be entered unseen, none of their own system calls is made. */
+/* Threads whose id is known do not wait for the recorder's answer: if a
+ * sandbox may be entered unseen, they make none of the runtime's system calls. */
 static struct newcomer
 look_at_newcomer (void)
 {
@@ -644,9 +646,9 @@ register_thread (uint64_t here)
   return local;
 }
 #else
-/* Gives the calling thread a ring. A program that uses gs itself keeps it. What
- * forbids a thread to record is asked anew with each call: before it has a ring
- * there is no place to note it. */
+/* Gives the calling thread a ring. A program that uses gs itself keeps it.
+ * Whether a thread may record is checked again with each call: before it has a
+ * ring there is no place to note it. */
 static struct hs_local *
 register_thread (uint64_t here)
 {
@@ -719,9 +721,9 @@ hs_own_local (void)
   return own_local ();
 }
 
-/* The calling thread must not read the time stamp counter any more: it records
- * nothing until it may. `is_so`: it cannot be read now; readers take the latest
- * time of the thread for an earlier one. */
+/* The calling thread must no longer read the time stamp counter: it records
+ * nothing until it may. `is_so`: it cannot be read now; readers replace an
+ * earlier time by the thread's latest one. */
 void
 hs_forbid_time (int is_so)
 {
@@ -810,8 +812,8 @@ store_xmm (uint64_t * words, unsigned count)
   }
 }
 
-/* Writes the record of one enter that the thunk could not. Returns where the
- * thunk goes on; HS_HOOK: after hooking the return. */
+/* Writes the record of one enter that the thunk could not write. Returns where
+ * the thunk continues; HS_HOOK: after hooking the return. */
 uint64_t
 hs_enter_slow (struct hs_saved * saved, const struct hs_probe * probe)
 {
@@ -852,7 +854,7 @@ hs_enter_slow (struct hs_saved * saved, const struct hs_probe * probe)
 }
 
 #ifdef HS_SELF_CONTAINED
-/* The same for a call of Go code, of which nothing but the entry is told. */
+/* The same for a call of Go code, of which only the entry is recorded. */
 void
 hs_enter_go_slow (const struct hs_saved_go * saved)
 {
@@ -907,7 +909,7 @@ local_of_this_thread (void)
 {
   struct hs_local * local =
       local_or_register ((uint64_t) __builtin_frame_address (0));
-  /* In a sandbox nothing tells. */
+  /* In a sandbox this cannot be determined. */
   if (local == NULL || hs_is_sandboxed ()
       || local->tid != (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0))
     return NULL;
@@ -935,7 +937,7 @@ write_bytes (struct hs_local * local, uint64_t kind, uint64_t low,
   end (&w);
 }
 
-/* Asks the kernel for nothing: a sandbox may allow no more than `write`. */
+/* Makes no system call: a sandbox may allow only `write`. */
 void
 hs_record_output (int fd, const char * bytes, uint64_t length)
 {
@@ -1008,7 +1010,7 @@ hs_record_words (uint64_t word1, const volatile uint64_t * words,
 }
 
 /* A record of words, and then pieces of memory, each with address and length.
- * What cannot be read has address 0. */
+ * An unreadable piece has address 0. */
 void
 hs_record_pieces (struct hs_local * local, uint64_t kind, const uint64_t * words, uint64_t count,
                   const struct hs_piece * pieces, unsigned piece_count)
@@ -1075,7 +1077,7 @@ wait_for_answer (struct hs_control * control, uint32_t seen)
 }
 
 /* The dynamic linker's list of modules has changed, and no constructor of a
- * new one has run yet: lets the recorder look and arm. */
+ * new one has run yet: lets the recorder check and arm them. */
 void
 hs_modules_changed (void)
 {
@@ -1094,7 +1096,8 @@ hs_modules_changed (void)
     hs_wake_recorder ();
     wait_for_answer (control, answered);
   }
-  /* The thunks need not wait, and the recorder has noted the time of what it saw. */
+  /* The thunks need not wait, and the recorder has noted the time of what it
+   * saw. */
   __asm__ volatile ("lfence" : : : "memory");
 }
 

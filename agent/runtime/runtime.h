@@ -10,7 +10,7 @@
 /* The shortest watched value has three words. */
 #define HS_WATCHES (HS_WATCH_WORDS / 3)
 
-/* What arguments lead to, at most, that is captured with one enter or leave. */
+/* Most targets of arguments that are captured with one enter or leave. */
 #define HS_POINTEES 12
 
 struct hs_runtime
@@ -21,15 +21,15 @@ struct hs_runtime
   uint32_t key;
   int (* set_specific) (uint32_t, const void *); /* NULL: no destructor */
   uint64_t own_base, own_size; /* where this library is mapped */
-  uint64_t missing_shadows;     /* bit n: shadow n is not there */
-  uint32_t tid_at; /* where threads' ids lie in their blocks; 0: not known */
+  uint64_t missing_shadows;     /* bit n: shadow n does not exist */
+  uint32_t tid_at; /* where threads' ids lie in their blocks; 0: unknown */
   volatile uint32_t time_was_forbidden; /* 1: to some thread, which may have made others */
-  uint64_t entries_only; /* 1: returns are left alone */
+  uint64_t entries_only; /* 1: returns are not hooked */
   uint64_t stacks;       /* one for each ring, for calls of Go code; or 0 */
   volatile uint64_t latest; /* the time when a thread began */
 };
 
-/* Where C libraries keep a thread's id in its block; believed once it was seen. */
+/* Where C libraries keep a thread's id in its block; trusted once it was seen. */
 #define HS_BLOCK_TID_GLIBC 0x2d0
 #define HS_BLOCK_TID_MUSL 0x30
 
@@ -37,20 +37,20 @@ struct hs_runtime
 #define HS_OFF 1
 #define HS_OFF_NO_TIME 2 /* until the thread may read the counter again */
 
-/* Limits that are to be put back: what is reached, and what may be set. */
+/* Limits to restore: the soft and the hard one. */
 struct hs_limits
 {
   uint64_t space[2], data[2];
 };
 
-/* Addresses, up to before the second. */
+/* Addresses; the second is exclusive. */
 struct hs_range
 {
   uint64_t from, to;
 };
 
-/* A libc (or libgcc_s) function and what the recorder puts in its place;
- * `by` == NULL: only its address is wanted. */
+/* A libc (or libgcc_s) function and its replacement; `by` == NULL: only its
+ * address is wanted. */
 struct hs_replacement
 {
   const char * name;
@@ -86,12 +86,12 @@ struct hs_exports
   void * thread_exits; /* void (void *): the thread key's destructor */
   const struct hs_replacement * replacements;
   uint64_t replacement_count;
-  void * enter_go; /* of the self-contained runtime only */
+  void * enter_go; /* only in the self-contained runtime */
   void * enter_texts;
 };
 
 
-/* What the agent's script, or the recorder's loader, hands over, once, before
+/* What the agent's script, or the recorder's loader, passes once, before
  * anything is armed. */
 struct hs_start
 {
@@ -102,7 +102,7 @@ struct hs_start
   uint64_t own_size;
   uint64_t missing_shadows; /* bit n: shadow n could not be mapped */
   /* From the loader only: */
-  uint64_t entries_only; /* 1: returns are left alone */
+  uint64_t entries_only; /* 1: returns are not hooked */
   uint64_t stacks;       /* memory for HS_RINGS stacks; 0: it is no Go program */
 };
 
@@ -135,7 +135,7 @@ struct hs_piece
   const void * from; /* where it can be read without a fault; NULL: the kernel reads it */
 };
 
-/* What hs_enter_go pushes onto a stack of ours, lowest address first. */
+/* What hs_enter_go pushes onto our stack, lowest address first. */
 struct hs_saved_go
 {
   uint64_t r11, r10, r9, r8, rsi, rdi, rdx, rcx, rax;
@@ -148,7 +148,7 @@ struct hs_saved_go
 struct hs_capture
 {
   uint64_t bytes;      /* of the record; 0: nothing is captured */
-  uint64_t payload;    /* bytes of it behind word 1 */
+  uint64_t payload;    /* bytes of it after word 1 */
   uint64_t registers[HS_CAPTURE_WORDS];
   uint64_t stack;      /* bytes of the stack, from rsp on */
   uint32_t tid;
@@ -158,12 +158,12 @@ struct hs_capture
   uint32_t watch_words;
   const struct hs_frames * frames;
   uint16_t frame_of[HS_WATCHES]; /* of each watched value: 1 + its call's number, or 0 */
-  uint64_t thread_pointer; /* 0: no watched value is counted from it */
+  uint64_t thread_pointer; /* 0: no watched value is relative to it */
   uint64_t function;   /* 1 + the function that is entered; 0: one is left */
   uint64_t return_address; /* of that function */
   uint64_t with_registers; /* HS_CAPTURE_REGISTERS: they are captured; or 0 */
   const struct hs_probe * probe; /* of that function; NULL: one is left */
-  uint32_t is_tail;    /* 1: it stands in for the one whose call this was */
+  uint32_t is_tail;    /* 1: it replaces the one whose call this was */
   uint32_t pointee_count;
   uint64_t pointee_at[HS_POINTEES];
   uint64_t words_at[6], text_at[6];

@@ -1,5 +1,5 @@
 /* System calls without the C library, which must not see them: errno is the
- * program's, and cancellation ends no thread here.
+ * program's, and no thread may be cancelled here.
  */
 #ifndef HS_SYSTEM_CALL_H
 #define HS_SYSTEM_CALL_H

@@ -1,11 +1,11 @@
-/* System calls of the program: one record where a thread makes one, one where
- * it is back. The recorder leads the program here from right before and right
- * behind its `syscall` instructions, which stay where they are.
+/* System calls of the program: one record when a thread makes one, one when it
+ * returns. The recorder's jumps lead here from right before and right after
+ * the `syscall` instructions, which stay in place.
  *
- * The rules of runtime.c hold. What arguments lead to is read by the kernel
- * (process_vm_readv), which says so if it is not there: another thread may
- * unmap it at any time. Only what is on the thread's own stack is read
- * directly. A sandbox may forbid that; then only the arguments are recorded.
+ * The rules of runtime.c hold. The targets of arguments are read by the kernel
+ * (process_vm_readv), which reports unmapped memory: another thread may unmap
+ * it at any time. Only what is on the thread's own stack is read directly. A
+ * sandbox may forbid that; then only the arguments are recorded.
  */
 #define _GNU_SOURCE
 #include "runtime.h"
@@ -13,14 +13,14 @@
 
 #include <sched.h>
 
-/* What is read of memory: `ARGUMENT` leads to it. */
+/* Memory to read: `ARGUMENT` points to it. */
 #define RULE_ARGUMENT 7      /* which one */
-#define RULE_AT_RETURN 8     /* it is there when the call is back, without an error */
+#define RULE_AT_RETURN 8     /* it is valid after the call returns without an error */
 #define RULE_TEXT 0x10       /* up to a NUL */
 #define RULE_COUNTED 0x20    /* as many bytes as the next argument says */
 #define RULE_RESULT 0x30     /* as many bytes as the result says */
-#define RULE_HOW 0x30        /* 0: as many bytes as stand in the rule */
-#define RULE_BYTES_SHIFT 6   /* divided by 4; of those that are counted, at most so many */
+#define RULE_HOW 0x30        /* 0: as many bytes as the rule says */
+#define RULE_BYTES_SHIFT 6   /* divided by 4; of counted ones, at most this many */
 
 #define TEXT(argument) (argument | RULE_TEXT)
 #define FIXED(argument, bytes) (argument | (bytes) / 4 << RULE_BYTES_SHIFT)
@@ -35,7 +35,7 @@
 #define TEXT_MAX 4096
 #define PAGE 4096UL
 
-/* A rule 0 is none: it would be a text of no bytes. */
+/* Rule 0 means no rule: it would be a text of no bytes. */
 static const uint16_t rules[][RULES] = {
   [SYS_read] = { RESULT (1, SHOWN) },
   [SYS_write] = { COUNTED (1, SHOWN) },
@@ -116,13 +116,13 @@ static const uint16_t rules[][RULES] = {
   [SYS_openat2] = { TEXT (1), FIXED (2, 24) },
 };
 
-/* Calls that threads are in: a handler that interrupts one makes others. */
+/* Calls in progress: a handler that interrupts one makes others. */
 #define CALLS_OPEN 32
 struct open_calls
 {
   uint64_t owner; /* of the ring: its thread and tenancy */
   uint32_t count;
-  uint32_t borrowed; /* 1: a child of clone runs in the thread's place; 2: it may, for good */
+  uint32_t borrowed; /* 1: a child of clone runs in the thread's place; 2: it may, permanently */
   struct
   {
     uint64_t stack; /* the stack pointer there */
@@ -132,7 +132,7 @@ struct open_calls
 
 _Static_assert (sizeof (struct open_calls) + sizeof (struct hs_frames) <= HS_FRAMES_BYTES, "open calls");
 
-/* Returns the thread's, which lie behind its ring. */
+/* Returns the thread's, which follow its ring. */
 static struct open_calls *
 calls_of (struct hs_local * local)
 {
@@ -169,7 +169,7 @@ open_call (const struct hs_local * local, struct open_calls * calls, uint64_t st
   calls->count = count + 1;
 }
 
-/* Returns how many calls are open around the one that is back; -1: none is at
+/* Returns how many calls are open around the returning one; -1: none is at
  * this stack pointer. */
 static int
 find_call (const struct open_calls * calls, uint64_t stack)
@@ -181,7 +181,7 @@ find_call (const struct open_calls * calls, uint64_t stack)
   return -1;
 }
 
-/* The bytes of a text with its NUL, or as many as there are, of `most`. */
+/* The bytes of a text with its NUL, or as many as are mapped, at most `most`. */
 static uint64_t
 text_bytes (const char * text, uint64_t most)
 {
@@ -191,7 +191,7 @@ text_bytes (const char * text, uint64_t most)
   return most;
 }
 
-/* The same of a text that may not be there; the first of them come to `piece`. */
+/* The same for a text that may not be mapped; the first bytes go to `piece`. */
 static uint64_t
 far_text_bytes (uint32_t tid, uint64_t at, char * piece)
 {
@@ -271,8 +271,8 @@ read_all (struct reading * reading, const struct hs_saved_call * saved, uint64_t
   }
 }
 
-/* Is a child of this call to run in the thread's place, with what the thread
- * has by itself? 1: until the call is back; 2: it may at any time. */
+/* Will a child of this call run in the thread's place, with its stack and
+ * thread-local storage? 1: until the call returns; 2: it may at any time. */
 static uint32_t
 lends_thread (struct hs_local * local, const struct hs_saved_call * saved)
 {

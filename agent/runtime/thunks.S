@@ -1,7 +1,7 @@
 /* The machine code every traced call runs through.
  *
- * Rules of this file: keep every register and the whole red zone of whoever
- * is interrupted; call nothing on the fast path; use no memory but the
+ * Rules of this file: keep every register and the whole red zone of the
+ * interrupted code; call nothing on the fast path; use no memory but the
  * thread's ring, its hs_local and the stack below the return slot; be
  * describable to an unwinder at every instruction.
  *
@@ -10,7 +10,7 @@
  * The enter code writes a record, keeps the return address in the shadow of
  * its stack slot, and CALLS the displaced function so that the call pushes
  * hs_leave over the slot. Calls and returns stay paired for the processor's
- * return predictor, and the function finds its frame where it would be.
+ * return predictor, and the function finds its frame at its usual place.
  *
  * Unwinding (exceptions, backtraces, pthread_cancel) finds hs_leave as a
  * return address. The rules there give it a CFA of its own, one byte above
@@ -23,21 +23,21 @@
 #define OWN_CFA(off) .cfi_def_cfa %rsp, (off) + 1
 /* %rsp of the caller = CFA - 1: val_expression(reg 7) lit1 minus */
 #define OWN_RSP .cfi_escape 0x16, 7, 2, 0x31, 0x1c
-/* return address at (CFA - 9) with the shadow bit turned over:
- * expression(reg 16) lit9 minus const8u(1 << 46) xor */
+/* return address at (CFA - 9) with the shadow bit flipped: expression(reg 16)
+ * lit9 minus const8u(1 << 46) xor */
 #define RA_IN_SHADOW .cfi_escape 0x10, 16, 12, 0x39, 0x1c, 0x0e, 0, 0, 0, 0, 0, 0x40, 0, 0, 0x27
 /* return address at CFA - 9: expression(reg 16) lit9 minus */
 #define RA_IN_SLOT .cfi_escape 0x10, 16, 2, 0x39, 0x1c
 
 /* No later event of another thread may get an earlier time, so the time must
- * not be taken before what the program did last is done (a lock it waited
- * for). The wait stands early and the time is taken late: what lies between
- * overlaps with neither, and measured 4 ns a call less than side by side.
- * As long as one thread alone has ever recorded there is nobody to be later
- * than. What a load of hs_many that saw 0 came before is not ordered behind
- * another thread's event: that thread sets hs_many before its first, and
- * loads are not reordered with loads. A processor that guesses the branch
- * throws away what it guessed, the time included. */
+ * not be read before the program's last operation is done (a lock it waited
+ * for). The wait comes early and the time is read late: the code between
+ * overlaps with neither, and this order measured 4 ns a call less than both
+ * together. While only one thread has ever recorded, there is no other event
+ * to compare with. Loads after a load of hs_many that saw 0 are not ordered
+ * after another thread's event: that thread sets hs_many before its first
+ * event, and loads are not reordered with loads. A processor that mispredicts
+ * the branch discards its speculative results, including the time. */
 .macro wait_for_the_program
     cmpl $0, hs_many(%rip)
     je 9f
@@ -54,16 +54,16 @@
 .endm
 
 #ifndef HS_SELF_CONTAINED
-/* %rcx = where the thread's hs_local is, from %fs */
+/* %rcx = offset of the thread's hs_local from %fs */
 #define LOCAL(field) %fs:field(%rcx)
     .hidden hs_local
 .macro local_to_rcx
     mov hs_local@gottpoff(%rip), %rcx
 .endm
 #else
-/* %rcx = the thread's hs_local; of a thread that has none yet, or has just
- * been given the registers of the one that made it, hs_nobody, which has no
- * room. Clobbers rdx. */
+/* %rcx = the thread's hs_local; of a thread that has none yet, or still has
+ * the registers of the one that created it, hs_nobody, which has no room.
+ * Clobbers rdx. */
 #define LOCAL(field) field(%rcx)
 .macro local_to_rcx
     rdgsbase %rcx
@@ -80,8 +80,8 @@
     .hidden hs_locals_begin, hs_locals_end, hs_nobody, hs_local_or_register
 #endif
 
-/* Makes what was written visible to the recorder. A signal handler between
- * the load of CUR and the store of BUSY may have written more: look again. */
+/* Makes what was written visible to the recorder. A signal handler between the
+ * load of CUR and the store of BUSY may have written more: check again. */
 .macro publish shared, scratch
     mov LOCAL(HS_LOCAL_SHARED), \shared
 7:  mov LOCAL(HS_LOCAL_CUR), \scratch
@@ -197,7 +197,7 @@
     .cfi_adjust_cfa_offset 8
 .endif
     .cfi_adjust_cfa_offset 24
-2:  /* The slot stays as it is; only the record says so. */
+2:  /* The slot stays unchanged; only the record differs. */
     xorb $HS_ENTER ^ HS_ENTER_TAIL, 8(%rdx)
     mov %rdx, %r11
     timestamp %r11
@@ -224,7 +224,7 @@
     .cfi_adjust_cfa_offset 8
     push %r10
     .cfi_adjust_cfa_offset 8
-    push %rbx                        /* the function that is called keeps these; a capture wants them */
+    push %rbx                        /* the called function preserves these; a capture needs them */
     .cfi_adjust_cfa_offset 8
     push %r12
     .cfi_adjust_cfa_offset 8
@@ -424,8 +424,8 @@
     .type hs_enter_xmm, @function
     enter hs_enter_xmm 1
 
-/* Stubs of functions whose texts are kept lead here: only the slow side keeps
- * texts. What it is told of the probe says whether there are vectors. */
+/* Stubs of functions whose texts are captured jump here: only the slow side
+ * captures texts. The probe says whether there are vectors. */
     .type hs_enter_texts, @function
 hs_enter_texts:
     .cfi_startproc
@@ -472,10 +472,10 @@ hs_call_xmm:
     .size hs_call_xmm, . - hs_call_xmm
 
 #ifdef HS_SELF_CONTAINED
-/* A call of Go code, where the function has seen that its stack is large
+/* A call of Go code, after the function has checked that its stack is large
  * enough. r13 = the hs_probe; r12 and xmm15 are free there (xmm15 is 0), flags
  * too. A goroutine's stack may end right below: nothing is written to it. Its
- * return address stays as it is, since stacks are moved and read. */
+ * return address stays unchanged, since stacks are moved and read. */
     .globl hs_enter_go
     .hidden hs_enter_go, hs_enter_go_slow
     .p2align 6
@@ -538,8 +538,8 @@ hs_enter_go:
     .cfi_endproc
     .size hs_enter_go, . - hs_enter_go
 
-/* The slow side runs on a stack of ours: the thread's, or for one that has
- * none yet the one that all such threads take in turn. */
+/* The slow side runs on our stack: the thread's, or, for a thread that has
+ * none yet, the one that all such threads take in turn. */
     .type hs_go_slow, @function
 hs_go_slow:
     .cfi_startproc
@@ -602,7 +602,7 @@ go_stack_end:
 #endif
 
 /* vfork: the child runs on this thread's stack and thread-local storage until
- * it execs or exits, so the thread records nothing until the parent is back.
+ * it execs or exits, so the thread records nothing until the parent continues.
  * Then it records the child, as a fork. */
     .type hs_vfork, @function
 hs_vfork:
@@ -646,10 +646,10 @@ hs_vfork:
     .cfi_endproc
     .size hs_vfork, . - hs_vfork
 
-/* Right before and right behind a `syscall` instruction. r11 = where the
- * program goes on; a return address into its function is on top of the stack,
- * right below the red zone: unwinders find the function's own rules. rcx and
- * r11 are the kernel's there. */
+/* Right before and right after a `syscall` instruction. r11 = where the
+ * program continues; a return address into its function is on top of the
+ * stack, right below the red zone: unwinders find the function's own rules.
+ * rcx and r11 are the kernel's there. */
 .macro around_syscall name by
     .globl \name
     .hidden \name, \by
@@ -719,8 +719,8 @@ hs_vfork:
     around_syscall hs_before_syscall hs_call_begins
     around_syscall hs_after_syscall hs_call_ends
 
-/* syscall(2) by number: some of them matter to us. All else goes straight on,
- * whatever it does to the stack. */
+/* syscall(2) by number: some of them matter to us. All others pass straight
+ * through, regardless of their effect on the stack. */
     .type hs_syscall, @function
 hs_syscall:
     .cfi_startproc

@@ -1,9 +1,9 @@
-/* Traps that live control has set, once the process that set them is gone.
+/* Traps of live control, once the process that set them is gone.
  *
- * While it lives, it traces the program and no trap gets here. The kernel lets
- * the program go when it dies; its guardian then takes the traps away, and a
- * thread that runs into one first waits here until that is done. Traps of the
- * program's own do what they did without us.
+ * While it lives, it traces the program and no trap gets here. The kernel
+ * releases the program when it dies; its guardian then removes the traps, and
+ * a thread that runs into one before that waits here. The program's own traps
+ * work as they do without us.
  *
  * Rules of this file: as in runtime.c. It is a signal handler.
  */
@@ -53,8 +53,8 @@ recorder_is_gone (void)
   return (owner & FUTEX_OWNER_DIED) != 0 || (owner & FUTEX_TID_MASK) == 0;
 }
 
-/* The recorder installs it, once Frida, which has a handler of its own while it
- * is there, has left. */
+/* The recorder installs it once Frida, which has its own handler while it is
+ * loaded, has left. */
 void
 hs_on_trap (int signal, siginfo_t * info, void * context)
 {
@@ -72,7 +72,8 @@ hs_on_trap (int signal, siginfo_t * info, void * context)
       return;
     }
   }
-  /* The program's own, and it has no handler: it ends, as it would have. */
+  /* The program's own trap, without a handler: the program ends, as it would
+   * have. */
   system_call (SYS_rt_sigaction, signal, (long) &usual, 0, 8);
   if (info->si_code == TRAP_OF_KERNEL)
     interrupted->uc_mcontext.gregs[REG_RIP] -= 1;

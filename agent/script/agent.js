@@ -1,6 +1,6 @@
-// The control plane inside the target: maps what the runtime needs, loads it and starts it.
-// It hooks nothing itself, and nothing that outlives it belongs to it: the host detaches once `start` has answered,
-// and what threads may still run or touch then is the library's, never unloaded, or mapped and never unmapped.
+// The control plane inside the target: maps what the runtime needs, loads it and starts it. It hooks nothing itself, and owns nothing
+// that outlives it: the host detaches once `start` has answered. Code and data that threads may use afterwards belong to the library,
+// which is never unloaded, or are mapped and never unmapped.
 
 const PROT_NONE = 0, PROT_READ_WRITE = 3, PROT_READ_EXECUTE = 5;
 const MAP_SHARED = 0x01, MAP_PRIVATE_ANONYMOUS = 0x22, MAP_GROWSDOWN = 0x100, MAP_NORESERVE = 0x4000, MAP_FIXED_NOREPLACE = 0x100000;
@@ -22,8 +22,8 @@ const mprotect = libc('mprotect', 'int', ['pointer', 'size_t', 'int']);
 const open = libc('open', 'int', ['pointer', 'int']);
 const close = libc('close', 'int', ['int']);
 
-// In a program that has locked what it will map (mlockall), the kernel would bring in every page of it at once. It does not
-// where nothing may be accessed, nor later where the lock is gone by then.
+// If the program has locked its future mappings (mlockall), the kernel would load every page of the mapping at once. It does not load
+// inaccessible pages, nor pages that are unlocked before they become accessible.
 function mapUnlocked(address, size, flags, fd) {
   const r = mmap(address, size, PROT_NONE, flags, fd, 0);
   if (r.value.equals(MAP_FAILED))
@@ -57,14 +57,14 @@ function mapShared(path, size) {
   }
 }
 
-// Where return addresses are kept; a second recording of the same process finds them mapped.
-// The first is a must. The others are for stacks on the heap; where the program has something there (with an unlimited
-// stack the kernel puts libraries into the second one), calls on such stacks have no leave. Returns which are missing.
+// The memory for return addresses; a second recording of the same process finds it already mapped. The first one is required. The
+// others are for stacks on the heap; if the program has mapped something there (with an unlimited stack the kernel puts libraries into
+// the second one), calls on such stacks have no leave. Returns the missing ones as bits.
 function mapShadows(shadows) {
   let missing = 0;
   for (const [number, [base, size]] of shadows.entries()) {
     const address = ptr(base), bytes = uint64(size);
-    // The kernel counts what grows down as stack, and not as data, which the program may have a limit on.
+    // The kernel counts mappings that grow down as stack, not as data, for which the program may have a limit.
     const flags = MAP_PRIVATE_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE | MAP_GROWSDOWN;
     const r = mapUnlocked(address, bytes, flags, -1);
     if (r.value.equals(address)) {
@@ -83,7 +83,7 @@ function mapShadows(shadows) {
   return missing;
 }
 
-// Names of the runtime's replacements, what stands in for each, and where the original's address goes.
+// The runtime's replacements: the name of each, the function that replaces it, and the place for the original's address.
 function readReplacements(exports) {
   const table = exports.add(32).readPointer(), count = exports.add(40).readU64().toNumber();
   const rows = [];
@@ -102,7 +102,7 @@ function threadKey(destructor) {
 }
 
 rpc.exports = {
-  // Memory for stubs; false where something else is mapped by now.
+  // Memory for stubs; false if something else is mapped there by now.
   reserve({ address, size }) {
     const flags = MAP_PRIVATE_ANONYMOUS | MAP_FIXED_NOREPLACE;
     return mmap(ptr(address), size, PROT_READ_EXECUTE, flags, -1, 0).value.equals(ptr(address));

@@ -1,9 +1,9 @@
-"""Drives Frida for Hindsight: one JSON request a line on stdin, one JSON answer a line on stdout.
+"""Drives Frida for Hindsight: one JSON request per line on stdin, one JSON answer per line on stdout.
 
 Usage: host.py FOLDER-OF-THE-FRIDA-PACKAGE
 Requests: {"op": "attach", "pid"}, {"op": "load", "source"}, {"op": "call", "name", "argument"}, {"op": "detach"}.
-Answers: {"ok": value} or {"error": text, "timed_out": bool}; the first one, unasked, tells of Frida and of Python. Ends after detach, or when
-stdin does.
+Answers: {"ok": value} or {"error": text, "timed_out": bool}; the first answer comes without a request and describes Frida and Python.
+Ends after detach, or at the end of stdin.
 """
 import json
 import os
@@ -29,9 +29,9 @@ class Host:
         return getattr(self.script.exports_sync, name)(argument)
 
     def detach(self):
-        # It takes the script along.
+        # This unloads the script too.
         self.session.detach()
-        # Frida cleans up behind itself by borrowing a thread of the process; the process must not run before it has.
+        # Frida cleans up by borrowing a thread of the process; the process must not run before that is done.
         frida.shutdown()
 
 
@@ -39,10 +39,10 @@ def answer(host, request):
     operation = request.pop("op")
     try:
         return {"ok": getattr(host, operation)(**request)}
-    except Exception as error:  # whatever it is, the recorder explains it to the user
-        # Of what the script threw, the text without where it was thrown.
+    except Exception as error:  # the recorder explains any exception to the user
+        # The text of the script's exception, without its location.
         thrown = isinstance(error, frida.core.RPCException)
-        # Where it waits for the process, Frida says that this one does not respond.
+        # ProcessNotRespondingError is how Frida reports a timeout while it waits for the process.
         late = isinstance(error, (frida.TimedOutError, frida.ProcessNotRespondingError))
         message = f"{error.args[0] if thrown else error}" or type(error).__name__
         return {"error": message, "timed_out": late}
@@ -57,7 +57,7 @@ def main():
         print(json.dumps(answer(host, request)), flush=True)
         if last:
             break
-    # Frida has been shut down; the recorder does not wait for Python to tidy up.
+    # Frida has been shut down; the recorder does not wait for Python's cleanup.
     os._exit(0)
 
 

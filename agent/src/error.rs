@@ -39,7 +39,7 @@ pub enum Error {
         /// Its digest, in hex.
         found: String,
     },
-    /// No folder for what is kept between runs.
+    /// There is no folder for data that is kept between runs.
     #[error("find your cache folder")]
     NoCacheFolder,
     /// A file in the cache folder could not be written or read.
@@ -97,7 +97,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Tells whether Frida took too long, by its own measure or by ours: a retry may well succeed.
+    /// Returns whether Frida took too long, by its own measure or by ours: a retry may well succeed.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         match self {

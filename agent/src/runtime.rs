@@ -23,7 +23,7 @@ pub const EXPORTS_VERSION: u64 = 2;
 /// Common prefix of the library's file names, in all releases.
 const NAME_START: &str = "runtime-";
 
-/// Tells whether `path` is a library like `own`, of this or another release, that an earlier recording has left in a
+/// Returns whether `path` is a library like `own`, of this or another release, that an earlier recording has left in a
 /// target.
 pub fn is_library(path: &Path, own: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());

@@ -83,12 +83,12 @@ pub const WATCH_FUNCTION_SHIFT: u32 = 16;
 pub const WATCH_CALLER_ENTER: u64 = 1 << 62;
 /// The same where a function that returns there is left; both may be set.
 pub const WATCH_CALLER_LEAVE: u64 = 1 << 63;
-/// In the last word of a watched value, beside the number of bytes: as many of them as there are.
+/// In the last word of a watched value, with the number of bytes: as many of them as exist.
 pub const WATCH_PARTLY: u64 = 1 << 16;
-/// In the last word of a watched value, beside the number of bytes: up to a NUL.
+/// In the last word of a watched value, with the number of bytes: up to a NUL.
 pub const WATCH_TEXT: u64 = 1 << 17;
 
-/// How an argument register leads to a text.
+/// How an argument register refers to a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
     /// The register has its address; it ends with a NUL.
@@ -358,7 +358,7 @@ impl Shared {
     }
 
     /// Makes the calling thread the tracer of the program: the kernel marks the word when that thread dies, before it
-    /// lets the program go.
+    /// releases the program.
     pub fn own_as_tracer(self: &Arc<Self>) -> RobustOwner {
         RobustOwner::new(Arc::clone(self), |control| &control.tracer)
     }
@@ -407,7 +407,7 @@ impl Shared {
         self.control().stop.store(1, Release);
     }
 
-    /// Returns how often the runtime has requested a look at the list of modules.
+    /// Returns how often the runtime has requested a check of the list of modules.
     pub fn modules_asked(&self) -> u32 {
         self.control().modules_asked.load(Acquire)
     }
@@ -455,12 +455,12 @@ impl Shared {
     pub fn answer_modules(&self, asked: u32) {
         let word = &self.control().modules_answered;
         word.store(asked, Release);
-        // SAFETY: a wake-up on a word of ours; no memory is touched.
+        // SAFETY: wakes a waiter on our own word; no memory is touched.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
     }
 
     /// Asks the thread that waits for an answer about modules to reserve memory for code at `address`; returns whether
-    /// it is there, or `None` when no answer came in time.
+    /// it was reserved, or `None` when no answer came in time.
     pub fn reserve(&self, address: u64, bytes: u64, patience: Duration) -> Option<bool> {
         let control = self.control();
         control.map_address.store(address, Release);
@@ -518,7 +518,7 @@ impl Shared {
             (tail..ring.wrap_at.load(Acquire), base..head)
         };
         let bytes = |range: std::ops::Range<u64>| {
-            // The target writes these words: whatever they say, only the ring itself is read.
+            // The target writes these words: for any values, only the ring itself is read.
             let start = range.start.clamp(base, end);
             let stop = range.end.clamp(start, end);
             let offset = DATA_OFFSET + index as u64 * RING_BYTES + (start - base);
@@ -534,7 +534,7 @@ impl Shared {
         }
     }
 
-    /// Tells whether ring `index` begins with an unreleased record of its thread without a name.
+    /// Returns whether ring `index` begins with an unreleased record of its thread without a name.
     pub fn is_nameless(&self, index: usize) -> bool {
         let ring = self.ring(index);
         let is_first = ring.tail.load(Acquire) == 0
@@ -558,8 +558,7 @@ impl Shared {
     fn first_record(&self, index: usize) -> &[AtomicU64; THREAD_BYTES as usize / 8] {
         assert!(index < RINGS, "ring {index} of {RINGS}");
         let at = DATA_OFFSET + index as u64 * RING_BYTES;
-        // SAFETY: inside the mapping by the assertion, and aligned; what a record has when it is whole the thread
-        // writes no more.
+        // SAFETY: inside the mapping by the assertion, and aligned; the thread no longer writes to a complete record.
         unsafe { &*self.base.add(at as usize).cast() }
     }
 
@@ -638,7 +637,7 @@ pub struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// Tells whether no records wait.
+    /// Returns whether no records wait.
     pub fn is_empty(&self) -> bool {
         self.first.is_empty() && self.second.is_empty()
     }

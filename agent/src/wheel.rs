@@ -22,7 +22,7 @@ pub const VERSION: &str = "17.25.2";
 const DIGESTS: &[&str] = &[WHEEL_SHA256];
 const WHEEL_SHA256: &str = "55cb5f7f6f75922a37e451449ec71e695400e3d6a009c275c285abf88a49dd53";
 
-/// Returns the folder in the user's cache for everything that can be made again (0700).
+/// Returns the folder in the user's cache for everything that can be recreated (0700).
 ///
 /// # Errors
 /// When the user has no cache folder, or it cannot be created.
@@ -75,7 +75,7 @@ impl Installer<'_> {
         result.map(|()| place)
     }
 
-    /// Waits until no other process installs. The kernel releases the lock when its holder ends, by whatever cause.
+    /// Waits until no other process installs. The kernel releases the lock when its holder ends, for any reason.
     fn lock(&self, progress: &dyn Fn(&str)) -> Result<File> {
         let path = self.cache.join(format!("frida-{VERSION}.lock"));
         let failed = |action| file_error(action, &path);

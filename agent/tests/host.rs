@@ -1,5 +1,5 @@
-//! Goal: the helper tells what Frida refused for good from what may succeed at another try. Method: `script/host.py` drives a package
-//! called frida that only refuses, in Frida's own classes.
+//! Goal: the helper distinguishes what Frida refused for good from what may succeed at another attempt. Method: `script/host.py`
+//! drives a package called frida that only refuses, in Frida's own classes.
 
 use std::fs;
 use std::io::Write;

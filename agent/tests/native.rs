@@ -136,7 +136,7 @@ fn build() -> Built {
     Built { folder }
 }
 
-/// Runs one case of the program in a process of its own; it says itself what is wrong.
+/// Runs one case of the program in a process of its own; it reports errors itself.
 fn run(case: &str) {
     let output = Command::new(BUILT.driver())
         .arg(case)
@@ -311,7 +311,7 @@ fn with_recorder_dies() {
     let recorder = thread::spawn({
         let shared = Arc::clone(&shared);
         move || {
-            // As if killed: nothing is given back, only the kernel says that the thread has gone.
+            // As if killed: nothing is released, only the kernel reports that the thread is gone.
             mem::forget(shared.own());
             owned.send(()).unwrap();
             let _ = told.recv();
@@ -365,7 +365,7 @@ fn with_recorder_answers_modules() {
             thread::yield_now();
         }
         let reserved = program.shared.reserve(RESERVED, 4096, PATIENCE);
-        // The second time something is there.
+        // The second time the memory is taken.
         assert_eq!(reserved, Some(asked == 1));
         program.shared.answer_modules(asked);
         assert_eq!(program.shared.modules_answered(), asked);

@@ -1,7 +1,8 @@
-//! Tells whether a function's code is the same in two builds, although it and everything that it refers to has moved.
+//! Decides whether a function's code is the same in two builds, even if the code and everything that it refers to has
+//! moved.
 //!
-//! Operands are hashed as they are, but for addresses: of code its name, of constants their bytes, of texts the text. What
-//! is at other addresses is left out, so equal hashes do not prove that data is the same.
+//! Operands are hashed unchanged, except addresses: code is hashed by its name, constants by their bytes, texts by the
+//! text. Data at other addresses is left out, so equal hashes do not prove that the data is the same.
 
 use std::hash::{Hash, Hasher};
 
@@ -112,7 +113,7 @@ impl Module {
         }
     }
 
-    /// What is at an address: code, or a text as it is.
+    /// Hashes the content of an address: code, or a text.
     fn hash_content(&self, address: u64, own: &Own, hasher: &mut FxHasher) {
         if self.hash_code(address, own, hasher) || !own.has_texts {
             return;

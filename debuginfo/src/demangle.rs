@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn names_that_would_grow_without_end_stay() {
-        // Each substitution doubles what the previous one stands for.
+        // Each substitution doubles the expansion of the previous one.
         let doubled = |levels: &str| {
             format!(
                 "_Z1fI{}E",

@@ -19,7 +19,7 @@ pub struct Instruction {
     pub address: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Mnemonic and operands in Intel's syntax; `(bad)` for bytes that are no instruction.
+    /// Mnemonic and operands in Intel's syntax; `(bad)` for bytes that are not an instruction.
     pub text: String,
     /// The name of what it calls, jumps to or refers to relative to rip, as `name` or `name+0x10`, if a symbol names
     /// it.
@@ -76,7 +76,7 @@ pub fn disassemble_function(
 }
 
 /// Decodes up to `count` instructions before the one at `address`, within its function. Instructions vary in length, so
-/// only the function's start tells where they begin. Code before the function is left out.
+/// their starts follow only from the function's start. Code before the function is left out.
 ///
 /// # Errors
 /// No function is known there, its memory cannot be read, or none of its instructions begins at `address`.

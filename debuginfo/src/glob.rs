@@ -53,10 +53,10 @@ impl Glob {
         self.text == name || matchers.any(|matcher| matcher.is_match(name))
     }
 
-    /// Tells whether it stands for the full name of a function, or for the short one.
+    /// Returns whether it matches the full name of a function, or the short one.
     #[must_use]
     pub fn matches_function(&self, name: &str) -> bool {
-        // Without a scope or arguments, a short name has nothing that the full one has not.
+        // Without a scope or arguments, a short name has nothing that the full one lacks.
         let may_be_short = self.text.contains("::") || self.text.contains('<');
         self.matches(name) || may_be_short && self.matches(&short_name(name))
     }

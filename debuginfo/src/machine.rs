@@ -237,8 +237,8 @@ pub trait Machine {
         self.behind().map_or(Ages::One, |behind| behind.ages())
     }
 
-    /// Makes memory reads return the contents at an earlier event, or the current contents again for `None`. What is
-    /// not known of that event is then unknown. Returns whether the machine supports this.
+    /// Makes memory reads return the contents at an earlier event, or the current contents again for `None`. Anything
+    /// not known at that event is then unknown. Returns whether the machine supports this.
     fn pin(&self, event: Option<u64>) -> bool {
         self.behind().is_some_and(|behind| behind.pin(event))
     }

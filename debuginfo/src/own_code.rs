@@ -1,4 +1,4 @@
-//! Tells the program's own code from that of libraries, which may be inlined into it.
+//! Distinguishes the program's own code from that of libraries, which may be inlined into it.
 
 use crate::address_space::AddressSpace;
 use crate::lines::SourceLine;
@@ -30,7 +30,7 @@ impl AddressSpace {
 }
 
 impl SourceLine {
-    /// Returns whether it is of a library that comes with a compiler.
+    /// Returns whether it belongs to a library that comes with a compiler.
     #[must_use]
     pub fn is_of_a_library(&self) -> bool {
         let mut folders = LIBRARY_SOURCES.iter();

@@ -1,5 +1,5 @@
 //! Finds separate files with a module's debug information: by build id, also in the cache of debuginfod's clients, by
-//! name and checksum, and dwz's supplementary file. It asks no server.
+//! name and checksum, and dwz's supplementary file. It never contacts a server.
 
 use std::path::{Path, PathBuf};
 

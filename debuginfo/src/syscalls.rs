@@ -1,4 +1,4 @@
-//! The names of system calls of x86-64 by their numbers, as the kernel's headers have them.
+//! The names of the system calls of x86-64 by number, from the kernel's headers.
 
 /// Names of the calls from number 0 on.
 const FIRST: [&str; 335] = [

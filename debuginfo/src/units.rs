@@ -29,7 +29,7 @@ pub(crate) enum Home {
     Supplement,
 }
 
-/// The explicit offset type lets a header with a longer lifetime stand in for one with a shorter one.
+/// The explicit offset type lets a header with a longer lifetime replace one with a shorter one.
 type Header<'a> = UnitHeader<Slice<'a>, usize>;
 
 /// All unit headers of a file, and the positions of its type units.

@@ -1,4 +1,4 @@
-//! Which files must define a module's imported symbols: what `.gnu.version_r` asks for (Linux Standard Base, Core
+//! Which files must define a module's imported symbols: what `.gnu.version_r` requires (Linux Standard Base, Core
 //! Specification, "Symbol Versioning").
 
 use std::collections::HashMap;

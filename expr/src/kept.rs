@@ -1,8 +1,7 @@
-//! Values that a session keeps: those that were shown, by number, and variables that the user has set: `$1`, `$name`.
+//! Values that a session keeps: the value history (`$1`) and the user's convenience variables (`$name`).
 //!
-//! A kept value has the bytes that it had then, whatever the program does later. What it points to is read when it is
-//! asked for. A value larger than [`MAX_BYTES`](debuginfo::value::MAX_BYTES) is never read whole, so that only its
-//! place is kept.
+//! A kept value has the bytes of that moment and never changes. What it points to is read on demand. A value larger
+//! than [`MAX_BYTES`](debuginfo::value::MAX_BYTES) is never read whole, so only its place is kept.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -69,8 +68,8 @@ impl Kept {
         *self.lock() = theirs;
     }
 
-    /// Returns what follows the `$`: the number of a shown value, `$` and how many values before the newest,
-    /// nothing for the newest one, or the name of a variable.
+    /// Returns what follows the `$`: the number of a shown value, `$` and a count back from the newest, nothing for
+    /// the newest one, or the name of a variable.
     ///
     /// # Errors
     /// Nothing is kept under that name. The text says so, and what to do.

@@ -95,7 +95,7 @@ impl fmt::Display for Format {
 
 /// Another language allowed between braces.
 pub trait Scripts {
-    /// Returns whether a text begins with a script, whatever it means as an expression.
+    /// Returns whether a text begins with a script, even if it is also a valid expression.
     fn begins(&self, text: &str) -> bool;
 
     /// Parses a script.

@@ -1,4 +1,4 @@
-//! Goal: showing a value takes a bounded amount of work, whatever the memory contains, and split debug files are opened
+//! Goal: showing a value takes a bounded amount of work for any contents of memory, and split debug files are opened
 //! once. Method: containers that were never constructed are shown, from a core file whose reads are counted.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]

@@ -68,7 +68,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Returns the number that a name stands for, or why there is none.
+    /// Returns the number that a name denotes, or why there is none.
     fn number(&self, text: &str) -> Result<i128, String> {
         let context = Context {
             space: &self.core.space,
@@ -150,7 +150,7 @@ fn names_are_those_of_the_place_and_of_what_is_around_it() {
                 ("own", 14),
                 // The variable of the function into which this one is inlined, not the library's.
                 ("token", 107),
-                // The file's variable takes precedence over one that the caller happens to call the same.
+                // The file's variable takes precedence over a caller's variable of the same name.
                 ("shared", 5),
                 ("RED", 1),
                 ("GREEN", 6),

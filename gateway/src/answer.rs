@@ -13,7 +13,7 @@ pub enum Answer {
     Text(String),
 }
 
-/// A list and what belongs to it as a whole.
+/// A list, and the fields that belong to it as a whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct List {
     /// The other fields of the object.
@@ -46,7 +46,7 @@ impl List {
     }
 }
 
-/// Makes an object of its fields; those that are null are left out.
+/// Makes an object from its fields; null ones are left out.
 pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     let given = fields.into_iter().filter(|(_, value)| !value.is_null());
     given

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::{Answer, List};
 
-/// The tokens of an answer when the caller does not say.
+/// The default budget of an answer, in tokens.
 pub const DEFAULT: usize = 2_000;
 /// No answer has more tokens.
 pub const LIMIT: usize = 10_000;
@@ -14,7 +14,7 @@ pub const LIMIT: usize = 10_000;
 pub const OF_FAILURES: usize = 500;
 /// No budget is smaller: an answer must have room to say what was left out.
 pub const LEAST: usize = 100;
-/// What the count of the entries that were left out and the cursor take, in tokens.
+/// The tokens for the cursor and the count of omitted entries.
 const RESERVE: usize = 40;
 /// Texts of this many characters or fewer are never cut.
 const SHORTEST: usize = 60;
@@ -33,7 +33,7 @@ pub fn tokens(text: &str) -> usize {
         };
         count += match char {
             'a'..='z' | 'A'..='Z' => {
-                // A word begins at a capital letter, as tokenizers have it.
+                // A word begins at a capital letter, as in tokenizers.
                 run(char::is_ascii_lowercase).div_ceil(4)
             }
             '0'..='9' => run(char::is_ascii_digit).div_ceil(3),
@@ -47,7 +47,7 @@ pub fn tokens(text: &str) -> usize {
     count
 }
 
-/// Writes an answer within `budget` tokens. `cursor` entries or lines are passed over: the caller has seen them.
+/// Writes an answer within `budget` tokens. Skips `cursor` entries or lines: the caller has seen them.
 pub fn fit(answer: Answer, budget: usize, cursor: usize) -> String {
     let budget = budget.clamp(LEAST, LIMIT);
     match answer {

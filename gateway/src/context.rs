@@ -23,7 +23,7 @@ use crate::recordings::{self, Recordings};
 use crate::text;
 use crate::words;
 
-/// How long the daemon may be silent where no time limit was given.
+/// How long the daemon may be silent if there is no time limit.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What all calls share.
@@ -92,7 +92,7 @@ impl Gateway {
     }
 }
 
-/// Takes a call off the list when it ends.
+/// Removes a call from the list when it ends.
 struct End(Arc<Gateway>, u64);
 
 impl Drop for End {
@@ -101,7 +101,7 @@ impl Drop for End {
     }
 }
 
-/// Ends a call whose caller does not want the answer any more.
+/// Ends a call whose caller no longer wants the answer.
 #[derive(Default)]
 pub(crate) struct Cancel {
     is_set: AtomicBool,
@@ -117,12 +117,12 @@ impl Cancel {
         }
     }
 
-    /// Says whether the caller has gone.
+    /// Returns whether the caller has gone.
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::SeqCst)
     }
 
-    /// Says how to end what the call waits for now.
+    /// Sets how to end the call's current wait.
     pub fn while_waiting(&self, action: impl Fn() + Send + 'static) {
         let mut held = lock(&self.action);
         if self.is_set() {
@@ -164,10 +164,9 @@ impl Context {
         &self.cancel
     }
 
-    /// Asks for verb `V`.
+    /// Calls verb `V`.
     ///
-    /// # Errors
-    /// The verb's, or why the daemon cannot be asked.
+    /// # Errors The verb's, or the daemon cannot be reached.
     pub fn ask<V: Verb>(&self, session: Option<u32>, args: &V::Args) -> Result<V::Reply, Failure> {
         let begins = V::NEEDS == Needs::Daemon && V::DOES == Does::Change;
         let mut client = match begins {
@@ -190,7 +189,7 @@ impl Context {
         client.call::<V>(args, session, wait).map_err(failure)
     }
 
-    /// Asks for verb `V` and returns its reply as people read it.
+    /// Calls verb `V` and returns its reply as text for people.
     ///
     /// # Errors
     /// As [`Context::ask`].
@@ -203,10 +202,9 @@ impl Context {
         Ok(text::plain(&V::text(&reply, args)))
     }
 
-    /// Returns the session that a call is about: the one that it names, or that of the recording, which is opened once.
+    /// Returns the session of a call: the one that it names, or that of its recording, which is opened once.
     ///
-    /// # Errors
-    /// There is no such recording; the daemon cannot be asked.
+    /// # Errors There is no such recording, or the daemon cannot be reached.
     pub fn session(&self, whose: &Whose) -> Result<Option<u32>, Failure> {
         match whose {
             Whose {
@@ -224,7 +222,7 @@ impl Context {
         }
     }
 
-    /// Returns the folder of the recording that a call is about.
+    /// Returns the folder of a call's recording.
     ///
     /// # Errors
     /// There is none.
@@ -260,12 +258,12 @@ impl Context {
         };
         let session = self.ask::<Open>(None, &args)?.session;
         lock(&self.gateway.opened).insert(folder.to_owned(), session);
-        // One that is damaged, or has no calls, stays at its first event.
+        // A damaged recording, or one without calls, stays at its first event.
         let _ = self.to_first_call(session, folder);
         Ok(session)
     }
 
-    /// Goes to the first call of a recording: at its first event no module is loaded, so no function has a place.
+    /// Moves to the first call of a recording: at its first event no module is loaded, so no function has a place.
     fn to_first_call(&self, session: u32, folder: &Path) -> Result<(), Failure> {
         let recording = self.gateway.recordings.open(folder)?;
         let sql = "select min(start_seq) as seq from calls";
@@ -364,7 +362,7 @@ fn failure(error: server::Error) -> Failure {
     })
 }
 
-/// Takes a lock; what it guards is whole even if a thread died that held it.
+/// Takes a lock; its data is consistent even if a thread died while holding it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

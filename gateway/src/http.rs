@@ -90,7 +90,7 @@ async fn interrupted() {
                 _ = terminate.recv() => {}
             }
         }
-        // Without handlers the signals end the process by themselves.
+        // Without handlers the signals would end the process directly.
         _ => std::future::pending().await,
     }
 }

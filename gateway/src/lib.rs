@@ -1,7 +1,7 @@
-//! The Model Context Protocol: language models ask the same verbs and the same SQL as people do.
+//! The Model Context Protocol: language models use the same verbs and the same SQL as people.
 //!
-//! This crate is an adapter and computes nothing. `tools/` has one file per tool: it reads parameters, asks a verb of the daemon
-//! or a question of `query`, and returns the answer. `budget` makes every answer fit a window. `server` speaks the protocol,
+//! This crate is an adapter and computes nothing. `tools/` has one file per tool: it reads parameters, calls a verb of the
+//! daemon or queries `query`, and returns the answer. `budget` makes every answer fit a window. `server` speaks the protocol,
 //! over standard input and output or over HTTP.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The page docs/mcp.md, made of what the tools say of themselves.
+//! The page docs/mcp.md, generated from the tools' own descriptions.
 
 use std::fmt::Write;
 
@@ -40,7 +40,7 @@ fn parameters(page: &mut String, prefix: &str, schema: &Value) {
         .filter_map(Value::as_str)
         .collect();
     for (name, parameter) in schema["properties"].as_object().into_iter().flatten() {
-        // The same for all tools: said once.
+        // The same for all tools, so stated once.
         if prefix.is_empty() && matches!(name.as_str(), "budget" | "cursor") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Recordings that are asked in SQL: each is opened once for all calls, and again when it has grown.
+//! Recordings for SQL queries: each is opened once for all calls, and again when it has grown.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub struct Recordings {
     compared: Mutex<Option<Compared>>,
 }
 
-/// The last comparison: the next pages of its text are asked for one by one.
+/// The last comparison: a client requests the pages of its text one by one.
 struct Compared {
     of: (Arc<Session>, Arc<Session>),
     asked: String,
@@ -32,14 +32,14 @@ struct Compared {
 
 /// Rows of an answer.
 pub struct Rows {
-    /// Each with its columns by name; those that are NULL are left out.
+    /// Each with its columns by name; NULL ones are left out.
     pub rows: Vec<Map<String, Value>>,
     /// There are more.
     pub more: bool,
 }
 
 impl Recordings {
-    /// Opens a recording, or returns it as it was opened before if it cannot have grown.
+    /// Opens a recording, or returns the opened one if it cannot have grown.
     ///
     /// # Errors
     /// It cannot be read.
@@ -89,10 +89,9 @@ impl Recordings {
     }
 }
 
-/// Asks a recording and returns up to `limit` rows.
+/// Queries a recording and returns up to `limit` rows.
 ///
-/// # Errors
-/// The question is wrong, or was ended.
+/// # Errors The query is wrong, or was interrupted.
 pub fn rows(session: &Session, cancel: &Cancel, sql: &str, limit: usize) -> Result<Rows, Failure> {
     let mut answer = ask(session, cancel, sql, Some(limit))?;
     let mut json = Vec::new();
@@ -110,10 +109,9 @@ pub fn rows(session: &Session, cancel: &Cancel, sql: &str, limit: usize) -> Resu
     })
 }
 
-/// Begins to answer a question.
+/// Begins to answer a query.
 ///
-/// # Errors
-/// The question is wrong.
+/// # Errors The query is wrong.
 pub fn ask(
     session: &Session,
     cancel: &Cancel,

@@ -23,7 +23,7 @@ use crate::{budget, prompts, resources, tools};
 /// What models read before anything else.
 const INSTRUCTIONS: &str = include_str!("../../docs/agents.md");
 
-/// How often a client that wants to know of progress is told that a call goes on.
+/// How often a client that requested progress learns that a call is still running.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// A server for one client.
@@ -75,7 +75,7 @@ impl Drop for SetOnDrop {
     }
 }
 
-/// Returns what tells the client of progress, if it wants to know.
+/// Returns the callback that reports progress to the client, if it requested that.
 fn progress(request: &RequestContext<RoleServer>) -> Arc<dyn Fn(&str) + Send + Sync> {
     let Some(token) = request.meta.get_progress_token() else {
         return Arc::new(|_| {});
@@ -186,13 +186,13 @@ impl ServerHandler for McpServer {
 }
 
 fn refused(failure: &Failure) -> CallToolResponse {
-    // A message may quote what was asked, and that may be long.
+    // A message may quote the request, which may be long.
     let answer = Answer::Object(as_object(failure));
     let text = budget::fit(answer, budget::OF_FAILURES, 0);
     CallToolResult::error(vec![ContentBlock::text(text)]).into()
 }
 
-/// A failure as all clients of Hindsight get it.
+/// A failure in the form for all clients of Hindsight.
 fn as_object(failure: &Failure) -> Map<String, Value> {
     object([("success", json!(false)), ("error", json!(failure))])
 }

@@ -52,10 +52,9 @@ pub fn session(report: &SessionReport) -> Map<String, Value> {
     fields
 }
 
-/// How a move came out, and at which event the program or the recording stands.
+/// The outcome of a move, and the current event of the program or the recording.
 ///
-/// # Errors
-/// The daemon cannot be asked.
+/// # Errors The daemon cannot be reached.
 pub fn motion(context: &Context, report: &MotionReport) -> Result<Map<String, Value>, Failure> {
     let mut fields = object([
         ("sessionId", json!(report.session)),
@@ -91,7 +90,7 @@ fn returned(report: &MotionReport) -> Value {
     }
 }
 
-/// A stop of a thread, without what is said of the program as a whole.
+/// A stop of a thread, without the facts about the program as a whole.
 pub fn stop(report: &StopReport) -> Map<String, Value> {
     let mut fields = reason(&report.reason);
     fields.insert("threadId".to_owned(), json!(report.thread));
@@ -110,10 +109,10 @@ pub fn stop(report: &StopReport) -> Map<String, Value> {
     fields
 }
 
-/// A place in the program; the address only where nothing else is known.
+/// A place in the program; the address only if nothing else is known.
 pub fn place(place: &PlaceReport) -> Map<String, Value> {
     let is_bare = place.function.is_none() && place.line.is_none();
-    // A place that is not known has words instead.
+    // An unknown place is described in words.
     let is_address = place.address.starts_with("0x");
     object([
         ("function", json!(place.function)),

@@ -22,7 +22,7 @@ pub fn plain(text: &Text) -> String {
     out
 }
 
-/// Writes a table with one blank bar between columns: padding would cost tokens and tell nothing.
+/// Writes a table with one blank bar between columns: padding would cost tokens and add nothing.
 fn table(columns: &[Column], rows: &[Vec<String>]) -> String {
     let heading = columns.iter().map(|column| column.name.to_owned());
     let lines = std::iter::once(heading.collect::<Vec<_>>()).chain(rows.iter().cloned());

@@ -1,4 +1,4 @@
-//! What a tool says of itself, and how it is called by name.
+//! A tool's own description, and how it is called by name.
 
 use std::sync::Arc;
 
@@ -26,8 +26,7 @@ pub trait Tool {
 
     /// Does it.
     ///
-    /// # Errors
-    /// Why it was not done, with the code of the verb.
+    /// # Errors Why it failed, with the code of the verb.
     fn run(context: &Context, args: Self::Args) -> Result<Answer, Failure>;
 }
 
@@ -83,7 +82,7 @@ fn run<T: Tool>(context: &Context, mut args: Map<String, Value>) -> Result<Strin
     Ok(budget::fit(answer, budget, cursor))
 }
 
-/// What parameters are called in errors, by what serde expects.
+/// The names of kinds of parameters in errors, by serde's expectation.
 const KINDS: &[(&str, &str)] = &[
     ("a string", "a text"),
     ("a boolean", "true or false"),
@@ -95,7 +94,7 @@ const KINDS: &[(&str, &str)] = &[
     ("f", "a number"),
 ];
 
-/// Says which parameter is wrong.
+/// Returns an error that names the wrong parameter.
 fn mistaken(tool: &str, error: &serde_path_to_error::Error<serde_json::Error>) -> Failure {
     let (path, said) = (error.path().to_string(), error.inner().to_string());
     let name = match path.as_str() {
@@ -121,7 +120,7 @@ fn mistaken(tool: &str, error: &serde_path_to_error::Error<serde_json::Error>) -
     .hint("the tool's schema says what each parameter takes")
 }
 
-/// Takes a parameter of all tools out of the others. Models write numbers as texts too.
+/// Removes a parameter that all tools share. Models also write numbers as text.
 fn number(args: &mut Map<String, Value>, name: &str) -> Result<Option<usize>, Failure> {
     let number = match args.remove(name) {
         None | Some(Value::Null) => return Ok(None),

@@ -1,11 +1,12 @@
-//! Hints in the words of the tools: what a hint calls a command or an option becomes a tool or a parameter.
+//! Hints in the words of the tools: commands and options in a hint become tools and parameters.
 //!
 //! A model may have no shell. Only hints are translated: a message or a value may quote the program.
 
 use serde_json::json;
 use server::protocol::Failure;
 
-/// What hints say of the command line, and what it is here. A longer phrase stands before those that it contains.
+/// Phrases of hints about the command line, and their counterparts here. A longer phrase precedes those that it
+/// contains.
 const WORDS: &[(&str, &str)] = &[
     ("hindsight start --break ", "debug_launch with breakAt "),
     ("hindsight watch ", "debug_breakpoint with watch "),
@@ -208,7 +209,8 @@ pub fn failure(mut failure: Failure) -> Failure {
     failure
 }
 
-/// Returns the call of a tool for a command that would tell more of a value in a second run: a model may have no shell.
+/// Returns the call of a tool for a command that would show more about a value in a second run: a model may have no
+/// shell.
 pub fn second_run(command: &str, expression: &str) -> Option<String> {
     let place = command.split_once("--log-writes ").map(|(_, place)| place);
     let asked = match place.filter(|place| place.starts_with("0x")) {

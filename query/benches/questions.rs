@@ -1,4 +1,4 @@
-//! How long do the questions take that people ask of ten million calls, warm?
+//! How long do typical questions about ten million calls take, warm?
 //!
 //! `cargo bench -p query` prints the median of each; `HINDSIGHT_CALLS` sets another number of calls.
 

@@ -106,7 +106,7 @@ impl Answer {
         self.stopper.clone()
     }
 
-    /// Tells whether there were more rows than the limit. Known after the last batch.
+    /// Returns whether there were more rows than the limit. Known after the last batch.
     pub fn was_cut(&self) -> bool {
         self.cut
     }
@@ -121,7 +121,7 @@ impl Iterator for Answer {
     }
 }
 
-/// Stops an answer. Its reader gets [`Error::Stopped`] at once, whatever the computation is at.
+/// Stops an answer. Its reader gets [`Error::Stopped`] at once, at any point of the computation.
 #[derive(Debug, Clone)]
 pub struct Stopper {
     computation: AbortHandle,

@@ -1,5 +1,5 @@
-//! Answers SQL over tables, whatever recordings they are of: plans a question, runs it on threads of its own, and keeps
-//! the files that it needs as long as an answer is read.
+//! Answers SQL over the tables of any recordings: plans a query, runs it on threads of its own, and keeps the files
+//! that it needs open while the answer is read.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ use crate::tables::TABLES;
 /// Batches that wait between the computation and the reader of an answer.
 const WAITING_BATCHES: usize = 2;
 
-/// Tables that can be asked.
+/// Tables that can be queried.
 pub struct Asking {
     context: SessionContext,
     memory_bytes: usize,
@@ -39,7 +39,7 @@ pub struct Asking {
 }
 
 impl Asking {
-    /// Takes a context with tables and functions. What owns their files, `files`, lives as long as any answer.
+    /// Takes a context with tables and functions. `files`, the owner of their files, lives as long as any answer.
     ///
     /// The process's allocator keeps up to 64 MiB of freed memory per thread from then on.
     ///
@@ -134,7 +134,7 @@ impl Question {
         if let Some(Err(error)) = &next
             && is_short_of_memory(error)
         {
-            // What the first plan holds is free before the second begins.
+            // The first plan's memory is freed before the second begins.
             stream = Box::pin(EmptyRecordBatchStream::new(plan.schema()));
             if let Some((again, other)) = self.carefully().await {
                 reading.follow(other);
@@ -153,7 +153,7 @@ impl Question {
         }
     }
 
-    /// Plans and starts the question once more, so that it needs less memory.
+    /// Plans and starts the query again, so that it needs less memory.
     async fn carefully(&self) -> Option<(SendableRecordBatchStream, Arc<dyn ExecutionPlan>)> {
         let mut state = self.state.clone();
         careful::plan_carefully(&mut state, self.memory_bytes);

@@ -1,7 +1,7 @@
-//! The second attempt at a question that did not fit its memory.
+//! The second attempt at a query that exceeded its memory.
 //!
-//! Joins sort, because sorts spill, where a join by hash holds one side in memory. A part of the memory is kept for what cannot
-//! spill: a sort that has spilled needs room for merging, and must not find it taken by its neighbours. It is slower than the
+//! Joins sort, because sorts can spill, whereas a hash join holds one side in memory. A part of the memory is reserved for what
+//! cannot spill: a sort that has spilled needs room for merging, which its neighbours must not take. It is slower than the
 //! first attempt.
 
 use std::fmt;
@@ -15,28 +15,28 @@ use datafusion::execution::memory_pool::{
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionState;
 
-/// Each of so many bytes lets one more core take part. Each has its sorts, which share the memory.
+/// Memory for each core that takes part. Each core has its own sorts, which share the memory.
 const MEMORY_PER_CORE_BYTES: usize = 256 << 20;
 /// With one core alone, groups would be held in memory.
 const FEWEST_CORES: usize = 2;
-/// What can spill has at most this part of the memory, in equal shares.
+/// Operators that can spill get at most this part of the memory, in equal shares.
 const SPILLING_PERCENT: usize = 50;
-/// Merges of what sorts have spilled have this part, in equal shares.
+/// Merges of spilled sorts get this part, in equal shares.
 const MERGING_PERCENT: usize = 30;
 /// Sorts of one question, for each core: those of both sides of two joins, and of the answer. Each has its share from its beginning.
 const SORTS_PER_CORE: usize = 8;
-/// The name of such merges begins so.
+/// The beginning of the names of such merges.
 const MERGE: &str = "ExternalSorterMerge";
 /// Rows of a batch at most.
 const BATCH_ROWS: usize = 2048;
 
-/// Changes how questions are planned, for a memory of so many bytes.
+/// Changes how queries are planned, for this many bytes of memory.
 pub fn plan_carefully(state: &mut SessionState, memory_bytes: usize) {
     let options = state.config_mut().options_mut();
     options.optimizer.prefer_hash_join = false;
     let cores = (memory_bytes / MEMORY_PER_CORE_BYTES).max(FEWEST_CORES);
     options.execution.target_partitions = options.execution.target_partitions.min(cores);
-    // Pieces of one sorted batch share its texts, and each is counted with all of them.
+    // Pieces of one sorted batch share its texts, and each counts all of them.
     options.execution.sort_in_place_threshold_bytes = 0;
     let merges = memory_bytes / 100 * MERGING_PERCENT;
     let merge_bytes = merges / (options.execution.target_partitions.max(1) * SORTS_PER_CORE);
@@ -47,7 +47,7 @@ pub fn plan_carefully(state: &mut SessionState, memory_bytes: usize) {
     *config = config.clone().with_batch_size(batch_rows);
 }
 
-/// Returns what runs the plan of such a state.
+/// Returns the context that runs the plan of such a state.
 ///
 /// # Errors
 /// When there is no runtime.
@@ -58,7 +58,7 @@ pub fn context(state: &SessionState, memory_bytes: usize) -> Result<Arc<TaskCont
     Ok(Arc::new(TaskContext::from(state).with_runtime(runtime)))
 }
 
-/// What a consumer of memory is.
+/// The kind of a memory consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// It can spill.
@@ -79,15 +79,15 @@ impl Kind {
     }
 }
 
-/// Memory of which each kind has a part. Without that, a merge would take all that it finds, and the sorts beside it, which
-/// need some to begin theirs, would fail.
+/// Memory of which each kind has a part. Otherwise a merge would take all free memory, and the other sorts, which need some
+/// to start their own merges, would fail.
 #[derive(Debug)]
 struct Pool {
     limit: usize,
     used: Mutex<Used>,
 }
 
-/// Bytes in use, and how many consumers there are, by kind.
+/// Bytes in use, and the number of consumers, by kind.
 #[derive(Debug, Default)]
 struct Used {
     bytes: [usize; 3],
@@ -117,7 +117,7 @@ impl Pool {
             Kind::Merges => wanted <= share(merging),
             Kind::Holds => true,
         };
-        // What is left of the merges' part is theirs.
+        // The rest of the merges' part is theirs.
         let theirs = match (kind, used.consumers[Kind::Merges as usize]) {
             (Kind::Merges, _) | (_, 0) => 0,
             _ => merging.saturating_sub(used.bytes[Kind::Merges as usize]),

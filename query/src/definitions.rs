@@ -1,6 +1,6 @@
 //! The definitions of a recording: functions, modules, the probes that could not be armed, and live probes.
 //!
-//! Everything that SQL shows of a function besides its id comes from here.
+//! Everything that SQL shows about a function, except its id, comes from here.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -143,7 +143,8 @@ impl Definitions {
         self.functions[index] = Some(function);
     }
 
-    /// Returns what the parameters of the C library's functions lead to. All functions are added before.
+    /// Returns the texts that the parameters of the C library's functions point to. All functions must be added
+    /// before.
     pub fn header_texts(&self) -> &HeaderTexts {
         self.header_texts.get_or_init(|| HeaderTexts::of(self))
     }
@@ -163,7 +164,7 @@ impl Definitions {
         self.functions.get(id)?.as_ref()
     }
 
-    /// Tells whether a module has functions that are written in Rust.
+    /// Returns whether a module has functions that are written in Rust.
     pub fn is_rust(&self, module: u32) -> bool {
         let mut own = self
             .functions()

@@ -26,7 +26,7 @@ pub enum Error {
         #[source]
         source: parquet::errors::ParquetError,
     },
-    /// The recording kept changing while it was opened.
+    /// The recording kept changing while it was being opened.
     #[error("open {path}: its files changed {attempts} times while they were listed", path = path.display())]
     Changing {
         /// The recording.
@@ -34,7 +34,7 @@ pub enum Error {
         /// The number of attempts.
         attempts: u32,
     },
-    /// There is no recording to be asked.
+    /// There is no recording to query.
     #[error("find a recording")]
     NoRuns,
     /// The query is wrong.
@@ -46,7 +46,7 @@ pub enum Error {
         /// The first words of the statement.
         statement: String,
     },
-    /// The answer does not fit the memory given, even with spilling.
+    /// The answer does not fit the memory limit, even with spilling.
     #[error("answer within {limit_bytes} bytes of memory: {message}")]
     Memory {
         /// The limit in bytes.
@@ -77,7 +77,7 @@ pub enum Error {
         /// The next step.
         hint: Option<String>,
     },
-    /// A rule of what is not compared is wrong.
+    /// A rule that excludes something from the comparison is invalid.
     #[error("use the rule for {what}: {why}")]
     Rule {
         /// The rule.

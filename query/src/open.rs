@@ -22,7 +22,7 @@ pub struct Extent {
     pub events: u64,
     /// Time of the last event, in ns since the recording began.
     pub last_ts_ns: i64,
-    /// Bytes at the end of the log that are no whole frame and were omitted.
+    /// Bytes at the end of the log that are not a whole frame and were omitted.
     pub torn_bytes: u64,
 }
 
@@ -66,7 +66,7 @@ pub fn sources(reader: &Reader, states: &States) -> Result<Sources> {
     ))
 }
 
-/// Returns sources without a row, for what is known of the tables of any recording.
+/// Returns sources without rows, for the properties that the tables of all recordings share.
 pub fn no_sources(recording: &Recording) -> Sources {
     let states = States::of_none();
     Sources::new(&[], &[], &[], Definitions::default(), recording, &states)

@@ -1,4 +1,4 @@
-//! How much of a recording an answer has read so far. It says that a long question is alive.
+//! How much of a recording an answer has read so far: a sign that a long query still runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use crate::instructions::INSTRUCTIONS;
 /// The metric of scans that counts bytes.
 pub(crate) const BYTES: &str = "bytes_scanned";
 
-/// A view of a running answer that may be kept beside it.
+/// A view of a running answer, independent of its lifetime.
 #[derive(Debug, Clone)]
 pub struct Reading(Arc<Mutex<Arc<dyn ExecutionPlan>>>);
 
@@ -29,7 +29,7 @@ impl Reading {
         sum(&self.plan(), BYTES)
     }
 
-    /// Returns up to which instruction the answer has run the program again; 0 if it does not.
+    /// Returns the instruction up to which the answer has run the program again; 0 if it does not run it.
     #[must_use]
     pub fn instructions(&self) -> u64 {
         sum(&self.plan(), INSTRUCTIONS)

@@ -10,7 +10,7 @@ use crate::session::Session;
 /// A cell of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// A number; truth is 1, and its opposite 0.
+    /// A number; true is 1, and false 0.
     Number(i64),
     /// Text.
     Text(String),
@@ -31,7 +31,7 @@ impl Row {
         }
     }
 
-    /// The same for what is never negative.
+    /// The same for a number that is never negative.
     pub fn count(&self, column: usize) -> Option<u64> {
         self.number(column)
             .and_then(|number| u64::try_from(number).ok())
@@ -46,7 +46,7 @@ impl Row {
     }
 }
 
-/// Asks a question whose answer has few rows.
+/// Runs a query whose answer has few rows.
 ///
 /// # Errors
 /// The recording cannot be read.

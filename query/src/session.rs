@@ -77,7 +77,7 @@ impl Session {
         &self.definitions
     }
 
-    /// Tells whether anything was captured with calls.
+    /// Returns whether anything was captured with calls.
     pub(crate) fn has_captures(&self) -> bool {
         let manifest = self.reader.recording().manifest();
         manifest.settings.captures_with_calls()
@@ -106,7 +106,7 @@ impl Session {
         futures::executor::block_on(self.ask(sql, None))
     }
 
-    /// As [`Self::sql`] for at most `max_rows` rows; [`Answer::was_cut`] tells whether there are more.
+    /// As [`Self::sql`] for at most `max_rows` rows; [`Answer::was_cut`] returns whether there are more.
     ///
     /// # Errors
     /// As for [`Self::sql`].

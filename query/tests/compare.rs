@@ -1,5 +1,5 @@
-//! Goal: a comparison tells exactly what differs, whatever the numbers of functions and threads are. Method: made-up recordings of
-//! small call trees, written as text.
+//! Goal: a comparison reports exactly what differs, independent of the numbers of functions and threads. Method: synthetic
+//! recordings of small call trees, written as text.
 
 use std::collections::BTreeSet;
 
@@ -92,7 +92,7 @@ fn compared(a: &str, b: &str) -> Comparison {
     compared_as(&[a], &[b], &asked())
 }
 
-/// What differs, in a line: how the threads parted and who did it, and all calls that differ.
+/// The differences in a line: how and by which function the threads diverged, and all calls that differ.
 fn told(a: &str, b: &str) -> String {
     let found = compared(a, b);
     let Some(parting) = &found.threads[0].parting else {
@@ -138,7 +138,7 @@ fn the_function_that_did_it_is_told() {
             "m0(f1(g1=2)=3)=0",
             "g result: result g result f",
         ),
-        // The outer one was called first, with another argument: who called it did it.
+        // The outer one was called first, with another argument: its caller is responsible.
         (
             "m0(f1(g1=1)=2)=0",
             "m0(f2(g2=1)=2)=0",
@@ -149,7 +149,7 @@ fn the_function_that_did_it_is_told() {
             "m0(f1(g2=1)=2)=0",
             "f arguments: args g",
         ),
-        // The same calls in the same order, made by others.
+        // The same calls in the same order, made by other callers.
         (
             "m0(f1=2 g1=1)=0",
             "m0(g1(f1=2)=1)=0",

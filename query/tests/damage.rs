@@ -1,5 +1,5 @@
-//! Goal: an answer is right, or there is none: what is damaged on the disk is refused with file and place.
-//! Method: the shop recording, with single bits of its sealed files turned over.
+//! Goal: an answer is right, or there is none: damage on the disk is reported with file and place. Method: the shop
+//! recording, with single bits of its sealed files flipped.
 
 mod common;
 

@@ -1,6 +1,6 @@
-//! Goal: our rules and functions change how fast a question is answered, never the answer.
-//! Method: another engine, DuckDB, answers the same questions from the same Parquet files. The harness installs it
-//! into a Python environment of its own the first time, and fails when it cannot.
+//! Goal: our rules and functions change the speed of an answer, never the answer. Method: another engine, DuckDB,
+//! answers the same questions from the same Parquet files. The harness installs it into its own Python environment
+//! the first time, and fails when it cannot.
 
 #[path = "common/duckdb.rs"]
 mod python;

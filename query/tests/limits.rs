@@ -1,5 +1,5 @@
-//! Goal: answers stay within the memory given, stop when nobody reads them, and tell when they were cut.
-//! Method: a hundred thousand calls and a session with a small memory.
+//! Goal: answers stay within their memory limit, stop when their reader is gone, and say when they were cut. Method:
+//! a hundred thousand calls and a session with a small memory.
 
 mod common;
 

@@ -1,5 +1,6 @@
-//! Goal: a recording answers at any moment: sealed or not, closed, being written, or left by a recorder that died.
-//! Method: the same events in each of these states; and a recorder that seals and drops its log while others open it.
+//! Goal: a recording answers at any moment: sealed or not, closed, being written, or abandoned by a recorder that
+//! died. Method: the same events in each of these states; and a recorder that seals and drops its log while others
+//! open it.
 
 mod common;
 
@@ -129,8 +130,8 @@ fn a_live_recording_shows_what_is_older_than_the_watermark() {
     open.close(log.close().unwrap()).unwrap();
 }
 
-/// SQL, replay and the functions of state, which look for a timeline at the first question, see what was there when the recording
-/// was opened, and nothing of it is sealed twice.
+/// SQL, replay and the functions of state, which look for a timeline at the first question, see the content at the opening of the
+/// recording, and no part is sealed twice.
 #[test]
 fn one_opened_recording_is_one_moment() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Goal: answers come out as other programs read them: CSV, JSON, JSON lines and Parquet, bytes and nulls included.
-//! Method: one answer with every kind of value, written in each format.
+//! Goal: other programs can read the answers: CSV, JSON, JSON lines and Parquet, bytes and nulls included. Method:
+//! one answer with every kind of value, written in each format.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Goal: an overview keeps to the lines that it is given, whatever the recording holds. Method: made-up recordings, of which everything
-//! is known, and one without events.
+//! Goal: an overview keeps within its number of lines for any recording. Method: synthetic recordings with known contents, and one
+//! without events.
 
 mod common;
 
@@ -82,7 +82,7 @@ fn random(seed: u64, steps: usize) -> Synth {
             });
             open[at].push(slot);
         } else if depth > 0 {
-            // Now and then the call around it is left, too; at the end all are.
+            // Sometimes the call around it is left, too; at the end all are.
             let left = match is_closing {
                 true => depth,
                 false => 1 + usize::from(depth > 1 && dice.below(7) == 0),

@@ -1,6 +1,6 @@
-//! Goal: a report adds up what the table `calls` has: own times, times with callees where recursion counts once, callers, paths;
-//! on several threads, with stacks that interleave and calls that never end. Method: random recordings, and a model that follows each
-//! call's parents one by one; recordings in which the cost of recording is known.
+//! Goal: a report sums up the table `calls`: own times, times with callees where recursion counts once, callers, paths; on several
+//! threads, with stacks that interleave and calls that never end. Method: random recordings, and a model that follows each call's
+//! parents one by one; recordings with a known cost of recording.
 
 mod common;
 
@@ -196,7 +196,7 @@ fn rows(asked: &Asked) -> BTreeMap<i64, Row> {
         .filter_map(|row| Some((row.parent?, row.whole_ns)))
         .collect();
     for (parent, ns) in inner {
-        // Of a call that ended, `self_ns` says it.
+        // For a call that ended, it is `self_ns`.
         let parent: &mut Row = rows.get_mut(&parent).unwrap();
         if parent.end.is_none() {
             parent.own_ns -= ns;

@@ -1,4 +1,4 @@
-//! Goal: many recordings answer one question as each of them would, and only those are opened that a question needs.
+//! Goal: many recordings answer one query as each of them would, and only the ones that a query needs are opened.
 //! Method: compare with the answers of single recordings; count what was opened; damage what must not be read.
 
 mod common;

@@ -1,6 +1,6 @@
-//! Goal: every table, computed column and rewritten filter answers what the recording holds.
-//! Method: files `slt/*.slt` of questions, each followed by `----` and the expected rows, on small recordings.
-//! `UPDATE_EXPECT=1` rewrites the expected rows.
+//! Goal: every table, computed column and rewritten filter returns what the recording holds. Method: files
+//! `slt/*.slt` of queries, each followed by `----` and the expected rows, on small recordings. `UPDATE_EXPECT=1`
+//! rewrites the expected rows.
 
 mod common;
 

@@ -13,7 +13,7 @@ fn each_column_is_documented_in_its_place() {
     for table in TABLES {
         let answer = asked.session.sql(&format!("SELECT * FROM {}", table.name));
         let answer = match answer {
-            // Tests of whole programs ask these: the recording here has calls alone.
+            // Tests of whole programs query these: this recording has only calls.
             Err(error) if error.to_string().contains("every instruction") => {
                 of_every_instruction.push(table.name);
                 continue;

@@ -170,8 +170,8 @@ impl<'a> Drain<'a> {
         if tenant.tid == 0 {
             return Ok(0); // a thread is just taking the ring
         }
-        // The end of the process also ends its threads, and is an event of its own. Whether threads would be missed
-        // before that end is noticed is a matter of chance.
+        // The end of the process also ends its threads, and is an event of its own. Whether ended threads are noticed
+        // before that end is a matter of chance.
         let pid = self.pid.cast_unsigned();
         let has_left = tenant.exiting && tenant.tid != pid;
         let is_missed = || roll_call && thread_exists(self.pid, pid);

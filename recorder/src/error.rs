@@ -82,7 +82,7 @@ pub enum Error {
     /// The program could not be stopped to be patched.
     #[error("stop the program for patching")]
     Stop(#[from] StopError),
-    /// Its instructions could not be recorded, or not be run again.
+    /// Its instructions could not be recorded, or could not be run again.
     #[error("record every instruction: {0}")]
     Exact(#[from] exact::Error),
     /// The program has ended before there was anything to record.

@@ -1,7 +1,7 @@
 //! A small process beside the recorder that undoes all patches if the recorder dies without doing so.
 //!
 //! The recorder announces every patch through a pipe before writing it. End of file on the pipe without a farewell
-//! means that the recorder died, whatever the cause. The guardian undoes only what it recognises as ours, so that
+//! means that the recorder died, for any reason. The guardian undoes only what it recognises as ours, so that
 //! announcing a patch that was never written does no harm.
 
 use std::{

@@ -29,7 +29,7 @@ pub struct RecordOptions {
     pub captures: Captures,
     /// Whether to keep the log's segments after sealing.
     pub keep_log: bool,
-    /// What a started program finds.
+    /// The settings of a started program.
     pub surroundings: Surroundings,
     /// A command that calls [`guard`](crate::guard) with the process id, which is appended as its last argument. It
     /// runs beside the recording, and undoes the patches if this process is killed. `None`: the patches then stay, and
@@ -42,7 +42,7 @@ pub struct RecordOptions {
 }
 
 impl RecordOptions {
-    /// Returns what selects the functions to record.
+    /// Returns the filter that selects the functions to record.
     ///
     /// # Errors
     /// [`Error::Pattern`](crate::Error::Pattern) if a pattern is empty.
@@ -52,33 +52,33 @@ impl RecordOptions {
     }
 }
 
-/// What a started program finds besides its arguments.
+/// The settings of a started program other than its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// The kernel is to put it and its libraries at the same addresses in each run.
+    /// It and its libraries get the same addresses in each run.
     pub no_aslr: bool,
     /// Its whole environment; `None`: ours.
     pub env: Option<Vec<(OsString, OsString)>>,
-    /// The file that is its standard input; `None`: ours is.
+    /// The file that is its standard input; `None`: it inherits ours.
     pub stdin: Option<PathBuf>,
 }
 
-/// What to capture with each enter and leave besides arguments and results.
+/// What to capture with each enter and leave in addition to arguments and results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
     /// All general registers.
     pub registers: bool,
     /// Number of bytes of the stack from rsp on; at most [`agent::shared::CAPTURE_STACK_MAX`].
     pub stack_len: u32,
-    /// At enters, the text that arguments lead to, at most 256 bytes each.
+    /// At enters, the text that arguments point to, at most 256 bytes each.
     pub texts: bool,
-    /// At enters and leaves, the memory that pointer and reference arguments lead to, at most 256 bytes each.
+    /// At enters and leaves, the memory that pointer and reference arguments point to, at most 256 bytes each.
     pub pointees: bool,
     /// The program's system calls.
     pub system_calls: bool,
-    /// The calls that allocate and free memory, whatever else is recorded.
+    /// Also the calls that allocate and free memory.
     pub memory: bool,
-    /// The calls that take and give locks, or wait, whatever else is recorded.
+    /// Also the calls that lock, unlock or wait.
     pub locks: bool,
     /// Expressions over global variables: the memory that their values consist of.
     pub watches: Vec<String>,
@@ -157,15 +157,15 @@ pub struct Member {
     pub parked: Parked,
     /// Where it comes from.
     pub lineage: Lineage,
-    /// It is a copy of its parent, made by fork, which waits where that has returned.
+    /// It is a copy of its parent, made by fork, which waits where fork has returned.
     pub is_copy: bool,
     /// Copies of it are recorded too.
     #[serde(skip)]
     pub records_copies: bool,
-    /// The set's folder. Told apart from the rest, as a path need not be text.
+    /// The set's folder. It is sent apart from the rest, because a path need not be text.
     #[serde(skip)]
     pub set: PathBuf,
-    /// The command that records the processes it starts, and what it executes next: it is told a member by its standard
+    /// The command that records the processes it starts, and what it executes next: it reads a member from its standard
     /// input, and answers on its standard output.
     #[serde(skip)]
     pub recorder: Vec<OsString>,
@@ -249,7 +249,7 @@ pub struct Outcome {
     pub death: Option<Death>,
     /// Why the recording is incomplete, if it is.
     pub incomplete: Option<String>,
-    /// Ctrl-C ended sealing: how many events and calls there are is not known yet. All of them are there, and who opens
-    /// the recording seals the rest.
+    /// Ctrl-C ended sealing: the numbers of events and calls are not known yet. All of them are recorded, and the next
+    /// reader seals the rest.
     pub is_left: bool,
 }

@@ -53,7 +53,7 @@ pub(crate) fn unhook(memory: &File, leave: &ReturnTrampoline, addr: u64, bytes: 
     for (number, word) in words.iter_mut().enumerate() {
         if leave.is(u64::from_le_bytes(*word)) {
             let shadow = (addr + number as u64 * 8) ^ (1 << SHADOW_BIT);
-            // A word that only looks like one of ours has no shadow.
+            // A word that only looks like our return address has no shadow.
             let mut original = [0; 8];
             if memory.read_exact_at(&mut original, shadow).is_ok() && original != [0; 8] {
                 *word = original;

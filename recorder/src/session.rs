@@ -81,7 +81,7 @@ use crate::{
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// Time limit for a thread that loads a module to reserve memory.
 const RESERVE_PATIENCE: Duration = Duration::from_secs(2);
-/// Number of attempts to find a place for code: others map memory too.
+/// Number of attempts to find a place for code: other threads map memory too.
 const RESERVE_TRIES: u32 = 4;
 
 /// Records a program until it ends, or until the recording of an attached one is ended.
@@ -265,7 +265,7 @@ struct SoFar {
     began: Instant,
     armed: u64,
     skipped: u64,
-    /// How many times a thread was found that is forbidden to read the time stamp counter.
+    /// How many times a thread was found that must not read the time stamp counter.
     forbidden: u32,
     /// The program's system call restrictions before it was recorded.
     had_seccomp: Seccomp,
@@ -287,7 +287,8 @@ fn create(
     Ok(OpenRecording::create(&path, on_taken, manifest)?)
 }
 
-/// Returns the program whose later run a recording's name says it is: `t` for `t-2`. Sessions and `rerun` choose such names.
+/// Returns the program whose later run a recording is, according to its name: `t` for `t-2`. Sessions and `rerun` choose
+/// such names.
 fn run_of(path: &Path, program: &Path) -> Option<String> {
     let path = store::recording::with_suffix(path);
     let (name, program) = (path.file_stem()?.to_str()?, program.to_str()?);
@@ -383,7 +384,7 @@ impl Session {
         Ok((session, plan))
     }
 
-    /// Writes the patches and lets a parked program go.
+    /// Writes the patches and releases a parked program.
     pub(crate) fn release(&mut self, plan: Plan) -> Result<()> {
         if self.target.ended_early {
             return Ok(());
@@ -397,7 +398,7 @@ impl Session {
     fn nothing_recorded(&self, error: Error) -> Error {
         let error = self.target.why_failed(error);
         if matches!(error, Error::EndedEarly { .. }) {
-            // If it cannot be removed, `check` says what it is.
+            // If it cannot be removed, `check` identifies it.
             let _ = fs::remove_dir_all(self.recording_dir());
         }
         error
@@ -563,7 +564,7 @@ impl Session {
         drop(self.owner);
         let closed = self.writing.log.close();
         let sealed = sealer.and_then(|sealer| {
-            // What came before was for the program.
+            // Earlier signals were for the program.
             let _ = signals::take();
             sealer.finish_while(Ending::Close, |progress| {
                 observer.sealing(progress.events, progress.bytes_done, progress.bytes_total);
@@ -580,7 +581,7 @@ impl Session {
                 Some(reason) => Ok((Some(sealed), Some(reason))),
             },
             (Err(error), Ok(sealed)) => Ok((Some(sealed), incomplete.or(Some(error.one_line())))),
-            // The log is whole: who opens the recording seals the rest.
+            // The log is complete: the next reader seals the rest.
             (Ok(closed), Err(store::Error::SealingLeft)) => {
                 self.writing.open.close(closed).map(|_| (None, incomplete))
             }
@@ -601,7 +602,7 @@ fn set_off(
     if let Some((parked, first)) = parked {
         process.write(parked.entry, &parked.original)?;
         let mut registers = parked.registers;
-        // In a copy of a recorded program it led to the data of that program's runtime.
+        // In a copy of a recorded program it pointed to the data of that program's runtime.
         registers.gs_base = process.regs(parked.pid)?.gs_base;
         if let Some(first) = first {
             registers.rsp -= 8;

@@ -1,7 +1,7 @@
 //! Signals that reach the recorder while it records.
 //!
 //! Ctrl-C and Ctrl-\ are for the program, which receives them from the terminal as we do. If we started the program,
-//! they are ignored here, except before the program is let go, when it may not have existed to receive them. If we
+//! they are ignored here, except before the program is released, when it may not have existed to receive them. If we
 //! attached, they end the recording. SIGTERM and SIGHUP are passed on to a program that we started, and end the
 //! recording of one that we attached to.
 

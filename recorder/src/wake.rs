@@ -1,8 +1,8 @@
 //! Wakes a thread that waits for its tracees and for other threads.
 //!
 //! The kernel reports a state change of a tracee with SIGCHLD to the whole process, and drops the signal if it has no
-//! handler. A handler of ours passes it on to every waiting thread. The handler is installed only while a thread waits:
-//! a thread that is awake checks anyway, and a signal would only interrupt it, which takes 13 us on virtual processors.
+//! handler. Our handler passes it on to every waiting thread. The handler is installed only while a thread waits: a
+//! thread that is awake checks anyway, and a signal would only interrupt it, which takes 13 us on virtual processors.
 
 use std::{
     cell::Cell,
@@ -164,7 +164,7 @@ impl Waiter {
         Waker(self.slot)
     }
 
-    /// From now on any event ends the wait that follows. The caller must check once more for earlier events.
+    /// From now on any event ends the wait that follows. The caller must check again for earlier events.
     pub fn arm(&self) {
         if !self.is_armed.replace(true) {
             handle_signals(1);

@@ -1,5 +1,6 @@
-//! A process that is stopped and let go does not notice: its system calls do not fail, all its signals arrive, its exit
-//! status reaches its parent, and no thread stays stopped. If a process cannot be stopped, the error names the reason.
+//! A process that is stopped and released does not notice: its system calls do not fail, all its signals arrive, its
+//! exit status reaches its parent, and no thread stays stopped. If a process cannot be stopped, the error names the
+//! reason.
 //!
 //! Method: `stop_target/target.c` computes, sleeps, waits and counts signals, while it is stopped a thousand times.
 

@@ -203,7 +203,7 @@ const WITH_PROGRAMS: [&str; 7] = [
     "record", "rerun", "test", "repl", "start", "restart", "guard",
 ];
 
-/// Says whether the words ask for JSON, also where they are wrong.
+/// Returns whether the words request JSON, even if they are wrong.
 fn asks_json(words: &[OsString], verb: usize) -> bool {
     let name = words.get(verb).and_then(|word| word.to_str());
     let is_program = name.is_none_or(|name| WITH_PROGRAMS.contains(&name));
@@ -211,7 +211,7 @@ fn asks_json(words: &[OsString], verb: usize) -> bool {
     !is_program && own.any(|word| word == "--json")
 }
 
-/// Says whether the command or one below it has `--json`.
+/// Returns whether the command or one below it has `--json`.
 fn json_flag(matches: &clap::ArgMatches) -> bool {
     let has =
         |matches: &clap::ArgMatches| matches!(matches.try_get_one::<bool>("json"), Ok(Some(true)));
@@ -228,14 +228,14 @@ fn verb_index(words: &[OsString]) -> usize {
     }
 }
 
-/// Returns the choice of colour that stands before the verb.
+/// Returns the choice of colour before the verb.
 fn colour_before(words: &[OsString], verb: usize) -> Option<ColourChoice> {
     let last = words.get(verb.checked_sub(1)?)?.to_str()?;
     let choice = last.strip_prefix("--color=").unwrap_or(last);
     ColourChoice::from_str(choice, false).ok()
 }
 
-/// Replaces words of gdb by ours, from the verb on, which is word number `verb`. `info NAME` is about a recording if there is
+/// Replaces gdb's words by ours, from the verb on, which is word number `verb`. `info NAME` refers to a recording if there is
 /// one of that name.
 fn as_ours(words: Vec<OsString>, verb: usize) -> Vec<OsString> {
     let text = words
@@ -284,7 +284,7 @@ pub fn with_negative_numbers(mut words: Vec<OsString>, verb: usize) -> Vec<OsStr
     words
 }
 
-/// Takes the recording out of the words where a verb that looks at recordings names one before its own words: `why app 17`.
+/// Takes the recording out of the words if a verb that inspects recordings names one before its own words: `why app 17`.
 /// Otherwise the verb is about a session. The verb is word number `at`, from 0.
 ///
 /// # Errors
@@ -318,7 +318,7 @@ fn take_recording(words: &mut Vec<OsString>, at: usize) -> Result<Option<PathBuf
     Ok(Some(found))
 }
 
-/// Looks at a recording in this process: where a signal ended the program, or at its end.
+/// Opens a recording in this process: at the signal that ended the program, or at its end.
 fn look_at(link: &Link, path: &Path) -> Result<(), Error> {
     let past = open_past(path)?;
     if past.position().seq == 0 {

@@ -40,7 +40,7 @@ pub enum Error {
     /// The reader of the output has gone. This is not reported.
     #[error("the output is no longer read")]
     ReaderGone,
-    /// A machine that was asked over the network did not do it.
+    /// A machine on the network refused a request.
     #[error("{message}")]
     Remote {
         message: String,
@@ -124,7 +124,7 @@ impl Error {
         }
     }
 
-    /// Returns the error as verbs tell theirs, for `--json`.
+    /// Returns the error in the form of verbs, for `--json`.
     pub fn failure(&self) -> Failure {
         if let Error::Live {
             source: server::Error::Failed(failure),

@@ -18,7 +18,7 @@ pub fn from_signal(signal: i32) -> u8 {
     128u8.saturating_add(u8::try_from(signal).unwrap_or(127))
 }
 
-/// Returns the exit code that stands for how a program ended: its own.
+/// Returns the exit code for the end of a program: its own.
 pub fn of_program(ended: Exit) -> u8 {
     match ended {
         Exit::Code(code) => (code & 0xff) as u8,

@@ -1,4 +1,4 @@
-//! Lists of recordings, as `ls` and `runs` show them: when each began, how it ended, how much it has.
+//! Lists of recordings, as `ls` and `runs` show them: when each began, how it ended, how large it is.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct Row {
     totals: Option<Totals>,
 }
 
-/// Where a recording stands.
+/// The state of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Closed,
@@ -64,7 +64,7 @@ impl Row {
         }
     }
 
-    /// Returns the row of an entry of the catalog: the recording's own facts, or if it is gone those that are known.
+    /// Returns the row of an entry of the catalog: the recording's own facts, or, if it is gone, the known ones.
     pub fn of_entry(entry: Entry) -> Row {
         match Summary::read(&entry.path) {
             Ok(summary) => Row::of(summary),
@@ -83,22 +83,22 @@ impl Row {
         }
     }
 
-    /// Tells whether the recording is not where it was.
+    /// Returns whether the recording no longer exists at its path.
     pub fn is_gone(&self) -> bool {
         self.state == State::Gone
     }
 
-    /// Tells whether it is being recorded.
+    /// Returns whether it is being recorded.
     pub fn is_live(&self) -> bool {
         self.state == State::Live
     }
 
-    /// Tells whether the program is known to have exited with 0.
+    /// Returns whether the program is known to have exited with 0.
     pub fn has_passed(&self) -> bool {
         self.end() == Some(&End::Code(0))
     }
 
-    /// Tells whether the program is known to have failed.
+    /// Returns whether the program is known to have failed.
     pub fn has_failed(&self) -> bool {
         match self.end() {
             Some(End::Code(code)) => *code != 0,
@@ -165,7 +165,7 @@ pub fn labels(labels: &Labels) -> String {
     labels.iter().map(label).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a path as people write it: relative to this folder where it lies in it. The ending stays: without it a name
+/// Returns a path as people write it: relative to this folder if it lies in it. The ending stays: without it a name
 /// means the newest of several.
 pub fn short(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
@@ -233,7 +233,7 @@ pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Err
     output::show(&text, lines).map_err(to_stdout)
 }
 
-/// What stands where a fact is not known.
+/// What replaces an unknown fact.
 fn unknown() -> String {
     "-".to_owned()
 }

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Logs to stderr as `HINDSIGHT_LOG` says, such as `debug` or `query=debug,store=trace`; nothing by default.
+/// Logs to stderr according to `HINDSIGHT_LOG`, such as `debug` or `query=debug,store=trace`; nothing by default.
 fn start_log() {
     let filter = EnvFilter::builder()
         .with_env_var("HINDSIGHT_LOG")

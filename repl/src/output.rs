@@ -36,7 +36,7 @@ impl Watched<BufWriter<Stdout>> {
 }
 
 impl<W> Watched<W> {
-    /// Says whether the reader has gone.
+    /// Returns whether the reader has gone.
     pub fn is_gone(&self) -> bool {
         self.gone
     }

@@ -71,8 +71,7 @@ impl Progress {
         self.advance("fetching", done_bytes, total_bytes, || bytes(done_bytes));
     }
 
-    /// Shows that a question is being answered: for how long, and how much has been read, or which instruction the program has
-    /// come to.
+    /// Shows that a query is running: for how long, and how much has been read, or which instruction the program has reached.
     pub fn asking(&self, since: Instant, read_bytes: u64, instructions: u64) {
         if !self.terminal.progress || since.elapsed() < PATIENCE {
             return;
@@ -86,7 +85,7 @@ impl Progress {
         bar.set_message(format!("{done}, {} s", since.elapsed().as_secs()));
     }
 
-    /// Shows how far something is that waits long enough to tell it by itself.
+    /// Shows the progress of something that reports it only after a delay of its own.
     pub fn running(&self, text: &str) {
         if !self.terminal.progress {
             return;
@@ -144,7 +143,7 @@ fn new_bar(verb: &'static str) -> ProgressBar {
     bar
 }
 
-/// Makes the display of work whose end is not known.
+/// Makes the display of work with an unknown end.
 fn new_counter() -> ProgressBar {
     let style = ProgressStyle::with_template("hindsight: {spinner} {msg}; Ctrl-C stops it")
         .expect("the template is a constant that parses");

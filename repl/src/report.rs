@@ -14,20 +14,20 @@ use crate::render::{Colour, Paint, Terminal, escaped};
 pub enum Json {
     /// Standard output.
     Stdout,
-    /// Standard error, where standard output is the recorded program's.
+    /// Standard error, because standard output is the recorded program's.
     Stderr,
 }
 
-/// Where this process writes JSON, once the command line says that it does.
+/// Where this process writes JSON, once the command line requests it.
 static JSON: OnceLock<Json> = OnceLock::new();
 
-/// Has errors be written as JSON, on the stream of the answers.
+/// Makes errors be written as JSON, on the stream of the answers.
 pub fn as_json(stream: Json) {
-    // The first one that says so knows the command.
+    // The first caller knows the command.
     let _ = JSON.set(stream);
 }
 
-/// Says whether errors are written as JSON.
+/// Returns whether errors are written as JSON.
 pub fn is_json() -> bool {
     JSON.get().is_some()
 }
@@ -37,7 +37,7 @@ pub fn report(error: &Error, terminal: &Terminal) {
     eprint!("{}", message(error, terminal.stderr_colour));
 }
 
-/// Writes the error that an answer is: as JSON if the answer was to be JSON, else to stderr.
+/// Writes an error in place of an answer: as JSON if the answer was to be JSON, else to stderr.
 pub fn answer(error: &Error, terminal: &Terminal) {
     let Some(stream) = JSON.get().filter(|_| !matches!(error, Error::ReaderGone)) else {
         report(error, terminal);

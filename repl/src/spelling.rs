@@ -1,9 +1,10 @@
-//! Words of gdb as ours: `x/4xw &a`, `info locals`, `tbreak f`, `bt 5`. Both the shell and the prompt read them.
+//! gdb's spelling, translated to ours: `x/4xw &a`, `info locals`, `tbreak f`, `bt 5`. Both the shell and the prompt
+//! read them.
 //!
-//! Only spelling is changed here: what gdb says with a slash or with two words, a verb here says with an option or with
-//! a name. What gdb can do and nothing here is left as it is written, and `travel/familiar.rs` names what comes nearest.
+//! Only spelling changes here: gdb's slashes and two-word commands become options and names of verbs. A gdb command
+//! without a counterpart stays unchanged, and `travel/familiar.rs` suggests the nearest verb.
 
-/// The subjects of `info`, with the words here that answer.
+/// The subjects of `info`, with their counterparts here.
 const SUBJECTS: [(&str, &str); 24] = [
     ("all-registers", "registers --vectors"),
     ("args", "args"),
@@ -31,7 +32,7 @@ const SUBJECTS: [(&str, &str); 24] = [
     ("signals", "info-signals"),
 ];
 
-/// Abbreviations of subjects that several begin with.
+/// Abbreviations that several subjects begin with.
 const SHORT: [(&str, &str); 7] = [
     ("b", "breakpoints"),
     ("f", "frame"),
@@ -69,7 +70,7 @@ const COMMANDS: [(&str, &str); 23] = [
     ("thbreak", "break --once"),
 ];
 
-/// Returns the words of a line as ours; those that are ours already stay.
+/// Returns the words of a line in our spelling; our own words stay.
 pub fn ours(words: Vec<String>) -> Vec<String> {
     let (words, format) = without_format(words);
     let Some(verb) = words.first().map(String::as_str) else {
@@ -97,7 +98,7 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
     }
 }
 
-/// Puts the words here in the place of a command's name.
+/// Replaces a command's name by our words.
 fn put(verb: &str, rest: &[String]) -> Vec<String> {
     let known = COMMANDS.iter().find(|(theirs, _)| *theirs == verb);
     let ours = known.map_or(verb, |(_, ours)| *ours);
@@ -105,7 +106,7 @@ fn put(verb: &str, rest: &[String]) -> Vec<String> {
     ours.chain(rest.iter().cloned()).collect()
 }
 
-/// Takes the letters behind a slash from the words: `x/4xw`, `p /x`.
+/// Takes the letters after a slash from the words: `x/4xw`, `p /x`.
 fn without_format(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
     let is_one = |verb: &str| {
         matches!(
@@ -146,7 +147,7 @@ fn formatted(words: &[String], format: &str) -> Vec<String> {
         "disassemble" if format.contains(['s', 'm']) => vec!["--source"],
         "disassemble" => vec![],
         "x" => vec!["--format", format],
-        // What has no format here is shown as its type suggests, as gdb does.
+        // Values without a format here are shown according to their type, as in gdb.
         _ if matches!(format, "s" | "f") => vec!["--format", "natural"],
         _ if format == "z" => vec!["--format", "hex"],
         _ => vec!["--format", format],
@@ -159,7 +160,7 @@ fn formatted(words: &[String], format: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words for `info SUBJECT ..`. Options may stand before the subject.
+/// The words for `info SUBJECT ..`. Options may precede the subject.
 fn about(words: &[String]) -> Option<Vec<String>> {
     let (options, words) = words.split_at(options_len(words));
     let (subject, rest) = words.split_first()?;
@@ -193,7 +194,7 @@ pub fn subject(words: &[String]) -> Option<&String> {
     words.get(options_len(words))
 }
 
-/// Returns the verb whose help is asked by these words: `tbreak`, `info locals`.
+/// Returns the verb whose help these words request: `tbreak`, `info locals`.
 pub fn verb_of(words: Vec<String>) -> Vec<String> {
     let is_whole_command = matches!(words.as_slice(), [info] if info == "info");
     match is_whole_command {
@@ -249,7 +250,7 @@ fn assignment(words: &[String]) -> Option<Vec<String>> {
     let is_one = |c: char| !"=!<>+-*/%&|^".contains(c);
     let is_assignment = !text[at + 1..].starts_with('=')
         && text[..at].trim_end().chars().last().is_some_and(is_one);
-    // `set x 'a = b'` has its value in one word.
+    // The value of `set x 'a = b'` is one word.
     let is_apart = is_variable
         || words[0].contains('=')
         || words.get(1).is_some_and(|word| word.starts_with('='));
@@ -261,12 +262,12 @@ fn assignment(words: &[String]) -> Option<Vec<String>> {
     (is_assignment && is_apart).then(|| vec!["eval".to_owned(), text])
 }
 
-/// Says whether a target is a variable of the session, which needs no program.
+/// Returns whether a target is a convenience variable, which needs no program.
 fn is_kept(target: &str) -> bool {
     server::inspect::kept_name(target).is_some()
 }
 
-/// Says whether a word that follows a verb with an expression is a negative operand: `-7/2`, `-x`, `-(a + b)`.
+/// Returns whether a word that follows a verb with an expression is a negative operand: `-7/2`, `-x`, `-(a + b)`.
 pub fn is_negative(word: &str) -> bool {
     let Some(text) = word.strip_prefix('-') else {
         return false;

@@ -16,7 +16,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Says whether `text` is the single word `word` with a typing error.
+/// Returns whether `text` is the single word `word` with a typing error.
 pub fn is_slip(text: &str, word: &str) -> bool {
     let text = text.to_lowercase();
     text.chars().all(char::is_alphabetic) && strsim::damerau_levenshtein(&text, word) == 1

@@ -1,5 +1,5 @@
-//! Goal: long questions about millions of calls stay within the memory given, and end at Ctrl-C. Method: `hindsight` on a
-//! made-up recording.
+//! Goal: long queries over millions of calls stay within the memory limit, and end at Ctrl-C. Method: `hindsight` on a
+//! synthetic recording.
 
 mod common;
 
@@ -17,7 +17,7 @@ const FUNCTIONS: u64 = 200;
 const STACK: u64 = 0x7f00_0000_8000;
 /// How soon an interrupted command ends.
 const SOON: Duration = Duration::from_secs(2);
-/// So long a question computes before it is interrupted, in ticks of its processor time: 100 are a second.
+/// How long a query computes before it is interrupted, in ticks of its processor time: 100 are a second.
 const BUSY_TICKS: u64 = 100;
 
 /// Makes a folder with the recording `large.hindsight`.
@@ -57,7 +57,7 @@ fn a_join_of_millions_of_calls_spills() {
     for memory in ["64MB", "128MB"] {
         assert_eq!(asked(memory), roomy, "{memory}");
     }
-    // What cannot spill is told in plain words.
+    // An operator that cannot spill is reported in plain words.
     let question =
         "select args, function, start_seq from calls order by args, start_seq limit 1900000";
     let text = folder.transcript(&["sql", "large", "--memory", "10MB", question]);

@@ -1,5 +1,5 @@
-//! Goal: many recordings are listed, labelled, deleted, asked and exported by the command line, and only what was meant.
-//! Method: `hindsight` on made-up and frozen recordings; DuckDB reads what was exported and answers the same questions.
+//! Goal: the command line lists, labels, deletes, queries and exports many recordings, and only the intended ones.
+//! Method: `hindsight` on synthetic and frozen recordings; DuckDB reads the export and answers the same queries.
 
 mod common;
 #[path = "../../query/tests/common/duckdb.rs"]
@@ -15,7 +15,7 @@ use expect_test::expect;
 use store::recording::{Created, OnTaken, OpenRecording};
 use store::synth::manifest;
 
-/// A folder with the frozen recordings and one that a signal of a program's end is known of.
+/// A folder with the frozen recordings and one whose program a signal ended.
 fn folder() -> Folder {
     let folder = Folder::with_app();
     folder.add_frozen("shop");
@@ -104,7 +104,7 @@ fn a_name_means_the_newest_and_whole_names_mean_themselves() {
     record("t", 1_000, "first");
     record("t", 3_000, "third");
     record("t", 2_000, "second");
-    // A program that is called t-4 is another one.
+    // A program called t-4 is a different one.
     record("t-4", 9_000, "other");
     let arguments = |name: &str| {
         let args = ["sql", name, "-f", "csv", "select arguments from runs"];
@@ -227,7 +227,7 @@ fn the_catalog_lists_labels_prunes_and_forgets() {
     );
     let dry = runs(&["prune", "--older", "1d", "--dry-run"]);
     assert!(dry.ends_with("3 recordings would be deleted\n"), "{dry}");
-    // app has failed, and of the frozen ones nobody knows.
+    // app has failed; the outcome of the frozen ones is unknown.
     let kept = runs(&["prune", "--older", "1d", "--keep-failed", "--yes"]);
     assert_eq!(kept, "forgot 0 runs\n");
     assert_eq!(runs(&["forget", "orders"]), "forgot 1 run\n");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use common::{Folder, binary};
 
-/// Runs bash with the completion script and returns what it offers for the last of `words`.
+/// Runs bash with the completion script and returns its candidates for the last of `words`.
 fn offered(folder: &Folder, words: &[&str]) -> Vec<String> {
     let program = binary();
     let bin = std::path::Path::new(&program).parent().unwrap();
@@ -58,7 +58,7 @@ fn bash_completes_commands_options_and_recordings() {
             .any(|option| option.starts_with("--snapshot")),
         "{options:?}"
     );
-    // No daemon runs: nothing is offered, and nothing is said.
+    // No daemon runs: there are no candidates and no messages.
     let words = offered(&folder, &["hindsight", "break", "re"]);
     assert_eq!(words, ["remove"]);
 }

@@ -1,4 +1,4 @@
-//! How long does it take to open a recording, to go anywhere in it, and to go on from there?
+//! How long does it take to open a recording, to go to any event, and to step from there?
 //!
 //! `goto_bench RECORDING [COUNT [EXPRESSION]]`: opens it, then looks at COUNT random events (registers, memory around rsp, ten frames,
 //! the expression's value), steps back from each, and prints the median, the 99th percentile and the longest time.

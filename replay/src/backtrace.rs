@@ -130,7 +130,7 @@ impl State<'_> {
         Ok(None)
     }
 
-    /// Adds the frame of an open call whose function alone is known, and the frames around it.
+    /// Adds the frame of an open call of which only the function is known, and the frames around it.
     fn resume_behind(
         &self,
         space: &AddressSpace,
@@ -154,7 +154,7 @@ impl State<'_> {
         Ok(found.end)
     }
 
-    /// The frame of a call whose function alone is known.
+    /// The frame of a call of which only the function is known.
     pub(crate) fn frame_of(&self, call: &CallHead) -> Frame {
         let function = self.timeline.function(call.function);
         let entry = self.timeline.entry_of(call.function, self.seq);

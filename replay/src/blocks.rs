@@ -1,7 +1,7 @@
 //! The lives of the heap blocks that held an address: which call returned each, which one freed it.
 //!
-//! A block is known by the recorded calls of allocation functions alone. One such function may call another: `operator
-//! new` calls malloc. The outermost of them made the block: its caller is who wanted it.
+//! Only the recorded calls of allocation functions show blocks. One such function may call another: `operator new`
+//! calls malloc. The outermost of them made the block for its caller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::timeline::Timeline;
 
 /// The result of a failed mmap(2).
 const MAP_FAILED: u64 = u64::MAX;
-/// Allocation functions call each other at most so deep.
+/// Allocation functions call each other at most this deep.
 const DEEPEST: usize = 8;
 
 /// A block of the heap.
@@ -20,7 +20,7 @@ const DEEPEST: usize = 8;
 pub struct Block {
     /// Its first byte.
     pub address: u64,
-    /// How many bytes were asked for.
+    /// The requested size in bytes.
     pub len: u64,
     /// The call that returned it. It has ended.
     pub made: CallHead,
@@ -29,7 +29,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Tells whether the block was allocated just after event `seq`, and not being freed.
+    /// Returns whether the block was allocated just after event `seq`, and not being freed.
     #[must_use]
     pub fn is_there(&self, seq: u64) -> bool {
         self.made.end.is_some_and(|end| end <= seq)
@@ -37,14 +37,14 @@ impl Block {
     }
 }
 
-/// What is known of the blocks that held an address.
+/// What is known about the blocks that held an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// In the order in which they were made.
     pub blocks: Vec<Block>,
-    /// Functions were recorded that allocate.
+    /// Allocation functions were recorded.
     pub has_makers: bool,
-    /// Functions were recorded that free.
+    /// Freeing functions were recorded.
     pub has_freers: bool,
 }
 

@@ -56,7 +56,7 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         made
     }
 
-    /// Tells whether the value of `key` is there.
+    /// Returns whether the cache holds `key`.
     pub(crate) fn holds(&self, key: &K) -> bool {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.values.contains_key(key)

@@ -56,13 +56,13 @@ pub struct CallHead {
 }
 
 impl CallHead {
-    /// Says whether the call had begun and not ended just after event `seq`.
+    /// Returns whether the call had begun and not ended just after event `seq`.
     #[must_use]
     pub fn is_open_at(&self, seq: u64) -> bool {
         self.start <= seq && self.end.is_none_or(|end| end > seq)
     }
 
-    /// Tells whether its frame is certain to have been on the stack all the time: it returned.
+    /// Returns whether its frame is certain to have been on the stack all the time: it returned.
     #[must_use]
     pub fn returned(&self) -> bool {
         self.end.is_some() && !self.unwound
@@ -76,11 +76,11 @@ pub(crate) struct Entered {
     pub seq: u64,
     /// The thread.
     pub tid: Option<u32>,
-    /// What the register held that was asked for, if that was recorded.
+    /// The value of the requested register, if that was recorded.
     pub bits: Option<u64>,
 }
 
-/// A page, as it is found.
+/// A page, and how to find it.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     file: u32,
@@ -516,7 +516,7 @@ impl Calls {
     }
 }
 
-/// Tells whether rax holds a value. The upper half of what returns 32 bits may be anything.
+/// Returns whether rax holds a value. The upper half of what returns 32 bits may be anything.
 fn is_same(rax: u64, value: u64) -> bool {
     let is_narrow = i32::try_from(value as i64).is_ok() || u32::try_from(value).is_ok();
     rax == value || is_narrow && rax as u32 == value as u32

@@ -13,7 +13,7 @@ use crate::timeline::Timeline;
 
 /// Most pages that are kept: 1,024 captures each, or 4 MiB where each has 4 KiB of stack.
 const PAGES: usize = 8;
-/// Pages that are read along with one, if the page before it was wanted too.
+/// Pages that are read along with one, if the page before it was requested too.
 const PAGES_AHEAD: usize = 3;
 
 /// All captures of a recording.
@@ -49,7 +49,7 @@ impl Shown {
         }
     }
 
-    /// Tells whether any row shows some of `range`.
+    /// Returns whether any row shows some of `range`.
     fn shows(&self, range: &Range<u64>) -> bool {
         let places = || self.places.iter().map(|(_, begin, end)| *begin..*end);
         let all = self.all.get_or_init(|| united(places().collect()));
@@ -95,7 +95,7 @@ impl Captures {
         })
     }
 
-    /// Tells whether anything was captured.
+    /// Returns whether anything was captured.
     pub(crate) fn is_any(&self) -> bool {
         self.pages.len() > 0
     }
@@ -152,7 +152,7 @@ impl Captures {
             let before = |row: usize| places.partition_point(|place| (place.0 as usize) < row);
             let mut last = None;
             for (row, begin, end) in places[before(first)..before(end)].iter().rev() {
-                // The reader of the bytes looks at the content again.
+                // The reader of the bytes checks the content again.
                 let shows = |range: &Range<u64>| *begin < range.end && range.start < *end;
                 if last != Some(*row) && ranges.iter().any(shows) {
                     last = Some(*row);

@@ -43,7 +43,7 @@ impl Timeline {
         Ok(Some(stop.map_or(told.seq, |stop| stop.seq)))
     }
 
-    /// Tells whether a thread was stopped at this event.
+    /// Returns whether a thread was stopped at this event.
     #[must_use]
     pub fn is_stop(&self, seq: u64) -> bool {
         !self.marks.between(Kind::Pause, seq, seq).is_empty()

@@ -1,4 +1,4 @@
-//! The errors of looking at a recorded moment, each with the next step.
+//! The errors of examining a recorded moment, each with the next step.
 
 use debuginfo::Diagnostic;
 
@@ -51,7 +51,7 @@ pub enum Error {
         /// The byte of the text at which the error is, from 0, if there is one.
         position: Option<usize>,
     },
-    /// The core file behind a recording, or to make one of, cannot be read.
+    /// A core file cannot be read: that of a recording, or one to import.
     #[error("the core file {path} cannot be read: {why}", path = path.display())]
     NoCore {
         /// The file.

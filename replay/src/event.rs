@@ -113,7 +113,7 @@ impl Kind {
         }
     }
 
-    /// Tells whether the program takes no part in an event of this kind: the event neither shows that a thread ran nor
+    /// Returns whether the program takes no part in an event of this kind: the event neither shows that a thread ran nor
     /// lets one run.
     pub(crate) fn leaves_program_still(self) -> bool {
         matches!(
@@ -122,7 +122,7 @@ impl Kind {
         )
     }
 
-    /// Tells whether an event of this kind leaves a stopped thread stopped.
+    /// Returns whether an event of this kind leaves a stopped thread stopped.
     pub(crate) fn leaves_stopped(self) -> bool {
         matches!(self, Kind::Write)
     }

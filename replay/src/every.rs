@@ -1,8 +1,8 @@
-//! A recording of every instruction as the source of state: the program is run again up to the moment that is asked about, and
-//! stands there as a process, of which all registers and all memory are known.
+//! A recording of every instruction as the source of state: the program is run again up to the requested moment, and stops
+//! there as a process, whose registers and memory are all known.
 //!
-//! Only the thread that started the process may look at it, so that there is one such thread for each opened recording. It
-//! starts with the first question and ends with the recording. Questions come one at a time.
+//! Only the thread that started the process may look at it, so there is one such thread per opened recording. It starts
+//! with the first question and ends with the recording. Questions come one at a time.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ impl Every {
         })
     }
 
-    /// Returns what the log says of the whole run.
+    /// Returns what the log says about the whole run.
     ///
     /// # Errors
     /// [`Error::Instructions`]: it cannot be read.
@@ -79,23 +79,22 @@ impl Every {
         outline.map_err(|why| Error::Instructions { why: why.clone() })
     }
 
-    /// Does `work` on the process, as it is after `position` instructions.
+    /// Does `work` on the process in its state after `position` instructions.
     ///
-    /// # Errors
-    /// [`Error::Instructions`]: it cannot be run so far.
+    /// # Errors [`Error::Instructions`]: it cannot be run that far.
     pub fn at<T: Send + 'static>(
         &self,
         position: u64,
         work: impl FnOnce(&mut exact::Replay) -> exact::Result<T> + Send + 'static,
     ) -> Result<T> {
         self.with(move |replay| {
-            // Also if it is there: what happened between two instructions may be still to come.
+            // Even at that position: what happened between two instructions may still be due.
             replay.goto(position)?;
             work(replay)
         })
     }
 
-    /// Does `work` on the process, wherever it is.
+    /// Does `work` on the process at its current position.
     ///
     /// # Errors
     /// [`Error::Instructions`]: it cannot be started, or the work fails.
@@ -120,10 +119,10 @@ impl Every {
                 (Err(_), _) => false,
             };
             if !has_recovered {
-                // It may stand anywhere.
+                // It may be at any position.
                 *replay = None;
             }
-            // Nobody waits any more if the asking thread has ended.
+            // This fails only if the asking thread has ended.
             let _ = answer.send(done);
         };
         let ended = || Error::Instructions {
@@ -173,7 +172,7 @@ impl Every {
         self.at(position, |replay| Ok(replay.thread().cast_unsigned()))
     }
 
-    /// Returns the registers of a thread; `None` if it is not there.
+    /// Returns the registers of a thread; `None` if it does not exist.
     ///
     /// # Errors
     /// As [`Self::at`].
@@ -247,7 +246,7 @@ impl Drop for Every {
     fn drop(&mut self) {
         if let Some(Actor { asks, thread }) = lock(&self.actor).take() {
             drop(asks);
-            // Its processes end with it. A panic was reported to who asked.
+            // Its processes end with it. A panic was reported to the requester.
             let _ = thread.join();
         }
     }
@@ -286,7 +285,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds bytes behind the last run, or to it.
+/// Appends bytes to the last run, or as a new run after it.
 fn add(runs: &mut Vec<Run>, address: u64, len: u64, bytes: Option<Vec<u8>>, seq: u64) {
     match (runs.last_mut(), bytes) {
         (

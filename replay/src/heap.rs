@@ -1,7 +1,8 @@
 //! Heap blocks, as the recorded calls of allocation functions returned them.
 //!
-//! A value seen at an address before a block was allocated there belonged to something else; it is no older value of
-//! the block. Recordings that lack some of these calls, such as those with the default filters, do not know all blocks.
+//! A value seen at an address before a block was allocated there belonged to something else; it is not an older value
+//! of the block. Recordings that lack some of these calls, such as those with the default filters, do not know all
+//! blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -35,7 +36,7 @@ pub(crate) enum Size {
     Argument(usize),
     /// It is the product of two arguments, from this one on.
     Product(usize),
-    /// The call does not tell: it stores the address of the block.
+    /// The call does not show it: it stores the address of the block.
     Stored,
 }
 
@@ -132,7 +133,7 @@ impl Heap {
         }
     }
 
-    /// Tells whether `range` is known to have been in one block from event `since` to event `until`, and in no other.
+    /// Returns whether `range` is known to have been in one block from event `since` to event `until`, and in no other.
     pub(crate) fn is_one_block(&self, range: &Range<u64>, since: u64, until: u64) -> bool {
         let next = self.anywhere.partition_point(|given| *given <= since);
         let is_elsewhere = self.anywhere.get(next).is_none_or(|given| *given > until);

@@ -1,10 +1,10 @@
 //! The state of a recorded program at any moment: registers, memory, the calls around it; and moves through time.
 //!
 //! A [`Timeline`] is an opened recording. It finds events by number and thread without reading the events in between.
-//! [`State`] gives registers and memory just after an event. Each value is known, stale (seen earlier, and may have
-//! changed since) or unknown, and says which. [`Moment`] adds modules, so that `debuginfo` can inspect it like a
-//! stopped thread. No answer folds over all events: each one comes from page indexes and a few pages. If every instruction is
-//! recorded, all values are known: they come from a process that runs them again.
+//! [`State`] gives registers and memory just after an event. Each value is known, stale (seen earlier, and may have changed
+//! since) or unknown, and says which. [`Moment`] adds modules, so that `debuginfo` can inspect it like a stopped thread. No
+//! answer folds over all events: each one comes from page indexes and a few pages. If every instruction is recorded, all
+//! values are known: they come from a process that executes the instructions again.
 //!
 //! The crate leaves commands and tables to `server` and `repl`, SQL to `query`, and capturing to `recorder`.
 #![forbid(unsafe_code)]

@@ -32,7 +32,7 @@ pub struct LoggedWrite {
     pub old: Option<Vec<u8>>,
     /// Its bytes since then.
     pub new: Vec<u8>,
-    /// The instruction that wrote, where it could be told.
+    /// The instruction that wrote, if it could be determined.
     pub pc: Option<u64>,
     /// The function of the program's own code that wrote, or that had called the one that did.
     pub function: Option<String>,

@@ -60,7 +60,7 @@ impl<'s> StateMachine<'s> {
         }
     }
 
-    /// Tells whether `address` may be in the heap: it is in no module, and not near the thread's stack pointer.
+    /// Returns whether `address` may be in the heap: it is in no module, and not near the thread's stack pointer.
     fn may_be_in_heap(&self, address: u64) -> bool {
         let stack = self.state.register(Register::RSP).value().copied();
         let is_on_stack =
@@ -68,7 +68,7 @@ impl<'s> StateMachine<'s> {
         self.space.at(address).is_none() && !stack.is_some_and(is_on_stack)
     }
 
-    /// Tells whether recorded calls show that memory was in one block of the heap from event `since` on.
+    /// Returns whether recorded calls show that memory was in one block of the heap from event `since` on.
     fn is_of_one_block(&self, range: &Range<u64>, since: u64) -> Result<bool, Unknown> {
         let heap = self.state.timeline.heap();
         let heap = heap.map_err(|error| Unknown::because(error.one_line()))?;
@@ -80,7 +80,7 @@ impl<'s> StateMachine<'s> {
         StateMachine { frames, ..self }
     }
 
-    /// Tells whether the memory of a frame was seen only before the frame existed.
+    /// Returns whether the memory of a frame was seen only before the frame existed.
     fn is_of_another_frame(&self, range: &Range<u64>, as_of: u64) -> bool {
         let is_near = |cfa: u64| range.start < cfa && cfa - range.start < MOST_OF_A_FRAME;
         if !self
@@ -186,7 +186,7 @@ impl<'s> StateMachine<'s> {
         }
     }
 
-    /// Tells whether the thread has just returned from a call.
+    /// Returns whether the thread has just returned from a call.
     fn has_left(&self) -> bool {
         if self.state.steps > 0 {
             return false;

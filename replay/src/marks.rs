@@ -2,8 +2,8 @@
 //! ends.
 //!
 //! One pass over the columns `seq`, `tid` and `kind` of the event files finds them; calls are not in these files. An
-//! entry takes 16 bytes. Their number depends on the user and the tracer, not on the length of the program's run, but for
-//! logged writes: the program makes them, each in microseconds.
+//! entry takes 16 bytes. Their number depends on the user and the tracer, not on the length of the program's run, except
+//! for logged writes: the program makes them, each in microseconds.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -112,7 +112,7 @@ impl Marks {
     }
 }
 
-/// Tells whether a gap is about copies of memory: no events are missing there.
+/// Returns whether a gap is about copies of memory: no events are missing there.
 fn is_of_copies(others: &Others, head: &Head) -> Result<bool> {
     if head.kind != Kind::Gap || head.tid.is_some() {
         return Ok(false);

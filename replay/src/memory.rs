@@ -8,8 +8,8 @@
 //! | enter, leave | what was captured with them: the stack from rsp on, texts, watched values |
 //! | snapshot | all writable memory that is not shared |
 //! | module file | what is mapped from it read-only |
-//! | core file | all that it has, and nothing else shows anything then |
-//! | every instruction | all memory, and nothing else is asked then |
+//! | core file | all memory in it, and no other source is used then |
+//! | every instruction | all memory, and no other source is used then |
 //!
 //! A new source is one more function that [`State::newest`] calls. Each source first says which bytes it has and since
 //! when; only bytes that no newer source hides are copied.
@@ -108,7 +108,7 @@ impl Gaps {
         Some(start..end)
     }
 
-    /// Tells whether some of `range` lies in a gap.
+    /// Returns whether some of `range` lies in a gap.
     fn want(&self, range: &Range<u64>) -> bool {
         self.left.iter().any(|gap| overlap(gap, range).is_some())
     }
@@ -219,7 +219,7 @@ impl State<'_> {
         Ok(kept)
     }
 
-    /// Tells whether the stack memory that ends at `end`, as event `shown` showed it, belongs to the innermost recorded
+    /// Returns whether the stack memory that ends at `end`, as event `shown` showed it, belongs to the innermost recorded
     /// call around it. Older content belonged to frames that are gone. So did a copy at the call's entry: the call's
     /// first instructions had not run.
     pub(crate) fn is_of_frame(&self, end: u64, shown: u64) -> Result<bool> {
@@ -236,7 +236,7 @@ impl State<'_> {
         Ok(true)
     }
 
-    /// Tells whether the thread is known to have run after event `begun` and before memory was copied with event
+    /// Returns whether the thread is known to have run after event `begun` and before memory was copied with event
     /// `copied`. Either an event of its own in between shows that, or its stop for which the copy was made, which
     /// follows.
     fn has_run_on(&self, begun: u64, copied: u64) -> Result<bool> {
@@ -543,7 +543,7 @@ impl State<'_> {
     }
 }
 
-/// Tells whether a call's return address lies above memory that ends at `end`, on the same stack.
+/// Returns whether a call's return address lies above memory that ends at `end`, on the same stack.
 fn is_around(slot: u64, end: u64) -> bool {
     slot >= end && slot - end < SAME_STACK
 }

@@ -100,7 +100,7 @@ impl Modules {
         self.entries.iter().map(|entry| &entry.loaded)
     }
 
-    /// Tells whether the module `number` is a library of the system.
+    /// Returns whether the module `number` is a library of the system.
     #[must_use]
     pub fn is_system(&self, number: u32) -> bool {
         let mut entries = self.entries.iter();
@@ -125,7 +125,7 @@ impl Modules {
         self.entries.iter().filter(is_mapped)
     }
 
-    /// Tells whether any module of the recording may define `name`: otherwise it is misspelt. A module whose file
+    /// Returns whether any module of the recording may define `name`: otherwise it is misspelt. A module whose file
     /// cannot be used may define it.
     #[must_use]
     pub fn mention(&self, name: &str) -> bool {
@@ -200,7 +200,7 @@ impl Modules {
         Some(svma.wrapping_add(entry.mapped()?.bias))
     }
 
-    /// Says whether a recorded module was mapped at `address`.
+    /// Returns whether a recorded module was mapped at `address`.
     #[must_use]
     pub fn covers(&self, address: u64, seq: u64) -> bool {
         self.mapped_at(seq)

@@ -33,7 +33,7 @@ impl<'t> Moment<'t> {
         Self::after(timeline, seq, 0, tid, limit)
     }
 
-    /// The same so many instructions later: those of all threads are counted.
+    /// The same this many instructions later, counting those of all threads.
     ///
     /// # Errors
     /// As for [`Self::at`], or instructions are not recorded.
@@ -65,7 +65,7 @@ impl<'t> Moment<'t> {
 /// Addresses whose frames are kept; with more, all are forgotten.
 const MOST_PLACES: usize = 1 << 12;
 
-/// After this many failed attempts to do with fewer registers at an address, no more are made.
+/// The limit of failed attempts to use fewer registers at an address.
 const MISSES: u32 = 4;
 
 /// How many of a thread's registers are read before an expression is evaluated.
@@ -232,7 +232,7 @@ impl Timeline {
         self.thread_after(seq, 0)
     }
 
-    /// The same so many instructions later: the thread that executes the next one.
+    /// The same this many instructions later: the thread that executes the next one.
     ///
     /// # Errors
     /// As for [`Self::thread_at`], or instructions cannot be run.

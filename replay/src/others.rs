@@ -71,7 +71,7 @@ impl Others {
         Ok(heads)
     }
 
-    /// Returns the head of event `seq`, if it is no enter or leave.
+    /// Returns the head of event `seq`, if it is not an enter or leave.
     pub(crate) fn head(&self, seq: u64) -> Result<Option<Head>> {
         let Some(at) = self.pages.holding(seq) else {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Others {
         Ok(found.ok().map(|at| heads[at]))
     }
 
-    /// Reads the event `seq`, if it is no enter or leave.
+    /// Reads the event `seq`, if it is not an enter or leave.
     pub(crate) fn event(&self, seq: u64) -> Result<Option<ReadEvent>> {
         if self.head(seq)?.is_none() {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! Who waits for a long run of a recording's instructions is asked whether it shall go on, and told how far it is. What a thread
-//! asks for is overseen as that thread says.
+//! Progress and cancellation of long runs of a recording's instructions: an overseer learns how far a run is, and decides
+//! whether it continues. Each thread sets the overseer of its own requests.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ thread_local! {
     static OVERSEER: RefCell<Option<Overseer>> = const { RefCell::new(None) };
 }
 
-/// Does `work`, in which `overseer` is told the position of each run of instructions, many times in a second. Once it returns
+/// Does `work`, in which `overseer` receives the position of each run of instructions, many times a second. Once it returns
 /// false, the run ends with [`crate::Error::Interrupted`].
 pub fn overseen<T>(overseer: Overseer, work: impl FnOnce() -> T) -> T {
     struct Restored(Option<Overseer>);

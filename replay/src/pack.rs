@@ -39,7 +39,7 @@ pub struct Outcome {
 /// Copies into the recording the files that are needed to open it elsewhere. Earlier copies stay.
 ///
 /// # Errors
-/// The recording cannot be read, or nothing can be written to it. A missing module file is no error.
+/// The recording cannot be read, or nothing can be written to it. A missing module file is not an error.
 pub fn pack(timeline: &Timeline) -> Result<Outcome> {
     let recording = timeline.recording();
     let mut packer = Packer::begin(recording)?;
@@ -70,8 +70,8 @@ pub fn pack(timeline: &Timeline) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Tells the modules of a recording where their copies are. Returns the copies of source files. Copies that have
-/// changed are ignored: another file's types would give wrong values.
+/// Points the modules of a recording to their copies. Returns the copies of source files. Copies that have changed
+/// are ignored: another file's types would give wrong values.
 pub(crate) fn use_copies(recording: &Recording, loads: &mut [Loaded]) -> SourceCopies {
     let dir = packed::dir_of(recording);
     let mut damaged = BTreeMap::new();

@@ -9,7 +9,7 @@
 //! | logged write | rip: the instruction that wrote; with `--regs` all general ones |
 //! | passed logpoint | rip, if its probe was set in one place only; with `--regs` or `--stack` always, with `--regs` all general ones |
 //!
-//! If every instruction is recorded, all registers are known, whatever the event.
+//! If every instruction is recorded, all registers are known at every event.
 //!
 //! A leave that stands for an exception or longjmp shows nothing.
 
@@ -90,7 +90,7 @@ impl State<'_> {
     }
 
     /// Returns a general register, rip or a segment base if the event itself shows it, as enters and leaves do: it is
-    /// known then, without a look at other events.
+    /// then known without reading other events.
     pub(crate) fn shown_register(&self, register: Register) -> Option<u64> {
         if self.steps > 0 {
             return None;
@@ -189,7 +189,7 @@ impl Registers {
         Ok(all)
     }
 
-    /// The registers of a thread of which every instruction is recorded.
+    /// The registers of a thread in a recording of every instruction.
     fn of_thread(every: &Every, position: u64, state: &State<'_>) -> Result<Box<Self>> {
         let seq = state.seq;
         let Some(found) = every.registers(position, state.tid)? else {
@@ -234,7 +234,7 @@ impl Registers {
             RegisterSource::Pause(seq) => {
                 let state = timeline.pauses.state(*seq)?;
                 self.pause(&state, known);
-                // What a core file was cut before is unknown.
+                // Registers after the cut of a core file are unknown.
                 let core = timeline.core.as_ref().zip(state.tid);
                 if core.is_some_and(|(core, tid)| !core.has_vectors(tid)) {
                     self.vectors = [None; 16];

@@ -1,4 +1,4 @@
-//! Memory as snapshots show it, and how long the program stands still after one.
+//! Memory as snapshots show it, and how long the program stays stopped after one.
 //!
 //! A snapshot is taken while no thread runs, so its content is known at its event. After a snapshot for the pause of a
 //! thread the content stays known until an event in which the program takes part: a thread that resumes makes one.
@@ -31,7 +31,7 @@ pub(crate) struct Snapshots {
 struct Taken {
     seq: u64,
     id: u32,
-    /// The latest snapshot of a pause up to this one: the program stood still after it until a thread resumed.
+    /// The latest snapshot of a pause up to this one: the program was stopped after it until a thread resumed.
     pause: Option<u64>,
     /// All threads were held until the stop that follows it.
     is_held: bool,
@@ -44,7 +44,7 @@ struct Taken {
 pub(crate) struct Last {
     pub seq: u64,
     pub id: u32,
-    /// The program has stood still since.
+    /// The program has been stopped since.
     pub is_still: bool,
     /// No code of the program had run: the present blocks of its heap did not exist.
     pub is_first: bool,
@@ -125,21 +125,21 @@ impl Snapshots {
         }))
     }
 
-    /// Tells whether event `seq` is a snapshot.
+    /// Returns whether event `seq` is a snapshot.
     pub(crate) fn is_at(&self, seq: u64) -> bool {
         self.taken
             .binary_search_by_key(&seq, |taken| taken.seq)
             .is_ok()
     }
 
-    /// Tells whether a snapshot covers the byte at `address`.
+    /// Returns whether a snapshot covers the byte at `address`.
     pub(crate) fn covers(&self, last: &Last, address: u64) -> bool {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let regions = memory.regions(last.id);
         region_at(regions, address).is_some()
     }
 
-    /// Tells whether the memory at `address` is newer than the snapshot: a heap block that was allocated since.
+    /// Returns whether the memory at `address` is newer than the snapshot: a heap block that was allocated since.
     pub(crate) fn is_older(&self, last: &Last, address: u64) -> bool {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let region = || region_at(memory.regions(last.id), address);
@@ -173,7 +173,7 @@ fn region_at(regions: &[Region], address: u64) -> Option<&Region> {
     region.filter(|region| address - region.addr < region.len)
 }
 
-/// Tells whether the program took part in no event after `pause` and up to `now`.
+/// Returns whether the program took no part in any event after `pause` and up to `now`.
 fn is_still(pause: u64, now: u64, others: &Others) -> Result<bool> {
     if now - pause > MOST_EVENTS {
         return Ok(false);

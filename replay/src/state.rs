@@ -1,11 +1,10 @@
 //! The state of a thread just after an event: each register and each byte, and whether it is known.
 //!
-//! All follows from one rule: a value is *known* at an event if that very event showed it, or if the thread has been
-//! held since the event that did. Otherwise code may have run in between, and the value is *stale*. Memory that threads
-//! can write to is known at the event that showed it, and after a snapshot while the program stands still
-//! (`snapshots.rs`). At other events nothing proves that the other threads, the kernel and other processes left it
-//! alone. Memory mapped read-only from a file is always known. If every instruction is recorded, all is known at every event
-//! (`every.rs`).
+//! One rule decides everything: a value is *known* at an event if that very event showed it, or if the thread has been held
+//! since the event that did. Otherwise code may have run in between, and the value is *stale*. Memory that threads can write
+//! to is known at the event that showed it, and after a snapshot while the program is stopped (`snapshots.rs`). At other
+//! events nothing proves that the other threads, the kernel and other processes left it unchanged. Memory mapped read-only
+//! from a file is always known. If every instruction is recorded, all is known at every event (`every.rs`).
 
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
@@ -26,15 +25,15 @@ use crate::timeline::Timeline;
 pub enum Reason {
     /// No event up to here showed it.
     NotCaptured,
-    /// It was seen only before the program got that part of the heap.
+    /// It was seen only before the heap contained that memory.
     OnlyBefore,
     /// It was seen only before its heap block was allocated, with this event.
     HandedOutSince(u64),
     /// The thread has ended.
     ThreadEnded,
-    /// The thread is not there at this moment.
+    /// The thread does not exist at this moment.
     NoSuchThread,
-    /// The process has ended, or is recorded no longer.
+    /// The process has ended, or is no longer recorded.
     ProcessEnded,
     /// The program had no memory there that it could read.
     NotMapped,
@@ -139,7 +138,7 @@ impl<T> Seen<T> {
         }
     }
 
-    /// Tells whether it is the value at this moment.
+    /// Returns whether it is the value at this moment.
     pub fn is_known(&self) -> bool {
         matches!(self, Seen::Known { .. })
     }
@@ -176,7 +175,7 @@ pub struct State<'t> {
     pub(crate) timeline: &'t Timeline,
     pub(crate) seq: u64,
     pub(crate) tid: u32,
-    /// So many instructions after the event, of all threads.
+    /// This many instructions after the event, counting all threads.
     pub(crate) steps: u64,
     registers: OnceCell<Result<Box<Registers>, String>>,
     /// The registers that the event alone shows.
@@ -228,7 +227,7 @@ impl<'t> State<'t> {
         })
     }
 
-    /// The same so many instructions later: those of all threads are counted.
+    /// The same this many instructions later, counting those of all threads.
     ///
     /// # Errors
     /// [`crate::Error::NoEvent`], or instructions are not recorded.
@@ -282,7 +281,7 @@ impl<'t> State<'t> {
         Ok(self.event.get_or_init(|| event))
     }
 
-    /// Returns the source that knows all, if every instruction is recorded, and the position in it.
+    /// Returns the complete source, if every instruction is recorded, and the position in it.
     pub(crate) fn every(&self) -> Result<Option<(&'t Every, u64)>> {
         let Some(every) = &self.timeline.every else {
             return Ok(None);
@@ -360,7 +359,7 @@ impl<'t> State<'t> {
         exit.map_or(0, |exit| exit + 1)
     }
 
-    /// Tells whether events of this thread may be missing up to here.
+    /// Returns whether events of this thread may be missing up to here.
     pub(crate) fn has_lost_events(&self) -> bool {
         self.has_lost_since(0)
     }
@@ -386,7 +385,7 @@ impl<'t> State<'t> {
         }
     }
 
-    /// Tells whether the thread has been held since it stopped at event `pause`.
+    /// Returns whether the thread has been held since it stopped at event `pause`.
     pub(crate) fn is_held_since(&self, pause: u64) -> Result<bool> {
         let marks = &self.timeline.marks;
         let until = self.seq;

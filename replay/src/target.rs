@@ -12,7 +12,7 @@ use crate::walk::Instant;
 pub enum Target {
     /// The event of that number.
     Seq(u64),
-    /// So many instructions after the event of that number.
+    /// This many instructions after the event of that number.
     Instruction(Instant),
     /// The first event.
     First,
@@ -133,7 +133,7 @@ impl Timeline {
         }
     }
 
-    /// Finds a place in time to the instruction.
+    /// Finds a place in time, exact to the instruction.
     ///
     /// # Errors
     /// As for [`Self::find`].

@@ -119,13 +119,13 @@ impl Timeline {
         self.reader.recording()
     }
 
-    /// Says whether it is a core file: one moment, of which all is known that the file has.
+    /// Returns whether it is a core file: one moment, for which the file's content is known.
     #[must_use]
     pub fn is_core(&self) -> bool {
         self.core.is_some()
     }
 
-    /// Says whether every instruction is recorded: all registers and all memory are known at each of them.
+    /// Returns whether every instruction is recorded: all registers and all memory are known at each of them.
     #[must_use]
     pub fn has_every_instruction(&self) -> bool {
         self.every.is_some()
@@ -166,7 +166,7 @@ impl Timeline {
         self.functions.iter().flatten()
     }
 
-    /// Lists names of the program's global variables, not the system's: of each module at most `limit`.
+    /// Lists names of the program's global variables, not the system's, at most `limit` per module.
     #[must_use]
     pub fn global_names(&self, limit: usize) -> Vec<String> {
         debuginfo::global_names(&self.modules.space(self.last()), limit)
@@ -260,8 +260,7 @@ impl Timeline {
     /// Finds for each of `values` the last call, of any thread, that returned it in rax before event `seq`. For a value of
     /// 32 bits, the upper half of rax may be anything. One search serves all of them; it reads the results of all calls before if one was never returned.
     ///
-    /// # Errors
-    /// The files cannot be read, or `is_interrupted` said so: [`Error::Interrupted`].
+    /// # Errors The files cannot be read, or `is_interrupted` returned true: [`Error::Interrupted`].
     pub fn returned_before(
         &self,
         values: &[u64],
@@ -279,7 +278,7 @@ impl Timeline {
         self.calls.entered_at(seq)
     }
 
-    /// Returns an event that is no enter or leave.
+    /// Returns an event that is not an enter or leave.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -287,8 +286,8 @@ impl Timeline {
         self.others.event(seq)
     }
 
-    /// Returns the event at which the program ended or left the recorder's sight, with its number; `None` if the
-    /// recording does not have it.
+    /// Returns the event at which the program ended or was detached, with its number; `None` if the recording does
+    /// not have it.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -297,7 +296,7 @@ impl Timeline {
             return Ok(None);
         };
         let event = self.other(mark.seq)?;
-        // A program that goes on was not replaced.
+        // A program that continues was not replaced.
         let is_end = |event: &ReadEvent| event.kind != "exec" || mark.seq == self.last();
         Ok(event.filter(is_end).map(|event| (mark.seq, event)))
     }

@@ -1,4 +1,4 @@
-//! Where a signal ended the program is where the thread stood that got it, if that was seen.
+//! The place where a signal ended the program is that of the thread that got it, if that was seen.
 
 use replay::{Target, Timeline};
 use store::control::{Control, Exception, ExceptionPhase, PauseReason};
@@ -55,7 +55,7 @@ fn it_is_the_stop_of_the_thread_that_died() {
     assert_eq!(crash(synth, Some(11)), Ok(4));
 }
 
-/// Older recordings tell of a crash under live control twice.
+/// Older recordings report a crash under live control twice.
 #[test]
 fn an_exception_without_a_thread_hides_no_stop() {
     let mut synth = begun();

@@ -1,5 +1,5 @@
-//! A made-up recording of two threads against a model that folds over all its events: what the timeline finds by page indexes
-//! must be what the fold finds, wherever one looks and in whatever order.
+//! A synthetic recording of two threads against a model that folds over all its events: the timeline, by page indexes, must
+//! find what the fold finds, at any position and in any order.
 //!
 //! The recording has several parts and pages, calls that are unwound and calls that have not ended, stops, register and memory
 //! writes, and output. Seeds are fixed.
@@ -131,7 +131,7 @@ fn program(seed: u64, steps: usize) -> Synth {
     synth
 }
 
-/// What is kept of the thread that passes a logpoint in a step, if anything is.
+/// What is captured of the thread that passes a logpoint in a step, if anything.
 fn passed(step: u64) -> Option<Passed> {
     let mut random = StdRng::seed_from_u64(step);
     random.random_bool(0.5).then(|| Passed {
@@ -170,7 +170,7 @@ fn logpoint(ticks: u64, id: u32, addresses: &[u64]) -> LiveProbe {
     }
 }
 
-/// A stop with a register and a memory write, then the thread goes on.
+/// A stop with a register and a memory write, then the thread continues.
 fn stop(synth: &mut Synth, tid: u32, random: &mut StdRng) {
     synth.live(|ticks| Control::Pause(Box::new(pause(ticks, tid, PauseReason::Breakpoint))));
     let value: u64 = random.random();
@@ -227,7 +227,7 @@ struct Model {
     threads: BTreeMap<u32, Thread>,
     /// Bytes and the events that showed them.
     memory: BTreeMap<u64, (u8, u64)>,
-    /// The thread that has just passed the logpoint that has one place.
+    /// The thread that just passed the logpoint with one place.
     logged: Option<u32>,
 }
 
@@ -414,7 +414,7 @@ fn a_state_is_what_a_fold_over_all_events_gives() {
         for (seq, model) in &models {
             model.check(&made.timeline, *seq, "forwards");
         }
-        // Random walks come to the same states, whatever was looked at before.
+        // Random walks reach the same states, regardless of what was read before.
         let mut random = StdRng::seed_from_u64(seed + 100);
         for _ in 0..100 {
             let (seq, model) = &models[random.random_range(0..models.len())];

@@ -1,6 +1,6 @@
-//! Goal: what is kept from one moment to the next changes no answer. Method: all events of recorded programs, in an order without
-//! sense and by one list of places, are compared with moments that are made by unwinding, some of them in a recording that is opened
-//! for that one alone: the frame, and what expressions are there, with their bytes, places, certainty and errors.
+//! Goal: caches that persist from one moment to the next change no answer. Method: all events of recorded programs, in random order
+//! and with one list of places, are compared with moments that are made by unwinding, some of them in a freshly opened recording:
+//! the frame, and the values of expressions there, with their bytes, places, certainty and errors.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use rand::seq::SliceRandom;
 use replay::{CallHead, Effort, Moment, Places, StateMachine, Timeline};
 use values::{RenderOptions, render_known, render_with};
 
-/// Names of all kinds: parameters, variables, global ones, members, what they lead to, registers, numbers, and mistakes.
+/// Names of all kinds: parameters, variables, global ones, members, what they point to, registers, numbers, and
+/// mistakes.
 const EXPRESSIONS: [&str; 42] = [
     "id",
     "pieces",
@@ -77,7 +78,7 @@ fn told(moment: &Moment<'_>) -> Vec<String> {
     all
 }
 
-/// What is told of an expression, and its text if all of it is known.
+/// The result of an expression, and its text if all of it is known.
 fn told_of(moment: &Moment<'_>, text: &str) -> (String, Option<String>) {
     let frames = &moment.trace.backtrace.frames;
     let machine = StateMachine::new(&moment.state, &moment.space);
@@ -107,7 +108,7 @@ fn told_of(moment: &Moment<'_>, text: &str) -> (String, Option<String>) {
     (format!("{value:?} {shown:?}"), known)
 }
 
-/// Compares all events, `anew` of them with a recording that is opened for that one alone. Returns how many values were known.
+/// Compares all events, `anew` of them with a freshly opened recording. Returns how many values were known.
 fn compare(name: &str, anew: usize) -> usize {
     let (path, temp) = (recording(name), tempfile::tempdir().unwrap());
     let (timeline, other) = (open(&path, temp.path()), open(&path, temp.path()));
@@ -143,7 +144,7 @@ fn moments_are_the_same_whatever_was_looked_at_before() {
     }
 }
 
-/// What is answered with fewer registers is what is answered with all of them.
+/// The answer with fewer registers equals the answer with all of them.
 #[test]
 fn what_needs_few_registers_is_the_same_with_them() {
     let mut counts = BTreeMap::new();
@@ -182,7 +183,7 @@ fn open_calls(timeline: &Timeline, tid: u32, seq: u64) -> Vec<CallHead> {
     std::iter::successors(innermost, |call| timeline.parent(call).unwrap()).collect()
 }
 
-/// Bytes that a stack held before a function was entered are none of its variables.
+/// Bytes that a stack held before a function was entered are not its variables.
 #[test]
 fn no_variable_is_older_than_its_frame() {
     let mut checked = 0;

@@ -1,5 +1,5 @@
-//! What a copy of memory shows is known as long as the program stands still, and no longer: behind one that was taken for a pause
-//! until a thread is let go, behind others not at all, though nothing tells that the program goes on.
+//! What a copy of memory shows is known only while the program is stopped: after a copy for a pause, until a thread is resumed;
+//! after other copies, not at all, although no event marks that the program continues.
 
 use replay::{Seen, State, Timeline};
 use store::control::{Control, PauseReason, Snapshot, SnapshotReason};
@@ -42,12 +42,12 @@ fn resume(synth: &mut Synth) {
     });
 }
 
-/// Says of every event whether memory is known there, and which copy of it is seen: the number that stands in the page.
+/// Returns for every event whether memory is known there, and which copy of it is seen: the number in the page.
 fn told(synth: &Synth, copies: u32) -> Vec<(String, bool, u8)> {
     told_of("", synth, copies)
 }
 
-/// The same of memory that the kernel calls so.
+/// The same for memory that the kernel calls `name`.
 fn told_of(name: &str, synth: &Synth, copies: u32) -> Vec<(String, bool, u8)> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
@@ -162,7 +162,7 @@ fn a_copy_at_its_time_does_not_end_a_pause() {
     );
 }
 
-/// Blocks of the heap that a program is given came after the copy that was made before it ran.
+/// Heap blocks are newer than the copy that was made before the program ran.
 #[test]
 fn what_the_heap_held_before_the_program_ran_is_no_value_of_later() {
     for (reason, first) in [

@@ -1,6 +1,6 @@
-//! Goal: a state does not depend on the way to it. Method: a random walk, forwards and backwards by every kind of move, through a
-//! made-up recording with captures, stops, writes and copies of memory; after every tenth move all registers and pieces of memory
-//! are those that the recording shows when it is opened for that event alone. Seeds are fixed.
+//! Goal: a state does not depend on the path to it. Method: a random walk, forwards and backwards by every kind of move, through
+//! a synthetic recording with captures, stops, writes and copies of memory; after every tenth move all registers and pieces of
+//! memory must equal those of a freshly opened recording at that event. Seeds are fixed.
 
 use std::collections::BTreeSet;
 
@@ -178,7 +178,7 @@ fn capture(synth: &mut Synth, rsp: u64, random: &mut StdRng) {
     synth.raw(&record);
 }
 
-/// A copy of some pages; of the others nothing has changed.
+/// A copy of some pages; the others have not changed.
 fn copy(
     synth: &mut Synth,
     copies: &mut Vec<Vec<u64>>,
@@ -202,7 +202,7 @@ fn copy(
     });
 }
 
-/// A stop with a copy of memory, a register and a memory write, then the thread goes on.
+/// A stop with a copy of memory, a register and a memory write, then the thread continues.
 fn stop(synth: &mut Synth, copies: &mut Vec<Vec<u64>>, tid: u32, random: &mut StdRng) {
     if random.random_bool(0.5) {
         copy(synth, copies, SnapshotReason::Pause, random);
@@ -267,7 +267,7 @@ fn account(timeline: &Timeline, seq: u64, ranges: &[(u64, u64)]) -> Account {
     }
 }
 
-/// Where memory is looked at: around both stack pointers, at stops, and at random places of the data.
+/// Where memory is read: around both stack pointers, at stops, and at random places of the data.
 fn places(timeline: &Timeline, seq: u64, random: &mut StdRng) -> Vec<(u64, u64)> {
     let mut places = vec![(STOPPED, 0x60)];
     for (tid, top) in THREADS.into_iter().zip(TOP) {
@@ -327,7 +327,7 @@ fn a_state_does_not_depend_on_the_way_to_it() {
     let (mut seen, mut kinds) = (BTreeSet::new(), [0; 10]);
     let (mut known, mut stale) = (0, 0);
     for number in 0..MOVES {
-        // Now and then somewhere else: moves out of calls lead to the ends.
+        // Sometimes jump elsewhere: moves out of calls lead to the ends.
         if number % 50 == 1 {
             seq = random.random_range(0..walked.events());
         }

@@ -343,7 +343,7 @@ fn late(command: &str, patience: Option<Duration>) -> Failure {
     .hint("wait longer: request_secs under [timeouts] in ~/.config/hindsight/config.toml")
 }
 
-/// No daemon runs, either because it was killed or because none was needed.
+/// No daemon runs: it was killed, or none was needed.
 fn no_daemon(paths: &Paths) -> Failure {
     State::read(&paths.state())
         .and_then(|state| state.death())

@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The folder of the socket is not to be trusted.
+    /// The folder of the socket cannot be trusted.
     #[error("the folder {} {reason}", path.display())]
     Folder {
         /// The folder.

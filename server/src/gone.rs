@@ -1,4 +1,4 @@
-//! A flag that a client has gone, or no longer wants its answer. It ends a wait at once, without polling.
+//! A flag: a client has gone, or no longer wants its answer. It ends a wait at once, without polling.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ impl Gone {
         self.is_set.store(false, Ordering::Release);
     }
 
-    /// Says whether the flag is set.
+    /// Returns whether the flag is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Acquire)

@@ -80,7 +80,7 @@ impl Target {
 }
 
 impl Target {
-    /// Returns the expression behind `*`, if its value is the address: `*main`, but not `*0x401136`.
+    /// Returns the expression after `*`, if its value is the address: `*main`, but not `*0x401136`.
     #[must_use]
     pub fn address_expression(&self) -> Option<&str> {
         let Target::Text(text) = self else {

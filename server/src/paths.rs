@@ -73,8 +73,7 @@ impl Paths {
 
     /// Creates the folder if it does not exist, and checks that it belongs to the user alone.
     ///
-    /// # Errors
-    /// The folder cannot be created or is not to be trusted.
+    /// # Errors The folder cannot be created or trusted.
     pub fn prepare(&self) -> Result<()> {
         match DirBuilder::new().mode(0o700).create(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -85,10 +84,9 @@ impl Paths {
         self.verify().map(|_| ())
     }
 
-    /// Says whether the folder exists. If it does, checks that it belongs to the user alone.
+    /// Returns whether the folder exists. If it does, checks that it belongs to the user alone.
     ///
-    /// # Errors
-    /// The folder is not to be trusted.
+    /// # Errors The folder cannot be trusted.
     pub fn verify(&self) -> Result<bool> {
         let meta = match self.folder.symlink_metadata() {
             Ok(meta) => meta,

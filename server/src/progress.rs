@@ -1,4 +1,5 @@
-//! How far a run through a recording's instructions is, told to who waits for it. Short runs tell nothing.
+//! Reports the progress of a run through a recording's instructions to the client that waits for it. Short runs
+//! report nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,14 +10,14 @@ use crate::gone::Gone;
 use crate::protocol::{Notice, NoticeKind};
 use crate::quantity::grouped;
 
-/// Runs shorter than this tell nothing.
+/// Runs shorter than this report nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Time between two notices.
 const PAUSE: Duration = Duration::from_millis(250);
 
 type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
 
-/// What is told of a run, and to whom.
+/// What is reported about a run, and to whom.
 pub(crate) struct Told {
     /// How many instructions are recorded.
     end: u64,
@@ -35,7 +36,7 @@ impl Told {
         }
     }
 
-    /// Oversees runs: they end when the client has gone or wants no answer any more.
+    /// Oversees runs: they end when the client has gone or no longer wants an answer.
     pub fn overseer(self) -> Overseer {
         Arc::new(move |position| {
             self.tell(position);

@@ -31,7 +31,7 @@ struct Compare {
     ignore: CompareRules,
 }
 
-/// What two recordings of the project may have different.
+/// What may differ between two recordings of the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CompareRules {
@@ -47,7 +47,7 @@ pub struct CompareRules {
     pub kinds: Vec<String>,
 }
 
-/// Returns what the project in `folder` does not want compared.
+/// Returns what the project in `folder` excludes from comparisons.
 ///
 /// # Errors
 /// [`Error::Config`] if the file is wrong; it cannot be read.

@@ -81,7 +81,7 @@ impl Notice {
 pub enum NoticeKind {
     /// A step of a long operation.
     Progress,
-    /// How far a long operation is. The next one takes its place.
+    /// The progress of a long operation. The next one replaces it.
     Running,
     /// A warning; the work continues.
     Warning,

@@ -1,7 +1,7 @@
 //! Messages that the daemon sends on its own to subscribed clients: stops, output and ends.
 //!
 //! The thread that notices an event sends it: the one that waits for a session's stops, or one that reads its output.
-//! No such thread waits for a client. A client that reads too slowly loses what does not fit its queue, and is told how
+//! No such thread waits for a client. A client that reads too slowly loses what does not fit its queue, and learns how
 //! much it lost.
 
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ pub struct Subscribers {
 }
 
 struct Subscriber {
-    /// The session to hear of; `None` for all.
+    /// The session to report; `None` for all.
     session: Option<u32>,
     /// The queue of the client; gone once the client is.
     queue: Weak<SyncSender<Push>>,
@@ -84,7 +84,7 @@ impl Subscribers {
         });
     }
 
-    /// Says whether there is a subscriber for a session.
+    /// Returns whether there is a subscriber for a session.
     #[must_use]
     pub fn want(&self, session: u32) -> bool {
         let known = self.known();

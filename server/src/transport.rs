@@ -57,7 +57,7 @@ impl InProcess {
         }
     }
 
-    /// Has `notify` told what a verb says before its answer.
+    /// Passes to `notify` what a verb says before its answer.
     #[must_use]
     pub fn telling(self, notify: Arc<dyn Fn(Notice) + Send + Sync>) -> InProcess {
         InProcess { notify, ..self }

@@ -16,7 +16,7 @@ use store::wire::{self, EnterFields, EnterForm, Leave, Record, Records};
 /// How long each part of a round took.
 struct Round {
     append: Duration,
-    /// Time that the appending thread spent on a processor, whatever else the machine did.
+    /// Processor time of the appending thread, independent of the load of the machine.
     append_cpu: Duration,
     close: Duration,
     read: Duration,

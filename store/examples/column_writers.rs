@@ -1,4 +1,4 @@
-//! Would the parquet crate's own column writers do instead of ours?
+//! Question: would the parquet crate's own column writers do as well as ours?
 //!
 //! Writes the calls of a sealed recording (`seal_bench` makes some) again, once with [`CallsWriter`] and once with the crate's
 //! `SerializedFileWriter`, and prints processor time and length of both: `column_writers RECORDING`. The crate's writers get the

@@ -1,9 +1,9 @@
-//! The catalog of a user's runs: which recordings this machine has, as far as it has been told.
+//! The catalog of a user's runs: the recordings of this machine that it knows.
 //!
-//! The recordings are the truth, and the catalog is made again from them when it is lost or damaged. What is told is
-//! appended to a journal of paths, which never waits for anybody; whoever opens the catalog takes over what is new in
-//! it. sled keeps the entries. It admits one process at a time, and may lose the latest entries when a process is
-//! killed: the journal still has their paths.
+//! The recordings are the truth, and the catalog is rebuilt from them when it is lost or damaged. Recorders append
+//! paths to a journal, which never waits; opening the catalog takes over the new paths. sled keeps the entries. It
+//! admits one process at a time, and may lose the latest entries when a process is killed: the journal still has
+//! their paths.
 
 mod journal;
 
@@ -21,7 +21,7 @@ use crate::summary::{Summary, Totals};
 
 /// The folder of sled's files, in the catalog's.
 const DB_DIR: &str = "entries";
-/// How long sled's lock is waited for between two tries.
+/// How long to wait between two attempts to take sled's lock.
 const RETRY: Duration = Duration::from_millis(20);
 /// Memory for sled's pages, in bytes.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -37,7 +37,7 @@ pub struct Entry {
     pub argv: Vec<String>,
     /// When it began, in ns since 1970.
     pub start_unix_ns: i64,
-    /// Whether its recorder had closed it when it was looked at.
+    /// Whether its recorder had closed it when it was last read.
     pub closed: bool,
     /// Its labels.
     pub labels: Labels,
@@ -59,7 +59,7 @@ impl Entry {
         }
     }
 
-    /// Tells whether the recording is still where it was.
+    /// Returns whether the recording still exists at its path.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.path.join(crate::format::MANIFEST_FILE).is_file()
@@ -80,7 +80,7 @@ pub fn folder() -> Option<PathBuf> {
     Some(data.join("hindsight/runs"))
 }
 
-/// Tells the user's catalog of a recording. It opens no database and waits for nobody.
+/// Tells the user's catalog about a recording. It opens no database and does not wait.
 ///
 /// # Errors
 /// [`Error::Io`] when the journal cannot be written; nothing depends on it.
@@ -103,8 +103,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Opens the catalog in `folder`, waiting up to `patience` for another process to close it, and takes over what it
-    /// was told. A damaged one is made again.
+    /// Opens the catalog in `folder`, waiting up to `patience` for another process to close it, and takes over the new
+    /// paths. A damaged catalog is rebuilt.
     ///
     /// # Errors
     /// [`Error::CatalogInUse`], or [`Error::Io`] if the folder cannot be written.
@@ -144,7 +144,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Returns all entries, the newest first, those whose recordings are gone too.
+    /// Returns all entries, the newest first, including those whose recordings are gone.
     ///
     /// # Errors
     /// When sled cannot read them.
@@ -152,7 +152,7 @@ impl Catalog {
         let mut entries = Vec::new();
         for pair in self.db.iter() {
             let (_, value) = pair.map_err(|error| self.failed(error))?;
-            // One that an older or newer version wrote is made again.
+            // An entry from an older or newer version is rebuilt.
             entries.extend(rmp_serde::from_slice::<Entry>(&value));
         }
         entries.sort_by(|a: &Entry, b: &Entry| {
@@ -161,10 +161,10 @@ impl Catalog {
         Ok(entries)
     }
 
-    /// Adds recordings, or looks at them anew.
+    /// Adds recordings, or reads them again.
     ///
     /// # Errors
-    /// When sled or the journal cannot be written, or one is no recording.
+    /// When sled or the journal cannot be written, or one is not a recording.
     pub fn add(&self, recording: &Path) -> Result<Entry> {
         let path = absolute(recording);
         let entry = Entry::of(&path, &Summary::read(&path)?);
@@ -175,7 +175,7 @@ impl Catalog {
         Ok(entry)
     }
 
-    /// Takes recordings out of the catalog; they stay where they are.
+    /// Removes recordings from the catalog; the recordings themselves stay.
     ///
     /// # Errors
     /// When sled or the journal cannot be written.
@@ -189,7 +189,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Makes the journal short again: the paths of all entries.
+    /// Compacts the journal to the paths of all entries.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -200,7 +200,7 @@ impl Catalog {
         journal::replace(&self.folder, &paths)
     }
 
-    /// Adds what the journal has and the entries lack, and looks again at recordings that were not closed.
+    /// Adds what the journal has and the entries lack, and rereads recordings that were not closed.
     fn take_over(&self) -> Result<()> {
         let mut known: BTreeSet<PathBuf> = BTreeSet::new();
         for entry in self.entries()? {
@@ -216,7 +216,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Looks at a recording; one that cannot be read gives no entry.
+    /// Reads a recording; an unreadable one gives no entry.
     fn look(&self, path: &Path) -> Result<()> {
         match Summary::read(path) {
             Ok(summary) => self.put(&Entry::of(path, &summary)),

@@ -73,7 +73,7 @@ pub enum Severity {
 /// Totals of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogTotals {
-    /// Segments that are there.
+    /// Existing segments.
     pub segments: u64,
     /// Whole frames, without the last ones of segments.
     pub frames: u64,
@@ -121,7 +121,7 @@ pub struct ColumnTotals {
 }
 
 impl Report {
-    /// Tells whether nothing is missing or changed.
+    /// Returns whether nothing is missing or changed.
     pub fn is_whole(&self) -> bool {
         self.worst() < Some(Severity::Damage)
     }

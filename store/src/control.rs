@@ -85,7 +85,7 @@ pub enum Control {
         /// The reason.
         reason: String,
     },
-    /// The recorder saw that a thread has ended.
+    /// The recorder saw a thread end.
     ThreadEnd {
         /// When it was seen.
         ticks: u64,
@@ -183,7 +183,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// Returns the time of the event, or `None` for definitions, which are no events.
+    /// Returns the time of the event, or `None` for definitions, which are not events.
     pub fn ticks(&self) -> Option<u64> {
         match self {
             Self::ProcessStart { ticks, .. }
@@ -210,7 +210,7 @@ impl Control {
         }
     }
 
-    /// Tells whether the definitions file keeps this one: modules, functions, probes that could not be armed, and the
+    /// Returns whether the definitions file keeps this one: modules, functions, probes that could not be armed, and the
     /// history of live probes.
     pub fn is_definition(&self) -> bool {
         matches!(

@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The caller did not want to wait for the end of sealing.
+    /// The caller did not wait for the end of sealing.
     #[error("sealing was left")]
     SealingLeft,
     /// The operating system refused.
@@ -276,7 +276,7 @@ impl Error {
         }
     }
 
-    /// Turns an error of Parquet's into one of ours; it may wrap an error of our own reader.
+    /// Turns an error of Parquet into our own; it may wrap an error of our own reader.
     pub(crate) fn columns(path: &Path, source: parquet::errors::ParquetError) -> Self {
         let path = path.to_path_buf();
         match source {

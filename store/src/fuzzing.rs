@@ -45,7 +45,7 @@ const SEALED: &str = "columns/sealed.parquet";
 /// Reads `data` as some part of a recording, in the folder `dir`, which is emptied first.
 ///
 /// # Errors
-/// When the folder cannot be written. A fault in `data` is no error.
+/// When the folder cannot be written. A fault in `data` is not an error.
 pub fn entry(data: &[u8], dir: &Path) -> Result<()> {
     let Some((way, data)) = data.split_first() else {
         return Ok(());

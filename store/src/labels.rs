@@ -1,5 +1,5 @@
-//! Labels: what a user calls a run, by key. Those given when it was recorded are in the manifest; what was changed since
-//! is one small file beside it, replaced as a whole. `docs/format.md` is the norm.
+//! Labels: what a user calls a run, by key. Labels from the recording itself are in the manifest; later changes are in
+//! one small file beside it, replaced as a whole. `docs/format.md` is the norm.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::recording::Recording;
 /// Labels by key.
 pub type Labels = BTreeMap<String, String>;
 
-/// What was changed later: new values by key, `None` for a label that was taken away.
+/// Later changes: new values by key, `None` for a removed label.
 type Changes = BTreeMap<String, Option<String>>;
 
 /// Returns a recording's labels as they are now.
@@ -31,11 +31,10 @@ pub fn read(recording: &Recording) -> Result<Labels> {
     Ok(labels)
 }
 
-/// Gives labels to a recording; `None` takes one away.
+/// Gives labels to a recording; `None` removes one.
 ///
-/// # Errors
-/// [`Error::NotAdded`] if the recording is read-only, has too many labels, or a label is not one; those of [`read`] and
-/// [`document::write`]. What was there is still there then.
+/// # Errors [`Error::NotAdded`] if the recording is read-only, has too many labels, or a label is not one; those of
+/// [`read`] and [`document::write`]. The existing labels then remain.
 pub fn change(recording: &Recording, wanted: &Changes) -> Result<Labels> {
     for (key, value) in wanted {
         check(key, value.as_deref().unwrap_or_default())

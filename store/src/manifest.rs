@@ -47,17 +47,17 @@ pub struct Manifest {
     pub clock: ClockCalibration,
     /// The settings that the user chose.
     pub settings: Settings,
-    /// What it takes to start the target once more; none if it ran before, or in recordings of before.
+    /// What is needed to start the target again; none if it ran before, or in recordings of older releases.
     #[serde(default)]
     pub launch: Option<Launch>,
     /// What the user called this run, by key.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// The name that this recording would have, without the ending, if an earlier one had not had it: this one has a
-    /// number behind it.
+    /// The name that this recording would have, without the ending, if it had not been taken: a number follows it in
+    /// its own name.
     #[serde(default)]
     pub run_of: Option<String>,
-    /// Which process of a set it is; none if it was recorded alone, or in recordings of before.
+    /// Which process of a set it is; none if it was recorded alone, or in recordings of older releases.
     #[serde(default)]
     pub lineage: Option<Lineage>,
 }
@@ -94,7 +94,7 @@ pub struct Settings {
     /// The data captured with each enter and leave, for people.
     #[serde(default)]
     pub captures: Vec<String>,
-    /// Whether the kernel was told to put the target and its libraries at the same addresses in each run.
+    /// Whether the target and its libraries have the same addresses in each run: randomization was disabled.
     #[serde(default)]
     pub no_aslr: bool,
     /// The places whose writes are logged from the start, as given.
@@ -105,11 +105,11 @@ pub struct Settings {
 /// What [`Settings::captures`] has if every instruction is recorded.
 pub const EVERY_INSTRUCTION: &str = "every instruction";
 
-/// What of [`Settings::captures`] is calls of its own, not data of other calls.
+/// The entries of [`Settings::captures`] that record calls of their own, not data of other calls.
 const OWN_CALLS: [&str; 4] = ["system calls", "memory", "locks", EVERY_INSTRUCTION];
 
 impl Settings {
-    /// Says whether every instruction is recorded: the recording has a log of what the program cannot compute, and the
+    /// Returns whether every instruction is recorded: the recording has a log of what the program cannot compute, and the
     /// time of an event is the number of instructions executed before it.
     #[must_use]
     pub fn has_every_instruction(&self) -> bool {
@@ -117,7 +117,7 @@ impl Settings {
         captures.any(|capture| capture == EVERY_INSTRUCTION)
     }
 
-    /// Says whether data is captured with each enter and leave.
+    /// Returns whether data is captured with each enter and leave.
     #[must_use]
     pub fn captures_with_calls(&self) -> bool {
         let mut captures = self.captures.iter();
@@ -136,7 +136,7 @@ pub struct Launch {
     pub env: Vec<ByteBuf>,
     /// Its standard input.
     pub stdin: Stdin,
-    /// The options of `record` that ask for the same recording.
+    /// The options of `record` for the same recording.
     pub options: Vec<String>,
 }
 
@@ -148,7 +148,7 @@ pub enum Stdin {
     File(ByteBuf),
     /// A terminal.
     Terminal,
-    /// Something that cannot be read once more: a pipe, a socket, a file from its middle.
+    /// Something that cannot be read again: a pipe, a socket, a file from its middle.
     Once,
 }
 

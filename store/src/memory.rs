@@ -1,9 +1,9 @@
 //! Snapshots of the program's memory: one file each in the recording's folder `memory/`.
 //!
 //! A snapshot keeps the pages that have changed since the one before, and lists the memory it covers. The content of a
-//! covered page is in the newest snapshot so far that has it. A page that none has is as it was mapped: zeroes, or the
-//! bytes of its file. Snapshots are written once, while the program stands still. Sealing never reads them: the log
-//! only holds an event for each. `docs/format.md` is the norm.
+//! covered page is in the newest snapshot so far that has it. A page that no snapshot has is as it was mapped: zeroes,
+//! or the bytes of its file. Snapshots are written once, while the program is stopped. Sealing never reads them: the
+//! log only holds an event for each. `docs/format.md` is the norm.
 
 mod read;
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Notes that were added after the recording: one small file beside it, replaced as a whole.
+//! Notes that were added after the recording: a small file in its folder, replaced as a whole.
 //!
-//! Event numbers are final, so a later note is no event: it names the event it belongs to. The writer of a note holds a
-//! lock, so that two writers do not lose each other's notes. `docs/format.md` is the norm.
+//! Event numbers are final, so a later note is not an event: it names its event. The writer of a note holds a lock, so that
+//! two writers do not lose each other's notes. `docs/format.md` is the norm.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -54,9 +54,8 @@ pub fn read(recording: &Recording) -> Result<Vec<AddedNote>> {
 
 /// Adds a note at event `seq`, after those already there.
 ///
-/// # Errors
-/// [`Error::NotAdded`] if the recording is read-only or has too many notes, or the text is empty or too long; those of
-/// [`read`] and [`document::write`]. What was there is still there then.
+/// # Errors [`Error::NotAdded`] if the recording is read-only or has too many notes, or the text is empty or too long;
+/// those of [`read`] and [`document::write`]. The existing notes then remain.
 pub fn add(recording: &Recording, seq: u64, text: &str) -> Result<AddedNote> {
     check_text(text)?;
     let recording = Recording::open(recording.dir())?;
@@ -92,7 +91,7 @@ fn check_text(text: &str) -> Result<()> {
     }
 }
 
-/// Waits for the right to replace `file`, which is beside what was recorded; it ends when the result is dropped.
+/// Takes the lock to replace `file`, which is next to the recorded data; dropping the result releases it.
 ///
 /// # Errors
 /// [`Error::NotAdded`] if the recording or the file is read-only, [`Error::Io`].

@@ -40,7 +40,8 @@ impl Reader {
         Self::open_while(path, temp_dir, |_| true)
     }
 
-    /// As [`Reader::open`], as long as `goes_on` says so from time to time. Nothing is left behind otherwise.
+    /// As [`Reader::open`], as long as `goes_on` returns true; it is called from time to time. Otherwise nothing is
+    /// left on the disk.
     ///
     /// # Errors
     /// As there; [`Error::SealingLeft`].
@@ -82,7 +83,7 @@ impl Reader {
         self.sealed.last_ts_ns
     }
 
-    /// Returns the number of bytes at the end of the log that are no whole frame and were dropped.
+    /// Returns the number of bytes at the end of the log that are not a whole frame and were dropped.
     pub fn torn_bytes(&self) -> u64 {
         self.sealed.torn_bytes
     }

@@ -154,8 +154,8 @@ impl Recording {
     }
 }
 
-/// Returns the folder of the recording that `path` names. Without its ending `.hindsight`, a name stands for the newest
-/// of the recordings that were to be called so: `t.hindsight`, `t-2.hindsight` and so on.
+/// Returns the folder of the recording that `path` names. Without the ending `.hindsight`, a name means the newest of
+/// the recordings that were to have it: `t.hindsight`, `t-2.hindsight` and so on.
 ///
 /// # Errors
 /// [`Error::NotARecording`], saying what is there instead.

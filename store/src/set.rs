@@ -1,8 +1,8 @@
-//! The processes of a program that was recorded with all that it started: one file of lines in the folder that holds
-//! their recordings.
+//! The processes of a program that was recorded with its children: one file of lines in the folder that holds their
+//! recordings.
 //!
-//! Several recorders append to it, each line with one write. A line is one fact, in the order of what happened to a
-//! process. Readers skip a line that was cut.
+//! Several recorders append to it, each line with one write. A line is one fact about a process, in the order of
+//! events. Readers skip an incomplete line.
 
 use std::{
     collections::BTreeMap,
@@ -80,7 +80,7 @@ pub enum Fact {
         /// The recording's folder in the set.
         recording: String,
     },
-    /// Something that the user should know of its recording.
+    /// Something that the user should know about its recording.
     Warning {
         /// Its id.
         pid: i32,
@@ -128,7 +128,7 @@ pub struct Process {
     pub recording: Option<String>,
     /// Whether its recording was removed later.
     pub is_pruned: bool,
-    /// Why it has none, or what is to be known of it.
+    /// Why it has none, or what to know about it.
     pub notes: Vec<String>,
 }
 

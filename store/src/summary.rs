@@ -20,11 +20,11 @@ pub struct Summary {
     pub recording: Recording,
     /// Its labels as they are now.
     pub labels: Labels,
-    /// What is known of it since it was closed; `None` while it is recorded, and if it was never closed.
+    /// What is known about it since it was closed; `None` while it is recorded, and if it was never closed.
     pub totals: Option<Totals>,
 }
 
-/// What is known of a closed recording.
+/// What is known about a closed recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Number of events.
@@ -35,7 +35,7 @@ pub struct Totals {
     pub duration_ns: i64,
     /// How the program ended; `None` where that is not known.
     pub end: Option<End>,
-    /// The builds that it consisted of, in the order of mapping; `None` in recordings of before.
+    /// The builds that it consisted of, in the order of mapping; `None` in recordings of older releases.
     pub builds: Option<Vec<BuildId>>,
 }
 
@@ -43,7 +43,7 @@ impl Summary {
     /// Reads the summary of the recording that `path` names.
     ///
     /// # Errors
-    /// It is no recording, or one of its small files is damaged.
+    /// It is not a recording, or one of its small files is damaged.
     pub fn read(path: &Path) -> Result<Self> {
         Self::of(Recording::open(path)?)
     }
@@ -65,7 +65,7 @@ impl Summary {
         })
     }
 
-    /// Returns what is known of the recording as a whole.
+    /// Returns what is known about the recording as a whole.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         self.recording.manifest()
@@ -116,7 +116,7 @@ pub fn name_of(dir: &Path) -> String {
         .to_owned()
 }
 
-/// Returns 32 hexadecimal digits that are equal for equal environments, in whatever order their variables stand.
+/// Returns 32 hexadecimal digits that are equal for equal environments, in any order of their variables.
 #[must_use]
 pub fn environment_hash(launch: &Launch) -> String {
     let mut variables: Vec<&[u8]> = launch.env.iter().map(|pair| &pair[..]).collect();

@@ -1,4 +1,4 @@
-//! Builds logs and recordings from a few words, so that tests need no running program.
+//! Builds logs and recordings from a few calls, so that tests need no running program.
 //!
 //! ```
 //! use store::synth::Synth;
@@ -220,7 +220,7 @@ impl Synth {
         self.record_with(|block, ticks| wire::push_exec(block, ticks, path.as_bytes()))
     }
 
-    /// Makes the system call `number` at the stack pointer `stack`, with `args` and what they lead to.
+    /// Makes the system call `number` at the stack pointer `stack`, with `args` and the memory that they point to.
     pub fn syscall(
         &mut self,
         number: u64,

@@ -56,11 +56,11 @@ pub const KIND_THREAD_NAME: u8 = 14;
 pub const KIND_ENTER_ONLY: u8 = 15;
 
 /// A system call, with [`SYSCALL_BEGINS`] or [`SYSCALL_ENDS`] in place of the number of xmm words. Zeroed memory has this
-/// kind and 0 there, and is no record.
+/// kind and 0 there, and is not a record.
 pub const KIND_SYSCALL: u8 = 0;
 /// A system call begins.
 pub const SYSCALL_BEGINS: u8 = 1;
-/// A system call is back.
+/// A system call returns.
 pub const SYSCALL_ENDS: u8 = 2;
 
 /// In word 1: bits of the record's kind.

@@ -1,4 +1,4 @@
-//! Goal: the numbers that are counted are those that sealing gives. Method: a made-up debugging session, counted and sealed.
+//! Goal: the counter assigns the same numbers as sealing. Method: a synthetic debugging session, counted and sealed.
 
 use store::seal::{Counter, Ending, SealOptions, Sealer};
 use store::synth::debugged;

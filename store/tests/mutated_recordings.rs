@@ -35,7 +35,7 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut StdRng) {
     }
 }
 
-/// Thousands of small folders come and go: memory spares the disk, where the system offers some.
+/// For thousands of short-lived small folders, memory spares the disk, if the system offers it.
 fn in_memory() -> Option<TempDir> {
     tempfile::tempdir_in("/dev/shm").ok()
 }

@@ -1,6 +1,6 @@
 //! Goal: sealing any log gives exactly the rows of the rules as written down, however it is cut into steps and parts.
 //! Method: random logs of up to three threads with all kinds of records, late and torn ones too, against a model that
-//! sorts everything at once and keeps its calls in plain lists.
+//! sorts everything at once and keeps calls in plain lists.
 
 mod seal_support;
 
@@ -41,7 +41,7 @@ enum Act {
     Watermark(u64),
 }
 
-/// One act: which thread, and how far its clock goes on; clocks may run backwards.
+/// One act: which thread, and how far its clock advances; clocks may run backwards.
 #[derive(Clone, Debug)]
 struct Step {
     thread: u8,

@@ -43,7 +43,7 @@ fn nested_calls_pair_and_sum_up() {
     );
 }
 
-/// Slots of goroutines tell nothing of each other: the one may lie anywhere among those of the other.
+/// Slots of goroutines are unrelated: one may lie anywhere among those of the other.
 #[test]
 fn entries_alone_end_at_once_and_leave_the_open_calls_alone() {
     check(

@@ -1,4 +1,4 @@
-//! Goal: both ends of a system call meet, and it is known in which call it was made. Method: synthetic logs, and the
+//! Goal: both ends of a system call are paired, and the call that made it is known. Method: synthetic logs, and the
 //! sealed events.
 
 mod seal_support;

@@ -1,14 +1,14 @@
-"""What does a distributed engine cost beside the recordings themselves and DuckDB, and does it answer the same?
+"""How expensive is a distributed engine compared with the recordings themselves and DuckDB, and are its answers the same?
 
 Usage: python3 tests/bench/ballista.py build FOLDER
        VENV/bin/python tests/bench/ballista.py ask RECORDINGS [FOLDER] [--rounds N] [--wheel]
-`build` makes FOLDER/bin: Ballista's published scheduler and executor of the DataFusion generation that Hindsight has, and a client
-(ballista_client.rs). It needs a Rust toolchain, compiles 340 crates nearly without optimization and takes 3 GB of disk.
-`ask` exports a folder of recordings to a folder and to a bucket of moto, and asks both of a cluster of one scheduler and two executors on
-loopback addresses, whose programs are in FOLDER/bin; with --wheel also a cluster of Ballista's wheel, from the folder. VENV has moto[server,s3]==5.2.5,
-boto3, duckdb==2.0.0 and, for --wheel, what tests/tests/export_ballista.rs installs. HINDSIGHT_BIN names the binary, or it is target/release/hindsight.
-Each figure is the one with the median time: seconds of the wall, seconds of the processors (of the client; of the cluster), and the most memory
-of the client and of the two executors together.
+`build` makes FOLDER/bin: Ballista's published scheduler and executor for the DataFusion version that Hindsight uses, and a client
+(ballista_client.rs). It needs a Rust toolchain, compiles 340 crates almost without optimization and takes 3 GB of disk. `ask` exports
+a folder of recordings to a folder and to a bucket of moto, and queries both through a cluster of one scheduler and two executors on
+loopback addresses, whose programs are in FOLDER/bin; with --wheel, a cluster of Ballista's wheel also queries the folder. VENV has
+moto[server,s3]==5.2.5, boto3, duckdb==2.0.0 and, for --wheel, the packages that tests/tests/export_ballista.rs installs. HINDSIGHT_BIN
+names the binary; the default is target/release/hindsight. Each figure is from the run with the median time: wall seconds, processor
+seconds (of the client; of the cluster), and the peak memory of the client and of the two executors together.
 """
 
 import argparse
@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "tests/tests/ballista"))
 from cluster import Binaries, Wheel, tables  # noqa: E402
 
 VERSION = "55.0.0"
-# The adaptive planner of 55.0.0 fails where a partition's column, which is a dictionary, is grouped and sorted by: "RowConverter column
+# The adaptive planner of 55.0.0 fails if a query groups and sorts by a partition column, which is a dictionary: "RowConverter column
 # schema mismatch, expected Dictionary(UInt16, Utf8) got Utf8".
 SETTINGS = {Wheel: [], Binaries: ["SET ballista.planner.adaptive.enabled = false"]}
 PUBLISHED = ["ballista-scheduler", "ballista-executor"]
@@ -44,14 +44,14 @@ for table in ("calls", "runs"):
     duckdb.sql(f"CREATE VIEW {table} AS FROM read_parquet('{sys.argv[1]}/table={table}/**/*.parquet', hive_partitioning = true)")
 answer = duckdb.sql(sys.argv[2])
 print(json.dumps([dict(zip(answer.columns, row)) for row in answer.fetchall()]))"""
-# Quick to compile; what reads and decompresses Parquet is optimized, the C of it fully.
+# Quick to compile; the crates that read and decompress Parquet are optimized, their C code fully.
 OPTIMIZED = {"zstd-sys": 3, "libmimalloc-sys": 3, "arrow-select": 1, "arrow-buffer": 1, "arrow-array": 1, "parquet": 1, "hashbrown": 1}
 PROFILE = "[profile.dev]\ndebug = false\nincremental = false\n"
 PROFILE += "".join(f"[profile.dev.package.{name}]\nopt-level = {level}\n" for name, level in OPTIMIZED.items())
 
 
 def build(folder):
-    """Compiles the published crates and the client as one workspace, so that what they share is compiled once."""
+    """Compiles the published crates and the client as one workspace, so that shared crates are compiled once."""
     folder.mkdir(parents=True, exist_ok=True)
     client = folder / "client"
     (client / "src").mkdir(parents=True, exist_ok=True)
@@ -82,13 +82,13 @@ def build(folder):
 
 
 def processor_s(pid):
-    """Seconds of the processors that a process has used."""
+    """The processor time of a process in seconds."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_mb(pid):
-    """The most memory that a process had since `forget_peak`."""
+    """The peak memory of a process since `forget_peak`."""
     lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1000
 
@@ -99,7 +99,7 @@ def forget_peak(pid):
 
 
 def measured(command, env=None, cluster=None):
-    """Output, seconds, seconds of processors of the command and of the cluster, peaks of memory of both in MB."""
+    """Output, seconds, processor seconds of the command and of the cluster, peak memory of both in MB."""
     pids = [process.pid for _, process in cluster.processes] if cluster else []
     for pid in pids:
         forget_peak(pid)
@@ -119,7 +119,7 @@ def measured(command, env=None, cluster=None):
 
 
 class Engines:
-    """The ways to ask, each a function from a question to rows and figures; `expected` has the recordings' answers."""
+    """The engines, each a function from a query to rows and figures; `expected` has the recordings' answers."""
 
     def __init__(self, rounds):
         self.rounds = rounds
@@ -127,7 +127,7 @@ class Engines:
         self.cells = {}
 
     def run(self, engine, ask, questions):
-        """Asks every question of one engine, in rounds, and compares."""
+        """Runs every query on one engine, in rounds, and compares the answers."""
         for title, question in questions.items():
             taken = sorted((ask(question) for _ in range(self.rounds)), key=lambda one: one[1])
             rows, wall, own, theirs, memory, executors = taken[len(taken) // 2]
@@ -139,14 +139,14 @@ class Engines:
 
 
 def export(to, env):
-    """Exports the two tables that are asked."""
+    """Exports the two queried tables."""
     command = [HINDSIGHT, "export", *sorted(RECORDINGS.glob("*.hindsight")), "--table", "calls", "--table", "runs", "--to", to]
     _, wall, own, _, memory, _ = measured(command, env)
     print(f"export to {to}: {wall:.0f} s, {own:.0f} s of the processors, {memory:.0f} MB", flush=True)
 
 
 def ask_cluster(engines, engine, cluster, place, questions, env):
-    """Asks a cluster, and says how the tasks fell to its executors."""
+    """Queries a cluster, and prints how the tasks were distributed among its executors."""
     with cluster:
         made = [*SETTINGS[type(cluster)], *tables(place)]
 
@@ -160,7 +160,7 @@ def ask_cluster(engines, engine, cluster, place, questions, env):
 
 
 def main():
-    """Exports, starts the store, and asks everyone."""
+    """Exports, starts the store, and queries every engine."""
     names = sorted(path.name.removesuffix(".hindsight") for path in RECORDINGS.glob("*.hindsight"))
     questions = {title: text.format(run=names[len(names) // 2]) if "{run}" in text else text for title, text in QUESTIONS.items()}
     work = pathlib.Path(tempfile.mkdtemp(prefix="hindsight-ballista-"))

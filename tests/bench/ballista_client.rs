@@ -1,5 +1,5 @@
-//! Asks a Ballista scheduler: the words are its URL and statements, and the rows of each come as JSON on a line of stdout.
-//! `ballista.py` builds it beside the published scheduler and executor, because the published client knows no `s3://`.
+//! Queries a Ballista scheduler: the arguments are its URL and statements; the rows of each statement are printed as one line of JSON.
+//! `ballista.py` builds it with the published scheduler and executor, because the published client does not support `s3://`.
 
 use ballista::prelude::SessionContextExt;
 use ballista_core::object_store::state_with_s3_support;

@@ -1,10 +1,10 @@
-"""What does tracing one call cost? Hindsight beside uftrace and Frida's CModule, as `tests/bench/run call` measures it.
+"""How much does it cost to trace one call? Hindsight compared with uftrace and Frida's CModule, as measured by `tests/bench/run call`.
 
-Each tracer runs the same function (that of fixtures/tight: a multiply and an add) as many times; the program's own clock
-gives ns per call. Runs are interleaved, and each round begins with another tracer, so that a slow moment of the machine falls on all
-of them. Each tracer gets its fastest options: uftrace its single-thread library where the program has one thread, buffers of
-64 MB and no scheduler events. `-mfentry` is the build that uftrace recommends. Where Hindsight lost a call, the run fails: calls that are
-not recorded cost nothing. Where uftrace did, its row says so.
+Each tracer runs the same function (that of fixtures/tight: a multiply and an add) equally often; the program's own clock gives ns per
+call. Runs are interleaved, and each round begins with a different tracer, so that a slow moment of the machine affects all of them.
+Each tracer gets its fastest options: for uftrace, its single-thread library if the program has one thread, buffers of 64 MB and no
+scheduler events. `-mfentry` is the build that uftrace recommends. If Hindsight lost a call, the run fails, because calls that are not
+recorded cost nothing. If uftrace lost one, its row has a note.
 """
 
 import os
@@ -109,7 +109,7 @@ print(b"".join(output).decode(), end="")
 
 
 def build(work):
-    """Compiles the program in all ways; each prints ns per call for as many calls as it is told."""
+    """Compiles all variants of the program; each prints ns per call for a given number of calls."""
     (work / "work.c").write_text(SOURCE)
     ways = (("plain", []), ("pg", ["-pg"]), ("mfentry", ["-pg", "-mfentry"]), ("finstrument", ["-finstrument-functions"]))
     for name, flags in ways:
@@ -117,7 +117,7 @@ def build(work):
 
 
 def ns_per_call(output):
-    """What the program printed of itself."""
+    """The figure that the program printed."""
     return float(output.split()[0])
 
 
@@ -169,13 +169,13 @@ def measure_one(bench, name, command, calls):
 
 
 def processor_seconds():
-    """The processor time of all processes that this one has waited for, and that they have waited for."""
+    """The processor time of all descendants that have been waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def note_size(bench, name, calls, is_lossy):
-    """Says beside the row how much a call takes on disk, and whether the tracer lost any; takes its files away."""
+    """Adds a note to the row: the bytes of a call on disk, and whether the tracer lost any calls; deletes its files."""
     for folder in ("rec.hindsight", "uf"):
         if (bench.work / folder).exists():
             size = f"{folder_bytes(bench.work / folder) / calls:.1f} B a call on disk"

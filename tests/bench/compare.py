@@ -1,6 +1,6 @@
-"""How long does `hindsight compare` take? As `tests/bench/run compare` measures it: the whole command, on sealed recordings of a
-program that fills and searches a binary tree (tree.c), and the most memory that it took. Two recordings of one run's input are
-equal; with another seed nearly all calls differ. With ten times as many events, the memory should be the same.
+"""How long does `hindsight compare` take? As measured by `tests/bench/run compare`: the whole command, on sealed recordings of a
+program that fills and searches a binary tree (tree.c), and its peak memory. Two recordings with the same input are equal; with another
+seed nearly all calls differ. With ten times as many events, the memory should be the same.
 
 The goals are for 10 million events in each recording; another number is converted.
 """
@@ -22,14 +22,14 @@ ROWS = [
     Row("compare.long_other_memory", "most memory of that", "MB", at_most=2048, needs=NEEDS),
 ]
 GOAL_EVENTS = 10_000_000
-# Calls for each node that is put or looked for, about.
+# The approximate number of calls for each inserted or searched node.
 DEPTH = 20
 
 
 def measure(bench):
     program = bench.work / "tree"
     run(["gcc", "-O1", "-g", "-o", program, ROOT / "tests/bench/tree.c"], bench.work)
-    # Each call has two events. One round puts the nodes, the others look for them.
+    # Each call has two events. One round inserts the nodes, the others search for them.
     nodes = int(bench.sizes.call_millions * 1e6 / 2 / DEPTH / 2)
     for name, rounds in (("compare.", 1), ("compare.long_", 19)):
         wanted = [row for row in bench.rows if row.startswith(name) and ("long" in name or "long" not in row)]
@@ -46,7 +46,7 @@ def measure(bench):
 
 
 def compare(bench, name, other, expected):
-    """Compares with the first recording and keeps time and memory of a row."""
+    """Compares with the first recording and adds time and memory of a row."""
     if not (bench.wants(name) or bench.wants(f"{name}_memory")):
         return
     recordings = [str(bench.work / "a"), str(bench.work / other)]

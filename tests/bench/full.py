@@ -1,8 +1,8 @@
-"""What does it cost to record every instruction, and to go to any of them? As `tests/bench/run full` measures it.
+"""How much does it cost to record every instruction, and to go to any of them? As measured by `tests/bench/run full`.
 
-Five programs run by themselves, recorded, under Frida's Stalker that does nothing, and under valgrind that does nothing, in turn;
-figures are times of the wall, divided by the time that the program takes by itself. lackey and gdb's `record full` are far too
-slow for the same work: they get a small piece of it, and the rate counts.
+Five programs run natively, recorded, under Frida's Stalker without instrumentation, and under valgrind without instrumentation, in
+turn; figures are wall times divided by the native time. lackey and gdb's `record full` are far too slow for the same work: they get a
+small part of it, and their rate is measured.
 """
 
 import os
@@ -141,7 +141,7 @@ def measure(bench):
 
 
 def gdb_rate(command, work):
-    """How many instructions gdb records in a second: those that it has when it is ended."""
+    """The number of instructions that gdb records per second: those that it has recorded when it is stopped."""
     seconds = 10
     script = ["set pagination off", "set record full insn-number-max unlimited", "starti", "record full"]
     script += [f"python import threading; threading.Timer({seconds}, lambda: gdb.interrupt()).start()", "continue", "info record", "kill"]

@@ -1,12 +1,12 @@
-"""How long do opening, goto, step back and next take on recordings that have more than calls: captures, copies of memory, a log that
-nobody has sealed, a program that still runs?
+"""How long do opening, goto, step back and next take on recordings with more than calls: captures, copies of memory, an unsealed log,
+a program that is still running?
 
 Usage: python3 tests/bench/goto.py [MILLION-EVENTS] [JUMPS] [ROW...]     (10 and 1000 by default; needs gcc, the binary that HINDSIGHT_BIN names or
        target/release/hindsight, and beside it examples/goto_bench: cargo build --release -p replay --example goto_bench)
-tests/bench/queue.c is recorded with each list of options, then looked at with replay's example goto_bench. For the last rows the program
-waits at its end: the recording is looked at while the recorder seals it, and again after the recorder was killed. Rows
-are chosen by the beginning of their titles. With 10 million events the recordings take some 6 GB below the folder for
-temporary files, TMPDIR; `goto.py 100 1000 registers` takes 25 GB.
+tests/bench/queue.c is recorded with each list of options, then measured with replay's example goto_bench. For the last rows the
+program waits at its end: the recording is measured while the recorder seals it, and again after the recorder was killed. ROW selects
+rows by the beginning of their titles. With 10 million events the recordings take some 6 GB below the folder for temporary files,
+TMPDIR; `goto.py 100 1000 registers` takes 25 GB.
 """
 
 import os
@@ -42,7 +42,7 @@ def record(work, name, options, *arguments):
 
 
 def program_of(recorder, work):
-    """The process below `recorder` that runs the program."""
+    """The child of `recorder` that runs the program."""
     for pid in map(int, pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split()):
         if os.path.realpath(f"/proc/{pid}/exe") == str(work / "queue"):
             return pid
@@ -50,7 +50,7 @@ def program_of(recorder, work):
 
 
 def unsealed(work, name):
-    """Megabytes of the log that are not sealed."""
+    """The unsealed part of the log in megabytes."""
     return sum(path.stat().st_size for path in (work / f"{name}.hindsight/log").glob("*.seg")) >> 20
 
 

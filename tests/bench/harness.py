@@ -1,7 +1,7 @@
-"""What the measurements of `run` share: rows with their goals, figures that are printed as they are taken, tools.
+"""Common parts of the measurements of `run`: rows with their goals, figures that are printed as they are measured, tools.
 
-Each measurement is a module with ROWS, all that it can tell, and `measure (bench)`, which adds figures to the rows that were
-chosen. It knows nothing of the others, and leaves nothing behind but what `cargo` keeps.
+Each measurement is a module with ROWS, all its figures, and `measure (bench)`, which adds figures to the selected rows. It is
+independent of the others, and leaves no files except cargo's.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ FRIDA = CACHE / f"hindsight/frida-{FRIDA_VERSION}"
 
 
 class Failed(Exception):
-    """A measurement that cannot be made, or whose figure would mean nothing."""
+    """A measurement that is impossible, or whose figure would be meaningless."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Row:
 
 @dataclasses.dataclass
 class Sizes:
-    """How much is measured."""
+    """The sizes of the measurements."""
 
     call_millions: float
     memory_millions: float
@@ -63,7 +63,7 @@ class Sizes:
 
 
 class Bench:
-    """What is asked for, where work is done, and the figures so far."""
+    """The selected rows, the working folder, and the figures so far."""
 
     def __init__(self, rows, sizes, work):
         self.rows = {row.name: row for row in rows}
@@ -73,11 +73,11 @@ class Bench:
         self.notes = {}
 
     def wants(self, name):
-        """Whether a row was chosen."""
+        """Whether a row is selected."""
         return name in self.rows
 
     def add(self, name, value):
-        """Keeps a figure of a row and prints it; of rows that were not chosen nothing is kept."""
+        """Adds a figure to a row and prints it; ignores rows that are not selected."""
         if not self.wants(name):
             return
         self.figures[name].append(value)
@@ -85,7 +85,7 @@ class Bench:
         print(f"{name:26} {shown(value):>10} {self.rows[name].unit:12} ({count})", flush=True)
 
     def note(self, name, text):
-        """Says something beside a row's figure."""
+        """Adds a note to a row's figure."""
         self.notes[name] = text
 
     def table(self):
@@ -103,7 +103,7 @@ class Bench:
 
 
 def shown(value):
-    """A figure with three digits or all that stand before the point."""
+    """A figure with three digits, or all digits before the decimal point if there are more."""
     for limit, digits in ((0, 0), (1, 3), (10, 2), (100, 1)):
         if value == 0 or (limit and abs(value) < limit):
             return f"{value:.{digits}f}"
@@ -127,12 +127,12 @@ def record(cwd, arguments, program):
 
 
 def info(cwd):
-    """What `hindsight info` tells of the recording `rec`."""
+    """The output of `hindsight info` for the recording `rec`."""
     return json.loads(run([HINDSIGHT, "info", "rec", "--json"], cwd).stdout)
 
 
 def sql(cwd, question):
-    """The one number that answers a question about the recording `rec`."""
+    """The single number that a query on the recording `rec` returns."""
     return int(run([HINDSIGHT, "sql", "rec", question, "--format", "csv"], cwd).stdout.split()[1])
 
 
@@ -145,12 +145,12 @@ def check_nothing_was_lost(cwd, calls):
 
 
 def folder_bytes(folder):
-    """The length of all files below a folder."""
+    """The total length of all files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def cargo_built(kind, package, name):
-    """Builds one of a crate's examples or benches, with the features that the whole workspace is built with; returns its path."""
+    """Builds one of a crate's examples or benches, with the features of a build of the whole workspace; returns its path."""
     command = ["cargo", "bench" if kind == "bench" else "build", "--workspace", f"--{kind}", name]
     command += ["--no-run"] if kind == "bench" else ["--release"]
     print(f"{' '.join(command)} ({package})", flush=True)
@@ -163,7 +163,7 @@ def cargo_built(kind, package, name):
 
 
 def duckdb_python():
-    """A Python that has DuckDB: this one, or the one that the tests of `query` make; None where neither is there."""
+    """A Python that has DuckDB: this one, or the one that the tests of `query` install; None if neither has it."""
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     for python in (sys.executable, target / "tmp/duckdb-venv/bin/python"):
         try:
@@ -175,14 +175,14 @@ def duckdb_python():
 
 
 def has_frida():
-    """Whether the Frida that is measured is where Hindsight keeps it."""
+    """Whether the Frida to measure is in Hindsight's folder for it."""
     asked = [sys.executable, "-c", "import frida; print(frida.__version__)"]
     environment = os.environ | {"PYTHONPATH": str(FRIDA)}
     answer = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
     return answer.stdout.strip() == FRIDA_VERSION
 
 
-# What rows need: how it is found, and what to do where it is not.
+# The tools that rows need: how to find each, and what to do if it is missing.
 TOOLS = {
     "hindsight": (HINDSIGHT.exists, f"there is no {HINDSIGHT}; run cargo build --release, or name the binary in HINDSIGHT_BIN"),
     "cargo": (lambda: shutil.which("cargo"), "there is no cargo; install the Rust toolchain that Cargo.toml names"),
@@ -198,7 +198,7 @@ TOOLS = {
 
 
 def versions():
-    """The processor, the kernel and the version of each tool that figures depend on, one a line."""
+    """The processor, the kernel and the version of each tool that figures depend on, one per line."""
     model = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     told = [f"{len(os.sched_getaffinity(0))} x {model[1] if model else 'unknown processor'}, Linux {platform.release()}"]
     duckdb = [duckdb_python() or sys.executable, "-c", "import duckdb; print('DuckDB', duckdb.__version__)"]
@@ -214,7 +214,7 @@ def versions():
 
 
 def check_tools(rows):
-    """Fails, naming all rows that cannot be made and what to install for them, if a tool is missing."""
+    """If a tool is missing, fails with a list of the rows that cannot be measured and what to install for them."""
     problems = []
     for tool, (is_there, advice) in TOOLS.items():
         in_need = [row.name for row in rows if tool in row.needs]

@@ -1,7 +1,7 @@
-"""How much processor time does Hindsight take while there is nothing to do? As `tests/bench/run idle` measures it.
+"""How much processor time does Hindsight take while there is nothing to do? As measured by `tests/bench/run idle`.
 
-Counted are all processes of Hindsight that take part: user and system time, from /proc/PID/stat, over a minute that begins when all has
-settled. The program sleeps, or is stopped, and nobody asks anything meanwhile.
+The figure covers all processes of Hindsight that take part: user and system time, from /proc/PID/stat, over a minute that begins when
+everything has settled. The program sleeps, or is stopped, and there are no requests during that minute.
 """
 
 import os
@@ -36,7 +36,7 @@ def measure(bench):
 
 
 def share(bench, prepare):
-    """Prepares something, and returns how much of a core it takes, in per cent."""
+    """Starts something, and returns its processor time in percent of a core."""
     folder = bench.work / "idle-runtime"
     folder.mkdir(mode=0o700)
     env = os.environ | {"XDG_RUNTIME_DIR": str(folder), "XDG_CONFIG_HOME": str(folder), MARK: str(folder)}
@@ -56,7 +56,7 @@ def share(bench, prepare):
 
 
 def processor_ticks(folder):
-    """The processor time of each of our processes, by its id."""
+    """The processor time of each of Hindsight's processes, by its id."""
     mark = f"{MARK}={folder}".encode()
     ticks = {}
     for process in pathlib.Path("/proc").glob("[0-9]*"):
@@ -71,7 +71,7 @@ def processor_ticks(folder):
 
 
 def start(env, work, *options):
-    """Begins a session; returns what ends it."""
+    """Starts a session; returns the function that ends it."""
     run([HINDSIGHT, "start", "-o", work / "idle", *options, "--", *SLEEP], work, env=env)
 
     def end():
@@ -82,7 +82,7 @@ def start(env, work, *options):
 
 
 def several(env, work):
-    """Begins five sessions; returns what ends them."""
+    """Starts five sessions; returns the function that ends them."""
     for number in range(5):
         options = ["--stop-on-entry"] if number % 2 else []
         run([HINDSIGHT, "start", "-o", work / f"idle-{number}", *options, "--", *SLEEP], work, env=env)
@@ -96,7 +96,7 @@ def several(env, work):
 
 
 def recorder(env, work):
-    """Begins to record; returns what ends it."""
+    """Starts a recording; returns the function that ends it."""
     command = [HINDSIGHT, "record", "-o", "idle", "--", *SLEEP]
     process = subprocess.Popen(command, cwd=work, env=env, stderr=subprocess.DEVNULL)
 

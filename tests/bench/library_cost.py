@@ -1,7 +1,7 @@
-"""What does it cost to record the calls that allocate, or that take a lock? As `tests/bench/run library` measures it.
+"""How much does it cost to record the calls that allocate memory, or that take a lock? As measured by `tests/bench/run library`.
 
-The program of fixtures/leaks, or fixtures/locked, makes as many pairs of calls by itself and recorded with nothing but these calls and
-main, in turn; its own clock gives ns per call.
+The program of fixtures/leaks, or fixtures/locked, makes the same number of pairs of calls natively and recorded with only these calls
+and main, in turn; its own clock gives ns per call.
 """
 
 import shutil

@@ -3,17 +3,17 @@
 Usage: python3 tests/bench/live_latency.py [--rounds ROUNDS] [GROUP ...]
 Needs gcc and gdb, `large` g++ and cargo too; HINDSIGHT_BIN, or target/release/hindsight.
 
-Groups, all of them if none is named:
+Groups (default: all):
   verbs        what a request costs, from a stop to its report
   breakpoints  a thousand breakpoints, by names, lines and one pattern
   unhit        a function's time with breakpoints that are not hit, memory, and what starting takes
   conditions   a call with a condition or logpoint, beside gdb
   large        verbs and stops in SQLite, in a C++ program with much debug information and in Hindsight itself
 
-Whatever is measured runs ROUNDS times, in turn with the others, so that a slow moment of the machine falls on all of them; each
-figure is printed as it is measured, and all of them in a table at the end. Requests go straight to the daemon's socket, except in the
-rows that say otherwise. Calls are timed by the program's clock, those of `unhit` by its processor time. The daemon is one of our own,
-in a folder that is removed at the end.
+Each measurement runs ROUNDS times, in turn with the others, so that a slow moment of the machine affects all of them; each figure is
+printed as it is measured, and all of them in a table at the end. Requests go directly to the daemon's socket, unless a row says
+otherwise. Calls are timed by the program's clock, those of `unhit` by its processor time. The benchmark starts its own daemon, in a
+folder that is removed at the end.
 """
 
 import argparse
@@ -38,11 +38,11 @@ RECORDED = 1_000_000
 MANY_CALLS = 20_000_000
 PLAIN = "a call of about a nanosecond, nothing set"
 FALSE = "the same with a false condition `i == -1`, compiled"
-# False conditions that the engine judges: what is assigned, a list, a closure, an object, a text.
+# False conditions that the engine evaluates: an assignment, a list, a closure, an object, a string.
 BY_ENGINE = ("state.n = i, false", "[-1, -2].includes(i)", "[-1, -2].some(n => n === i)", "new Set([1]).has(-i)", "/^b/.test(String(i))")
 LOGGED = "a call with a logpoint `i={i}`, compiled"
 REPEATS = 50
-# Of breakpoints that are not hit: how many calls are timed at once, and how many such batches each time that something is set.
+# For breakpoints that are not hit: the number of calls timed in one batch, and the number of batches per setting.
 BATCH = 10_000_000
 RECORDED_BATCH = 300_000
 BATCHES = 3
@@ -109,7 +109,7 @@ int main(void) {
 }
 """
 
-# Each piece has types of its own, so that the templates of the library are there once more.
+# Each part has its own types, so that the library's templates are instantiated again.
 PIECES = 60
 PIECE = r"""
 struct Piece%(n)d { int id; std::string name; bool operator<(const Piece%(n)d &other) const { return id < other.id; } };
@@ -174,13 +174,13 @@ class Daemon:
             return response["result"]
 
     def pid(self):
-        """The process that has made the socket."""
+        """The process that created the socket."""
         told = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         return struct.unpack("3i", told)[0]
 
 
 class Figures:
-    """What was measured, by name; each figure is printed as it comes."""
+    """The measured figures by name; each figure is printed as it is measured."""
 
     def __init__(self):
         self.rows = {}
@@ -210,7 +210,7 @@ def hindsight(env, *words):
 
 
 def begin(env, program, *arguments, options=("--break", "main")):
-    """Starts a program and returns the daemon's ear, with the program at main."""
+    """Starts a program and returns the connection to the daemon, with the program at main."""
     output = str(pathlib.Path(env["WORK"]) / "rec")
     hindsight(env, "start", "-o", output, *options, program, *arguments)
     return Daemon(env)
@@ -246,7 +246,7 @@ class Printed:
         return line
 
     def newest(self):
-        """The last line that there is by now; waits for a first one."""
+        """The newest line so far; waits for a first one."""
         reply = self.daemon.ask("output", follow=self.piece, at_once=True)
         self.piece = reply["next"]
         self.text += "".join(printed["text"] for printed in reply["pieces"])
@@ -270,20 +270,20 @@ def program(env):
 
 
 def processor_time(daemon):
-    """What the daemon has worked so far, in ms: other than the time that passes, it depends little on what else the machine does."""
+    """The processor time of the daemon so far, in ms: unlike wall time, it depends little on the machine's other load."""
     fields = pathlib.Path(f"/proc/{daemon.pid()}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) * 1e3 / os.sysconf("SC_CLK_TCK")
 
 
 def answered(daemon, figures, name, action):
-    """How long an answer takes, and what the daemon works for it."""
+    """The time of an answer, and the daemon's processor time for it."""
     worked = processor_time(daemon)
     figures.add(name, repeated(action))
     figures.add(name + ": the daemon's work", [(processor_time(daemon) - worked) * 1e3 / REPEATS])
 
 
 def stops(daemon, figures, where=""):
-    """Stops at `stamped` again and again, and what is asked there."""
+    """Repeated stops at `stamped`, and the requests there."""
     answered(daemon, figures, "`next`" + where, lambda: daemon.ask("next"))
     answered(daemon, figures, "`step --instruction`" + where, lambda: daemon.ask("step", instruction=True))
     reports = []
@@ -346,7 +346,7 @@ def breakpoints(env, figures):
 
 
 def private(pid):
-    """The memory that only this process has, in MB."""
+    """The private memory of the process, in MB."""
     total = 0
     for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Private_"):
@@ -359,7 +359,7 @@ def unhit(env, figures):
     text = UNHIT.replace("FUNCTIONS", functions(1000)).replace("CALLED", calls)
     line = text[: text.index("    never();")].count("\n") + 1
     path = compiled(env, "unhit.c", text, "gcc", "-O1")
-    # What is set, and whether it is switched off.
+    # What is set, and whether it is disabled.
     states = {
         "nothing set": (None, False),
         "a breakpoint on another function": ("never", False),
@@ -388,16 +388,16 @@ def unhit(env, figures):
 
 
 def batches(daemon, printed, at, disabled):
-    """Times some batches of calls of a running program with something set meanwhile."""
+    """Times some batches of calls of a running program while something is set in it."""
     if disabled:
-        # It would be hit before it is switched off.
+        # It would be hit before it is disabled.
         daemon.ask("pause")
     if at:
         ids = [probe["id"] for probe in daemon.ask("break", action="add", at=at)["probes"]]
     if disabled:
         daemon.ask("break", action="disable", ids=ids)
         daemon.ask("continue", no_wait=True)
-    # The batch behind the newest has begun before, perhaps.
+    # The batch after the newest may have begun earlier.
     first = int(printed.newest().split()[0]) + 2
     values = []
     while len(values) < BATCHES:
@@ -410,7 +410,7 @@ def batches(daemon, printed, at, disabled):
 
 
 def memory(env, figures, path):
-    """What breakpoints that are not hit take, and what starting takes."""
+    """The memory that breakpoints that are not hit take, and that starting takes."""
     alone = subprocess.Popen([path, "100000000"], cwd=env["WORK"], stdout=subprocess.PIPE)
     alone.stdout.readline()
     figures.add("memory of the program alone", [private(alone.pid)], "MB")
@@ -437,7 +437,7 @@ def conditions(env, figures):
     logged = ("logpoint", {"message": "i={i}"})
     untraced = ("--exclude", "work")
     traced = {**env, "XDG_RUNTIME_DIR": env["XDG_RUNTIME_DIR"] + "-traced", "HINDSIGHT_TRACER_JUDGES": "1"}
-    # How many calls, what is set, options, whose environment.
+    # The number of calls, what is set, options, environment.
     rows = {
         PLAIN: (MANY_CALLS, None, untraced, env),
         FALSE: (MANY_CALLS, false, untraced, env),
@@ -470,7 +470,7 @@ def conditions(env, figures):
 
 
 def sqlite_source():
-    """The folder with the source of SQLite, in a crate that the tests name as a dependency."""
+    """The folder with the source of SQLite, in a crate that is a dependency of the tests."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--manifest-path", str(ROOT / "Cargo.toml")]
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     package = next(package for package in told["packages"] if package["name"] == "libsqlite3-sys")
@@ -503,7 +503,7 @@ def large(env, figures):
 
 
 def itself(env, figures):
-    """Hindsight's own binary, a Rust program with line tables of hundreds of crates."""
+    """Hindsight's own binary, a Rust program with the line tables of hundreds of crates."""
     size = pathlib.Path(HINDSIGHT).stat().st_size / 1e6
     where = f", in Hindsight itself of {size:.0f} MB, not recorded"
     begun = time.monotonic_ns()

@@ -1,9 +1,9 @@
-"""How many bytes does a call take, how fast do records get from the rings to the log, and does the program wait for room?
+"""How many bytes does a call take, how fast do records move from the rings to the log, and does the program wait for space?
 
-As `tests/bench/run bytes log` measures it. The program is the one of call_cost.py, which writes as fast as a thread can; a call
-of it is 104 bytes of records in its ring. What the recorder has to keep up with is a call in the time of the goal of `call.hindsight`:
-a program with a call every 45 ns takes no longer than that, though it is late now and then. How often threads find no room is asked with
-`--on-full drop`: a call is then lost exactly where the thread would have waited, and nothing else is different before the first one.
+As measured by `tests/bench/run bytes log`. The program is the one of call_cost.py, which writes as fast as a thread can; each of its
+calls is 104 bytes of records in its ring. The recorder has to keep up with one call in the time of the goal of `call.hindsight`: a
+program with a call every 45 ns takes no longer than that, though it is late now and then. `--on-full drop` shows how often threads
+find no space: a call is then lost exactly where the thread would have waited, and nothing else differs before the first lost call.
 """
 
 import re
@@ -13,7 +13,7 @@ from call_cost import build, ns_per_call
 from harness import ROOT, Row, cargo_built, check_nothing_was_lost, info, record, run
 
 NEEDS = ("hindsight", "gcc")
-# A core is to keep up with gigabytes a second, so that programs need not wait.
+# One core should keep up with gigabytes per second, so that programs need not wait.
 ROWS = [
     Row("bytes.log", "a call in the log, packed (of 104 in the ring)", "B", needs=NEEDS),
     Row("bytes.sealed", "the same call sealed: two of its numbers are random, 16 B", "B", at_most=12, needs=NEEDS),
@@ -42,7 +42,7 @@ def measure(bench):
 
 
 def tight(bench):
-    """Records the loop, with its log kept, and once more with loss instead of waiting."""
+    """Records the loop and keeps its log, then records it again with loss instead of waiting."""
     work, calls = bench.work, int(bench.sizes.call_millions * 1e6)
     build(work)
     program = ["./plain", str(calls)]
@@ -74,7 +74,7 @@ def fib(bench):
 
 
 def append(bench):
-    """Runs the example `append_speed` of `store`, which prints one line for each of its rounds."""
+    """Runs the example `append_speed` of `store`, which prints one line per round."""
     example = cargo_built("example", "store", "append_speed")
     rounds = run([example, bench.work, str(bench.sizes.log_mib), "1024", str(bench.sizes.rounds)], bench.work).stdout
     line = r"^round: append ([\d.]+), of CPU time ([\d.]+), read ([\d.]+) GB/s$"

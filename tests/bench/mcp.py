@@ -1,7 +1,7 @@
-"""How long does a tool of `hindsight mcp` take to answer, opening aside? As `tests/bench/run mcp` measures it.
+"""How long does a tool of `hindsight mcp` take to answer, not counting opening? As measured by `tests/bench/run mcp`.
 
 Each figure is the median of several kinds of calls, from writing the request to reading the whole answer, over standard input and
-output, as a client has it. The recording has `--millions` million calls; the program stands at a breakpoint.
+output, as a client sees it. The recording has `--millions` million calls; the program is stopped at a breakpoint.
 """
 
 import itertools
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
 
 
 class Server:
-    """A server, spoken to line by line."""
+    """A server with a line-based protocol."""
 
     def __init__(self, cwd, environment):
         self.process = subprocess.Popen([HINDSIGHT, "mcp"], cwd=cwd, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -56,7 +56,7 @@ class Server:
         raise Failed("hindsight mcp ended before it answered")
 
     def call(self, tool, **arguments):
-        """Calls a tool that must answer; returns its text and the milliseconds."""
+        """Calls a tool, which must succeed; returns its text and the milliseconds."""
         begun = time.monotonic()
         result = self.request("tools/call", {"name": tool, "arguments": arguments})
         took = (time.monotonic() - begun) * 1000

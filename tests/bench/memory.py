@@ -1,10 +1,10 @@
-"""How much memory do recorder, sealing and a query take on a long recording? As `tests/bench/run memory` measures it.
+"""How much memory do the recorder, sealing and a query take on a long recording? As measured by `tests/bench/run memory`.
 
-A function of 1 ns (that of fixtures/tight) is called that many times; 100 million calls need some 10 GB of disk below the folder
-for temporary files (TMPDIR). The peak is what the kernel says of the process (VmHWM), read
-while the program runs (the recorder, with the sealing that goes on beside it) and after it has ended (the sealing of what is left).
-What is its own (RssAnon) and what are the rings that it shares with the program (RssShmem) is told beside it, both as seen every few
-milliseconds. What was recorded is counted afterwards: nothing may be missing.
+A function of 1 ns (that of fixtures/tight) is called that many times; 100 million calls need some 10 GB of disk in the folder for
+temporary files (TMPDIR). The peak is the kernel's figure for the process (VmHWM), read while the program runs (the recorder, with the
+sealing in parallel) and after it has ended (the sealing of the rest). A note gives the process's own memory (RssAnon) and the rings
+that it shares with the program (RssShmem), both sampled every few milliseconds. The recorded calls are counted afterwards: none may be
+missing.
 """
 
 import os
@@ -26,7 +26,7 @@ POLL_S = 0.005
 
 
 def memory_kib(pid):
-    """VmHWM and what it consists of, in KiB; nothing once the process is gone."""
+    """VmHWM and its parts, in KiB; empty once the process is gone."""
     try:
         text = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -45,7 +45,7 @@ def runs(parent, program):
 
 
 class Peak:
-    """The largest of each figure seen in one phase."""
+    """The maximum of each figure in one phase."""
 
     def __init__(self):
         self.kib = {}
@@ -64,7 +64,7 @@ class Peak:
 
 
 def watch(command, cwd, program=None):
-    """Runs a command. Returns the peaks while `program` runs below it, and of the rest, and what it printed."""
+    """Runs a command. Returns the peaks while `program` is its child, the peaks of the rest, and its output."""
     phases = {True: Peak(), False: Peak()}
     with open(cwd / "out", "w+b") as out, open(cwd / "err", "w+b") as err:
         process = subprocess.Popen(command, cwd=cwd, stdout=out, stderr=err)
@@ -73,7 +73,7 @@ def watch(command, cwd, program=None):
             running = program is not None and runs(process.pid, program)
             begun = begun or running
             now = time.monotonic()
-            # What comes before the program begins belongs to recording it.
+            # The time before the program starts belongs to the phase that records it.
             phases[running or not begun].add(memory_kib(process.pid), now - last)
             last = now
             time.sleep(POLL_S)
@@ -100,7 +100,7 @@ def measure(bench):
 
 
 def tell(bench, name, peak, calls):
-    """Adds a phase's peak, with what it consists of."""
+    """Adds a phase's peak, with its parts."""
     bench.add(name, peak.mb("VmHWM"))
     parts = f"{peak.mb('RssAnon'):.0f} own, {peak.mb('RssShmem'):.0f} shared"
     bench.note(name, f"{calls:,} calls, {parts}, {peak.seconds:.1f} s")

@@ -1,8 +1,8 @@
-"""How long do questions take beside DuckDB, on the same files? As `tests/bench/run questions` measures it.
+"""How long do queries take compared with DuckDB, on the same files? As measured by `tests/bench/run questions`.
 
-`query/benches/questions.rs` makes the recording the first time and answers `questions.sql`; `duckdb_questions.py` there asks DuckDB
-the same. Each prints the median of nine warm runs of each question: one series. Series are run in turn, and the ratio is that of two
-neighbours.
+`query/benches/questions.rs` makes the recording on its first run and answers `questions.sql`; `duckdb_questions.py` there runs the
+same queries in DuckDB. Each prints the median of nine warm runs of each query: one series. The two take turns, and each ratio is
+between two adjacent series.
 """
 
 import os
@@ -12,7 +12,7 @@ import re
 from harness import ROOT, Failed, Row, cargo_built, duckdb_python, run
 
 NEEDS = ("cargo", "duckdb")
-# A row's name, the question's title in both files, the goal of its ratio.
+# A row's name, the query's title in both files, the goal of its ratio.
 QUESTIONS = (
     ("sums", "sums per function", 1.0),
     ("top", "top 10 functions by total time", 1.5),
@@ -52,18 +52,18 @@ def measure(bench):
 
 
 def theirs(recording):
-    """One series of DuckDB's."""
+    """One series of DuckDB."""
     script = ROOT / "query/benches/duckdb_questions.py"
     return milliseconds(run([duckdb_python(), script, recording], ROOT).stdout)
 
 
 def milliseconds(text):
-    """The medians by their questions' titles."""
+    """The medians by the titles of the queries."""
     return {title: float(ms) for ms, title in LINE.findall(text)}
 
 
 def add_ratios(bench, rows, ours_ms, theirs_ms):
-    """Adds each question's ratio, with both times of this series beside it."""
+    """Adds the ratio of each query, with a note of both times in this series."""
     for name, title in rows:
         if title not in ours_ms or title not in theirs_ms:
             raise Failed(f"there is no answer to {title}: {ours_ms} {theirs_ms}")
@@ -72,5 +72,5 @@ def add_ratios(bench, rows, ours_ms, theirs_ms):
 
 
 def cargo_tmp(executable):
-    """The folder for files of tests and benches beside the one that `executable` was built into."""
+    """Cargo's folder for files of tests and benches, next to the folder of `executable`."""
     return pathlib.Path(executable).resolve().parents[2] / "tmp"

@@ -1,6 +1,6 @@
-// Usage: queue PUSHES [NESTING [wait]]. Calls push so often; its values are of all kinds: a global structure, what a pointer leads to, a text,
-// parameters in registers and on the stack, and variables of a caller that is not recorded. `nested` calls itself NESTING deep
-// before each thousandth push. With `wait` it does not end by itself.
+// Usage: queue PUSHES [NESTING [wait]]. Calls push PUSHES times; its values are of all kinds: a global structure, a pointer's target,
+// a string, parameters in registers and on the stack, and variables of a caller that is not recorded. `nested` calls itself NESTING
+// deep before each thousandth push. With `wait` it does not exit by itself.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-"""How long does `hindsight report` take? As `tests/bench/run report` measures it: the whole command, on a sealed recording of a doubly
-recursive function, per 4 million calls; and the most memory that it took.
+"""How long does `hindsight report` take? As measured by `tests/bench/run report`: the whole command, on a sealed recording of a doubly
+recursive function, per 4 million calls; and its peak memory.
 """
 
 import os
@@ -16,7 +16,7 @@ CALLS = 4_000_000
 
 
 def number_for(calls):
-    """The number whose fib makes at least so many calls."""
+    """The smallest argument for which fib makes at least this many calls."""
     number, this, before = 1, 1, 1
     while this < calls:
         number, this, before = number + 1, this + before + 1, this

@@ -1,4 +1,4 @@
-"""How fast are events sealed? As `tests/bench/run seal` measures it, by `store`'s example `seal_bench`: one thread, processor time."""
+"""How fast are events sealed? As measured by `tests/bench/run seal`, with `store`'s example `seal_bench`: one thread, processor time."""
 
 import re
 import shutil

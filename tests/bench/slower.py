@@ -1,5 +1,5 @@
-"""How often does `hindsight compare --baseline ... --candidate ...` call a build slower that is the same one? As `tests/bench/run slower`
-measures it: 20 pairs of five and five recordings of one small program (tree.c), made in turn, at the default level.
+"""How often does `hindsight compare --baseline ... --candidate ...` report the same build as slower? As measured by `tests/bench/run
+slower`: 20 pairs of five and five recordings of one small program (tree.c), made in turn, at the default level.
 """
 
 import subprocess

@@ -1,8 +1,8 @@
-"""For how long does a copy of the program's memory stop it? The longest gap that the program itself sees, per GiB.
+"""How long does a copy of the program's memory stop the program? The longest gap that the program itself measures, per GiB.
 
 Usage: python3 tests/bench/snapshot_pause.py [GIB]...     (needs gcc; HINDSIGHT_BIN, or target/release/hindsight)
-The program fills so much memory, with random numbers or with numbers that rise slowly, then looks at its clock every 0.1 ms.
-It is attached to when the memory is full, so that the first copy has all of it: the worst case. Three runs each, in turn.
+The program fills that much memory, with random numbers or with slowly rising numbers, then reads its clock every 0.1 ms. Hindsight
+attaches when the memory is full, so that the first copy contains all of it: the worst case. Three runs each, in turn.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""How long does it take until a program runs recorded? As `tests/bench/run start armed` measures it: whole commands, by the clock.
+"""How long does it take to start recording a program? As measured by `tests/bench/run start armed`: whole commands, wall time.
 
-Programs with AddressSanitizer are measured because the sanitizer reserves 16 TiB, which all that looks at mappings has to bear."""
+Programs with AddressSanitizer are measured because the sanitizer reserves 16 TiB, which all code that reads mappings has to cope with."""
 
 import os
 import shutil
@@ -49,14 +49,14 @@ def measure(bench):
 
 
 def seconds(action):
-    """How long it takes."""
+    """The wall time."""
     begun = time.monotonic()
     action()
     return time.monotonic() - begun
 
 
 def processor_seconds():
-    """The processor time of all commands so far, with what they started and waited for."""
+    """The processor time of all commands so far, and of the descendants that they waited for."""
     times = os.times()
     return times.children_user + times.children_system
 
@@ -68,7 +68,7 @@ def recorded_children(bench):
 
 
 def recorded_asan(bench):
-    """Records the program with AddressSanitizer, which must end as it does alone."""
+    """Records the program with AddressSanitizer, which must end as it does natively."""
     ended = subprocess.run([HINDSIGHT, "record", "-o", bench.work / "asan", "--", "./sanitized"], cwd=bench.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     shutil.rmtree(bench.work / "asan.hindsight", ignore_errors=True)
     if ended.returncode != 25 or "result 7" not in ended.stdout:
@@ -76,7 +76,7 @@ def recorded_asan(bench):
 
 
 def started_asan(bench):
-    """Starts it under control. Sessions and their daemon are the benchmark's own."""
+    """Starts it under control. The benchmark has its own sessions and daemon."""
     folder = bench.work / "daemon"
     folder.mkdir(mode=0o700, exist_ok=True)
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(folder)}
@@ -90,7 +90,7 @@ def started_asan(bench):
 
 
 def armed(bench):
-    """Records the program of many functions; all must have been armed, and called."""
+    """Records the program with many functions; all must have been armed and called."""
     begun, used = time.monotonic(), processor_seconds()
     _, summary = record(bench.work, [], ["./many_functions"])
     bench.add("armed.5000", time.monotonic() - begun)

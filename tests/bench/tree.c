@@ -1,4 +1,4 @@
-// Usage: tree NODES ROUNDS SEED. Puts so many nodes into a binary tree, each allocated, and looks for all of them so often.
+// Usage: tree NODES ROUNDS SEED. Inserts NODES allocated nodes into a binary tree, then searches for all of them in further rounds.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,10 +2,9 @@
 
 Usage: python3 tests/bench/values.py [THOUSAND-ROWS] [ROUNDS]     (1000 rows by the thousand, 3 rounds by default; needs gcc, and the
        binary that HINDSIGHT_BIN names or target/release/hindsight)
-tests/bench/queue.c is recorded with nothing besides, with --regs, with --regs --stack, with all captures, with copies of memory and with a watched variable
-of push's caller.
-Each question counts the rows and those that are known, in the order of seq. The seconds are those of the whole command: wall time and the
-time of the processors (user and system), medians of the rounds.
+tests/bench/queue.c is recorded without captures, with --regs, with --regs --stack, with all captures, with copies of memory and with a
+watched variable of push's caller. Each query counts the rows and the known values, in the order of seq. The seconds are those of the
+whole command: wall time and processor time (user and system), medians of the rounds.
 """
 
 import os
@@ -31,7 +30,7 @@ RECORDINGS = {
     "copies": ["--snapshot", "every=5000events"],
     "caller": ["-f", "fill", "--watch", "fill::local"],
 }
-# Recording, where the event is, expression, what it is.
+# Recording, place of the event, expression, kind of expression.
 QUESTIONS = [
     ("plain", "start_seq", "a", "a parameter in a register"),
     ("plain", "start_seq", "a + 1", "a sum with one"),

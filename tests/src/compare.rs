@@ -19,7 +19,7 @@ pub enum Nesting {
     Jumps,
 }
 
-/// Both runs of one program, compared and equal.
+/// The two runs of one program, compared and equal.
 pub struct Comparison {
     pub native: Ended,
     pub recording: Recording,

@@ -1,4 +1,4 @@
-//! Files of a recording with another format version in their headers, as an older or a newer release has them.
+//! Files of a recording with another format version in their headers, as from an older or a newer release.
 
 use std::fs;
 use std::path::Path;
@@ -20,10 +20,9 @@ fn header_checksum(bytes: &[u8]) -> [u8; 4] {
     crc32c(bytes[..HEADER_LEN - 4].iter().copied()).to_le_bytes()
 }
 
-/// Gives a file another format version, and names in it others of the same length. Checksums are made anew.
+/// Changes a file's format version, and replaces names in it by others of the same length. Recomputes checksums.
 ///
-/// # Panics
-/// If it is no file of a recording, or does not have a name.
+/// # Panics If it is not a file of a recording, or lacks one of the names.
 pub fn change_version(file: &Path, version: u32, names: &[(&str, &str)]) {
     let mut bytes = fs::read(file).expect("a file of the recording");
     assert!(bytes.starts_with(MAGIC), "{}", file.display());
@@ -33,7 +32,7 @@ pub fn change_version(file: &Path, version: u32, names: &[(&str, &str)]) {
     bytes[HEADER_LEN - 4..HEADER_LEN].copy_from_slice(&checksum);
     for (from, to) in names {
         assert_eq!(from.len(), to.len());
-        // MessagePack: a short text has its length before it.
+        // MessagePack: the length precedes a short text.
         let packed = |name: &str| [&[0xa0 | name.len() as u8], name.as_bytes()].concat();
         let (from, to) = (packed(from), packed(to));
         let at = bytes.windows(from.len()).position(|bytes| bytes == from);
@@ -54,10 +53,10 @@ pub fn change_version(file: &Path, version: u32, names: &[(&str, &str)]) {
     fs::write(file, bytes).expect("the test's folder is writable");
 }
 
-/// Makes a recording one of the first format, with a manifest that has no more than those of then.
+/// Converts a recording to the first format, with a manifest that only has the fields of that time.
 ///
 /// # Panics
-/// If it is no recording.
+/// If it is not a recording.
 pub fn make_older(recording: &Path) {
     for entry in fs::read_dir(recording).expect("a recording") {
         let file = entry.expect("an entry").path();

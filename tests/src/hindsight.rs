@@ -15,7 +15,7 @@ const OWN_PREFIX: &str = "hindsight: ";
 pub struct Hindsight;
 
 impl Hindsight {
-    /// Finds the binary: `$HINDSIGHT_BIN`, or else built from this workspace in the release profile.
+    /// Finds the binary: `$HINDSIGHT_BIN`, or else one built from this workspace in the release profile.
     ///
     /// # Panics
     /// If it does not build.

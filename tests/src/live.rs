@@ -26,8 +26,7 @@ pub struct Live {
 impl Live {
     /// No daemon runs yet.
     ///
-    /// # Panics
-    /// If no folder can be made.
+    /// # Panics If the folders cannot be created.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let scratch = Scratch::new(name);
@@ -87,7 +86,7 @@ impl Live {
         self.runtime.path()
     }
 
-    /// Another program, with the environment that leads to the test's own daemon.
+    /// Another program, with an environment in which it uses the test's own daemon.
     #[must_use]
     pub fn program(&self, path: &Path, words: &[&str]) -> Program {
         let home = self.scratch.path().to_path_buf();
@@ -262,7 +261,7 @@ impl Live {
     }
 }
 
-/// Tells whether a process exists and is no zombie.
+/// Returns whether a process exists and is not a zombie.
 #[must_use]
 pub fn is_alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));

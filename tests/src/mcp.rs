@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// A Python with the protocol's SDK and a tokenizer, made the first time.
+/// A Python with the protocol's SDK and a tokenizer, installed on first use.
 fn python() -> &'static Path {
     static PYTHON: OnceLock<PathBuf> = OnceLock::new();
     PYTHON.get_or_init(|| {
@@ -17,7 +17,7 @@ fn python() -> &'static Path {
     })
 }
 
-/// A Python with packages, in an environment of this name that is made the first time. `modules` are what it can import then.
+/// A Python with packages, in an environment of this name that is created on first use. It can then import `modules`.
 ///
 /// # Panics
 /// If it cannot be made.
@@ -46,7 +46,7 @@ pub fn python_with(name: &str, packages: &[&str], modules: &str) -> PathBuf {
     python
 }
 
-/// Runs a command that makes what tests need.
+/// Runs a command that installs something for the tests.
 ///
 /// # Panics
 /// If it fails.

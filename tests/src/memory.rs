@@ -27,7 +27,7 @@ pub fn changed_text(pid: i32, name: &str) -> Vec<u64> {
         memory
             .read_exact_at(&mut now, low)
             .expect("mapped memory can be read");
-        // The last page may reach past the end of the file; there, memory is zero.
+        // The last page may extend past the end of the file, where memory is zero.
         let image = File::open(words[5]).expect("the mapped file is there");
         let mut filled = 0;
         while let Ok(n @ 1..) = image.read_at(&mut file[filled..], offset + filled as u64) {

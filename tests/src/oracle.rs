@@ -116,7 +116,7 @@ fn resolve(names: &mut Names, text: &str) -> String {
     names[number].clone()
 }
 
-/// Counts how often gdb's breakpoint on `function` is reached.
+/// Counts the hits of gdb's breakpoint on `function`.
 ///
 /// # Panics
 /// If gdb is not installed or gives no count.
@@ -129,8 +129,7 @@ pub fn gdb_count(program: &Program, function: &str) -> i64 {
 /// Counts the same for code at an address in the file of a position-independent program, which needs no symbols: the
 /// entry point of the process shows where the file was mapped.
 ///
-/// # Panics
-/// If gdb is not installed or gives no count, or the program is no 64-bit ELF file.
+/// # Panics If gdb is not installed or gives no count, or the program is not a 64-bit ELF file.
 #[must_use]
 pub fn gdb_count_at(program: &Program, svma: u64) -> i64 {
     let file = fs::read(&program.path).expect("the program can be read");
@@ -142,7 +141,7 @@ pub fn gdb_count_at(program: &Program, svma: u64) -> i64 {
     hits_of(program, &commands)
 }
 
-/// Runs the commands in gdb, then reads how often its only breakpoint was reached.
+/// Runs the commands in gdb, then reads the hit count of its only breakpoint.
 fn hits_of(program: &Program, commands: &[&str]) -> i64 {
     let mut options = vec!["-q", "-batch", "-nx"];
     for command in commands.iter().chain(&["info breakpoints"]) {
@@ -160,10 +159,9 @@ fn hits_of(program: &Program, commands: &[&str]) -> i64 {
         .expect("gdb counts in digits")
 }
 
-/// The place of gdb after each of its commands that moves the program: function, without its parameters, and line.
+/// gdb's place after each command that moves the program: function, without its parameters, and line.
 ///
-/// # Panics
-/// If gdb is not installed, or the program ends on the way.
+/// # Panics If gdb is not installed, or the program ends early.
 #[must_use]
 pub fn gdb_places(program: &Program, commands: &[&str]) -> Vec<(String, u64)> {
     const TELL: &str = "python f = gdb.selected_frame(); print('at', f.find_sal().line, f.name())";

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A deadline far above every healthy run, even on a busy machine.
+/// A deadline far longer than any successful run, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(150);
 
 /// How a process ended.
@@ -63,7 +63,7 @@ impl Ended {
     }
 }
 
-/// A command line with everything that a program can see of its start.
+/// A command line with everything else that a program inherits at its start.
 #[derive(Clone)]
 pub struct Program {
     pub(crate) path: PathBuf,
@@ -143,7 +143,7 @@ impl Program {
         }
     }
 
-    /// The same program on a terminal of its own, made by script(1).
+    /// The same program on its own terminal, created by script(1).
     #[must_use]
     pub fn in_terminal(&self) -> Self {
         let quoted: Vec<String> = std::iter::once(self.path.as_os_str())
@@ -166,14 +166,13 @@ impl Program {
 
     /// Runs it to its end.
     ///
-    /// # Panics
-    /// If it cannot be started, or has not ended long after it should have.
+    /// # Panics If it cannot be started, or does not end within the deadline.
     #[must_use]
     pub fn run(&self) -> Ended {
         self.start().finish()
     }
 
-    /// Starts it in a process group of its own.
+    /// Starts it in its own process group.
     ///
     /// # Panics
     /// If it cannot be started.
@@ -283,7 +282,7 @@ impl Drop for Running {
     }
 }
 
-/// Describes the state of the threads of a process group.
+/// Describes the states of the threads of a process group.
 fn standing(group: i32) -> String {
     let mut told = String::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -330,10 +329,9 @@ pub fn kill(pid: i32, signal: Signal) {
     kill_process(pid, signal).expect("the process can be signalled");
 }
 
-/// Polls until there is an answer, and returns it.
+/// Polls until there is a result, and returns it.
 ///
-/// # Panics
-/// If there is none long after there should be.
+/// # Panics If there is none within the deadline.
 pub fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {

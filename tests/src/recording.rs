@@ -110,7 +110,7 @@ impl Recording {
         ))
     }
 
-    /// Everything the program wrote to standard output (`stdout`) or error (`stderr`), as recorded.
+    /// Everything that the program wrote to standard output (`stdout`) or error (`stderr`), as recorded.
     #[must_use]
     pub fn output(&self, stream: &str) -> Vec<u8> {
         let sql = format!("SELECT bytes FROM output WHERE stream = '{stream}' ORDER BY seq");
@@ -128,7 +128,7 @@ pub(crate) fn is_function(name: &str) -> String {
     )
 }
 
-/// Bytes are shown as they are if they are UTF-8, else as `\x` and hexadecimal digits.
+/// UTF-8 is shown unchanged, other bytes as `\x` and hexadecimal digits.
 fn shown_bytes(text: &str) -> Vec<u8> {
     let digit = |b: u8| char::from(b).to_digit(16).expect("hexadecimal digits") as u8;
     match text.strip_prefix("\\x") {

@@ -1,11 +1,11 @@
-//! How much of what takes long a run of all tests does: a third. `WHOLE=1` has all of it done.
+//! How much of the slow work a run of all tests does: a third. `WHOLE=1` does all of it.
 
-/// Tells whether all is to be done.
+/// Returns whether the tests use all samples.
 fn is_whole() -> bool {
     std::env::var_os("WHOLE").is_some()
 }
 
-/// Returns how many of `whole` samples to take.
+/// Returns the number of samples to take out of `whole`.
 #[must_use]
 pub fn share(whole: usize) -> usize {
     match is_whole() {
@@ -14,7 +14,7 @@ pub fn share(whole: usize) -> usize {
     }
 }
 
-/// Tells whether it is the turn of an entry of a list: another third for each seed of property tests (`PROPTEST_RNG_SEED`),
+/// Returns whether an entry of a list is selected: a different third for each seed of property tests (`PROPTEST_RNG_SEED`),
 /// which `.ci/run` draws.
 ///
 /// # Panics

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// The mapped file of one run. The words are those named in `steady.c`.
+/// The mapped file of one run. Its words are named in `steady.c`.
 pub struct Steady {
     path: PathBuf,
 }
@@ -56,13 +56,13 @@ impl Steady {
         self.word(1)
     }
 
-    /// How often the main thread has called `churn` from `main`.
+    /// The number of calls of `churn` from `main` by the main thread.
     #[must_use]
     pub fn begun(&self) -> u64 {
         self.word(5)
     }
 
-    /// Whether it has ended as it should.
+    /// Whether it has ended correctly.
     #[must_use]
     pub fn has_finished(&self) -> bool {
         self.word(4) == 0x600d
@@ -70,8 +70,7 @@ impl Steady {
 
     /// Tells it to stop.
     ///
-    /// # Panics
-    /// If the file is gone.
+    /// # Panics If the file no longer exists.
     pub fn stop(&self) {
         let file = File::options()
             .write(true)

@@ -1,5 +1,5 @@
-//! Goal: a container is never shown with contents of another time. Method: a program whose containers are a function of how many
-//! steps it has made; what is shown of them at any event, as of an earlier one perhaps, is what they were there.
+//! Goal: a container is never shown with contents of another time. Method: a program whose containers are a function of its
+//! number of steps; what is shown of them at any event, perhaps as of an earlier one, is what they were at that event.
 
 use e2e::{Hindsight, Program, Recording, Scratch, fixture_artifact};
 use serde_json::Value;
@@ -11,7 +11,7 @@ const NAMES: [&str; 7] = [
     "order", "names", "name", "queue", "squares", "wide", "maybe",
 ];
 
-/// What a container is after so many steps, without its label.
+/// The contents of a container after this number of steps, without its label.
 fn expected(name: &str, steps: usize) -> String {
     let text = |n: usize| {
         let letter = char::from(b'a' + (n % 26) as u8);
@@ -47,12 +47,12 @@ fn recorded(scratch: &Scratch, options: &[&str]) -> Recording {
     Hindsight::record(scratch, &all, &program).1
 }
 
-/// What a container is shown as at an event.
+/// The display of a container at an event.
 struct Shown {
     seq: u64,
     name: &'static str,
     text: String,
-    /// The event that its contents were last seen at, if it is not this one.
+    /// The event at which its contents were last seen, if it is not this one.
     stale_since: Option<u64>,
 }
 
@@ -143,7 +143,7 @@ fn containers_are_never_of_two_times() {
     assert!(parts > STEPS, "{parts} in part, {unknown} unknown");
 }
 
-/// What was seen in a block of the heap before it was handed out anew belonged to another object.
+/// The values of a heap block from before it was allocated again belonged to another object.
 #[test]
 fn what_another_object_held_is_no_older_value() {
     let wanted = ["-f", "seen", "-f", "asked"];
@@ -172,7 +172,8 @@ fn what_another_object_held_is_no_older_value() {
                 shown.contains("that block of the heap was handed out"),
                 "{shown}"
             ),
-            // Without calls of malloc nothing tells: that it is old is said, and that it may be another's.
+            // Without calls of malloc this is unknown: the output says that the value is old, and may be another
+            // object's.
             false => {
                 assert!(shown.contains("111 <stale: as of event"), "{shown}");
                 assert!(
@@ -190,7 +191,7 @@ fn what_another_object_held_is_no_older_value() {
     }
 }
 
-/// Nor was it, whichever function has handed the block out.
+/// The same for all other functions that allocate blocks.
 #[test]
 fn what_was_in_a_block_before_it_was_handed_out_is_no_value() {
     for how in ["memalign", "new", "array", "mmap"] {
@@ -222,7 +223,7 @@ fn what_was_in_a_block_before_it_was_handed_out_is_no_value() {
     }
 }
 
-/// What an expression is as of an earlier event is what it was there, with all of its operands.
+/// The value of an expression as of an earlier event is its value there, with all of its operands.
 #[test]
 fn what_is_computed_is_of_one_moment() {
     let scratch = Scratch::new("moments");

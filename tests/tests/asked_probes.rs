@@ -1,6 +1,6 @@
-//! Goal: threads that ask to be judged without a stop are judged as those that stand: each hit once, with the right values, and
-//! nothing of the program is changed by it. Method: conditions that only the engine or the tracer can judge, at places that
-//! are passed so often that most passes meet a tracer that listens; what they count is known from the programs.
+//! Goal: probes that are evaluated without a stop give the same results as at stopped threads: each hit once, with the right
+//! values, and without a change to the program. Method: conditions that only the engine or the tracer can evaluate, at places
+//! that are passed so often that most passes meet a listening tracer; the right counts are known from the programs.
 
 use e2e::{Live, Program, Signal, Status, Steady, fixture_artifact, is_alive, kill, wait_until};
 
@@ -10,7 +10,7 @@ fn held(fixture: &str, program: &str, args: &[&str]) -> Live {
     Live::started(&format!("asked-{program}"), &options, &path, args)
 }
 
-/// Sets a probe that is alone at its place and not compiled.
+/// Sets a probe that is the only one at its place and not compiled.
 fn set(live: &Live, probe: &[&str]) {
     let added = live.ask(probe);
     let place = &added["probes"][0]["places"][0];
@@ -25,7 +25,7 @@ fn no_errors(live: &Live) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// How often threads of a process have given the processor away: once for each stop, besides what they do themselves.
+/// The voluntary context switches of a process's threads: one for each stop, besides their own.
 fn switches(pid: i32) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
     let of = |path: std::path::PathBuf| {
@@ -74,7 +74,7 @@ fn a_quarter_of_the_hits_or_more_take_no_stop() {
     assert_eq!(live.output(), "20000 of 20000 rounds right\n");
 }
 
-/// Whether the direction flag is set or not: no string instruction of ours may run backwards.
+/// Whether the direction flag is set or not: no string instruction of the runtime may run backwards.
 #[test]
 fn registers_are_seen_and_left_as_they_are() {
     for args in [&["4000"][..], &["4000", "1"]] {
@@ -135,7 +135,7 @@ fn hits_are_counted_as_those_of_stops() {
     no_errors(&live);
 }
 
-/// What the language of `print` asks of texts and what messages show of containers is for the tracer.
+/// The tracer evaluates string functions of the language of `print`, and containers in messages.
 #[test]
 fn messages_and_texts_are_told_as_at_a_stop() {
     let live = held("conditions", "conditions_c_O0", &["2000"]);

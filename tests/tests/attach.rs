@@ -1,12 +1,12 @@
-//! Goal: a running program can be recorded for a while and is then as it was. Method: attach to a fixture that checks its
-//! own work; afterwards its code in memory must equal its file, and no thread of ours may be left.
+//! Goal: a running program can be recorded for a while and is then unchanged. Method: attach to a fixture that checks its
+//! own work; afterwards its code in memory must equal its file, and none of our threads may be left.
 
 use e2e::{
     Ended, Hindsight, Live, Program, Recording, Running, Scratch, Signal, Status, Steady,
     changed_text, fixture_artifact, kill, thread_names, wait_until,
 };
 
-/// The fixture, started natively and at work.
+/// The fixture, started natively and running.
 struct Target {
     scratch: Scratch,
     steady: Steady,
@@ -40,19 +40,20 @@ impl Target {
         (running, Recording::new(self.scratch.join("rec.hindsight")))
     }
 
-    /// The program goes on, its code is as in its file, its threads are its own; told to stop, it ends as it should.
+    /// The program continues, its code is as in its file, and it has no other threads; when asked to stop, it ends
+    /// correctly.
     fn assert_left_alone(self) {
         let pid = self.running.pid();
         let before = self.steady.rounds();
         wait_until("more rounds", || {
             (self.steady.rounds() > before + 1_000).then_some(())
         });
-        // A killed recorder's guardian comes a moment later.
+        // The guardian of a killed recorder acts a moment later.
         wait_until("the patches to be taken back", || {
             let is_whole = |file| changed_text(pid, file).is_empty();
             (is_whole("/steady") && is_whole("/libc.so.6")).then_some(())
         });
-        // Two of its own; those of the agent end soon after it is told to go.
+        // Two of its own; those of the agent end soon after it is unloaded.
         wait_until("the agent's threads to end", || {
             (thread_names(pid).len() == 2).then_some(())
         });
@@ -95,7 +96,7 @@ fn attaching_for_a_second_leaves_no_trace() {
     target.assert_left_alone();
 }
 
-/// How the program ends is told to its parent alone.
+/// Only the parent of the program learns how it ended.
 #[test]
 fn a_program_that_crashes_is_warned_of() {
     let target = Target::start("attach_crash");
@@ -127,7 +128,8 @@ fn attaching_twice_works_as_the_first_time() {
     target.assert_left_alone();
 }
 
-/// What is left in one program is the same file that others have mapped: writing into it would undo what their linkers did.
+/// The library that stays in one program is the same file that others have mapped: writing into it would undo their
+/// relocations.
 #[test]
 fn programs_that_were_attached_to_twice_end_well_side_by_side() {
     let targets = ["attach_side", "attach_by_side"].map(Target::start);
@@ -172,7 +174,7 @@ fn attaching_loses_nothing_unless_it_is_told_to() {
     target.assert_left_alone();
 }
 
-/// What a recording says of threads without room.
+/// The gaps in a recording from threads without a ring.
 fn on_full(recording: &Recording) -> String {
     let info = recording.command("info", &["--json"]);
     let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
@@ -299,8 +301,8 @@ fn attaching_to_nothing_is_an_error_of_its_own() {
     assert!(ended.errors().contains(&pid), "{}", ended.errors());
 }
 
-/// Attaches twice to a program that unwinds or takes signals in all of its threads, so that some of them are in our stubs
-/// whenever it is let go, then tells it to come to its end.
+/// Attaches twice to a program that unwinds or handles signals in all of its threads, so that some of them are in stubs
+/// at every detach, then asks it to end.
 fn assert_unharmed(
     fixture: &str,
     artifact: &str,

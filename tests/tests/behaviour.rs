@@ -1,6 +1,6 @@
-//! Goal: a recorded program does exactly what it does natively, whatever it does; and its recording is sound and complete.
-//! Method: each fixture runs both ways; standard output, standard error and status must be equal byte for byte; the counts
-//! of calls that the fixture prints must be in the recording (see `e2e::Comparison`).
+//! Goal: any recorded program does exactly what it does natively; and its recording is sound and complete. Method: each
+//! fixture runs both ways; standard output, standard error and status must be equal byte for byte; the counts of calls
+//! that the fixture prints must be in the recording (see `e2e::Comparison`).
 
 use e2e::{Comparison, Nesting, Program, Scratch, fixture_artifact};
 
@@ -106,7 +106,7 @@ fn handlers_run_in_several_threads() {
     assert_handled("threads", 3000);
 }
 
-/// AVX2 is required; what the processor lacks of AVX-512 is said.
+/// AVX2 is required; the test reports missing features of AVX-512.
 #[test]
 fn wide_vectors_and_masks_survive() {
     let both = Comparison::of("vector_args", "vector_args", &[]);
@@ -140,7 +140,7 @@ fn coroutines_switched_by_hand_throw_on_their_own_stacks() {
 fn an_unlimited_stack_moves_everything_and_changes_nothing() {
     let scratch = Scratch::new("unlimited");
     let path = fixture_artifact("unlimited_stack", "unlimited_stack");
-    // The limit is inherited: the shell lifts it for whatever it starts, the recorder included.
+    // The limit is inherited: the shell lifts it for all its children, the recorder included.
     let program = Program::new(path, scratch.path());
     let native = program
         .wrapped(
@@ -182,8 +182,8 @@ fn a_daemon_outlives_its_recording() {
 }
 
 /// A handler that walks the stack may find the thread in one of our stubs, which have no unwind tables: such a walk ends
-/// there. It never goes astray. How many end early depends on how much of its time the program spends in our stubs: this one
-/// does little else, and half of its walks or more find their way. docs/transparency.md says so.
+/// there, and never goes wrong. The number of early ends depends on the time that the program spends in stubs: this one does
+/// little else, and half of its walks or more are complete. docs/transparency.md describes this.
 #[test]
 fn half_of_the_walks_of_a_profiler_or_more_find_their_way() {
     for artifact in ["profiler_O0", "profiler_O2"] {
@@ -202,7 +202,7 @@ fn half_of_the_walks_of_a_profiler_or_more_find_their_way() {
     }
 }
 
-/// Without names there is little to trace, but the program must not notice.
+/// Without names there is little to trace, but the program's behaviour must not change.
 #[test]
 fn a_stripped_program_behaves_the_same() {
     let scratch = Scratch::new("stripped");

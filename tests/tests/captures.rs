@@ -1,5 +1,5 @@
-//! Goal: `record --regs`, `--stack`, `--strings` and `--watch` make known at each enter and leave what they name, change nothing
-//! in the program, and read no memory that is not there. Method: fixtures whose values are known, asked by SQL over state.
+//! Goal: `record --regs`, `--stack`, `--strings` and `--watch` capture what they name at each enter and leave, change nothing in
+//! the program, and read no unmapped memory. Method: fixtures whose values are known, asked by SQL over state.
 
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, fixture_artifact};
 
@@ -9,7 +9,7 @@ fn recorded(artifact: &str, options: &[&str]) -> Comparison {
     Comparison::of_program(scratch, &program, options, Nesting::Proper)
 }
 
-/// What SQL says, one text per row; `?` where there is no value.
+/// The answer of SQL, one string per row; `?` if there is no value.
 fn texts(recording: &Recording, sql: &str) -> Vec<String> {
     let rows = recording.rows(sql);
     let text = |row: &serde_json::Map<String, serde_json::Value>| match &row["value"] {
@@ -65,7 +65,7 @@ fn texts_of_c_are_known_where_functions_are_entered() {
             "\"a text that is longer than the others\"",
         ];
         assert_eq!(ends, expected, "{artifact}");
-        // A pointer to nothing is only a pointer; a text without an end is known as far as it was kept.
+        // A null pointer is shown as a pointer; a string without an end is known as far as it was captured.
         let odd = values(recording, "odd_pointer", "start_seq", "text");
         assert_eq!(odd[0], "0x0");
         assert!(odd[1].starts_with("0x10"), "{odd:?}");
@@ -132,10 +132,10 @@ fn a_watched_part_of_an_array_is_known_at_every_event() {
     assert!(whole[0].starts_with("stale since event "), "{whole:?}");
 }
 
-/// A part of something: what is watched for it, and in which column the program prints it.
+/// A part of a value: the expression to watch, and the column in which the program prints it.
 struct Part(&'static str, &'static str, usize);
 
-/// Parts that are watched while nothing else of their wholes is have after each step what the program prints of them.
+/// Parts that are watched without the rest of their values equal the program's output after each step.
 fn parts_are_what_the_program_prints(artifact: &str, function: &str, parts: &[Part]) {
     let scratch = Scratch::new(artifact);
     let program = Program::new(fixture_artifact("watched", artifact), scratch.path());
@@ -153,7 +153,7 @@ fn parts_are_what_the_program_prints(artifact: &str, function: &str, parts: &[Pa
         let sql = format!("SELECT new AS value FROM history('{part}') ORDER BY seq");
         let followed = texts(&recording, &sql);
         wanted.dedup();
-        // It begins with what it was before the first step.
+        // The first value is the one before the first step.
         let followed = &followed[followed.len().saturating_sub(wanted.len())..];
         assert_eq!(followed, wanted, "{artifact}: history of {part}");
     }
@@ -234,19 +234,19 @@ fn watched_values_are_known_at_every_event() {
         values(recording, "push", "start_seq", "flag"),
         ["7 '\\a'", "8 '\\b'", "7 '\\a'", "8 '\\b'"]
     );
-    // An element of an array: which one depends on a number, and all are kept.
+    // An element of an array, selected by a number: all elements are captured.
     assert_eq!(
         values(recording, "push", "start_seq", "counts[flag]"),
         ["1", "1", "2", "2"]
     );
-    // Before the first push there is no item to look into.
+    // Before the first push there is no item.
     let first = values(recording, "push", "start_seq", "queue->first->text");
     assert_eq!(first[0], "?");
     assert!(
         first[1..].iter().all(|text| text.starts_with("0x")),
         "{first:?}"
     );
-    // It is known at the enters and leaves of all functions.
+    // It is known at the enter and leave of every function.
     let unknown = "SELECT count(*) FROM calls WHERE value(start_seq, 'queue->length') IS NULL \
                    OR value(end_seq, 'queue->length') IS NULL";
     assert_eq!(recording.number(unknown), 0);
@@ -268,7 +268,7 @@ fn parameters_are_watched_where_their_functions_are_entered() {
         assert_eq!(first[0], "?", "{artifact}: there is no first item yet");
         let letters = ["97 'a'", "98 'b'", "0 '\\000'"];
         assert_eq!(first[1..], letters, "{artifact}");
-        // Other functions have no such parameter, and nothing of them is captured.
+        // Other functions have no such parameter, and nothing is captured for them.
         let others = "SELECT count(*) FROM calls WHERE function <> 'push' \
                       AND value(start_seq, 'to->length') IS NOT NULL";
         assert_eq!(recording.number(others), 0, "{artifact}");
@@ -288,7 +288,7 @@ fn printed(line: &str, index: usize) -> &str {
     line.split('|').nth(index).expect("so many members")
 }
 
-/// Checks that each watched expression is at each return of `function` what the program printed there.
+/// Checks that at each return of `function` the watched expressions equal the program's output.
 fn assert_watched(artifact: &str, function: &str, expressions: &[(&str, usize)], more: &[&str]) {
     let watches = expressions.iter().map(|(expression, _)| *expression);
     let watches = watches.chain(more.iter().copied());
@@ -357,7 +357,7 @@ fn texts_elements_and_thread_variables_are_watched() {
     );
 }
 
-/// Runs a program of a fixture alone, and recorded with these watches.
+/// Runs a program of a fixture natively, and recorded with these watches.
 fn watching(folder: &str, artifact: &str, watches: impl Iterator<Item = String>) -> Comparison {
     let options: Vec<String> = watches.flat_map(|w| ["--watch".to_owned(), w]).collect();
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
@@ -366,7 +366,8 @@ fn watching(folder: &str, artifact: &str, watches: impl Iterator<Item = String>)
     Comparison::of_program(scratch, &program, &options, Nesting::Proper)
 }
 
-/// Checks that each variable of `caller` is at both ends of each call of `callee` what the program printed behind it.
+/// Checks that at both ends of each call of `callee`, the variables of `caller` equal the values that the program
+/// printed after it.
 fn assert_kept(artifact: &str, caller: &str, callee: &str, expressions: &[(&str, usize)]) {
     let name = caller.rsplit("::").next().expect("a name has a last part");
     let watches = expressions.iter().map(|(e, _)| format!("{name}::{e}"));
@@ -380,7 +381,7 @@ fn assert_kept(artifact: &str, caller: &str, callee: &str, expressions: &[(&str,
             format!("value(end_seq, '{expression}')"),
             format!("frame_value(start_seq, 1, '{expression}')"),
         ] {
-            // What the call itself changes is not yet so where it begins.
+            // The call's own changes are not visible at its start.
             if column.starts_with("frame") && expression.contains("len") {
                 continue;
             }
@@ -391,7 +392,7 @@ fn assert_kept(artifact: &str, caller: &str, callee: &str, expressions: &[(&str,
             assert_eq!(seen, expected, "{artifact}: {column}");
         }
     }
-    // One value after the other, as far as they differ.
+    // The sequence of different values.
     let (expression, index) = expressions[0];
     let mut expected: Vec<&str> = lines.iter().map(|line| printed(line, index)).collect();
     expected.dedup();
@@ -423,7 +424,7 @@ fn variables_of_callers_are_watched_at_their_calls() {
     }
 }
 
-/// Checks that variables of `work` are, at each return of `change`, which it calls by way of another, what that printed; and that
+/// Checks that at each return of `change`, which `work` calls indirectly, the variables of `work` equal its output; and that
 /// their history has each change.
 fn assert_kept_further_in(artifact: &str, path: &str, expressions: &[(&str, usize)]) {
     let named = |expression: &str| match expression.strip_prefix('*') {
@@ -443,7 +444,7 @@ fn assert_kept_further_in(artifact: &str, path: &str, expressions: &[(&str, usiz
              WHERE function = '{path}change' ORDER BY end_seq"
         );
         assert_eq!(texts(recording, &sql), printed, "{artifact}: {expression}");
-        // Where the second call of `change` begins it is what the first has left.
+        // At the start of the second call of `change` it has the value that the first one left.
         let sql = format!(
             "SELECT frame_value(start_seq, 2, '{expression}') AS value FROM calls \
              WHERE function = '{path}change' ORDER BY start_seq"
@@ -508,7 +509,7 @@ fn each_frame_of_a_recursion_has_its_own_watched_variables() {
 fn the_stack_of_callers_is_known() {
     let comparison = recorded("captured_O0", &["--stack", "512", "--regs"]);
     let recording = &comparison.recording;
-    // The caller's variables lie in its frame.
+    // The caller's variables are in its frame.
     let sql = "SELECT frame_value(start_seq, 1, 'i') AS value FROM calls WHERE function = 'push' ORDER BY start_seq";
     assert_eq!(texts(recording, sql), ["0", "1", "0", "1"]);
     let seq = recording.number("SELECT min(start_seq) FROM calls WHERE function = 'push'");
@@ -595,7 +596,7 @@ fn programs_behave_the_same_with_everything_captured() {
     }
 }
 
-/// The question as people write it: `seq` of `calls`, and a value at each.
+/// The query in its usual form: `seq` of `calls`, and a value at each.
 #[test]
 fn values_at_the_calls_of_a_function_are_asked_by_seq() {
     let comparison = recorded("captured_O0", &["--watch", "queue->length"]);
@@ -614,7 +615,7 @@ fn values_at_the_calls_of_a_function_are_asked_by_seq() {
     assert_eq!(recording.number(other), 0);
 }
 
-/// The innermost frame of `value` is found by what the moments before had in common with it, that of `frame_value` anew.
+/// `value` finds the innermost frame from data shared with earlier events, `frame_value` from scratch.
 #[test]
 fn values_are_the_same_by_the_short_way_and_the_long_one() {
     let everything = [
@@ -697,7 +698,8 @@ fn values_are_the_same_by_the_short_way_and_the_long_one() {
     }
 }
 
-/// Copies of memory come as often as was asked for, by events, by time, once or never; the program does what it does.
+/// Copies of memory are made as often as requested, by events, by time, once or never; the program's behaviour is
+/// unchanged.
 #[test]
 fn memory_is_copied_when_it_is_asked_for() {
     let snapshots = |option: &str| {
@@ -740,7 +742,7 @@ fn memory_is_copied_when_it_is_asked_for() {
     assert_eq!(reasons, ["start", "exit"], "{events} events");
 }
 
-/// Copies that cannot be made are told: here the program's child holds it.
+/// Copies that cannot be made are reported: here the program's child traces it.
 #[test]
 fn copies_that_are_left_out_are_gaps() {
     let every = ["--snapshot", "every=1000events"];
@@ -762,7 +764,7 @@ fn copies_that_are_left_out_are_gaps() {
     assert!(left_out >= 39, "{left_out} left out");
 }
 
-/// So are those that nobody waits for, because threads that find their ring full go on.
+/// So are copies for which threads cannot wait, because threads continue when their ring is full.
 #[test]
 fn copies_that_nobody_waits_for_are_gaps() {
     let options = ["--snapshot", "every=1000events", "--on-full", "drop"];
@@ -778,7 +780,7 @@ fn copies_that_nobody_waits_for_are_gaps() {
         "SELECT coalesce(sum(lost), 0)::bigint FROM gaps WHERE reason = 'memory not copied'",
     );
     let events = recording.number("SELECT count(*) FROM events WHERE kind <> 'gap'");
-    // Records that were dropped count for none. The next copy is due so many records behind one that came late.
+    // Dropped records do not count. After a late copy, the next one is due the full number of records later.
     let due = events / 1000;
     assert!(due > 10, "{events} events");
     assert!(
@@ -787,7 +789,7 @@ fn copies_that_nobody_waits_for_are_gaps() {
     );
 }
 
-/// A library that is loaded later is no reason to copy all memory again.
+/// A library that is loaded later does not cause a full copy of memory.
 #[test]
 fn libraries_that_come_later_copy_no_memory() {
     let comparison = Comparison::of("plugin", "plugin_host", &[]);

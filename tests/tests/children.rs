@@ -1,6 +1,6 @@
 //! Goal: `record --children` follows every process that a program starts, records each program that they execute, and
-//! changes nothing for any of them. Method: what the programs print, leave and return is compared with a native run; who
-//! was started with which end is told by the programs themselves.
+//! changes nothing for any of them. Method: what the programs print, leave and return is compared with a native run; the
+//! programs themselves report which process was started and how it ended.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ impl Set {
         (native, Set::of(scratch, &program))
     }
 
-    /// The programs of that name; copies of their parents are none.
+    /// The programs with that name, without copies of their parents.
     fn named(&self, name: &str) -> Vec<&Row> {
         let is_it = |row: &&Row| program_of(row) == name && !row["image_unix_ns"].is_null();
         self.rows.iter().filter(is_it).collect()
@@ -55,7 +55,7 @@ impl Set {
         Recording::new(self.dir.join(name))
     }
 
-    /// Every recording is whole, and knows its process.
+    /// Every recording is whole, and has its process's ids.
     fn assert_whole(&self) {
         for row in &self.rows {
             if row["recording"].is_null() {
@@ -123,7 +123,7 @@ fn a_pipeline_is_its_programs() {
     );
 }
 
-/// The shell tells every child's number and how it ended.
+/// The shell prints every child's pid and exit status.
 #[test]
 fn every_end_is_known() {
     let scratch = Scratch::new("children_ends");
@@ -234,7 +234,7 @@ fn a_compiler_shows_its_parts() {
     }
 }
 
-/// What cannot be recorded runs, and what it starts is recorded.
+/// Programs that cannot be recorded run, and the programs that they start are recorded.
 #[test]
 fn a_program_that_cannot_be_recorded_runs_by_itself() {
     let scratch = Scratch::new("children_refused");
@@ -258,7 +258,7 @@ fn a_program_that_cannot_be_recorded_runs_by_itself() {
     );
 }
 
-/// Job control, signals, a session of its own and a pipe that a child holds open.
+/// Job control, signals, a new session and a pipe that a child holds open.
 #[test]
 fn copies_of_a_program_are_left_alone() {
     let scratch = Scratch::new("children_copies");
@@ -305,7 +305,7 @@ print('thread', os.waitstatus_to_exitcode(status(child(threaded))), os.read(to, 
     set.assert_whole();
 }
 
-/// With `--copies` they are recorded from the fork on, each with what it did itself.
+/// With `--copies` they are recorded from the fork on, each with its own calls.
 #[test]
 fn copies_of_a_program_are_recorded_if_asked_for() {
     let scratch = Scratch::new("children_forks");
@@ -369,7 +369,7 @@ int main(void) {
     }
 }
 
-/// `hindsight test` keeps the recordings of what failed.
+/// `hindsight test` keeps the recordings of failed programs.
 #[test]
 fn recordings_of_what_passed_are_removed() {
     let scratch = Scratch::new("children_test");
@@ -432,7 +432,7 @@ fn checks(name: &str) -> Scratch {
     scratch
 }
 
-/// Runs `hindsight test`, and returns what it left of a run: each recorded program with its exit code.
+/// Runs `hindsight test`, and returns the recorded programs that are left, with their exit codes.
 fn tested(scratch: &Scratch, command: &[&str], run: &str, code: i32) -> Vec<(String, i64)> {
     let args = ["test", "--record-to", "runs", "--"];
     let ended = Hindsight::command(scratch, &[&args, command].concat()).run();
@@ -483,7 +483,7 @@ fn the_recordings_of_a_failed_pytest_are_kept() {
     assert!(kept.iter().all(|(_, code)| *code != 0), "{kept:?}");
 }
 
-/// The recorder ends with the program; what still runs is recorded on.
+/// The recorder ends with the program; recording of programs that still run continues.
 #[test]
 fn a_process_that_outlives_the_program_is_recorded_to_its_end() {
     let scratch = Scratch::new("children_outlive");

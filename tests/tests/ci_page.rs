@@ -1,5 +1,5 @@
 //! `docs/ci.md`: its shell steps do what the page says, and the reports of a comparison are what browsers and build servers
-//! read. The tools that read them are Python's XML and JSON readers.
+//! read. Python's XML and JSON readers read them.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -64,7 +64,7 @@ fn text(output: &Output) -> String {
     )
 }
 
-/// Removes what a job left, but for the baseline.
+/// Removes the files of a job, except the baseline.
 fn next_job(scratch: &Scratch) {
     std::fs::remove_dir_all(scratch.join("candidate.hindsight")).unwrap();
 }
@@ -94,7 +94,7 @@ fn the_steps_of_a_job_pass_equal_builds_and_fail_others() {
     assert!(text(&same).contains("the same"), "{}", text(&same));
     next_job(&scratch);
 
-    // One more or fewer: what a slip of the finger does.
+    // One more or fewer: a typical mistake.
     compile(&scratch, "app", 4, 10);
     let different = shell(&scratch, steps);
     assert_eq!(different.status.code(), Some(1), "{}", text(&different));
@@ -117,7 +117,7 @@ fn the_steps_of_a_job_pass_equal_builds_and_fail_others() {
     let output = annotations.find(|line| line.contains("title=hindsight output"));
     assert!(output.unwrap().contains("sold for"), "{output:?}");
 
-    // What was read and accepted is no difference in the next job.
+    // Accepted differences do not count in the next job.
     std::fs::remove_file(scratch.join("known-differences.json")).unwrap();
     let accepted = shell(
         &scratch,

@@ -1,12 +1,13 @@
-//! Goal: code that was compiled into a program leaves with what it belongs to. Method: false conditions and logpoints in
-//! places that are passed all the time, while the session is detached, libraries are unloaded and the program forks.
+//! Goal: code that was compiled into a program is removed together with its session, library or probe. Method: false
+//! conditions and logpoints at places that are passed all the time, while the session is detached, libraries are
+//! unloaded and the program forks.
 
 use e2e::{
     Live, Program, Status, Steady, changed_text, fixture_artifact, fixture_source, wait_until,
 };
 use serde_json::Value;
 
-/// Whether every place of the probes that were just added is judged by the program itself.
+/// Whether the program itself evaluates every place of the probes that were just added.
 fn all_compiled(added: &Value) -> bool {
     let probes = added["probes"].as_array().expect("probes");
     let mut places = probes
@@ -76,7 +77,7 @@ fn detaching_takes_compiled_code_out_of_a_busy_program() {
     assert_eq!(steady.wrong(), 0);
 }
 
-/// Whether a listed probe has places, and the program judges it at all of them.
+/// Whether a listed probe has places, and the program evaluates it at all of them.
 fn is_compiled(live: &Live, kind: &str, id: u64) -> bool {
     let list = live.ask(&[kind, "list"]);
     let probes = list["probes"].as_array().expect("probes");
@@ -100,7 +101,7 @@ fn compiled_probes_come_and_go_with_their_library() {
     ] {
         live.ask(&[probe, &["--pending"]].concat());
     }
-    // While a library is there, the program judges its probes itself. Blue comes first, then red.
+    // While a library is loaded, the program evaluates its probes itself. Blue comes first, then red.
     let inside = line_with("plugin", "host.c", "sum += work(i)");
     live.ask(&["break", &format!("host.c:{inside}")]);
     live.ask(&["continue"]);
@@ -117,7 +118,7 @@ fn compiled_probes_come_and_go_with_their_library() {
     assert!(rows.iter().all(|row| row["message"] == "x=7"), "{rows:?}");
 }
 
-/// Children have the code of their parent but not its recorder: they are as if it was not there.
+/// Children have the code of their parent but not its recorder: they run as if it did not exist.
 #[test]
 fn children_run_through_compiled_probes_unharmed() {
     let program = fixture_artifact("fork", "fork");

@@ -1,6 +1,6 @@
-//! Goal: probes that the program judges itself leave what the tracer would have left, and harm nothing, whoever dies. Method:
-//! the same messages, conditions and errors both ways on a program with values of all kinds; the daemon is killed while
-//! its code is in the program.
+//! Goal: probes that the program evaluates itself give the tracer's results, and do no harm when a process dies. Method: the
+//! same messages, conditions and errors both ways on a program with values of all kinds; the daemon is killed while its code
+//! is in the program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -209,7 +209,7 @@ fn conditions_that_fail_are_told_the_same() {
     assert!(errors.count() >= 8, "null pointers and a division by zero");
 }
 
-/// How much processor time a process has taken, in the kernel's ticks of 10 ms.
+/// The processor time of a process, in the kernel's ticks of 10 ms.
 fn ticks(pid: i32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();
@@ -217,7 +217,7 @@ fn ticks(pid: i32) -> u64 {
     numbers.filter_map(|text| text.parse::<u64>().ok()).sum()
 }
 
-/// How often a process has stopped or waited.
+/// The number of stops and waits of a process.
 fn halts(pid: i32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mut lines = status.lines();
@@ -225,11 +225,11 @@ fn halts(pid: i32) -> u64 {
     count.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// What is set when the daemon dies, and where it is judged.
+/// The probe that is set when the daemon dies, and the evaluator of its condition.
 struct Held {
     probe: &'static [&'static str],
     compiled: Option<bool>,
-    /// A thread stands there when the daemon dies.
+    /// A thread is stopped there when the daemon dies.
     stands: bool,
 }
 
@@ -259,7 +259,7 @@ const HELD: [Held; 7] = [
         compiled: None,
         stands: true,
     },
-    // Only the engine has what is kept from hit to hit.
+    // Only the engine has the state that is kept from hit to hit.
     Held {
         probe: &[
             "break",
@@ -284,7 +284,8 @@ const HELD: [Held; 7] = [
 
 #[test]
 fn a_killed_daemon_leaves_the_program_running_and_unchanged() {
-    // Half a second of work; were each write a signal, as with a watchpoint that nobody takes away, minutes.
+    // Half a second of work; if each write caused a signal, as with a watchpoint that is never removed, it would be
+    // minutes.
     const ROUNDS: &str = "4000000";
     let read = |path: &Path| {
         std::fs::read_to_string(path)
@@ -315,7 +316,7 @@ fn a_killed_daemon_leaves_the_program_running_and_unchanged() {
         } else {
             let before = (ticks(pid), halts(pid));
             live.ask(&["continue", "--no-wait"]);
-            // It has run for 100 ms, or been judged by the tracer so many times.
+            // It has run for 100 ms, or the tracer has evaluated it this often.
             wait_until("the program to work", || {
                 (ticks(pid) > before.0 + 10 || halts(pid) > before.1 + 300).then_some(())
             });

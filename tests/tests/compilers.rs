@@ -1,6 +1,6 @@
-//! Goal: compilers, the largest programs there are, make the same files while every function of theirs is recorded. They
-//! are laid out anew after linking (BOLT), in parts that are jumped into, and have hundreds of thousands of functions.
-//! Method: compile natively and recorded, and compare what was made, byte for byte.
+//! Goal: compilers, which are among the largest programs, produce the same files while all their functions are recorded.
+//! They are rearranged after linking (BOLT), into parts that are jumped into, and have hundreds of thousands of
+//! functions. Method: compile natively and recorded, and compare the output byte for byte.
 
 use e2e::{Hindsight, Scratch, lua_source};
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What cannot be kept is dropped: the point is what the compiler makes.
+/// Records that do not fit are dropped: the test is about the compiler's output.
 const EVERYTHING: [&str; 4] = ["-f", "module:*", "--on-full", "drop"];
 
 const HELLO: &str = "use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ fn main() {
 }
 ";
 
-/// Each takes all the processors and gigabytes that there are: one at a time.
+/// Each uses all processors and much memory: one at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static RUNS: Mutex<()> = Mutex::new(());
     RUNS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -53,7 +53,7 @@ fn run(scratch: &Scratch, program: &Path, args: &[&str]) -> Output {
     done
 }
 
-/// Runs the program natively and recorded; `made` is what it makes, which must be the same.
+/// Runs the program natively and recorded; `made` is its output file, which must be the same.
 fn makes_the_same(scratch: &Scratch, program: &Path, args: &[&str], made: &str) {
     let native = run(scratch, program, args);
     let wanted = fs::read(scratch.join(made)).expect("it was made");

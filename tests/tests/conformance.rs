@@ -1,5 +1,5 @@
-//! Goal: docs/conformance.md does not promise tests that are not there. Method: its tables are read; each name with a file of
-//! ours behind it is a test in that file.
+//! Goal: docs/conformance.md names only tests that exist. Method: its tables are read; each name that one of our files
+//! follows is a test in that file.
 
 use std::{collections::HashMap, fs, path::Path};
 
@@ -35,7 +35,8 @@ fn named(row: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Tells whether a file has a test of this name: a function behind `#[test]`, or a line of a macro that makes one.
+/// Returns whether a file has a test of this name: a function after `#[test]`, or a line of a macro that generates
+/// one.
 fn has_test(text: &str, name: &str) -> bool {
     let mut is_test = false;
     for line in text.lines().map(str::trim) {

@@ -1,5 +1,6 @@
-//! Goal: variables of inlined functions have at every call what the program says, or a reason why not. Method: programs of three
-//! compilers that print what the variables around each call hold, asked by SQL over recordings with captures, and live beside gdb.
+//! Goal: at every call, variables of inlined functions have the values that the program prints, or a reason why not. Method:
+//! programs of three compilers that print the variables around each call; SQL over recordings with captures, and live sessions
+//! next to gdb.
 
 use std::process::Command;
 
@@ -38,7 +39,7 @@ fn printed(comparison: &Comparison, column: usize) -> Vec<String> {
     notes.filter_map(of_line).collect()
 }
 
-/// Checks values against what is expected of all calls, and that at least so many are known.
+/// Checks values against the expected ones of all calls, and that at least this many are known.
 fn assert_known(what: &str, seen: &[String], expected: &[String], least: usize) {
     assert_eq!(seen.len(), expected.len(), "{what}");
     let both = seen.iter().zip(expected);
@@ -90,7 +91,7 @@ fn watched_variables_of_inlined_functions_are_known_at_the_calls_in_them() {
     }
 }
 
-/// What gdb prints of `tries` in the innermost `cache_get` and of `base` in `outer_sum` at each call.
+/// gdb's values of `tries` in the innermost `cache_get` and of `base` in `outer_sum` at each call.
 fn of_gdb(artifact: &str, function: &str) -> Vec<String> {
     let scope = function.strip_suffix("probe").expect("the name ends so");
     let script = format!(
@@ -128,7 +129,7 @@ fn variables_of_inlined_functions_are_printed_as_gdb_prints_them() {
             }
         }
         assert_eq!(seen.len(), 32, "{artifact}");
-        // rustc keeps no `base` behind the first call.
+        // rustc does not keep `base` after the first call.
         let least = if artifact == "copies_rust" { 16 } else { 32 };
         assert_known(artifact, &seen, &of_gdb(artifact, function), least);
     }

@@ -1,5 +1,5 @@
-//! Goal: a core file is a recording, and says what gdb says of it. Method: programs in C, C++ and Rust that end by SIGSEGV, also
-//! beside a hundred threads; their core files, whole and cut; gdb on the same files.
+//! Goal: a core file is a recording, and shows what gdb shows. Method: programs in C, C++ and Rust that end by SIGSEGV, also
+//! with a hundred threads; their core files, whole and cut; gdb on the same files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ impl Dumped {
         rows.collect()
     }
 
-    /// The event at which the thread with the signal stands.
+    /// The event of the stop of the thread with the signal.
     fn stop(&self) -> i64 {
         let rows = self.rows("SELECT max(seq) AS seq FROM events WHERE kind = 'pause'");
         rows[0]["seq"].as_i64().expect("a stop")
@@ -323,7 +323,7 @@ fn a_hundred_threads_are_told_apart() {
     assert_eq!(rows[0]["n"], 101);
 }
 
-/// What a cut file still shows is what the whole one shows, and the rest is unknown.
+/// The values in a truncated file equal those in the whole one, and the rest is unknown.
 #[test]
 fn cut_files_say_nothing_wrong() {
     let dumped = Dumped::of("crash_c", &[]);
@@ -424,7 +424,7 @@ fn it_is_a_recording_for_every_command() {
         "{errors}"
     );
     assert!(errors.contains("no later event"), "{errors}");
-    // It is made again when the core file was changed.
+    // It is created again if the core file has changed.
     let mut bytes = std::fs::read(&dumped.core).expect("the core file");
     bytes.push(0);
     std::fs::write(&dumped.core, bytes).expect("the core file");
@@ -432,7 +432,7 @@ fn it_is_a_recording_for_every_command() {
     assert_eq!(text.trim(), "$1 = {11, 22, 300, 44}", "{errors}");
 }
 
-/// The live program has traps and patches in it, and our return addresses; its core file has none.
+/// The live program contains traps, patches and hooked return addresses; its core file does not.
 #[test]
 fn a_core_file_of_a_live_program_is_read_by_gdb() {
     let program = fixture_artifact("control", "control_O0_fixed");

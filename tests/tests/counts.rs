@@ -67,7 +67,7 @@ fn recorded_counts(recording: &Recording) -> BTreeMap<String, i64> {
         .collect()
 }
 
-/// Functions by name: those that are hooked, and those that are not, which say so.
+/// Functions by name: hooked ones, and those that are not, which have a reason.
 fn probes(recording: &Recording, state: &str) -> BTreeSet<String> {
     let sql = format!("SELECT DISTINCT function FROM probes WHERE state = '{state}'");
     let rows = recording.rows(&sql);
@@ -76,9 +76,9 @@ fn probes(recording: &Recording, state: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Compares every function that both sides know; the two must share at least `at_least` functions. Of what only the oracle
-/// has seen, no function may be hooked, except those in `inlined`: they have a body of their own in the recorded program
-/// too, but there all their calls are inlined.
+/// Compares every function that both sides know; the two must share at least `at_least` functions. None of the functions
+/// that only the oracle has seen may be hooked, except those in `inlined`: they have their own body in the recorded
+/// program too, but there all their calls are inlined.
 fn assert_counts_agree(
     recording: &Recording,
     oracle: &BTreeMap<String, i64>,
@@ -118,7 +118,7 @@ fn assert_counts_agree(
     );
 }
 
-/// uftrace counts calls in a build of its own (`-pg`) from the same source with the same optimisation.
+/// uftrace counts calls in a separate build (`-pg`) from the same source with the same optimisation.
 #[test]
 fn sqlite_makes_as_many_calls_as_uftrace_counts() {
     let scratch = Scratch::new("sqlite_uftrace");

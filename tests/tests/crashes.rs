@@ -42,7 +42,7 @@ fn crashed(artifact: &str, how: &str, signal: i32, options: &[&str]) -> Crashed 
 }
 
 impl Crashed {
-    /// The event at which the thread stands.
+    /// The event of the thread's stop.
     fn stop(&self) -> i64 {
         self.recording
             .number("SELECT seq FROM pauses WHERE reason = 'signal'")
@@ -75,7 +75,7 @@ impl Crashed {
         assert_eq!(self.places(), known);
     }
 
-    /// What `repl` says to these lines, from where it opens.
+    /// The output of `repl` for these lines, from its initial position.
     fn repl(&self, lines: &[&str]) -> String {
         let options: Vec<&str> = lines.iter().flat_map(|line| ["--cmd", *line]).collect();
         let ended = self.recording.command("repl", &options);
@@ -210,7 +210,7 @@ fn a_stack_that_is_used_up_is_seen() {
 #[test]
 fn what_a_program_asks_of_its_handlers_is_answered_as_ever() {
     let crash = crashed("crashes", "ask", 11, &[]);
-    // gdb stops at the signals that it handles before.
+    // Before that, gdb stops at the signals that the program handles.
     let places = crash.places();
     let names: Vec<&str> = places.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["last", "middle", "main"]);
@@ -262,7 +262,7 @@ fn rust_programs_crash_as_in_gdb() {
     assert!(deep.count() > 100);
 }
 
-/// The page below the stack is reached in the function itself, or, about once in nine runs, where a hook saves registers.
+/// The stack overflows in the function itself, or, about once in nine runs, where a hook saves registers.
 #[test]
 fn a_stack_that_ends_where_a_hook_saves_registers_is_that_of_the_function() {
     let artifact = fixture_artifact("crashes", "crashes_rust");
@@ -287,7 +287,7 @@ fn memory_is_not_copied_where_that_is_refused() {
     crash.is_as_in_gdb(3);
 }
 
-/// A crash of a live session is told of once, with its thread, and the recording opens there.
+/// A crash of a live session is reported once, with its thread, and the recording opens there.
 #[test]
 fn a_crash_under_live_control_is_told_of_once() {
     let path = fixture_artifact("crashes", "crashes");

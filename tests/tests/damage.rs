@@ -1,9 +1,9 @@
-//! Goal: whatever happens to a file of a recording, `check` tells it and names the file, or every answer is as before; and no
-//! answer of a damaged recording is wrong. Method: 200 damages, from a fixed seed, to four recordings: one that was closed, one
-//! that kept its log, one with notes and copies of modules, and one whose recorder was killed; and each of their folders is removed.
+//! Goal: for any damage to a file of a recording, `check` reports it and names the file, or every answer is unchanged; and no answer
+//! of a damaged recording is wrong. Method: 200 damages, from a fixed seed, to four recordings: one that was closed, one that kept
+//! its log, one with notes and copies of modules, and one whose recorder was killed; also, each of their folders is removed.
 //!
-//! What `docs/format.md` ("What a check cannot see") says is left out: the removal of added notes, and an unfinished
-//! log that lacks its end, as if the recorder had died earlier.
+//! The exceptions of `docs/format.md` ("What a check cannot see") are left out: the removal of added notes, and an
+//! unfinished log that lacks its end, as if the recorder had died earlier.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// The lines of an answer, or `None` where there was none.
+/// The lines of an answer, or `None` if there was none.
 type Answer = Option<Vec<String>>;
 
 fn answers(recording: &Recording, questions: &[String]) -> Vec<Answer> {
@@ -78,7 +78,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Changes a file in one of eight ways. Returns what was done, or `None` where that changes nothing.
+/// Changes a file in one of eight ways. Returns a description, or `None` if that changes nothing.
 fn damage(file: &Path, random: &mut Random) -> Option<String> {
     let whole = fs::read(file).expect("a file of the recording");
     let mut bytes = whole.clone();
@@ -131,7 +131,7 @@ fn damage(file: &Path, random: &mut Random) -> Option<String> {
     (bytes != whole).then_some(what)
 }
 
-/// The folders of a recording. The catalog is derived, and what has no files is no loss.
+/// The folders of a recording. The catalog is derived, and losing an empty folder is no damage.
 fn folders(names: &[PathBuf]) -> BTreeSet<PathBuf> {
     let above = names.iter().filter_map(|name| name.ancestors().nth(1));
     let above = above.flat_map(Path::ancestors).map(Path::to_path_buf);
@@ -146,7 +146,7 @@ struct Before {
     said: Vec<(PathBuf, Vec<String>)>,
 }
 
-/// Harms copies of a recording, one at a time. `state` are expressions of the program that copies of memory show.
+/// Damages copies of a recording, one at a time. `state` are expressions of the program that copies of memory show.
 fn harm(scratch: &Scratch, recording: &Recording, state: [&str; 2], seed: u64) {
     let copy = Recording::new(scratch.join("copy.hindsight"));
     copy_folder(recording.path(), copy.path());
@@ -200,7 +200,7 @@ fn harm(scratch: &Scratch, recording: &Recording, state: [&str; 2], seed: u64) {
     }
 }
 
-/// What a check said of a file, and how it ended.
+/// The message of a check about a file, and its exit code.
 fn told_of(recording: &Recording, name: &Path) -> (Status, Vec<String>) {
     let check = recording.command("check", &[]);
     let said = format!("{}{}", check.text(), check.errors());
@@ -226,12 +226,12 @@ fn assert_seen(copy: &Recording, name: &Path, before: &Before, told: &str) {
     }
     let (status, said) = told_of(copy, name);
     let found = answers(copy, &before.questions);
-    // Of a folder nothing was said before.
+    // The folder had no message before.
     let known = before.said.iter().find(|(of, _)| of == name);
     let is_new = known.map_or(!said.is_empty(), |(_, lines)| *lines != said);
     let is_damage =
         matches!(status, Status::Code(1 | 2)) && (is_new || name == Path::new("manifest"));
-    // What was at the end of an unfinished log is dropped, and said.
+    // The end of an unfinished log is dropped, and reported.
     let is_shorter =
         status == Status::Code(3) && name.starts_with("log") && (is_new || told.contains("cut at"));
     let is_right = |(found, right): (&Answer, &Answer)| found.is_none() || found == right;

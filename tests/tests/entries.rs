@@ -1,6 +1,6 @@
-//! Goal: what is shown of a function's arguments where it begins, where breakpoints on it stop, and in recordings of its entry is
-//! right or said to be unknown. Method: a program whose parameters have known values, in registers and on the stack, by
-//! three compilers with and without optimisation; each parameter is asked for everywhere.
+//! Goal: a function's arguments, as shown at its first instruction, at breakpoints on it and in recordings of its entry, are
+//! right or said to be unknown. Method: a program whose parameters have known values, in registers and on the stack, by three
+//! compilers with and without optimisation; each parameter is printed everywhere.
 
 use e2e::{Comparison, Live, Nesting, Program, Recording, Scratch, fixture_artifact};
 use serde_json::Value;
@@ -55,7 +55,7 @@ fn functions(artifact: &str) -> Vec<(&'static str, Vec<(&'static str, &'static s
     ]
 }
 
-/// Says how many of the values are known where the program stands, all of which must be right.
+/// Returns the number of known values where the program is stopped; all of them must be right.
 fn known(live: &Live, artifact: &str, function: &str, expected: &[(&str, &str)]) -> usize {
     let mut known = 0;
     for (expression, value) in expected {
@@ -149,7 +149,7 @@ fn arguments_are_right_or_unknown_from_the_first_instruction_on() {
     }
 }
 
-/// The value of an expression where a function was entered, if it is known.
+/// The value of an expression at the entry of a function, if it is known.
 fn recorded(recording: &Recording, function: &str, expression: &str) -> Option<String> {
     let sql = format!(
         "SELECT value(start_seq, '{expression}') AS value FROM calls WHERE function = '{function}'"
@@ -182,7 +182,7 @@ fn recorded_arguments_are_right_or_unknown_at_the_entry() {
                         "{what} is {shown:?}, not {value}"
                     );
                     let is_captured = !options.is_empty() && UNOPTIMISED.contains(&artifact);
-                    // Of what comes in vector registers, a recording keeps the low half.
+                    // A recording keeps the low half of vector registers.
                     assert!(!is_captured || found.is_some(), "{what} is not known");
                 }
             }

@@ -1,5 +1,5 @@
-//! Goal: however a program ends, `record` ends with its status and the recording holds all that it did.
-//! Method: the fixture counts its finished calls in a shared file that survives it.
+//! Goal: for any end of a program, `record` ends with its status and the recording holds all that it did. Method: the
+//! fixture counts its finished calls in a shared file that outlives it.
 
 use e2e::{
     Hindsight, Program, Recording, Scratch, Signal, Status, fixture_artifact, split_own_lines,
@@ -17,7 +17,7 @@ fn exits(scratch: &Scratch, how: &str, calls: i64, counter: &Path) -> Program {
     ])
 }
 
-/// Calls that the program has counted; 0 before it has made the file.
+/// Calls that the program has counted; 0 before it has created the file.
 fn count_in(file: &Path) -> i64 {
     let bytes = std::fs::read(file).unwrap_or_default();
     bytes
@@ -25,7 +25,7 @@ fn count_in(file: &Path) -> i64 {
         .map_or(0, |word| i64::from_le_bytes(*word))
 }
 
-/// Runs one way to end natively and recorded; returns the recording.
+/// Ends the program in this way, natively and recorded; returns the recording.
 fn check_end(how: &str, expected: Status) -> (Scratch, Recording) {
     let scratch = Scratch::new(how);
     let native = exits(&scratch, how, CALLS, &scratch.join("native")).run();
@@ -137,7 +137,7 @@ fn pid_of(mapped: &Path) -> Option<i32> {
         })
 }
 
-/// Ctrl-C reaches the program too, also while it is prepared: it may come at any moment of the start.
+/// Ctrl-C reaches the program too, at any moment of the start, also while it is prepared.
 #[test]
 fn a_signal_while_the_recording_begins_is_told() {
     let scratch = Scratch::new("early-signal");
@@ -151,7 +151,7 @@ fn a_signal_while_the_recording_begins_is_told() {
         let recording = scratch.join("early.hindsight");
         let told = match (recording.exists(), ended.status) {
             (true, _) => "SIGINT ended the program",
-            // It was ended itself, before it had a program.
+            // It was itself killed before it had a program.
             (false, Status::Signal(2)) => continue,
             (false, _) => {
                 "error: cannot record sleep: signal 2 ended it before its recording began"

@@ -1,6 +1,6 @@
-//! Goal: a distributed engine reads what is exported, and answers as `hindsight sql` does from the recordings.
-//! Method: Ballista's wheel, one scheduler and two executors as processes on loopback addresses (`ballista/cluster.py`), is
-//! asked the same questions; the executors' logs tell which of them did what.
+//! Goal: a distributed engine reads the export, and answers as `hindsight sql` does from the recordings. Method: Ballista's
+//! wheel, one scheduler and two executors as processes on loopback addresses (`ballista/cluster.py`), answers the same
+//! queries; the executors' logs show which of them did what.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const WHEEL: &str = "ballista==54.1.0";
 
-/// What every engine is asked. Names of columns are given, because engines make up others.
+/// The queries for every engine. They name their columns, because engines generate different names.
 const QUESTIONS: [&str; 4] = [
     "select run, count(*) as calls, count(distinct function) as functions, min(start_seq) as first_seq, max(end_seq) as last_seq,
      sum(dur_ns) as total_ns from calls group by run order by run",
@@ -22,7 +22,7 @@ const QUESTIONS: [&str; 4] = [
     "select run, start_seq, args, ret_text from calls where function = 'fib' order by run, start_seq",
 ];
 
-/// A Python with the engine and its client, made the first time.
+/// A Python with the engine and its client, installed on first use.
 fn python() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let lock = File::create(folder.join("ballista-venv.lock")).expect("a file for the lock");
@@ -36,7 +36,8 @@ fn python() -> PathBuf {
             install(Command::new(&python).args(words).args(args));
         };
         pip(&["datafusion==54.0.0", "pyarrow==26.0.1"]);
-        // Named with its platform, because pip takes this machine's C library for too old; `loads.py` says why it is not.
+        // Named with its platform, because pip considers this machine's C library too old; `loads.py` explains why it is
+        // not.
         let packages = packages(&python);
         let into = packages.to_str().expect("paths of tests are text");
         let platform = ["--platform", "manylinux_2_39_x86_64", "--target", into];
@@ -48,7 +49,7 @@ fn python() -> PathBuf {
     python
 }
 
-/// Where an environment has its packages.
+/// The folder of an environment's packages.
 fn packages(python: &Path) -> PathBuf {
     let ask = "import sysconfig; print(sysconfig.get_path('purelib'), end='')";
     let said = Command::new(python)
@@ -84,7 +85,7 @@ fn export(scratch: &Scratch) -> PathBuf {
     scratch.join("lake")
 }
 
-/// What the recordings themselves answer.
+/// The answers of the recordings themselves.
 fn recordings_say(scratch: &Scratch, question: &str) -> Value {
     let ended = Hindsight::command(scratch, &["sql", "*", question, "--json"]).run();
     assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
@@ -108,7 +109,7 @@ fn two_executors_answer_as_the_recordings_do() {
         assert_eq!(answer["rows"], expected, "{question}");
     }
 
-    // Each run is a task of its own, and neither executor has two at a time: both read.
+    // Each run is a separate task, and neither executor runs two at a time: both read.
     let everything = json!(["fib-12", "fib-15", "fib-16", "sqlite"]);
     for at in [0, 3] {
         assert_eq!(said[at]["runs"], everything, "{}", said[at]);
@@ -120,6 +121,6 @@ fn two_executors_answer_as_the_recordings_do() {
     let stages = said[1]["stages"].as_object().expect("stages");
     let both = stages.values().filter(|done| done[0] != 0 && done[1] != 0);
     assert!(both.count() >= 2, "{stages:?}");
-    // A condition on the run leaves the files of the others alone.
+    // With a condition on the run, the files of the others are not read.
     assert_eq!(said[2]["runs"], json!(["fib-15"]), "{}", said[2]);
 }

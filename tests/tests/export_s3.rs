@@ -1,6 +1,6 @@
-//! Goal: what is exported to an object store is what is exported to a folder, and other engines read it there.
-//! Method: moto, a store of others, holds the objects; `s3/check.py` reads them with Amazon's and Arrow's clients and asks
-//! DuckDB the same of both.
+//! Goal: an export to an object store equals an export to a folder, and other engines read it there. Method: moto, a
+//! third-party store, holds the objects; `s3/check.py` reads them with Amazon's and Arrow's clients and runs the same
+//! DuckDB queries on both.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use e2e::{Ended, Hindsight, Program, Scratch, fixture_artifact, install};
 use serde_json::Value;
 
-/// A Python with the store and the clients, made the first time.
+/// A Python with the store and the clients, installed on first use.
 fn python() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let lock = File::create(folder.join("s3-venv.lock")).expect("a file for the lock");
@@ -33,7 +33,7 @@ fn script(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The store, which ends with this value: its standard input ends then.
+/// The store, which ends when this value is dropped, because its standard input ends.
 struct Store {
     child: Child,
     endpoint: String,
@@ -129,10 +129,10 @@ fn a_bucket_holds_what_a_folder_holds() {
     for same in ["names", "rows", "answers"] {
         assert_eq!(found[same], true, "{same}: {found}");
     }
-    // An upload in parts was among them, and no half of one is left.
+    // One of them was uploaded in parts, and no incomplete upload is left.
     assert!(found["largest"].as_u64() > Some(8 << 20), "{found}");
     assert_eq!(found["uploads"], 0, "{found}");
     assert!(found["calls"].as_u64() > Some(700_000), "{found}");
-    // Nearly all are the same to the last byte.
+    // Nearly all are identical byte for byte.
     assert!(found["same"].as_u64() > Some(25), "{found}");
 }

@@ -1,5 +1,5 @@
-//! Goal: an export to an object store is whole or not there, whatever the store does meanwhile, and says what to do next.
-//! Method: a store of a few lines, which fails as each test wants it to; `export_s3.rs` asks a real one.
+//! Goal: an export to an object store is complete or absent, for any behaviour of the store, and its errors name the next
+//! step. Method: a small store that fails as each test requires; `export_s3.rs` uses a real one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,19 +10,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use e2e::{Hindsight, Program, Scratch, Signal, fixture_artifact, wait_until};
 
-/// What a test wants the store to answer instead of what it would.
+/// A faulty answer of the store that a test requests.
 enum Fault {
     /// A status and a text.
     Answer(u16, String),
-    /// Nothing, for as long as the client waits.
+    /// No answer, for as long as the client waits.
     Silence,
     /// The end of the connection.
     End,
-    /// The same, after it did what was asked.
+    /// The same, after the request was carried out.
     Lost,
 }
 
-/// Says whether a request fails: its method, its address and how many like it came before.
+/// Returns whether a request fails, given its method, its address and the number of earlier requests like it.
 type Faults = dyn Fn(&str, &str, usize) -> Option<Fault> + Send + Sync;
 
 #[derive(Default)]
@@ -33,7 +33,7 @@ struct State {
     asked: Vec<String>,
 }
 
-/// An object store on a port of its own.
+/// An object store on its own port.
 struct Store {
     port: u16,
     state: Arc<Mutex<State>>,
@@ -84,7 +84,7 @@ impl Store {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Runs an export and returns its exit code and what it says.
+    /// Runs an export and returns its exit code and output.
     fn export(&self, scratch: &Scratch, args: &[&str]) -> (i32, String) {
         run(&self.command(scratch, args))
     }
@@ -168,7 +168,7 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, String, Vec<u8>
     Some((method, address, body))
 }
 
-/// Does what a store does: the tag of a part is its number.
+/// Acts as a store: the tag of a part is its number.
 fn answer(
     state: &mut State,
     method: &str,
@@ -282,7 +282,7 @@ fn is_same_as_in_folder(scratch: &Scratch, store: &Store, prefix: &str) {
         let file = fs::read(scratch.join("lake").join(name)).unwrap();
         let is_whole = bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1");
         let is_as_long = file.len().abs_diff(bytes.len()) <= file.len() / 50 + 512;
-        // Several threads read a table, so rows may come in another order; `export_s3.rs` compares them.
+        // Several threads read a table, so the order of rows may differ; `export_s3.rs` compares them.
         assert!(file == *bytes || is_whole && is_as_long, "{name}");
     }
 }
@@ -475,7 +475,7 @@ fn refusals_say_what_to_do() {
     let (code, told) = run(&no_keys);
     assert_eq!(code, 2);
     assert!(told.contains("AWS_ACCESS_KEY_ID is not set"), "{told}");
-    // A port that was free a moment ago, and where nobody listens.
+    // A port that was free a moment ago, without a listener.
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

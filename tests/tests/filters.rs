@@ -91,7 +91,7 @@ fn a_filter_that_matches_nothing_is_pointed_out() {
     );
 }
 
-/// Functions of a plugin count, though it comes when the program runs.
+/// Functions of a plugin count, although it is loaded while the program runs.
 #[test]
 fn a_filter_that_only_a_plugin_matches_is_not() {
     let scratch = Scratch::new("plugin_filter");

@@ -1,6 +1,5 @@
-//! Goal: of a program that is recorded with every instruction, all registers and all memory are known at any moment, and every move
-//! is exact. Method: a program with a planted wrong write, which prints what it knows of itself and crashes; what the recording says is
-//! compared with that.
+//! Goal: in a recording of every instruction, all registers and all memory are known at any moment, and every move is exact. Method: a
+//! program with a planted wrong write, which prints its own state and crashes; the recording is compared with that output.
 
 use e2e::{
     Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact, fixture_source,
@@ -10,7 +9,7 @@ use serde_json::Value;
 
 /// What the crashing program wrote to registers before it crashed.
 const MARK: &str = "0x1122334455667788";
-/// How often it calls `deposit`: 100 times in each of two threads.
+/// The number of calls of `deposit`: 100 in each of two threads.
 const DEPOSITS: i64 = 200;
 
 struct Full {
@@ -65,7 +64,7 @@ fn line(mark: &str) -> u64 {
     marked_line("planted", "planted.c", mark)
 }
 
-/// Says whether a text has a line, as in `$1 = 5`.
+/// Returns whether a text has a line, as in `$1 = 5`.
 fn has_line(text: &str, line: &str) -> bool {
     text.lines().any(|found| found.trim() == line)
 }
@@ -119,7 +118,7 @@ fn the_planted_write_is_found_from_the_crash() {
     let text = full.prompt(&["last-write accounts[2].next"]);
     let place = format!("planted.c:{}", line("planted"));
     assert!(text.contains("call_it") && text.contains(&place), "{text}");
-    // The third letter that does not fit.
+    // The third character that does not fit.
     let moment = text
         .split("at event ")
         .nth(1)
@@ -306,7 +305,7 @@ fn a_logpoint_prints_what_it_would_have_printed() {
         let expected: Vec<String> = (1..=100).map(|n| format!("amount={n}")).collect();
         assert_eq!(messages, expected);
     }
-    // A condition, a count, and what has no meaning.
+    // A condition, a count, and a condition without a meaning.
     let text = full.prompt(&[
         &format!("logpoint {at} 'n={{amount}}' --where 'amount > 98'"),
         &format!("logpoint {at} 'hit={{hitCount}}' --hit-count 7"),
@@ -343,7 +342,7 @@ fn conditions_and_counts_stop_both_ways() {
         text.contains("at breakpoint 1, at event") || text.contains("at breakpoint 1, "),
         "{text}"
     );
-    // Another condition, hits that are passed, and the Nth one of the whole run.
+    // Another condition, ignored hits, and the Nth hit of the whole run.
     let text = full.prompt(&[
         &format!("break {at}"),
         "condition 1 amount > 40",
@@ -398,7 +397,7 @@ fn until_stays_in_the_frame() {
         "where",
         "backtrace",
     ]);
-    // earn returns before main comes there.
+    // earn returns before main gets there.
     assert!(
         text.contains("main") || text.contains("start_thread"),
         "{text}"
@@ -419,7 +418,7 @@ fn until_stays_in_the_frame() {
 #[test]
 fn a_line_that_runs_long_is_left_at_once() {
     let full = Full::of("full-long-line", &["short"]);
-    // A hundred calls in one line, over which next goes.
+    // A hundred calls in one line, which next steps over.
     let text = full.prompt(&[
         "break earn",
         "goto first",
@@ -447,7 +446,7 @@ fn a_line_that_runs_long_is_left_at_once() {
 fn sql_tells_who_wrote_read_and_executed_what() {
     let full = Full::of("full-sql", &[]);
     let recording = &full.recording;
-    // The pointer that a name has run over: three letters too many, each a write of one byte.
+    // The pointer that a name has overwritten: three characters too many, each a write of one byte.
     let next = full.accounts + 2 * 24 + 8;
     let sql = format!(
         "SELECT seq || '+' || step AS moment, size, old, new, function, line FROM memory_writes \
@@ -466,7 +465,7 @@ fn sql_tells_who_wrote_read_and_executed_what() {
     ));
     assert_eq!(letter["i"], "10", "{letter:?}");
     assert_eq!(letter["letter"], "114 'r'", "{letter:?}");
-    // What the processor watched is what the code notes.
+    // The processor's watchpoint and the code report the same.
     let noted = format!(
         "SELECT count(*) FROM memory_writes WHERE function = 'call_it' AND addr >= {next} AND addr < {}",
         next + 8
@@ -506,7 +505,7 @@ fn questions_about_stretches_run_only_these() {
         .filter_map(|row| row["position"].as_i64())
         .collect();
     assert_eq!(positions, (1000..1010).collect::<Vec<i64>>());
-    // An event and what comes until the next one.
+    // An event and the instructions up to the next one.
     let seq = recording.number("SELECT min(start_seq) FROM calls WHERE function = 'deposit'");
     let span = recording.number(&format!(
         "SELECT max(ts_ns) - min(ts_ns) FROM events WHERE seq IN ({seq}, {})",
@@ -514,7 +513,7 @@ fn questions_about_stretches_run_only_these() {
     ));
     let count = format!("SELECT count(*) FROM instructions WHERE seq = {seq}");
     assert_eq!(recording.number(&count), span);
-    // Enough is enough: the whole run is not read.
+    // The limit is respected: the whole run is not read.
     let few = recording.rows("SELECT position, step FROM instructions LIMIT 5");
     assert_eq!(few.len(), 5);
     let plan = recording.command(

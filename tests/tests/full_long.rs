@@ -1,6 +1,6 @@
-//! Goal: a long run through a recording of every instruction tells how far it is, ends when nobody waits for it any more, and
-//! moves nothing. Method: a breakpoint whose condition is asked millions of times and never holds; the client leaves once it was told
-//! that the run goes on, and another one asks where the session stands.
+//! Goal: a long run through a recording of every instruction reports its progress, ends when its client is gone, and leaves the
+//! position unchanged. Method: a breakpoint whose condition is evaluated millions of times and never holds; the client leaves once it
+//! has received a sign of progress, and another one asks for the session's position.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use e2e::{Hindsight, Live, Program, fixture_artifact};
 use serde_json::{Value, json};
 
-/// Calls of the function with the breakpoint. All of them take minutes.
+/// Calls of the function with the breakpoint. Together they take minutes.
 const CALLS: &str = "3000000";
-/// For so long a search may go on that nobody waits for, on a machine that does other things too.
+/// The time for which an abandoned search may continue on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Sends a request, and leaves once a notice says that the run goes on. Returns the notice.
+/// Sends a request, and disconnects once a notice says that the run continues. Returns the notice.
 fn left_while_running(live: &Live, command: &str, args: &Value) -> Value {
     let mut stream = UnixStream::connect(live.socket()).expect("the daemon listens");
     let request = json!({"id": 7, "command": command, "args": args, "session": 1});
@@ -63,7 +63,7 @@ fn a_run_that_nobody_waits_for_ends_and_moves_nothing() {
         assert!(left.elapsed() < PATIENCE, "{command}: {:?}", left.elapsed());
         assert_eq!(before["stop"], after["stop"], "{command}");
     }
-    // The other way, from the end; and its copies of the process are still good.
+    // Backwards, from the end; the copies of the process are still valid.
     live.ask(&["goto", "last"]);
     let end = live.ask(&["where"]);
     left_while_running(&live, "reverse_continue", &json!({}));

@@ -1,11 +1,11 @@
-//! Goal: the hunts of `docs/full.md` are true. Method: each is done again, and each line that the page shows must be printed, in this
-//! order; addresses, threads, moments and folders may differ.
+//! Goal: the hunts of `docs/full.md` are true. Method: each is repeated, and must print each line of the page in the same order;
+//! addresses, threads, moments and folders may differ.
 
 use std::path::{Path, PathBuf};
 
 use e2e::{Hindsight, Program, Scratch, fixture_artifact};
 
-/// A block of the page: the program, what is typed, and what is shown.
+/// A block of the page: the program, its input, and its output.
 struct Hunt {
     program: String,
     typed: Vec<String>,
@@ -39,7 +39,7 @@ fn hunts() -> Vec<Hunt> {
     blocks.map(hunt).collect()
 }
 
-/// A line without what differs from run to run.
+/// A line without the parts that differ from run to run.
 fn steady(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut before = "";

@@ -1,5 +1,5 @@
-//! Goal: what fingers know from gdb works, and says what gdb says. Method: gdb and a live session at the same place of the same
-//! program, whose addresses are fixed; the same words at the prompt in its past.
+//! Goal: gdb's familiar commands work, and print what gdb prints. Method: gdb and a live session at the same place of the same
+//! program, whose addresses are fixed; the same commands at the prompt in its past.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ fn gdb(live: &Live, commands: &[&str]) -> String {
         .text()
 }
 
-/// What gdb prints for a command where `leaf` has been entered.
+/// The output of a gdb command at the entry of `leaf`.
 fn of_gdb(live: &Live, command: &str) -> String {
     let said = gdb(
         live,
@@ -109,7 +109,7 @@ fn answers_are_those_of_gdb() {
         let ours = prompt(&live, &[command]);
         assert_eq!(plain(&ours), of_gdb(&live, command), "{command}");
     }
-    // Where gdb says which section, a name of a module stands here.
+    // gdb names the section, Hindsight the module.
     for command in [
         "info symbol leaf",
         "info symbol &tempo",
@@ -166,7 +166,7 @@ fn words_work_in_the_shell_and_in_the_past() {
     assert!(text(&["bt", "1"]).starts_with("*#0   leaf (x=20)"));
     assert!(text(&["thread", "apply", "all", "bt", "1"]).contains("leaf (x=20)"));
     assert!(text(&["info", "sharedlibrary"]).contains("/libc.so.6"));
-    // What code and the stack show is known where the thread stopped.
+    // The values in code and on the stack are known where the thread stopped.
     let past = [
         "x/8xb leaf",
         "x/2i leaf",
@@ -232,7 +232,7 @@ fn values_are_kept_as_in_gdb() {
     let (_, theirs) = theirs.split_once("~~~\n").expect("its own words end");
     let shown = |text: &str| -> Vec<String> {
         let lines = text.lines().map(|line| {
-            // The names of what stands at an address are written otherwise.
+            // The names of the contents of an address are written differently.
             let (name, value) = line.split_once(':').unwrap_or(("", line));
             let name = name.rsplit(" <").next().unwrap_or_default();
             let words: Vec<&str> = value.split_whitespace().collect();
@@ -245,7 +245,7 @@ fn values_are_kept_as_in_gdb() {
     assert!(said.contains("$n: not set -> 23\n"), "{said}");
     let said = said.replace("$n: not set -> 23\n", "");
     assert_eq!(shown(&said), shown(theirs), "{said}");
-    // The same session in the shell, in its past, and again at the program.
+    // The same session in the shell, in its past, and again live.
     let text = |words: &[&str]| {
         let ended = live.command(words).run();
         ended.text() + &ended.errors()
@@ -273,7 +273,7 @@ fn values_are_kept_as_in_gdb() {
         2,
         "{said}"
     );
-    // A condition reads what is set when a thread comes by.
+    // A condition reads the value that is set when a thread reaches it.
     let said = prompt(
         &live,
         &[
@@ -436,7 +436,7 @@ fn return_and_jump_do_what_they_do_in_gdb() {
     assert_eq!(said.lines().last(), Some("$2 = 100"), "{said}");
     let said = prompt(&live, &["jump bump"]);
     assert!(said.contains("bump is not in leaf"), "{said}");
-    // The call that was left at once is recorded as one that returned.
+    // The call that `return` ended is recorded as one that returned.
     live.ask(&["break", "remove", "--all"]);
     let _ = live.ask(&["continue"]);
     let rows = live

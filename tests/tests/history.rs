@@ -1,5 +1,5 @@
-//! Goal: what a recording says of values over time is what the program itself wrote down. Method: a fixture that writes every
-//! new value, recorded as a whole and live; asked by SQL and through lines of `hindsight repl`.
+//! Goal: what a recording says about values over time is what the program itself wrote down. Method: a fixture that writes
+//! every new value, recorded as a whole and live; queried by SQL and through lines of `hindsight repl`.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn repl(scratch: &Scratch, recording: &Path, lines: &[&str]) -> Ended {
     Hindsight::command(scratch, &args).run()
 }
 
-/// What the program wrote behind `word`, in order.
+/// The program's output after `word`, in order.
 fn written<'t>(output: &'t str, word: &str) -> Vec<&'t str> {
     let lines = output.lines().filter_map(|line| line.split_once(' '));
     lines
@@ -26,7 +26,7 @@ fn written<'t>(output: &'t str, word: &str) -> Vec<&'t str> {
         .collect()
 }
 
-/// The changes that SQL tells: old and new.
+/// The changes that SQL reports: old and new.
 fn changes(recording: &Recording, sql: &str) -> Vec<(Option<String>, String)> {
     let rows = recording.rows(sql);
     let text = |row: &e2e::Row, column: &str| row[column].as_str().map(str::to_owned);
@@ -72,7 +72,7 @@ fn a_parameter_s_history_is_what_the_program_wrote() {
     assert_eq!(wanted, ["0", "1", "2"]);
     let sql = "SELECT * FROM history('n', 'step') ORDER BY seq";
     assert_eq!(changes(&comparison.recording, sql), pairs(&wanted));
-    // Each row stands at the entry that passed the value, with its time and place.
+    // Each row is at the entry that passed the value, with its time and place.
     let wrong = comparison.recording.number(
         "SELECT count(*) FROM history('n', 'step') h LEFT JOIN calls c ON c.start_seq = h.seq \
          WHERE (c.function IS DISTINCT FROM 'step') OR h.function <> 'step' OR c.tid <> h.tid \
@@ -111,7 +111,7 @@ fn a_global_s_history_is_what_the_program_wrote() {
     assert_eq!(wanted, ["1", "6", "13"]);
     let sql = "SELECT * FROM history('level') ORDER BY seq";
     assert_eq!(changes(&recording, sql), pairs(&wanted));
-    // What threads share is followed from anywhere, in the prompt too.
+    // Shared variables are followed from anywhere, at the prompt too.
     let told = repl(
         &live.scratch,
         recording.path(),
@@ -221,7 +221,7 @@ fn a_watched_global_stops_everywhere_and_recorded_stops_are_passed() {
     ] {
         assert!(told.contains(text), "{text}: {told}{}", ended.errors());
     }
-    // The second raise changes nothing, and is no stop of a watch.
+    // The second raise changes nothing, so the watch does not stop there.
     assert_eq!(told.matches("level was").count(), 3, "{told}");
 }
 
@@ -265,7 +265,7 @@ fn ctrl_c_ends_a_search_and_not_the_prompt() {
         ("main> ", "break step\r"),
         ("main> ", "continue\r"),
         ("step> ", "delete\r"),
-        // Its value is never another one, so that all entries are passed.
+        // Its value never changes, so that all entries are read.
         ("step> ", "watch n * 0\r"),
         ("step> ", "continue\r"),
         ("until:interrupted", "\u{3}"),

@@ -1,5 +1,5 @@
-//! Goal: while there is nothing to do, Hindsight does nothing. Method: the kernel counts how often each thread of ours has waited; over
-//! two seconds in which the program sleeps or is stopped these counts hardly change.
+//! Goal: while there is nothing to do, Hindsight does nothing. Method: the kernel counts how often each of our threads has waited; over
+//! two seconds in which the program sleeps or is stopped, these counts hardly change.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use e2e::{Hindsight, Live, Program, Scratch, Signal, wait_until};
 
 const WATCHED: Duration = Duration::from_secs(2);
-/// A recorder looks into the rings of a running program at least every 50 ms, which each takes a wait or two.
+/// A recorder checks the rings of a running program at least every 50 ms, with one or two waits each.
 const OF_RUNNING: u64 = 100;
-/// Where nothing runs, nothing needs a look.
+/// If nothing runs, there is nothing to check.
 const OF_STANDING: u64 = 10;
 
-/// How often the threads of a process have waited.
+/// The number of waits of a process's threads.
 fn waits(pid: i32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process lives");
     let of = |task: &Path| {
@@ -26,7 +26,7 @@ fn waits(pid: i32) -> u64 {
     tasks.flatten().map(|task| of(&task.path())).sum()
 }
 
-/// Waits until a process waits at most so often in [`WATCHED`].
+/// Waits until a process waits at most this often in [`WATCHED`].
 fn check_rests(pid: i32, most: u64) {
     let began = Instant::now();
     wait_until("the process rests", || {

@@ -50,7 +50,7 @@ fn failures_have_one_shape_on_the_stream_of_the_answer() {
     let ended = run(&words);
     assert_failure(&json(&ended.errors(), &words), &words);
     assert_eq!(ended.text(), "");
-    // A program's own words are not ours.
+    // The program's own output is not checked.
     let ended = run(&["record", "./nothing", "--json"]);
     assert!(ended.errors().starts_with("error: "), "{}", ended.errors());
 }

@@ -1,6 +1,5 @@
-//! Goal: Ctrl-C while a recording is sealed leaves at once and loses nothing. Method: a program with so many calls that
-//! sealing goes on behind its end, whose recorder is interrupted then; and a recorder that was killed, whose recording is
-//! opened.
+//! Goal: Ctrl-C while a recording is sealed ends at once and loses nothing. Method: a program with so many calls that
+//! sealing continues after its end, whose recorder is then interrupted; and opening the recording of a killed recorder.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ fn children(pid: i32) -> String {
 
 #[test]
 fn sealing_behind_the_program_is_left_with_its_exit_code() {
-    // On a fast machine little is left to seal behind the end.
+    // On a fast machine little is left to seal after the end.
     for n in ["31", "34", "36"] {
         let scratch = Scratch::new("left_behind");
         let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path()).args([n]);

@@ -1,5 +1,5 @@
 //! Goal: a variable that is only declared, or that a library defines and the program has a copy of, is where the linker has put it.
-//! Method: the program prints the addresses; what is shown of the variables there is what the program gave them.
+//! Method: the program prints the addresses; the values shown there are those that the program assigned.
 
 use e2e::{Live, fixture_artifact};
 
@@ -21,7 +21,7 @@ fn declared_variables_are_where_the_linker_has_put_them() {
         for line in output.lines() {
             let (name, address) = line.split_once(' ').expect("name and address");
             if artifact == "linked_bare" && name == "per_thread" {
-                // Without debug information nothing tells where each thread has its own.
+                // Without debug information the location of each thread's copy is unknown.
                 continue;
             }
             let shown = live.ask(&["print", &format!("&{name}")]);

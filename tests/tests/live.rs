@@ -1,4 +1,5 @@
-//! Goal: a recording answers while it is being made. Method: ask it several times during a run that does not end by itself.
+//! Goal: a recording answers while it is being made. Method: query it several times during a run that does not end by
+//! itself.
 
 use e2e::{Hindsight, Scratch, Signal, Status, Steady, wait_until};
 

@@ -1,5 +1,5 @@
-//! Goal: small promises of live control are kept as the pages word them: what is removed is gone, messages and output are in
-//! one order, options of `record` are those of sessions. Method: the fixtures `answers` and `control`, a daemon of each test's own.
+//! Goal: live control keeps small promises of the documentation: what is removed is gone, messages and output are in one order,
+//! options of `record` are those of sessions. Method: the fixtures `answers` and `control`, a daemon of each test's own.
 
 use std::path::Path;
 
@@ -127,7 +127,7 @@ fn stop_ends_a_program_that_runs_and_the_daemon() {
     live.wait_for_end_of(daemon);
 }
 
-/// As for `record`; the manifest and the events tell.
+/// As for `record`; the manifest and the events show it.
 #[test]
 fn sessions_are_recorded_as_their_options_say() {
     let options = [
@@ -176,7 +176,7 @@ fn a_type_that_stands_before_an_expression_is_met_with_a_cast() {
     assert_eq!(shown.text(), "$1 = (unsigned char) 1 '\\001'\n");
 }
 
-/// It reserves terabytes, of which only the pages that are there are looked at.
+/// It reserves terabytes, of which only the present pages are read.
 #[test]
 fn a_program_with_address_sanitizer_starts_and_has_a_past() {
     let program = fixture_artifact("answers", "answers_asan");
@@ -194,7 +194,7 @@ fn a_program_with_address_sanitizer_starts_and_has_a_past() {
     live.ask(&["stop"]);
 }
 
-/// Displays alone hold no program: it may have ended when it is asked what it does.
+/// Displays alone do not stop a program: it may have ended when its state is requested.
 #[test]
 fn a_program_that_nothing_stops_is_started_again() {
     let live = started("restart", &["--display", "whole"], &[]);
@@ -239,7 +239,8 @@ fn until_counts_from_the_frame_that_is_looked_at() {
     }
 }
 
-/// A function that is called for `eval` takes its time; who waits for a stop meanwhile is told when its thread stands again.
+/// A function that is called for `eval` takes some time; a client that waits for a stop meanwhile gets it when the thread
+/// has stopped again.
 #[test]
 fn who_waits_while_a_function_is_called_is_told_when_it_has_returned() {
     let live = control("called", &["--break", "bump"], &[]);
@@ -262,7 +263,7 @@ fn who_waits_while_a_function_is_called_is_told_when_it_has_returned() {
     assert_eq!(eval.finish().status.as_shell_code(), 0);
     let told = reply(&waiting.finish().text());
     assert_eq!(told["stop"], before, "{told:#}");
-    // Stopped within the function, and let go on from there.
+    // Stopped within the function, then continued from there.
     live.ask(&["set", "tempo", "120"]);
     let eval = called();
     let paused = live.moved(&["pause"]);
@@ -289,7 +290,7 @@ fn looking(name: &str, configuration: &str) -> Live {
     live
 }
 
-/// The session is as before a question that had no end.
+/// The session is the same as before an endless request.
 fn assert_answers(live: &Live) {
     assert_eq!(live.print("longest[3]"), "8");
     assert_eq!(live.ask(&["eval", "sum(1, 2)"])["value"], "3");
@@ -326,7 +327,7 @@ fn a_question_that_takes_too_long_is_given_up_and_the_session_answers() {
             "{verb}: {refused:#}"
         );
         let why = refused["message"].as_str().expect("text");
-        // It may end while it looks at the element.
+        // It may end while it reads the element.
         assert!(
             why.ends_with("the question took longer than 200ms and was given up"),
             "{verb}: {why}"

@@ -1,5 +1,5 @@
-//! Goal: a session keeps with calls what `record` keeps when it is asked to, and with logpoints registers and stack: the past
-//! shows there what the live program showed. Method: messages that say what the registers and variables are, against the recording.
+//! Goal: with the same options, a session captures with calls what `record` captures, and with logpoints registers and stack: the
+//! past shows there what the live program showed. Method: messages that print the registers and variables, against the recording.
 
 use e2e::{Live, Recording, fixture_artifact, wait_until};
 
@@ -30,7 +30,7 @@ fn logpoints_keep_registers_and_stack() {
         let message = "{to} {$rsp} {$rbp} {$r12} {$rip}";
         let place = format!("{path}change");
         live.ask(&["logpoint", &place, message]);
-        // The program itself decides whether there is anything to tell.
+        // The program itself decides whether there is anything to report.
         let more = format!("{message} more");
         live.ask(&["logpoint", &place, &more, "--condition", "to > 20"]);
         assert_eq!(live.run_to_end(), 0, "{artifact}");
@@ -51,7 +51,7 @@ fn logpoints_keep_registers_and_stack() {
             let told: Vec<String> = messages.iter().map(part).collect();
             assert_eq!(seen, told, "{artifact}: {column}");
         }
-        // The way out of the statement is known too.
+        // The exit of the statement is known too.
         let last = recording.number("SELECT max(seq) FROM logpoints");
         let frames = format!("SELECT function AS value FROM backtrace({last})");
         let frames = texts(&recording, &frames);
@@ -73,7 +73,7 @@ fn sessions_keep_watched_values() {
     }
 }
 
-/// Others run on behind each stop, and change what lies beside.
+/// Other threads continue after each stop, and change neighbouring memory.
 #[test]
 fn stops_of_one_thread_among_others_know_all_memory() {
     for artifact in ["control_O0", "control_O2"] {
@@ -88,9 +88,9 @@ fn stops_of_one_thread_among_others_know_all_memory() {
         wait_until("the second thread", || {
             (live.session()["stopped_threads"] == 2).then_some(())
         });
-        // The first thread waits for both all the time.
+        // The first thread always waits for both.
         live.ask(&["note", "both stopped"]);
-        // The stop that nobody was shown yet comes first.
+        // The stop that has not been shown yet comes first.
         assert_eq!(live.moved(&["continue"])["function"], "worker_step");
         assert_eq!(live.run_to_end(), 0, "{artifact}");
         let recording = live.recording();
@@ -103,13 +103,13 @@ fn stops_of_one_thread_among_others_know_all_memory() {
         let why = "SELECT aux AS value FROM events WHERE kind = 'snapshot' ORDER BY seq";
         let why = texts(&recording, why);
         assert_eq!(why, ["start", "pause", "held", "held"], "{artifact}");
-        // What happened since is not known where others ran.
+        // Later changes are not known if other threads ran.
         let noted = "SELECT value(seq, 'progress') AS value FROM notes";
         assert_eq!(texts(&recording, noted), ["null"], "{artifact}");
     }
 }
 
-/// What was in a register where a call was made is no witness once somebody has set it.
+/// A register's value at a call is not evidence once the user has set the register.
 #[test]
 fn what_was_set_in_a_caller_is_not_what_it_was_when_the_call_was_made() {
     let program = fixture_artifact("preserved", "preserved_O2");
@@ -125,7 +125,7 @@ fn what_was_set_in_a_caller_is_not_what_it_was_when_the_call_was_made() {
     assert_eq!(live.run_to_end(), 0);
     let recording = live.recording();
     let written = recording.number("SELECT seq FROM writes");
-    // Where `middle` has returned, its parameter means what was passed.
+    // When `middle` has returned, its parameter means the value that was passed.
     let count = |condition: String| {
         let of_frame = |frame: u32| {
             recording.number(&format!(
@@ -141,7 +141,7 @@ fn what_was_set_in_a_caller_is_not_what_it_was_when_the_call_was_made() {
     assert!(count(format!("seq >= {written} AND x = '1000'")) >= 4);
 }
 
-/// A session that copies memory at regular times copies it once more where the program exits.
+/// A session that copies memory at regular times makes one more copy at the program's exit.
 #[test]
 fn a_session_copies_memory_at_the_exit() {
     let live = started(
@@ -153,8 +153,8 @@ fn a_session_copies_memory_at_the_exit() {
     assert_eq!(live.recording().number(sql), 1);
 }
 
-/// The stack of a stop is known there. Later calls have their frames in the same place, and those of functions that are not recorded
-/// show nothing of it.
+/// The stack of a stop is known there. Later calls have their frames in the same place, and calls of unrecorded functions reveal
+/// nothing about it.
 #[test]
 fn frames_that_are_not_recorded_have_no_arguments_of_older_stacks() {
     let live = started("outer_O0", &["--break", "change", "-x", "pass"]);
@@ -166,7 +166,7 @@ fn frames_that_are_not_recorded_have_no_arguments_of_older_stacks() {
     let recording = live.recording();
     assert_eq!(recording.calls_of("change"), 12);
     assert_eq!(recording.calls_of("pass"), 0);
-    // At the stops it is what was passed.
+    // At the stops it is the value that was passed.
     let stops = "SELECT count(*) FROM events WHERE kind = 'pause' AND frame_value(seq, 1, 'to') IN ('11', '21')";
     assert_eq!(recording.number(stops), 4);
     let entries = "SELECT count(*) FROM calls WHERE function = 'change' AND frame_value(start_seq, 1, 'to') IS NOT NULL";
@@ -180,8 +180,8 @@ fn frames_that_are_not_recorded_have_no_arguments_of_older_stacks() {
     }
 }
 
-/// A thread that waits for a copy of memory does so in code of the recorder's, and who copies waits for the tracer. When it is paused
-/// it stands in the program all the same.
+/// A thread that waits for a copy of memory does so in the recorder's code, and the copying thread waits for the tracer. When it is
+/// paused, it is nevertheless shown in the program.
 #[test]
 fn threads_that_wait_for_copies_are_paused_where_the_program_is() {
     let live = Live::new("paused-copies");

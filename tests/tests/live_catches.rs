@@ -1,5 +1,5 @@
-//! Goal: catchpoints stop where the kernel and the C++ runtime report something, say what it was, and change nothing
-//! about it. Method: a program in which everything happens once, and a native run of it.
+//! Goal: catchpoints stop where the kernel and the C++ runtime report something, say what it was, and do not change
+//! it. Method: a program in which everything happens once, and a native run of it.
 
 use std::path::PathBuf;
 
@@ -114,7 +114,7 @@ fn calls_are_caught_before_they_are_made() {
     assert_eq!(live.output(), "first\n3 0 ");
 }
 
-/// Threads that run are told too: a catchpoint that is set later sees their next call, and none after it is removed.
+/// Running threads are included: a catchpoint that is set later sees their next call, and none after it is removed.
 #[test]
 fn a_call_of_a_running_thread_is_caught() {
     let sleeper = fixture_artifact("control", "control_O0");

@@ -1,16 +1,16 @@
-//! Goal: what one does first with a live program works: stop, look, change, step, go on; in C, C++ and Rust, optimised or
+//! Goal: the first steps with a live program work: stop, look, change, step, continue; in C, C++ and Rust, optimised or
 //! not, at fixed addresses or not, stripped or not. Method: the binary and a daemon of each test's own; values are compared
 //! exactly, and lines of optimised programs with those that gdb stops at.
 
 use e2e::{Live, Program, Recording, fixture_artifact, gdb_places, marked_line, wait_until};
 use serde_json::Value;
 
-/// One build of the program that is tried, which prints the same in every language.
+/// One build of the test program, which prints the same in every language.
 #[derive(Clone, Copy)]
 struct Build {
     name: &'static str,
     file: &'static str,
-    /// What stands before its functions and globals.
+    /// The prefix of its functions and globals.
     path: &'static str,
     optimised: bool,
 }
@@ -66,7 +66,7 @@ impl Build {
         self.started(&["--break", place], &[])
     }
 
-    /// Says that a stop is where gdb's is after the same commands.
+    /// Asserts that a stop is where gdb's is after the same commands.
     fn assert_as_gdb(&self, stop: &Value, live: &Live, commands: &[&str]) {
         let program = fixture_artifact("control", self.name);
         let program = Program::new(program, live.scratch.path());
@@ -77,7 +77,7 @@ impl Build {
     }
 }
 
-/// Writes a value as a person does; the reply tells both values, and is returned.
+/// Writes a value as a user would; the reply, which is returned, has both values.
 fn assert_set(live: &Live, name: &str, variable: &str, (from, to): (&str, &str)) -> Value {
     let written = live.ask(&["set", variable, to])["results"][0].take();
     assert_eq!(written["variable"], variable, "{name}");
@@ -86,7 +86,7 @@ fn assert_set(live: &Live, name: &str, variable: &str, (from, to): (&str, &str))
     written
 }
 
-/// Says that the program runs to its end, with this exit code, and has printed this.
+/// Asserts that the program runs to its end, with this exit code, and has printed this.
 fn assert_ends(live: &Live, name: &str, code: i64, printed: &str) {
     assert_eq!(live.run_to_end(), code, "{name}");
     let output = live.output();
@@ -137,7 +137,7 @@ fn a_breakpoint_at_a_line_stops_there_and_locals_are_read() {
         let probe = &live.ask(&["break", "list"])["probes"][0];
         assert_eq!(probe["places"][0]["address"], stop["address"], "{name}");
         if name != "control_rust_O2" {
-            // There it is gone by then, gdb says so too.
+            // There it no longer exists; gdb says so too.
             assert_eq!(live.print("x"), "20", "{name}");
         }
         assert_eq!(live.print("twice"), "40", "{name}");
@@ -232,7 +232,7 @@ fn next_goes_from_a_line_to_the_one_after_it() {
             let stop = live.moved(&["next"]);
             assert_eq!(stop["line"], build.line(mark), "{name}");
             assert_eq!(stop["reason"], "step", "{name}");
-            // In Rust the last line is the brace, where locals are gone.
+            // In Rust the last line is the brace, where locals no longer exist.
             if mark == "middle: after" || build.file != "control.rs" {
                 assert_eq!(live.print(name_there), value, "{name}");
             }
@@ -362,7 +362,7 @@ fn a_parameter_in_a_register_is_written() {
     }
 }
 
-/// Two threads stop at the same breakpoint, each by itself, and each goes on by itself.
+/// Two threads stop at the same breakpoint separately, and continue separately.
 #[test]
 fn threads_stop_and_go_on_independently() {
     for build in BUILDS {
@@ -410,14 +410,14 @@ fn threads_stop_and_go_on_independently() {
     }
 }
 
-/// A recorded frequency is negative: a conditional breakpoint finds when it is, two variables say why, one of them is mended.
+/// A recorded frequency is negative: a conditional breakpoint finds when, two variables say why, one of them is corrected.
 #[test]
 fn a_spoilt_sample_rate_is_found_and_mended() {
     for name in ["throws_O0", "throws_O2", "throws_O2_fixed"] {
         let program = fixture_artifact("control", name);
         let live = Live::started("scenario", &["--stop-on-entry"], &program, &[]);
         assert_eq!(live.run_to_end(), 0, "{name}");
-        // The frequency that looks wrong, in what was recorded.
+        // The frequency that looks wrong, in the recording.
         let suspicious = "SELECT args, file, line FROM calls WHERE function = 'audio::advance' \
              AND args LIKE '%-%' ORDER BY start_seq LIMIT 1";
         let call = live.recording().row(suspicious);
@@ -434,7 +434,7 @@ fn a_spoilt_sample_rate_is_found_and_mended() {
         assert_eq!(live.print("bufferSize"), "256", "{name}");
         assert_set(&live, name, "sampleRate", ("-1", "44100"));
         assert_ends(&live, name, 0, "rate 44100 size 256\n");
-        // The recording tells who spoilt it: the call before the stop.
+        // The recording shows which call corrupted it: the one before the stop.
         let status = live.ask(&["status", "--session", "2"]);
         let path = status["sessions"][0]["recording"].as_str().expect("a path");
         let recording = Recording::new(path.into());

@@ -1,5 +1,5 @@
-//! Goal: what is displayed is told with every stop, and is in the recording as it was then. Method: a program is stopped
-//! several times; what each stop says, and what SQL says of it afterwards, is held against the values that it must have.
+//! Goal: displayed values appear with every stop, and are in the recording as they were then. Method: a program is
+//! stopped several times; the values at each stop, and those in SQL afterwards, are compared with the right values.
 
 use e2e::{Live, fixture_artifact, marked_line};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn each_stop_tells_and_keeps_what_is_displayed() {
     assert_eq!(shown(&added), ["2: counter + by = 1"]);
     let second = live.moved(&["continue"]);
     assert_eq!(shown(&second), ["1: counter = 1", "2: counter + by = 3"]);
-    // An expression that means nothing somewhere says so there, and is displayed on.
+    // An expression without a meaning somewhere says so there, and stays displayed.
     let frame = live.ask(&["where"]);
     assert_eq!(shown(&frame["stop"]), shown(&second));
     live.ask(&["up"]);

@@ -1,5 +1,5 @@
-//! Goal: a stop at a throw, a panic or a signal says what the program's own handler would see. Method: fixtures print the
-//! type and the text that their handlers get; the stops must have told the same, in the same order.
+//! Goal: a stop at a throw, a panic or a signal shows what the program's own handler would see. Method: fixtures print
+//! the type and the text that their handlers get; the stops must have shown the same, in the same order.
 
 use e2e::{Live, Program, Status, fixture_artifact, wait_until};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn entered(name: &str, args: &[&str]) -> Live {
     )
 }
 
-/// Type and text of each stop, until the program ends by itself.
+/// Type and message of each stop, until the program ends by itself.
 fn stops(live: &Live) -> Vec<(String, Option<String>)> {
     let mut seen = Vec::new();
     loop {
@@ -30,7 +30,7 @@ fn stops(live: &Live) -> Vec<(String, Option<String>)> {
     }
 }
 
-/// What the program printed: type and text, `-` for none.
+/// The program's output: type and message, `-` for none.
 fn printed(live: &Live) -> Vec<(String, Option<String>)> {
     live.output()
         .lines()
@@ -97,7 +97,8 @@ fn what_nobody_catches_is_told_with_its_type_and_text() {
     }
 }
 
-/// A signal is caught by its name or number, told before the program gets it, and delivered when the program goes on.
+/// A signal is caught by its name or number, reported before the program gets it, and delivered when the program
+/// continues.
 #[test]
 fn a_signal_is_caught_before_it_is_delivered() {
     let program = fixture_artifact("ways", "ways_O0");
@@ -131,7 +132,7 @@ fn a_signal_is_caught_before_it_is_delivered() {
     assert_eq!(refused["message"], "there is no signal SIGNONE");
 }
 
-/// What the recording says of SIGTRAP that threads received: how often it came, and how often nothing handled it.
+/// The recorded SIGTRAP signals: how often threads received one, and how often nothing handled it.
 fn traps(live: &Live) -> (i64, i64) {
     let row = live.recording().row(
         "SELECT count(*) AS n, coalesce(sum(CASE WHEN phase = 'unhandled' THEN 1 ELSE 0 END), 0) AS unhandled \
@@ -141,12 +142,12 @@ fn traps(live: &Live) -> (i64, i64) {
     (number("n"), number("unhandled"))
 }
 
-/// Which of its signals is sent while it is ignored.
+/// The signal that is sent while it is ignored.
 const THE_IGNORED: usize = 6;
 
 const OWN_TRAPS: [&str; 2] = ["own_traps_O0", "own_traps_O2"];
 
-/// Both `int3` in its text and raise(3). One more is sent while it is ignored.
+/// Both `int3` in its code and raise(3). One more is sent while it is ignored.
 #[test]
 fn a_program_that_handles_sigtrap_itself_runs_as_it_would() {
     for name in OWN_TRAPS {
@@ -179,7 +180,8 @@ fn a_stop_for_a_signal_that_the_program_handles_says_so() {
             if stop["reason"] == "signal" {
                 assert_eq!(stop["fatal"], false, "{name}: {stop:#}");
                 let signals = reasons.iter().filter(|reason| *reason == "signal");
-                // The signal waits for what is done meanwhile. While SIGTRAP is ignored, a trap of ours would undo that.
+                // The signal waits until the current action ends. While SIGTRAP is ignored, a trap of the tracer would
+                // change that.
                 if signals.count() != THE_IGNORED {
                     assert_eq!(live.ask(&["eval", "twice(4)"])["value"], "8", "{name}");
                 }
@@ -212,7 +214,7 @@ fn a_sigtrap_that_nothing_handles_is_told_before_it_ends_the_program() {
     }
 }
 
-/// The handler that it has installed under control is there afterwards too.
+/// The handler that it installed under control also exists afterwards.
 #[test]
 fn a_program_that_is_let_go_keeps_its_handler_of_sigtrap() {
     for name in OWN_TRAPS {

@@ -1,10 +1,10 @@
-//! Goal: answers fit a screen and say how to see what they leave out; locks and long names read as people think of them. Method: a
-//! fixture of C++, by two compilers, and one of Rust; each prints what it knows of itself.
+//! Goal: answers fit a screen and say how to see what they leave out; locks and long names are shown in the form that people use.
+//! Method: a fixture of C++, by two compilers, and one of Rust; each prints its own state.
 
 use e2e::{Live, fixture_artifact, marked_line};
 use serde_json::Value;
 
-/// Characters of one value of many, and of one that was asked for.
+/// The limit in characters for one value of many, and for a requested one.
 const OF_MANY: usize = 400;
 const OF_ONE: usize = 2_000;
 
@@ -49,7 +49,7 @@ fn values_fit_and_full_ones_are_whole() {
             };
             shortened += 1;
             assert!(shown.contains("..."), "{artifact}: {name}: {shown}");
-            // What it names can be asked for, and shows more.
+            // The names in it can be requested, and show more.
             let asked = live.ask(&["print", "--", left_out]);
             assert!(value(&asked).chars().count() <= OF_ONE, "{asked:#}");
             let full = live.ask(&["print", "--full", "--", left_out]);
@@ -124,7 +124,7 @@ fn locks_are_free_or_held() {
         ] {
             assert_eq!(live.print(name), expected, "{artifact}: {name}");
         }
-        // clang leaves the description of this type to the library.
+        // clang expects the library to describe this type.
         let changed = live.print("changed");
         match artifact {
             "fitting_clang" => assert!(changed.ends_with("<incomplete type>"), "{changed}"),
@@ -177,7 +177,7 @@ fn short_names_are_shown_and_understood() {
         );
         let shown = text(&live, &["where"]);
         assert!(shown.contains(&format!(": {short} at ")), "{shown}");
-        // A closure is declared where it begins.
+        // A closure is declared at its start.
         let line = marked_line("fitting", file, mark);
         let closure = format!("{closure}{file}:{}}}", line - 1);
         let probe = live.ask(&["break", &closure]);

@@ -1,6 +1,6 @@
-//! Goal: a step or a finish that is left by a throw, a panic or a longjmp, or goes through a library's stub, ends at the line
-//! where a person expects it, in optimised code too, and tells no value that was never returned. Method: fixtures that leave
-//! in every way; lines are found by their marks.
+//! Goal: a step or a finish that ends by a throw, a panic or a longjmp, or passes a library's stub, ends at the line where a
+//! user expects it, in optimised code too, and reports no value that was never returned. Method: fixtures that leave
+//! functions in every way; lines are found by their marks.
 
 use e2e::{Live, fixture_artifact, marked_line};
 use serde_json::Value;
@@ -74,7 +74,7 @@ fn a_step_that_throws_ends_in_the_handler_that_catches() {
     }
 }
 
-/// The line that a handler says is reached whether the function that throws may return or not.
+/// The line of a handler is reached whether or not the throwing function may return.
 #[test]
 fn a_step_over_a_throw_goes_on_behind_the_handler() {
     for name in ["throwing_O0", "throwing_O2"] {
@@ -92,7 +92,7 @@ fn a_step_over_a_throw_goes_on_behind_the_handler() {
     }
 }
 
-/// At -O2 the handler begins where a function that always throws would return to: there is no value all the same.
+/// At -O2 the handler begins at the return address of a function that always throws: there is still no value.
 #[test]
 fn a_finish_that_is_left_by_a_throw_tells_no_value() {
     for name in ["throwing_O0", "throwing_O2"] {
@@ -137,7 +137,7 @@ fn a_panic_is_followed_to_where_it_is_caught() {
         assert_eq!(reply["status"], "stopped", "{name}: {reply:#}");
         assert_eq!(reply["stop"]["reason"], "step", "{name}: {reply:#}");
         assert_eq!(reply["returned"], Value::Null, "{name}: {reply:#}");
-        // Whoever catches it, main is the frame around.
+        // Regardless of the catching frame, main is the outer one.
         let frames = live.ask(&["backtrace"]);
         let frames = frames["threads"][0]["frames"].as_array().expect("frames");
         let has = |name: &str| frames.iter().any(|frame| frame["function"] == name);
@@ -170,7 +170,7 @@ fn a_longjmp_in_optimised_code_is_followed_to_where_it_lands() {
     assert_eq!(live.output(), "landed 1\n");
 }
 
-/// Through a stub that binds at the first call, one that is bound already, and a call without a stub.
+/// Through a lazily bound entry of the procedure linkage table, through a bound one, and without one.
 #[test]
 fn a_step_enters_a_function_of_a_library() {
     for name in ["shared_library", "shared_now", "shared_noplt"] {
@@ -185,7 +185,7 @@ fn a_step_enters_a_function_of_a_library() {
             let stop = live.moved(&["step"]);
             assert_eq!(stop["function"], "area", "{name}: {stop:#}");
             assert!(file(&stop).ends_with("/shape.c"), "{name}: {stop:#}");
-            // The library's own function of the same name, then the one that the program has in place of the library's.
+            // The library's own function of the same name, then the program's one that replaces it.
             let stop = live.moved(&["step"]);
             assert_eq!(stop["function"], "helper", "{name}: {stop:#}");
             assert!(file(&stop).ends_with("/shape.c"), "{name}: {stop:#}");
@@ -211,7 +211,7 @@ fn until_means_this_frame_and_no_deeper_one() {
         let live = started("control", name, "factorial", &[]);
         live.ask(&["break", "disable", "--all"]);
         assert_eq!(live.print("n"), "4", "{name}");
-        // Three calls further in come by this line before.
+        // Three inner calls reach this line before.
         let stop = live.moved(&["until", &at]);
         assert_eq!(place(&stop), ("factorial", control("factorial: last")));
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Goal: the verbs that look show what is there, all of it and no more. Method: a program whose lines, frames and values are
-//! known; what is shown as text is compared with what is answered as JSON.
+//! Goal: the verbs that inspect show everything that exists and no more. Method: a program whose lines, frames and values
+//! are known; the text is compared with the JSON reply.
 
 use std::{fs::File, process::Command};
 
@@ -128,7 +128,7 @@ fn all_stopped_threads_are_shown_with_their_frames() {
         let heading = format!("Thread {}\n", thread["thread"]);
         assert!(shown.contains(&heading), "{shown}");
     }
-    // One by its number, and its name and place in the table.
+    // One by its number, with its name and place in the table.
     let worker = threads
         .iter()
         .find(|thread| list(&thread["frames"])[0]["function"] == "worker_step");
@@ -180,7 +180,7 @@ fn addresses_are_shown_with_their_symbols() {
     }
 }
 
-/// It stands in write(2), called from code of the recorder, which no backtrace shows.
+/// It is in write(2), called from the recorder's code, which no backtrace shows.
 #[test]
 fn a_program_that_waits_to_write_shows_who_writes() {
     let live = Live::new("looks-blocked");
@@ -191,7 +191,7 @@ fn a_program_that_waits_to_write_shows_who_writes() {
     let program = program.args([&fifo]).start();
     let pid = program.pid();
     live.ask(&["attach", &pid.to_string()]);
-    // Opened in both ways it waits for nobody; nothing is read.
+    // Opened for reading and writing it does not block; nothing is read.
     let reader = File::options().read(true).write(true).open(&fifo);
     let reader = reader.expect("a FIFO");
     const WRITE: &str = "1 0x1 ";
@@ -199,7 +199,7 @@ fn a_program_that_waits_to_write_shows_who_writes() {
         let call = std::fs::read_to_string(format!("/proc/{pid}/syscall"));
         call.is_ok_and(|call| call.starts_with(WRITE)).then_some(())
     });
-    // It is in there for moments before.
+    // It is there briefly before.
     wait_until("it to write no more", || {
         let number = || {
             live.recording()
@@ -221,7 +221,7 @@ fn a_program_that_waits_to_write_shows_who_writes() {
         functions[..own].iter().all(|name| name.contains("write")),
         "{shown:#}"
     );
-    // A FIFO holds 64 KiB (pipe(7)): sixteen blocks. The number is in a register that our code has saved.
+    // A FIFO holds 64 KiB (pipe(7)): sixteen blocks. The number is in a register that the runtime has saved.
     live.ask(&["frame", &own.to_string()]);
     assert_eq!(live.print("number"), "16");
     live.ask(&["detach"]);
@@ -229,7 +229,7 @@ fn a_program_that_waits_to_write_shows_who_writes() {
     assert_eq!(program.finish().status, Status::Signal(13), "SIGPIPE");
 }
 
-/// A debugger's own names are no other names: those of Ada have the packages around them.
+/// The names that a debugger shows are not aliases: those of Ada have their packages.
 #[test]
 fn functions_in_nested_packages_of_ada_are_found() {
     let program = fixture_artifact("ada_packages", "ada_packages");
@@ -254,7 +254,7 @@ fn functions_in_nested_packages_of_ada_are_found() {
     }
 }
 
-/// Such frames are laid out anew, with their variables behind a pointer.
+/// Such frames are laid out differently, with their variables behind a pointer.
 #[test]
 fn frames_with_address_sanitizer_show_their_parameters() {
     let program = fixture_artifact("outer", "outer_asan");

@@ -1,5 +1,5 @@
-//! Goal: breakpoints wait for libraries, are set before the library's own code runs, and wait again when it goes. Method: a
-//! program that loads two libraries in turn and unloads them, ten times.
+//! Goal: breakpoints wait for libraries, are set before the library's own code runs, and wait again when it is unloaded.
+//! Method: a program that loads two libraries in turn and unloads them, ten times.
 
 use e2e::{Live, fixture_artifact, fixture_source};
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn line_with(file: &str, text: &str) -> usize {
 }
 
 fn entered() -> Live {
-    // The program looks beside itself for its libraries, which are built with it.
+    // The program looks for its libraries in its own folder; they are built with it.
     let program = fixture_artifact("plugin", "plugin_host");
     Live::started("plugin", &["--stop-on-entry"], &program, &[])
 }
@@ -35,7 +35,7 @@ fn a_breakpoint_waits_for_its_library_and_waits_again_when_it_is_unloaded() {
     let closed = format!("host.c:{}", line_with("host.c", "return sum;"));
     live.ask(&["break", &closed]);
     for round in 1..=3 {
-        // The last argument of printf comes first: behind dlclose, with blue.
+        // The last argument of printf is evaluated first: after dlclose, with blue.
         assert_eq!(live.moved(&["continue"])["probe"], 2);
         let stop = live.moved(&["continue"]);
         assert_eq!(stop["function"], "red_work", "{stop:#}");
@@ -64,7 +64,7 @@ fn a_breakpoint_waits_for_its_library_and_waits_again_when_it_is_unloaded() {
     );
 }
 
-/// The library's constructor runs inside of dlopen; a breakpoint in it is hit all the same.
+/// The library's constructor runs inside of dlopen; a breakpoint in it is hit nevertheless.
 #[test]
 fn a_pending_breakpoint_is_set_before_the_librarys_own_code_runs() {
     let live = entered();
@@ -82,7 +82,7 @@ fn a_pending_breakpoint_is_set_before_the_librarys_own_code_runs() {
     assert_eq!(live.run_to_end(), 0);
 }
 
-/// A breakpoint without a condition of its own in a library that never comes stops nothing.
+/// A breakpoint without a condition in a library that is never loaded stops nothing.
 #[test]
 fn what_never_comes_stays_pending_to_the_end() {
     let live = entered();

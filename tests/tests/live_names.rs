@@ -1,5 +1,5 @@
-//! Goal: a name in an expression, condition or message means what the source means by it at that place, or is refused; what fails is
-//! told. Method: a program whose functions are inlined into one another, beside a library that has things of the same names.
+//! Goal: a name in an expression, condition or message means what the source means by it at that place, or is refused; failures are
+//! reported. Method: a program whose functions are inlined into one another, next to a library with the same names.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn messages(live: &Live) -> Vec<String> {
 fn messages_of_inlined_functions_see_what_is_around_them() {
     for program in PROGRAMS {
         let live = started(program);
-        // `id` is the inlined function's own, `kept` and `page` are its caller's, and `token` is not the library's.
+        // `id` belongs to the inlined function, `kept` and `page` to its caller, and `token` is not the library's.
         let template = "{id} {kept}";
         live.ask(&["logpoint", &at("weigh: note"), template]);
         assert_eq!(live.run_to_end(), 0, "{program}");
@@ -86,10 +86,10 @@ fn what_a_library_calls_so_is_not_meant() {
     }
     assert_eq!(live.print("libinlined_names.so::cache"), "-2000");
     assert_eq!(live.print("libinlined_names::token"), "-1000");
-    // A variable of a function further out, by its name.
+    // A variable of an outer function, by its name.
     assert_eq!(live.print("main::step"), "1000");
     assert_eq!(live.print("visit::kept"), "101");
-    // A condition with such a name can never be right.
+    // A condition with such a name can never be valid.
     let refused = live.refused(&["break", "visit", "--condition", "step > 3000"]);
     assert_eq!(refused["code"], "INVALID_CONDITION", "{refused:#}");
     live.ask(&["break", "visit", "--condition", "main::step > 3000"]);
@@ -116,7 +116,7 @@ fn a_misspelt_name_is_an_error_where_it_can_never_be_right() {
         let refused = live.refused(&["break", "visit", "--condition", condition]);
         assert_eq!(refused["code"], "INVALID_CONDITION", "{refused:#}");
     }
-    // A message is made all the same, and what is wrong with it is said at once.
+    // A message is still formatted, and its error is reported at once.
     let reply = live.ask(&["logpoint", "visit", "{nosuch}"]);
     assert_eq!(reply["probes"][0]["message"], "no variable \"nosuch\" here");
     let reply = live.ask(&["catch", "throw", "std::runtime_eror"]);
@@ -150,7 +150,7 @@ fn a_misspelt_name_is_an_error_where_it_can_never_be_right() {
             assert!(told.contains(wanted), "{sql}: {told}");
         }
     }
-    // A member of something else, fields of tuples and lengths are no errors.
+    // A member of something else, fields of tuples and lengths are not errors.
     for expression in ["page.value", "page.0", "page.len", "args.0"] {
         let sql = format!("SELECT count(value({at}, '{expression}')) AS n");
         assert!(live.recording().try_rows(&sql).is_ok(), "{sql}");
@@ -160,7 +160,7 @@ fn a_misspelt_name_is_an_error_where_it_can_never_be_right() {
 #[test]
 fn what_failed_is_told_with_the_next_reply() {
     let live = started("inlined_O2");
-    // What the engine judges it sees each time; of what the program judges itself only the failures are counted.
+    // The engine sees each of its evaluations; for those by the program only the failures are counted.
     live.ask(&[
         "break",
         "visit",
@@ -250,7 +250,7 @@ fn what_callers_of_callers_passed_is_known() {
         })
         .map(|frame| &frame["args"][0]["value"])
         .collect();
-    // The innermost call has lost its own.
+    // The innermost call no longer has its own.
     assert_eq!(
         depths[1..],
         [&json!("1"), &json!("2"), &json!("3"), &json!("4")],

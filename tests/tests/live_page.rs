@@ -1,6 +1,6 @@
 //! Goal: docs/live.md and the README show what live control prints. Method: each transcript is run again, section by section, with
-//! the programs of the pages; only what differs from run to run is not compared: process ids, addresses, sizes of
-//! files, and what a C library calls its own. `UPDATE_EXPECT=1` writes what was printed into the pages.
+//! the programs of the pages; everything is compared except what differs from run to run: process ids, addresses, sizes of files,
+//! and internal names of a C library. `UPDATE_EXPECT=1` writes the output into the pages.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use e2e::{Hindsight, Live, fixture_source};
 use serde_json::json;
 
-/// Where the pages say that everything was run.
+/// The folder in which the pages ran everything.
 const SHOP: &str = "/tmp/shop";
 
-/// What is done before the transcripts of a section, besides what the page shows.
+/// The commands to run before the transcripts of a section, besides those on the page.
 const BEFORE: [(&str, &[&str]); 10] = [
     ("## A first look", &[]),
     ("## Locations", &["hindsight start --break total ./orders"]),
@@ -94,7 +94,7 @@ impl Shop {
         shop
     }
 
-    /// Runs a command line and returns all that a shell would show.
+    /// Runs a command line and returns everything that a shell would show.
     fn run(&self, command: &str) -> String {
         self.run_with(command, "")
     }
@@ -113,14 +113,14 @@ impl Shop {
             self.live
                 .keep(&json!({"pid": pid.expect("a process has a number")}));
         }
-        // How far the sealing of a recording has come is up to the machine.
+        // The progress of sealing depends on the machine.
         let is_kept = |line: &&str| !line.starts_with("hindsight: note: this recording is being");
         let text: String = text.split_inclusive('\n').filter(is_kept).collect();
         let folder = self.live.scratch.path().to_str().expect("text");
         text.replace(folder, SHOP)
     }
 
-    /// What the lines of a conversation over the socket are answered.
+    /// The answers to the lines of a conversation over the socket.
     fn converse(&self, lines: &[&str]) -> Vec<String> {
         let mut stream = UnixStream::connect(self.live.socket()).expect("the daemon listens");
         let mut answers = BufReader::new(stream.try_clone().expect("a socket can be shared"));
@@ -141,9 +141,9 @@ impl Shop {
     }
 }
 
-/// One line of a page as far as it is the same in every run.
+/// A line of a page without the parts that differ from run to run.
 fn comparable(line: &str) -> String {
-    // Frames and places in a C library are named by its version.
+    // Names of frames and places in a C library depend on its version.
     let is_frame = line.trim_start_matches([' ', '*']).starts_with('#');
     if is_frame && !line.contains(SHOP) {
         let number = line.split_whitespace().next().unwrap_or_default();
@@ -157,7 +157,7 @@ fn comparable(line: &str) -> String {
             return comparable(before) + shown;
         }
     }
-    // Which instructions there are is up to the compiler.
+    // The instructions depend on the compiler.
     if let Some((address, _)) = line.split_once('+').filter(|(text, _)| text.contains(" <")) {
         return comparable(address);
     }
@@ -209,7 +209,7 @@ fn comparable(line: &str) -> String {
             at += len;
         } else {
             let next = rest.chars().next().expect("there is more");
-            // Columns are as wide as what is in them.
+            // Columns are as wide as their contents.
             let is_filling = matches!(next, ' ' | '-') && text.ends_with(next);
             if !is_filling {
                 text.push(next);
@@ -224,7 +224,7 @@ fn comparable_text(text: &str) -> String {
     text.lines().map(|line| comparable(line) + "\n").collect()
 }
 
-/// What is left of a session at a prompt when it comes from a pipe: no prompts, nothing that only a terminal is told.
+/// The part of a session at a prompt that remains with input from a pipe: no prompts, no messages for terminals only.
 fn piped(transcript: &[&str]) -> String {
     let mut text = String::new();
     for line in transcript {
@@ -289,7 +289,7 @@ fn rerun(shop: &Shop, page: &str, wanted: impl Fn(&str) -> bool) -> (String, usi
     (text, examples)
 }
 
-/// Gives the lines behind the prompts of a transcript to a prompt without a terminal.
+/// Passes the lines after the prompts of a transcript to a prompt without a terminal.
 fn at_the_prompt(shop: &Shop, command: &str, transcript: &[&str]) {
     let typed = transcript.iter().filter_map(|line| {
         let is_prompt = ["live ", "past "].iter().any(|word| line.starts_with(word));

@@ -1,5 +1,5 @@
-//! Goal: recordings and the past of live sessions are reached from the shell and over the socket as well as at the prompt. Method:
-//! verbs of the command line and requests on the socket, to a daemon of each test's own.
+//! Goal: recordings and the past of live sessions are accessible from the shell and over the socket as well as at the prompt.
+//! Method: verbs of the command line and requests on the socket, to a daemon of each test's own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -32,7 +32,7 @@ fn text(live: &Live, words: &[&str]) -> String {
     text_of(live.command(words))
 }
 
-/// What a command prints, which succeeds.
+/// The output of a command, which succeeds.
 fn text_of(command: Program) -> String {
     let ended = command.run();
     assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
@@ -147,7 +147,7 @@ fn a_recording_is_gone_through_over_the_socket() {
     assert!(names.contains(&json!("bump")), "{names:#?}");
 }
 
-/// From the stop backwards, and forwards again; the program stands where it stood.
+/// From the stop backwards, and forwards again; the program has not moved.
 #[test]
 fn the_past_of_a_program_is_reached_and_left_over_the_socket() {
     let live = Live::started("past-live", &["--break", "leaf"], &program(), &[]);
@@ -160,7 +160,7 @@ fn the_past_of_a_program_is_reached_and_left_over_the_socket() {
         answer["result"].clone()
     };
     let before = live.session()["stop"].clone();
-    // To look along the past leads nowhere.
+    // A search in the past does not move.
     assert_eq!(ask("calls", json!({}))["calls"][0]["function"], "main");
     assert_eq!(ask("position", json!({}))["when"], "now");
     let stop = ask("goto", json!({"to": "last"}))["stop"].clone();
@@ -299,7 +299,7 @@ fn stops_output_and_ends_are_pushed_to_who_subscribed() {
     assert!(printed.contains("counter 55\n"), "{printed}");
 }
 
-/// A verb that is one file works wherever verbs do.
+/// A verb that is one file works everywhere.
 #[test]
 fn a_type_is_shown_live_in_the_past_in_the_shell_on_the_socket_and_at_the_prompt() {
     let live = Live::started("past-ptype", &["--break", "leaf"], &program(), &[]);

@@ -1,5 +1,6 @@
-//! Goal: a breakpoint is where its words say: patterns, lines and columns, addresses; what is no place is refused with those
-//! that are. Method: the binary and a daemon of each test's own; lines are found by their marks, columns in their text.
+//! Goal: a breakpoint is at the location that was given: patterns, lines and columns, addresses; an invalid location is
+//! refused with valid ones. Method: the binary and a daemon of each test's own; lines are found by their marks, columns in
+//! their text.
 
 use e2e::{Live, fixture_artifact, fixture_source, marked_line};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ fn entered(name: &str) -> Live {
         &program,
         &[],
     );
-    // What follows is about places, not about the first one.
+    // The rest is about places, not about the first one.
     assert_eq!(live.session()["stop"]["reason"], "entry");
     live
 }
@@ -52,7 +53,7 @@ fn patterns_match_functions_of_c() {
         ["bump"]
     );
     assert_eq!(functions(&live.ask(&["break", "lea?"])), ["leaf"]);
-    // A star in front is read as what follows a pointer.
+    // A leading star is read as a dereference.
     let refused = live.refused(&["break", "*ump"]);
     assert_eq!(refused["code"], "EVAL_FAILED", "{refused:#}");
     assert_eq!(
@@ -100,7 +101,7 @@ fn patterns_match_functions_in_namespaces_and_types() {
 fn a_column_chooses_a_statement_of_its_line() {
     let live = entered("control_O0");
     let at = format!("control.c:{}", line("sum: loop"));
-    // The compiler's columns: those of names that are given a value, and of operators.
+    // The compiler's columns: those of assigned names, and of operators.
     let first = column("sum: loop", "i = 1");
     let operator = column("sum: loop", "< n");
     let step = column("sum: loop", "++");
@@ -117,7 +118,7 @@ fn a_column_chooses_a_statement_of_its_line() {
     // Twice in the same statement is one breakpoint.
     let list = live.ask(&["break", "list"]);
     assert_eq!(list["probes"].as_array().map(Vec::len), Some(2), "{list:#}");
-    // Outside of all statements the nearest counts.
+    // Outside all statements the nearest one counts.
     let keyword = column("sum: loop", "for");
     for (given, column) in [(1, keyword), (99, step)] {
         let set = live.ask(&["break", &format!("{at}:{given}")]);
@@ -153,7 +154,7 @@ fn a_line_without_code_moves_on_in_its_function_and_says_so() {
         let shown = live.command(&["break", &at]).run().text();
         let probe = live.ask(&["break", "list"])["probes"][0].take();
         if probe["places"][0]["line"] == asked {
-            // A head has code: what comes in is stored.
+            // A function's head has code: it stores the parameters.
             assert!(!shown.contains("moved"), "{shown}");
         } else {
             assert_eq!(probe["places"][0]["line"], throws("processor: advance"));
@@ -203,7 +204,7 @@ fn an_address_is_one_of_an_instruction() {
     let nowhere = live.refused(&["break", "0x10"]);
     assert_eq!(nowhere["code"], "INVALID_ADDRESS", "{nowhere:#}");
     assert_eq!(nowhere["message"], "no module has code at 0x10");
-    // The whole function around it, or so many instructions from there on.
+    // The whole function around it, or this many instructions from there on.
     let around = live.ask(&["disassemble", &address]);
     let around = around["instructions"].as_array().expect("a list");
     let whole = live.ask(&["disassemble", "middle"]);

@@ -1,5 +1,5 @@
-//! Goal: everything that can stop a program does so when it should and says what it saw; what cannot be done is refused in
-//! exact words. Method: the binary and a daemon of each test's own.
+//! Goal: everything that can stop a program does so when it should and reports what it saw; what cannot be done is refused
+//! with an exact message. Method: the binary and a daemon of each test's own.
 
 use e2e::{Live, Recording, fixture_artifact, fixture_source, marked_line, wait_until};
 use serde_json::{Value, json};
@@ -274,7 +274,7 @@ fn a_condition_that_fails_is_an_event_and_stops_nothing() {
     let live = stopped_at("control_O0", &["--stop-on-entry"], &[]);
     live.ask(&["break", "bump", "--condition", "1 / (by - by) > 3"]);
     assert_eq!(live.run_to_end(), 7);
-    // It failed each time, which the list says.
+    // It failed each time, which the list shows.
     let listed = live.ask(&["break", "list"]);
     assert_eq!(
         listed["probes"][0]["message"],
@@ -296,7 +296,7 @@ fn a_condition_that_fails_is_an_event_and_stops_nothing() {
     );
 }
 
-/// While the session lives, its recording tells what was done, in the order in which it was.
+/// While the session lasts, its recording shows the actions, in their order.
 #[test]
 fn the_live_recording_knows_what_was_done() {
     let live = stopped_at("control_O0", &["--break", "middle"], &[]);
@@ -336,7 +336,7 @@ fn the_live_recording_knows_what_was_done() {
         "SELECT text FROM events WHERE kind = 'resume' ORDER BY seq",
     );
     assert_eq!(resumes, ["continue", "next", "step", "continue"]);
-    // Functions with a breakpoint, a logpoint or a step in them are recorded as others are.
+    // Functions with a breakpoint, a logpoint or a step in them are recorded like others.
     for (function, calls) in [("middle", 1), ("leaf", 2)] {
         assert_eq!(recording.calls_of(function), calls, "{function}");
     }
@@ -358,7 +358,7 @@ fn the_live_recording_knows_what_was_done() {
     );
 }
 
-/// What the types at the place can never allow is refused when it is set.
+/// Conditions that the types at the place never allow are refused when they are set.
 #[test]
 fn conditions_that_can_never_be_right_are_refused() {
     let live = Live::started(

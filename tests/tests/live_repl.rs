@@ -1,6 +1,6 @@
-//! Goal: at a live prompt every verb does what the command does, Ctrl-C stops the program, and the past can be gone into and
-//! left again. Method: lines of `hindsight repl` through `--cmd`, a file, a pipe and a pseudo terminal, to a daemon of each
-//! test's own; what a verb answers is compared with the command of that name.
+//! Goal: at a live prompt every verb does what the command does, Ctrl-C stops the program, and the user can enter the past
+//! and leave it again. Method: lines of `hindsight repl` through `--cmd`, a file, a pipe and a pseudo terminal, to a daemon
+//! of each test's own; a verb's reply is compared with that of the command of the same name.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn repl(live: &Live, words: &[&str], lines: &[&str]) -> Ended {
     live.command(&words).run()
 }
 
-/// What was said, without the prompt's own words about where it was and what becomes of the program.
+/// The errors, without the prompt's messages about its position and the program's fate.
 fn errors(ended: &Ended) -> String {
     let errors = ended.errors();
     let lines = errors
@@ -31,7 +31,7 @@ fn errors(ended: &Ended) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// Says that all parts are there, one after the other.
+/// Asserts that all parts are there, one after the other.
 fn assert_in_order(text: &str, parts: &[&str]) {
     let mut from = 0;
     for part in parts {
@@ -60,7 +60,7 @@ fn code(ended: &Ended) -> i32 {
     ended.status.as_shell_code()
 }
 
-/// The daemon has no session, or there is none.
+/// The daemon has no session, or there is no daemon.
 fn assert_no_session(live: &Live) {
     let (_, response) = live.response(&["status"]);
     let code = &response["error"]["code"];
@@ -232,7 +232,7 @@ fn what_cannot_be_opened_says_what_to_do() {
         .command(&["repl", &program(), "--script", "no.txt"])
         .run();
     assert_in_order(&missing.errors(), &["cannot read no.txt"]);
-    // Nothing was started for a script that is not there.
+    // Nothing was started for a script that does not exist.
     assert_no_session(&live);
     live.start(&["--stop-on-entry"], Path::new(&program()), &[]);
     live.start(&["--stop-on-entry"], Path::new(&program()), &[]);
@@ -350,7 +350,7 @@ fn the_past_is_seen_up_to_the_stop_and_left_again() {
     );
 }
 
-/// What the program did is there the moment it stands still, however much that was.
+/// When the program is stopped, all its events are available, however many there are.
 #[test]
 fn every_stop_is_the_last_event_of_its_past() {
     let live = Live::new("repl-settled");
@@ -366,7 +366,7 @@ fn every_stop_is_the_last_event_of_its_past() {
     }
 }
 
-/// Verbs that look, with what they look at at a stop in `leaf`.
+/// Verbs that inspect, with their arguments at a stop in `leaf`.
 const LOOKS: [&[&str]; 17] = [
     &["where"],
     &["backtrace"],
@@ -387,7 +387,7 @@ const LOOKS: [&[&str]; 17] = [
     &["disassemble", "--count", "8"],
 ];
 
-/// A recorded stop looks as it did when the program stood there, but for the words that say which moment it is.
+/// A recorded stop looks as it did when the program was stopped there, except for the words that name the moment.
 #[test]
 fn verbs_say_the_same_of_a_stop_live_and_recorded() {
     let live = Live::new("repl-same");
@@ -423,7 +423,7 @@ fn verbs_say_the_same_of_a_stop_live_and_recorded() {
     assert_eq!(stops, 2);
 }
 
-/// Threads that run on are held for a copy of memory: a global is known at the stop, and not behind it.
+/// Threads that continue are held for a copy of memory: a global is known at the stop, but not after it.
 #[test]
 fn a_stop_of_one_thread_of_several_copies_memory() {
     let live = Live::new("repl-threads");
@@ -463,7 +463,7 @@ fn a_stop_of_one_thread_of_several_copies_memory() {
     assert_eq!(ended["exit"]["code"], 0, "{ended:#}");
 }
 
-/// At a logpoint it is known where the thread is, and nothing else that was not seen.
+/// At a logpoint the thread's place is known, and nothing else that was not seen.
 #[test]
 fn the_place_of_a_logpoint_is_known_where_it_has_one() {
     let live = Live::new("repl-logpoints");
@@ -506,7 +506,7 @@ fn the_place_of_a_logpoint_is_known_where_it_has_one() {
         ],
     );
     let recording = live.recording();
-    // The pattern's logpoint is in several places: which of them it was, no event says.
+    // The pattern's logpoint is in several places; no event says which of them was reached.
     let known = "SELECT count(*) FROM logpoints WHERE reg(seq, 'rip') IS NOT NULL AND message = 'somewhere'";
     assert_eq!(recording.number(known), 0);
     let known = "SELECT count(DISTINCT reg(seq, 'rip')) FROM logpoints WHERE message LIKE 'n=%'";
@@ -588,7 +588,7 @@ fn what_changes_or_runs_the_program_is_refused_in_the_past() {
     assert_eq!(live.session(), before, "nothing has changed it");
 }
 
-/// It stands at its event, in the past and once the recording is closed.
+/// It is at its event, in the past and once the recording is closed.
 #[test]
 fn an_event_of_a_live_programs_past_takes_a_note() {
     let live = Live::new("repl-notes");
@@ -753,7 +753,7 @@ fn ctrl_c_stops_the_program_that_is_waited_for() {
     assert!(!text.contains("error"), "{text}");
 }
 
-/// As a script types them, which waits for nothing: the second while the program runs.
+/// As typed by a script, without waits: the second while the program runs.
 #[test]
 fn lines_that_arrive_at_once_run_in_turn_live() {
     let live = Live::new("repl-at-once");
@@ -773,7 +773,7 @@ fn lines_that_arrive_at_once_run_in_turn_live() {
     assert!(!text.contains("error"), "{text}");
 }
 
-/// The daemon is held, so that the program does not stop at the first Ctrl-C.
+/// The daemon is suspended, so that the program does not stop at the first Ctrl-C.
 #[test]
 fn a_second_ctrl_c_leaves_the_waiting() {
     let live = Live::new("repl-left");

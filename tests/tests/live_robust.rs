@@ -1,5 +1,5 @@
-//! Goal: whatever is killed, the others say what happened and nothing is lost. Method: clients, daemons and programs are
-//! killed at the worst moments, and what is left is asked.
+//! Goal: when any process is killed, the others say what happened and nothing is lost. Method: clients, daemons and
+//! programs are killed at the worst moments, and the rest is queried.
 
 use e2e::{Live, Signal, Status, fixture_artifact, is_alive, kill, marked_line, wait_until};
 
@@ -51,7 +51,7 @@ fn a_program_that_is_killed_while_it_is_stopped_ends_its_session() {
     });
 }
 
-/// One thread stands at a breakpoint when another one calls exit.
+/// One thread is at a breakpoint when another one calls exit.
 #[test]
 fn a_program_that_exits_beside_a_stopped_thread_ends_its_session() {
     for name in ["ways_O0", "ways_O2"] {
@@ -153,7 +153,7 @@ fn a_step_goes_through_pointers_and_not_into_code_without_lines() {
     }
 }
 
-/// Texts that are nothing, or more than anybody writes.
+/// Empty texts, and longer ones than anybody would write.
 fn hostile() -> Vec<String> {
     let mut texts: Vec<String> = [
         "",
@@ -282,7 +282,7 @@ fn hostile() -> Vec<String> {
     texts
 }
 
-/// Each goes to the daemon itself, which a shell's words would never reach.
+/// Each goes directly to the daemon, because a shell's words would never reach it.
 #[test]
 fn hostile_texts_are_refused_or_answered_and_harm_nobody() {
     let native = {
@@ -348,7 +348,7 @@ fn hostile_texts_are_refused_or_answered_and_harm_nobody() {
     }
     let listed = ask("display", serde_json::json!({}));
     assert_eq!(listed["success"], true, "{listed:#}");
-    // One that nothing has reached is still hit, with a condition and a message that cannot be evaluated.
+    // One that was not reached is still hit, with a condition and a message that cannot be evaluated.
     ask(
         "break",
         serde_json::json!({"action": "remove", "all": true}),
@@ -371,7 +371,7 @@ fn hostile_texts_are_refused_or_answered_and_harm_nobody() {
     assert_eq!(recording.number(logged), 4);
 }
 
-/// Debug information that somebody has damaged is read as far as it makes sense.
+/// Damaged debug information is read as far as it makes sense.
 #[test]
 fn a_program_with_damaged_debug_information_starts_and_runs() {
     let good = fixture_artifact("control", "control_O0");
@@ -391,7 +391,7 @@ fn a_program_with_damaged_debug_information_starts_and_runs() {
     let info = std::fs::read(&section).expect("it was just written");
     for (number, step) in [3, 7, 31, 257].into_iter().enumerate() {
         let mut bytes = info.clone();
-        // Not the header of the unit: what is inside is damaged.
+        // Not the header of the unit: its contents are damaged.
         for at in (12..bytes.len()).step_by(step) {
             bytes[at] = bytes[at].wrapping_mul(31).wrapping_add(number as u8 + 1);
         }

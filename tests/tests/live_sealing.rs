@@ -1,5 +1,5 @@
 //! Goal: sealing goes on in the background while a program is recorded, so that little is left to do at its end. Method: a
-//! program that works until it is told to stop, watched from outside.
+//! program that works until it is stopped, watched from outside.
 
 use e2e::{Hindsight, Scratch, Status, Steady, wait_until};
 
@@ -7,7 +7,7 @@ use e2e::{Hindsight, Scratch, Status, Steady, wait_until};
 fn columns_are_there_before_the_program_ends() {
     let scratch = Scratch::new("sealing");
     let steady = Steady::new(&scratch);
-    // Sealing lets a program go first that floods the log; this one does not.
+    // Sealing yields to a program that floods the log; this one does not.
     let program = steady.program(&scratch, 0).args(["1"]);
     let (running, recording) = Hindsight::start_recording(&scratch, &[], &program);
     let first = recording.path().join("columns/calls-000000.parquet");

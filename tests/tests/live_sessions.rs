@@ -1,5 +1,5 @@
-//! Goal: many clients, many sessions, other users, settings and a full disk: everybody is told the truth and nobody is in
-//! another's way. Method: the binary and a daemon of each test's own.
+//! Goal: with many clients, many sessions, other users, settings and a full disk, every client gets correct answers and
+//! none disturbs another. Method: the binary and a daemon of each test's own.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -396,7 +396,8 @@ fn output_is_kept_shown_once_and_bounded() {
     );
 }
 
-/// Another user cannot get at the socket; and were the folder open, the daemon would ask the kernel who is there.
+/// Another user cannot reach the socket; and even if the folder were open, the daemon asks the kernel for the
+/// client's user.
 #[test]
 fn another_user_is_refused() {
     let live = started("control_O0", &["--stop-on-entry"], &[]);
@@ -442,7 +443,7 @@ fn another_user_is_refused() {
     assert_eq!(live.run_to_end(), 7, "we are still served");
 }
 
-/// Starts a program whose recording does not fit, and asks how it is.
+/// Starts a program whose recording does not fit, and requests its status.
 const ON_SMALL_DISK: &str = "mount -t tmpfs -o size=24m tmpfs small || exit 90; \
      \"$0\" start -o small/rec \"$1\" 3000000 || exit 91; \"$0\" await; \
      \"$0\" status; \"$0\" output; \"$0\" stop; cp -a small kept";
@@ -471,7 +472,8 @@ fn a_full_disk_ends_the_recording_and_not_the_program() {
     assert!(calls > 10_000 && calls < 3_000_000, "{calls} calls fit");
 }
 
-/// The daemon dies while the program is stopped: the program goes on by itself, to its end, and the next command says so.
+/// The daemon dies while the program is stopped: the program continues by itself, to its end, and the next command says
+/// so.
 #[test]
 fn a_daemon_that_is_killed_lets_its_program_go_on() {
     for name in ["control_O0", "control_O2"] {

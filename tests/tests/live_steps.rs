@@ -1,5 +1,5 @@
-//! Goal: a step ends where a person expects it, whichever way the line or the function is left. Method: a fixture that leaves
-//! them in every way; lines are found by their marks.
+//! Goal: a step ends where a user expects it, for every way to leave a line or a function. Method: a fixture that leaves them
+//! in every way; lines are found by their marks.
 
 use e2e::{Live, fixture_artifact, marked_line, wait_until};
 use serde_json::Value;
@@ -159,7 +159,7 @@ fn the_end_of_the_first_thread_is_told_while_others_go_on() {
     assert_eq!(live.run_to_end(), 0);
 }
 
-/// The same where no thread waited for the first thread's end.
+/// The same if no thread waited for the first thread's end.
 #[test]
 fn a_program_whose_first_thread_has_ended_is_paused() {
     let program = fixture_artifact("ways", "ways_O0");

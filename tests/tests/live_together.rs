@@ -1,5 +1,5 @@
-//! Goal: of threads that stop at the same time none is let go before its stop was shown, and each stop is shown once. Method:
-//! the fixture `together`, whose eight threads do the same at once; all stops are counted, also in the recording.
+//! Goal: if threads stop at the same time, none is resumed before its stop was shown, and each stop is shown once. Method:
+//! the fixture `together`, whose eight threads do the same at the same time; all stops are counted, also in the recording.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn started(name: &str, options: &[&str]) -> (Live, Value) {
     (live, report["stop"].take())
 }
 
-/// Goes on until the program ends, and returns its stops from `first` on.
+/// Continues until the program ends, and returns its stops from `first` on.
 fn all_stops(live: &Live, first: Value) -> Vec<Value> {
     let mut stops = vec![first];
     let mut newest = live.ask(&["continue"]);
@@ -35,7 +35,7 @@ fn distinct(stops: &[Value], field: &str) -> usize {
     values.collect::<BTreeSet<String>>().len()
 }
 
-/// Waits until all eight stand at a breakpoint.
+/// Waits until all eight are at a breakpoint.
 fn gather(live: &Live) {
     wait_until("all threads to stop", || {
         (live.session()["stopped_threads"] == THREADS).then_some(())
@@ -108,7 +108,7 @@ fn no_verb_moves_a_thread_whose_stop_was_not_shown() {
     ] {
         let (live, first) = started(verb[0], &["--break", "work"]);
         gather(&live);
-        // The thread that was shown runs to its next barrier, and no other one is looked at yet.
+        // The thread whose stop was shown runs to its next barrier; no other stop was shown yet.
         let gone = live.ask(&["continue", "--thread", "--no-wait"]);
         assert_eq!(gone["status"], "running", "{gone:#}");
         let shown = live.moved(verb);
@@ -167,8 +167,8 @@ fn what_was_looked_at_counts_as_shown_and_all_can_be_let_go() {
     assert_eq!(live.output(), PRINTED);
 }
 
-/// All eight add to one counter: each of their writes stops its thread once, and where a stop says nothing of others, the
-/// difference is what this thread adds.
+/// All eight add to one counter: each of their writes stops its thread once, and if a stop does not mention others, the
+/// difference is the amount that this thread adds.
 #[test]
 fn a_contended_counter_is_watched_without_losing_a_write() {
     let (live, _) = started("watch", &["--stop-on-entry", "--display", "amount"]);

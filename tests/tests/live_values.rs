@@ -1,5 +1,5 @@
-//! Goal: what a person looks at and changes is what the program has and gets. Method: a fixture with values of every kind; the
-//! program itself prints what it was given.
+//! Goal: a user sees the program's values, and the program gets the user's changes. Method: a fixture with values of every
+//! kind; the program itself prints what it received.
 
 use e2e::{Live, fixture_artifact, marked_line};
 use serde_json::json;
@@ -92,7 +92,7 @@ fn what_is_optimized_out_is_not_written() {
     );
     let locals = live.ask(&["locals"]);
     assert!(locals.to_string().contains("optimized out"), "{locals:#}");
-    // People get a count, unless they ask for all.
+    // The text has a count, unless all are requested.
     let text = |words: &[&str]| live.command(words).run().text();
     let short = text(&["locals"]);
     assert!(!short.contains("lost"), "{short}");
@@ -437,7 +437,7 @@ fn frames_are_walked_and_their_variables_seen() {
     assert_eq!(typed, "$3 = (int) 41\n");
 }
 
-/// A program that debugs names variables, or addresses with a type, and gets old and new values.
+/// A debugger can name variables, or addresses with a type, and gets old and new values.
 #[test]
 fn many_places_are_written_by_one_request() {
     let live = stopped_at("changed_O0", "objects: all");
@@ -508,7 +508,7 @@ fn a_member_is_watched() {
     assert_eq!(live.run_to_end(), 0);
 }
 
-/// A function that waits for what never comes is left, and the thread is as it was before.
+/// A function that waits forever is abandoned, and the thread is as it was before.
 #[test]
 fn a_call_that_does_not_return_ends_with_its_time_limit() {
     let live = Live::new("endless");
@@ -546,7 +546,7 @@ fn a_call_passes_breakpoints_in_what_it_calls() {
     assert_eq!(live.moved(&["continue"])["function"], "middle");
 }
 
-/// Thread-local variables are found by what the dynamic linker has decided, which no order of modules tells.
+/// Thread-local variables are found through the dynamic linker's data; the order of modules does not determine them.
 #[test]
 fn thread_locals_of_libraries_are_those_of_the_stopped_thread() {
     let program = fixture_artifact("thread_locals", "thread_locals");

@@ -1,5 +1,5 @@
-//! Goal: who waits for a stop or for output gets it when it comes, and is told the truth when it does not. Method: the binary
-//! and a daemon of each test's own; several clients at once.
+//! Goal: a client that waits for a stop or for output gets it when it comes, and a correct answer when it does not. Method:
+//! the binary and a daemon of each test's own; several clients at once.
 
 use e2e::{Live, Status, fixture_artifact, wait_until};
 use serde_json::Value;
@@ -20,7 +20,7 @@ fn a_stop_that_is_there_is_shown_at_once_and_a_later_one_waited_for() {
     let live = started("control", "control_O0", &["--break", "bump"], &[]);
     let first = live.session()["stop"].clone();
     let number = first["number"].as_u64().expect("a number");
-    // As often as one asks: it is not used up.
+    // At every request: it is not consumed.
     for _ in 0..2 {
         let again = live.ask(&["await"]);
         assert_eq!(again["status"], "stopped", "{again:#}");
@@ -30,7 +30,7 @@ fn a_stop_that_is_there_is_shown_at_once_and_a_later_one_waited_for() {
     let none = live.ask(&["await", "--after", &after, "--timeout", "0.2"]);
     assert_eq!(none["timed_out"], true, "{none:#}");
     assert_eq!(live.session()["stop"], first, "nothing has moved");
-    // Everybody who waits is told of the same stop.
+    // All waiting clients get the same stop.
     let words = ["await", "--json", "--after", &after];
     let waiting = [live.command(&words).start(), live.command(&words).start()];
     live.ask(&["continue", "--no-wait"]);
@@ -42,7 +42,7 @@ fn a_stop_that_is_there_is_shown_at_once_and_a_later_one_waited_for() {
         assert_eq!(told["stop"]["hits"], 2, "{told:#}");
         assert!(told["stop"]["number"].as_u64() > Some(number), "{told:#}");
     }
-    // One that is past the number counts at once.
+    // A stop after the given number counts at once.
     let told = live.ask(&["await", "--after", &after]);
     assert_eq!(told["stop"]["hits"], 2, "{told:#}");
 }
@@ -67,7 +67,7 @@ fn the_end_ends_all_waiting() {
     assert_eq!(told["exit"]["code"], 7, "also who asks later: {told:#}");
 }
 
-/// What is followed comes while the program runs, not when it has ended.
+/// Followed output arrives while the program runs, not when it has ended.
 #[test]
 fn output_is_followed_while_the_program_runs() {
     let live = started("ways", "ways_O0", &[], &["talking"]);
@@ -81,7 +81,7 @@ fn output_is_followed_while_the_program_runs() {
         (read() == "before\n").then_some(())
     });
     assert_eq!(live.session()["status"], "running");
-    // Others may look too; following forgets nothing.
+    // Others may read it too; following discards nothing.
     assert_eq!(live.output(), "before\n");
     live.ask(&["set", "open_gate", "1"]);
     let ended = follower.finish();

@@ -1,10 +1,10 @@
-//! Goal: a watched place is told of at each access of the kind that was asked for, with both values and the line that did it.
-//! Method: a function of which each instruction that touches the place is known.
+//! Goal: each access of the requested kind to a watched place is reported, with both values and its line. Method: a function
+//! in which each instruction that accesses the place is known.
 
 use e2e::{Live, fixture_artifact, marked_line};
 use serde_json::Value;
 
-/// Of each stop until the program ends: the values before and after, and the line that did it.
+/// For each stop until the program ends: the values before and after, and the line of the access.
 fn accesses(live: &Live) -> Vec<(String, String, u64)> {
     let mut seen = Vec::new();
     loop {
@@ -76,7 +76,7 @@ fn reads_writes_and_both_are_told_apart() {
     assert_eq!(ended.status.as_shell_code(), 2, "{}", ended.errors());
 }
 
-/// An address with a type, as it is written in an expression; half of a variable is a place too.
+/// An address with a type, as in an expression; half of a variable is a place too.
 #[test]
 fn an_address_is_watched() {
     let live = entered("control_O0");
@@ -111,7 +111,7 @@ fn an_address_is_watched() {
     }
 }
 
-/// The instruction that stores runs elsewhere if a breakpoint stands on it: the stop is told of where the program is then.
+/// The storing instruction runs elsewhere if there is a breakpoint on it: the stop is reported at the program's place.
 #[test]
 fn a_store_under_a_breakpoint_is_told_of_in_its_function() {
     for program in ["stores_O0", "stores_O2", "stores_clang"] {

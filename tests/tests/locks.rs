@@ -1,5 +1,5 @@
 //! Goal: `record --locks` knows who held which lock when and who had to wait. Method: programs in C, C++ and Rust that hold locks until
-//! another thread sleeps, so that they know how often it had to wait; what they count is compared with the recording.
+//! another thread sleeps, so that they know how often it had to wait; their counts are compared with the recording.
 
 use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn row_text(recording: &Recording, sql: &str) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// All locks of one kind and name: how often taken, how often another thread had them, how often busy.
+/// All locks of one kind and name: how often they were taken, contended and busy.
 fn counts(recording: &Recording, condition: &str) -> (i64, i64, i64) {
     let row = recording.row(&format!(
         "SELECT count(*) FILTER (WHERE outcome = 'acquired') AS taken, \
@@ -147,7 +147,7 @@ fn locks_of_cxx_are_those_of_the_c_library() {
     let scratch = Scratch::new("locks-cxx");
     let recorded = recorded(&scratch, "locked_cxx", &[], &[]);
     let (taken, contended, _) = counts(&recorded, "name = 'ledger' AND function NOT LIKE '%cond%'");
-    // The one who fills may come before the one who waits has given the lock back.
+    // The producer may arrive before the consumer has released the lock.
     assert_eq!(taken, 54);
     assert!((1..=2).contains(&contended), "{contended}");
     assert_eq!(
@@ -211,7 +211,8 @@ fn without_the_option_the_report_says_what_records_it() {
     assert!(text.contains("record --locks"), "{text}");
 }
 
-/// A few functions of the C library begin with a loop and cannot be patched. Their stubs can.
+/// A few functions of the C library begin with a loop and cannot be patched. Their entries in the procedure linkage
+/// table can.
 #[test]
 fn locks_that_are_only_tried_are_recorded() {
     for artifact in ["tried", "tried_stripped"] {

@@ -1,6 +1,6 @@
-//! Goal: `--log-writes` makes each write to a variable an event that names the line of the program's own code, and changes
-//! nothing in the program; what a second run needs is in the recording. Method: fixtures whose writes are in marked lines, and gdb's
-//! watchpoints as the truth.
+//! Goal: `--log-writes` makes each write to a variable an event that names the line of the program's own code, and changes nothing
+//! in the program; the recording has everything that a second run needs. Method: fixtures whose writes are in marked lines, and
+//! gdb's watchpoints as the reference.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use e2e::{
 };
 use serde_json::Value;
 
-/// A change: the line of the program's own, and the new bytes in hexadecimal.
+/// A change: the line of the program's own code, and the new bytes in hexadecimal.
 type Written = (u64, String);
 
 fn program(artifact: &str, scratch: &Scratch) -> Program {
@@ -22,7 +22,7 @@ fn program(artifact: &str, scratch: &Scratch) -> Program {
     }
 }
 
-/// Records a program of the fixture; it behaves as it does alone.
+/// Records a program of the fixture; it behaves as in a native run.
 fn recorded(artifact: &str, options: &[&str]) -> Comparison {
     let scratch = Scratch::new(artifact);
     let program = program(artifact, &scratch);
@@ -39,7 +39,7 @@ fn text<'r>(row: &'r Row, column: &str) -> &'r str {
     row[column].as_str().unwrap_or_default()
 }
 
-/// The writes that changed something, as gdb tells them.
+/// The writes that changed something, in gdb's form.
 fn changes(recording: &Recording, target: &str) -> Vec<Written> {
     let rows = writes(recording, target);
     let changed = rows.iter().filter(|row| row["old"] != row["new"]);
@@ -51,9 +51,9 @@ fn changes(recording: &Recording, target: &str) -> Vec<Written> {
         .collect()
 }
 
-/// What gdb's watchpoint on `expression` shows, from the program's first own instruction on: of each change the line of the
-/// innermost frame whose source is `file`, and the bytes. The line is 0 where an inlined function of another file wrote: gdb's
-/// scripts do not tell from where that was called.
+/// The output of gdb's watchpoint on `expression`, from the program's first own instruction on: for each change the line of
+/// the innermost frame whose source is `file`, and the bytes. The line is 0 if an inlined function of another file wrote:
+/// gdb's scripts do not show its call site.
 fn gdb_changes(program: &Program, expression: &str, file: &str) -> Vec<Written> {
     let language = match file.ends_with(".rs") {
         true => "gdb.execute('set language rust')",
@@ -167,7 +167,7 @@ fn every_write_has_its_line_also_of_the_same_value() {
         rows.iter()
             .all(|row| row["via"].is_null() && row["shared"] == false)
     );
-    // The instruction lies in the function, and each write begins with what the one before has left.
+    // The instruction is in the function, and the old value of each write is the new one of the previous write.
     assert!(rows.iter().all(|row| row["pc"].as_i64().is_some()));
     assert!(rows.windows(2).all(|pair| pair[0]["new"] == pair[1]["old"]));
 }
@@ -270,7 +270,7 @@ fn threads_lose_no_write() {
         text(rows.last().expect("there are some"), "new"),
         "20030000"
     );
-    // Where the values may be those of several writes, that is said.
+    // If the values may be those of several writes, the output says so.
     let step = |row: &Row| {
         let number =
             |column| u32::from_str_radix(&swapped(text(row, column)), 16).expect("a number");
@@ -439,7 +439,7 @@ fn last_write_and_history_name_the_line() {
     assert!(!told.contains("hindsight rerun"), "{told}");
 }
 
-/// A place in a fixture's source, as it is shown.
+/// A place in a fixture's source, in its displayed form.
 fn place(file: &str, line: u64) -> String {
     let path = e2e::fixture_source("logged").join(file);
     format!("{}:{line}", path.display())
@@ -570,7 +570,7 @@ fn an_address_may_be_one_that_the_program_gets_later() {
         })
         .collect();
     let at = |mark| line("mapped.c", mark);
-    // What was there before the memory was, nobody knows.
+    // The contents before the memory existed are not known.
     assert_eq!(
         told,
         [

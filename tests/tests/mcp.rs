@@ -1,5 +1,5 @@
-//! Goal: clients that nobody here wrote run whole investigations by the tools of `hindsight mcp`, and bad input harms nothing.
-//! Method: the Python SDK of the protocol (`mcp/scenarios.py`), the inspector's command line from npm, and raw bytes.
+//! Goal: third-party clients run whole investigations with the tools of `hindsight mcp`, and bad input does no harm. Method:
+//! the Python SDK of the protocol (`mcp/scenarios.py`), the inspector's command line from npm, and raw bytes.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use e2e::{
 };
 use serde_json::{Value, json};
 
-/// The inspector's command line, installed the first time.
+/// The inspector's command line, installed on first use.
 fn inspector() -> &'static Path {
     static INSPECTOR: OnceLock<PathBuf> = OnceLock::new();
     INSPECTOR.get_or_init(|| {
@@ -46,7 +46,7 @@ fn recorded(live: &Live) -> String {
     path.to_owned()
 }
 
-/// Runs a scenario of `scenarios.py` and returns what it says at its end.
+/// Runs a scenario of `scenarios.py` and returns its result.
 fn scenario(live: &Live, name: &str, args: &[&str]) -> String {
     mcp_script(live, "scenarios.py", &[&[name], args].concat())
 }
@@ -66,7 +66,7 @@ fn a_negative_value_is_investigated_in_a_recording() {
     let recording = recorded(&live);
     let source = fixture_source("tuner").join("tuner.c");
     scenario(&live, "recorded", &[&recording, source.to_str().unwrap()]);
-    // The server has closed what it opened, and the daemon has nothing left to do.
+    // The server has closed all that it opened, and the daemon has nothing left to do.
     wait_until("the daemon to end", || {
         (!live.socket().exists()).then_some(())
     });
@@ -137,7 +137,7 @@ fn more_functions_are_recorded_while_a_program_stands() {
     scenario(&live, "traced", &[program.to_str().unwrap()]);
 }
 
-/// Builds `invoices` in a folder of its own, changed or not, and records it under a name.
+/// Builds `invoices` in a separate folder, changed or not, and records it under a name.
 fn record_invoices(live: &Live, name: &str, change: Option<(&str, &str)>) {
     let source = fixture_source("hunts").join("invoices.c");
     let mut text = std::fs::read_to_string(source).expect("the fixture");
@@ -173,7 +173,7 @@ fn resources_and_prompts_are_offered() {
     scenario(&live, "offered", &[&recorded(&live)]);
 }
 
-/// Asks through the inspector's command line.
+/// Runs the inspector's command line.
 fn inspected(live: &Live, words: &[&str]) -> Value {
     let server = Hindsight::path().to_str().expect("paths of tests are text");
     let words = [&["--cli", server, "mcp"], words].concat();
@@ -321,7 +321,7 @@ fn the_inspector_lists_and_calls_tools() {
     assert_eq!(page["leftOut"], 14, "{page:#}");
 }
 
-/// A server that is spoken to in raw lines.
+/// A server that is driven by raw lines.
 struct Raw {
     child: std::process::Child,
 }
@@ -358,7 +358,7 @@ impl Raw {
             "params": {"name": tool, "arguments": arguments}}));
     }
 
-    /// Closes standard input and returns what the server said, and how it ended.
+    /// Closes standard input and returns the server's output and its exit status.
     fn leave(mut self) -> (String, i32) {
         drop(self.child.stdin.take());
         let output = self.child.wait_with_output().expect("it ends");

@@ -1,4 +1,4 @@
-//! Goal: a model that knows only a symptom reaches the faulty line by the tools of `hindsight mcp`, in few calls and tokens.
+//! Goal: a model that knows only a symptom reaches the faulty line with the tools of `hindsight mcp`, in few calls and tokens.
 //! Method: planted bugs (`fixtures/hunts`), two of them in SQLite and Lua, each with an investigation in `mcp/hunts.py`, which
 //! counts what a model would read.
 

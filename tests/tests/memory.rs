@@ -1,13 +1,13 @@
 //! Goal: `record --memory` knows every block that a program allocates, who made it and who freed it. Method: programs in C, C++ and
-//! Rust under valgrind and recorded; what they left at the end must be the same, and the places those of their sources.
+//! Rust under valgrind and recorded; the blocks left at the end must be the same, and their places those in the sources.
 
 use std::path::Path;
 
 use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
 use serde_json::Value;
 
-/// What valgrind sees and no recording: what libraries allocate before a program's entry point, and the thread-local storage of the
-/// first thread, which gets the stack of one that loading the runtime needed.
+/// Blocks that valgrind sees and no recording does: those that libraries allocate before a program's entry point, and the
+/// thread-local storage of the first thread, which reuses the stack of a thread that loaded the runtime.
 const NOT_RECORDED: [&str; 2] = ["call_init", "_dl_allocate_tls"];
 
 /// Bytes and blocks in use at exit, as valgrind counts them.
@@ -68,7 +68,7 @@ fn report(scratch: &Scratch, recording: &Recording) -> Value {
     serde_json::from_str(&ended.text()).expect("it is JSON")
 }
 
-/// Compares what is left at the end with valgrind, with all functions recorded and with a few.
+/// Compares the blocks that are left at the end with valgrind's, with all functions recorded and with a few.
 fn agrees(name: &str, artifact: &str) {
     let scratch = Scratch::new(name);
     let program = fixture_artifact("leaks", artifact);
@@ -136,7 +136,7 @@ fn blocks_have_their_makers_and_freers() {
         assert_eq!(row["freed_by"], "free");
         assert_eq!(row["freed_place"], dropped.as_str());
     }
-    // A function of the C library that allocates for its caller stands before it.
+    // A function of the C library that allocates for its caller is listed before it.
     let copied = recording.row("SELECT frames, size FROM allocations WHERE place LIKE '%strdup%'");
     assert_eq!(copied["size"], 41);
     let frames = copied["frames"].as_str().expect("frames are known");
@@ -166,7 +166,7 @@ fn the_report_says_what_is_left_and_the_most_there_was() {
     let text = ended.text();
     assert!(text.contains("malloc in keep_order (leaks.c:"), "{text}");
     assert!(text.contains("left at the end: "), "{text}");
-    // The most there was, counted by SQL from the beginnings and ends of all blocks.
+    // The peak, computed by SQL from the starts and ends of all blocks.
     let peak = recording.number(
         "WITH changes AS (\
            SELECT c.end_seq AS seq, a.size AS bytes FROM allocations a JOIN calls c ON c.start_seq = a.seq \
@@ -231,7 +231,7 @@ fn without_the_option_the_report_says_what_records_it() {
     assert_eq!(recording.number("SELECT count(*) FROM allocations"), 0);
 }
 
-/// Code without names is told by its file and the return address in it.
+/// Code without names is shown as its file and the return address in it.
 #[test]
 fn blocks_of_a_stripped_program_have_places() {
     let scratch = Scratch::new("memory-stripped");
@@ -245,7 +245,7 @@ fn blocks_of_a_stripped_program_have_places() {
     let place = rows[0]["place"].as_str().expect("it has a place");
     let offset = place.strip_prefix("leaks_stripped+0x");
     let offset = u64::from_str_radix(offset.expect(place), 16).expect("it is a number");
-    // The file with names knows what is there.
+    // The file with names has the function at that address.
     let named = fixture_artifact("leaks", "leaks_c");
     let told = Program::new("/usr/bin/addr2line", scratch.path())
         .args(["-f", "-e", named.to_str().expect("its name is text")])

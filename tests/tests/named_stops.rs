@@ -1,7 +1,7 @@
-//! Goal: a stop is named alike where the program stops, in `pauses` and in the recording's past, also where inlined calls begin, and
-//! each step ends at a line; `break` names a place as the stop there is named. Method: optimised programs are stepped through; what
-//! was told at each stop is compared with what the recording says of it. Breakpoints are set on functions and on every line, for
-//! several compilers, and what their replies said is compared with the stops at them.
+//! Goal: a stop has the same name in the live program, in `pauses` and in the recording's past, also where inlined calls begin, and
+//! each step ends at a line; `break` gives a place the name of a stop there. Method: optimised programs are stepped through; the
+//! report of each stop is compared with what the recording says about it. Breakpoints are set on functions and on every line, for
+//! several compilers, and the replies are compared with the stops at them.
 
 use std::collections::BTreeMap;
 
@@ -64,13 +64,13 @@ fn a_stop_is_named_alike_live_in_pauses_and_in_the_past() {
 /// More stops than that add nothing.
 const STOPS: usize = 60;
 
-/// How a place is named: function, file, line.
+/// The name of a place: function, file, line.
 fn place_named(of: &Value) -> [Value; 3] {
     ["function", "file", "line"].map(|name| of[name].clone())
 }
 
-/// Sets breakpoints where there is code and compares their places with the stops at them. Returns how many different places were
-/// stopped at, and the locations with the replies.
+/// Sets breakpoints where there is code and compares their places with the stops at them. Returns the number of different places
+/// of stops, and the locations with the replies.
 fn assert_named_as_stops(artifact: &str, locations: &[String]) -> (usize, Vec<(String, Value)>) {
     let program = fixture_artifact("named", artifact);
     let name = format!("places-named-{artifact}");
@@ -78,7 +78,7 @@ fn assert_named_as_stops(artifact: &str, locations: &[String]) -> (usize, Vec<(S
     let mut places = BTreeMap::new();
     let mut replies = Vec::new();
     for location in locations {
-        // Functions may be gone that are inlined everywhere, and lines behind the last function have no code.
+        // Functions that are inlined everywhere may not exist, and lines after the last function have no code.
         let (_, mut response) = live.response(&["break", location]);
         if response["success"] != true {
             continue;
@@ -115,7 +115,7 @@ fn assert_named_as_stops(artifact: &str, locations: &[String]) -> (usize, Vec<(S
     (stopped.len(), replies)
 }
 
-/// Compilers with their source, and functions of that.
+/// Compilers with their source, and its functions.
 const NAMED: [(&str, &str, &[&str]); 5] = [
     (
         "gcc",
@@ -159,7 +159,7 @@ fn a_breakpoint_on_a_function_is_named_as_the_stop_there() {
             let artifact = format!("{compiler}_O{level}");
             let (stopped, replies) = assert_named_as_stops(&artifact, &functions);
             assert!(stopped >= 4, "{artifact}: {stopped} places");
-            // Where nothing is inlined, it is the function that was asked for.
+            // If nothing is inlined, it is the requested function.
             for (asked, reply) in replies.into_iter().filter(|_| level == 0) {
                 for place in reply["places"].as_array().expect("places") {
                     let function = place["function"].as_str().unwrap_or_default();
@@ -181,7 +181,7 @@ fn a_breakpoint_at_a_line_is_named_as_the_stop_there() {
             let artifact = format!("{compiler}_O{level}");
             let (stopped, replies) = assert_named_as_stops(&artifact, &lines);
             assert!(stopped >= 8, "{artifact}: {stopped} places");
-            // Where the stop names another line than the one that was asked for, the reply says why.
+            // If the stop names a different line than the requested one, the reply says why.
             for (asked, reply) in replies {
                 let first = &reply["places"][0];
                 let is_it = asked.ends_with(&format!(":{}", first["line"]));

@@ -1,5 +1,5 @@
-//! Goal: `object` tells which calls made and freed the block of the heap at an address, and what was there before and after. Method:
-//! programs that allocate in C, C++ and Rust, recorded with the C library's functions; and without them, where it must say so.
+//! Goal: `object` shows which calls allocated and freed the heap block at an address, and what was there before and after. Method:
+//! programs that allocate in C, C++ and Rust, recorded with the C library's functions; and without them, when it must say so.
 
 use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
 

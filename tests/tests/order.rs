@@ -61,8 +61,8 @@ fn events_before_the_start_of_a_thread_come_before_its_first_call() {
     assert_eq!(backwards, 0, "time never goes back in a thread");
 }
 
-/// A processor that is not made to wait reads the clock before the load that the call's argument comes from is done: of
-/// six million calls, tens of thousands were then before what they had seen.
+/// Without a barrier, a processor reads the clock before it completes the load of the call's argument: of six million
+/// calls, tens of thousands were then ordered before the values that they had seen.
 #[test]
 fn what_was_seen_was_published_before() {
     let mut different = 0;

@@ -6,7 +6,7 @@ use e2e::{
     wait_until,
 };
 
-/// Both streams in the recording are what the program really wrote.
+/// Both streams in the recording are the program's real output.
 fn assert_captured(both: &Comparison) {
     assert!(
         both.recording.output("stdout") == both.native.stdout,

@@ -1,11 +1,12 @@
 //! Goal: what a program writes has its place among its calls. Method: two threads write between two calls each, inside a third;
-//! the order is looked at while the program runs, and again when it has ended.
+//! the order is checked while the program runs, and again when it has ended.
 
 use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact, wait_until};
 
 const TURNS: i64 = 200;
 
-/// How many outputs lie between `before` and `after`, inside `say`, all of one thread, and say what their call was told to.
+/// The number of outputs between `before` and `after`, inside `say`, all of one thread, with the text that was passed to
+/// their call.
 const IN_PLACE: &str = "SELECT count(*) FROM calls s \
     JOIN calls b ON b.parent = s.start_seq AND b.function = 'before' AND b.tid = s.tid \
     JOIN calls a ON a.parent = s.start_seq AND a.function = 'after' AND a.tid = s.tid \

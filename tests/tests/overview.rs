@@ -1,6 +1,6 @@
-//! Goal: an overview says what is so: how a program ended, what it printed and what failed, each with its event; it keeps to its
-//! lines and columns; and the questions that it ends with work as they stand. Method: programs in C, C++, Rust and Python that end in
-//! different ways, recorded, and the overview compared with what they are known to do.
+//! Goal: an overview is true: how a program ended, what it printed and what failed, each with its event; it keeps within its lines
+//! and columns; and the questions at its end work as printed. Method: programs in C, C++, Rust and Python that end in different ways
+//! are recorded, and the overview is compared with their known behaviour.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use e2e::{
 };
 use serde_json::Value;
 
-/// What an overview is promised to keep to.
+/// The promised limits of an overview.
 const LINES: usize = 40;
 const COLUMNS: usize = 120;
 
@@ -38,7 +38,7 @@ impl Recorded {
         Hindsight::command(&self.scratch, args).run()
     }
 
-    /// The text; it is checked that it keeps to its limits and that its questions work.
+    /// The text; checks that it keeps to its limits and that its questions work.
     fn text(&self) -> String {
         let ended = self.run(&["overview", "rec"]);
         assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
@@ -74,7 +74,7 @@ impl Recorded {
             .run()
     }
 
-    /// The commands at the end are three, and each prints an answer, in the text as in the data.
+    /// There are three commands at the end, and each prints an answer, both in the text and in the data.
     fn questions_work(&self, text: &str) {
         let (_, pasted) = text.split_once("Ask next\n").expect("there are questions");
         let ended = self.shell(pasted);
@@ -156,7 +156,7 @@ fn an_error_is_told_with_the_events_that_show_it() {
             call("name_of", "max")
         ),
         "a call of wait_for_orders took ".to_owned(),
-        // What is rare and late comes first in a program that failed.
+        // Rare and late events come first in a program that failed.
         format!("  hindsight why rec {}\n", call("load", "max")),
     ] {
         assert!(text.contains(&expected), "{expected}\n{text}");
@@ -219,7 +219,7 @@ fn threads_are_told_apart_and_recursion_counts_once() {
     let recorded = Recorded::of("crashes", "crashes", &["thread"], &[]);
     let text = recorded.text();
     assert!(text.contains("(worker)"), "{text}");
-    // What the recorder does when a signal has come is no time of the call that it came in.
+    // The recorder's work after a signal does not count as time of the interrupted call.
     assert!(!text.contains("waited or computed"), "{text}");
     let fib = Recorded::of("fib", "fib", &["20"], &[]);
     let text = fib.text();

@@ -1,6 +1,6 @@
-//! Goal: `record --pointees` makes known what pointers and references among arguments lead to, where a call begins and where it
-//! returns, and tells nothing wrong of what it does not know. Method: programs that print what they did; SQL and the prompt are
-//! compared with that, at -O0 and optimised.
+//! Goal: `record --pointees` captures what pointers and references among arguments point to, where a call begins and where it
+//! returns, and says nothing wrong about what it does not know. Method: programs that print what they did; SQL and the prompt
+//! are compared with that, at -O0 and optimised.
 
 use e2e::{Comparison, Nesting, Program, Recording, Scratch, fixture_artifact};
 
@@ -12,7 +12,7 @@ fn recorded(artifact: &str) -> Comparison {
     Comparison::of_program(scratch, &program, &["--pointees"], Nesting::Proper)
 }
 
-/// A text of each row; `?` where there is none.
+/// A text of each row; `?` if there is none.
 fn texts(recording: &Recording, sql: &str) -> Vec<String> {
     let rows = recording.rows(sql);
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("?").to_owned();
@@ -35,7 +35,7 @@ fn without_address(value: &str) -> &str {
     }
 }
 
-/// What a program printed of one call.
+/// The program's output about one call.
 struct Line {
     function: String,
     expression: String,
@@ -127,7 +127,7 @@ fn columns_show_what_pointers_led_to() {
         assert!(args.ends_with(" -> 5"), "{args}");
         assert_eq!(one("outs", "quotient"), "*out=3", "{artifact}");
         assert_eq!(one("outs", "shift"), "*moved={x = 4, y = -1}", "{artifact}");
-        // What was passed as const cannot be changed by it, and what came on the stack is not known.
+        // It cannot change const arguments, and arguments on the stack are not known.
         assert_eq!(one("outs", "advance"), "*into=6", "{artifact}");
         assert_eq!(one("outs", "seventh"), "?", "{artifact}");
         let of_events =
@@ -149,7 +149,7 @@ fn columns_show_what_pointers_led_to() {
     );
 }
 
-/// A name of the caller means the caller's; where it means nothing there, that of the call which returned.
+/// A name of the caller means the caller's variable; if it has no meaning there, that of the call which returned.
 #[test]
 fn names_at_a_return_are_the_callers_first() {
     let comparison = recorded("pointees_O0");
@@ -164,10 +164,10 @@ fn names_at_a_return_are_the_callers_first() {
     assert_eq!(at_return("*out", "quotient"), ["3"]);
     assert_eq!(at_return("*quotient::out", "quotient"), ["3"]);
     assert_eq!(at_return("a", "quotient"), ["17"]);
-    // forward has parameters of its own that are called so, which lay on its stack.
+    // forward has its own parameters with these names, which were on its stack.
     assert_eq!(at_return("by", "shift"), ["3", "?"]);
     assert_eq!(at_return("*top", "climb"), ["6", "?", "?"]);
-    // In its caller it is a number, which is no pointer.
+    // In its caller it is a number, not a pointer.
     assert_eq!(at_return("*kept", "after_escape"), ["2"]);
     assert_eq!(
         of_calls(recording, "frame_value(end_seq, -1, 'by')", "shift"),
@@ -178,7 +178,7 @@ fn names_at_a_return_are_the_callers_first() {
     assert!(why[1].contains("frame_value(seq, -1"), "{why:?}");
     let why = of_calls(recording, "explain_value(end_seq, '*wide')", "fill");
     assert!(why[0].starts_with("unknown: "), "{why:?}");
-    // No value at events that are no returns, and of frames that there are not.
+    // No value at events that are not returns, and for frames that do not exist.
     for column in [
         "frame_value(start_seq, -1, 'a')",
         "frame_value(end_seq, -2, 'a')",
@@ -233,7 +233,7 @@ fn bad_pointers_and_what_has_no_size_are_only_pointers() {
     }
 }
 
-/// The addresses of 400 open calls are remembered; what the others led to when they returned is not known.
+/// The addresses of 400 open calls are remembered; the targets of the others at their return are not known.
 #[test]
 fn deep_recursion_leaves_out_and_tells_nothing_wrong() {
     for artifact in OF_C {

@@ -1,5 +1,6 @@
-//! Goal: a recording opens where the program's files are missing or others: what needs them says which, all else works; one
-//! that was packed needs none of them. Method: a program with a library is compiled for the test, recorded, and taken away.
+//! Goal: a recording opens where the program's files are missing or different: what needs them names them, and all else
+//! works; a packed recording needs none of them. Method: a program with a library is compiled for the test, recorded, and
+//! deleted.
 
 use std::fs;
 
@@ -63,7 +64,7 @@ impl Made {
     }
 }
 
-/// Looks at a call of the library and at one of the program.
+/// Commands that inspect a call of the library and one of the program.
 const LOOKS: [&str; 8] = [
     "break each",
     "continue",
@@ -99,7 +100,7 @@ fn a_library_that_is_missing_is_named_and_all_else_works() {
     assert_rest_works(&made, &recording, "cannot be read");
 }
 
-/// A variable of the missing library may have that name: what the C library calls so is not what is meant.
+/// A variable of the missing library may have that name: the C library's one is not meant.
 #[test]
 fn names_of_a_missing_library_are_not_those_of_system_libraries() {
     let made = Made::new("library-names");

@@ -29,7 +29,7 @@ fn every_child_of_fork_is_an_event_with_its_process_id() {
     assert_eq!(recording.command("check", &[]).status, Status::Code(0));
 }
 
-/// While such a child borrows the thread nothing is recorded; its parent is told of it when it goes on.
+/// While such a child borrows the thread nothing is recorded; the parent records it when it continues.
 #[test]
 fn every_child_of_vfork_is_an_event_inside_the_call_that_made_it() {
     let both = Comparison::of("spawn", "spawn", &[]);
@@ -90,7 +90,7 @@ fn a_program_that_becomes_another_one_ends_its_calls_and_keeps_its_status() {
         (Some(1000), Some(0), Some(1), Some(0)),
         "{facts:?}"
     );
-    // Nobody who is not traced writes to the recording: what the other program wrote is not in it.
+    // Only traced programs write to the recording: the other program's output is not in it.
     assert_eq!(recording.output("stdout"), before_the_exec(&native.text()));
 }
 
@@ -100,7 +100,7 @@ fn before_the_exec(text: &str) -> Vec<u8> {
     text.as_bytes()[..end].to_vec()
 }
 
-/// Children are events whatever is traced.
+/// Children are events regardless of the traced functions.
 #[test]
 fn forks_are_events_whatever_is_traced() {
     let scratch = Scratch::new("fork_filtered");

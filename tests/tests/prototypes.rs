@@ -1,5 +1,5 @@
-//! Goal: calls of the C library's functions have named and typed arguments without debug information, and the texts that these
-//! lead to. Method: a fixture calls them with known arguments, with debug information and stripped; what is told of each is
+//! Goal: calls of the C library's functions have named and typed arguments without debug information, with the texts that
+//! these point to. Method: a fixture calls them with known arguments, with debug information and stripped; each shown call is
 //! compared with its source. A program of Debian is compared with strace.
 
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
@@ -16,7 +16,7 @@ fn recorded(artifact: &str, options: &[&str]) -> (Scratch, Recording) {
     (both.scratch, both.recording)
 }
 
-/// What is told of the calls of `function` that the program makes, with their results.
+/// The shown arguments and results of the program's calls of `function`.
 fn told(recording: &Recording, function: &str) -> Vec<String> {
     let sql = format!(
         "SELECT args, ret FROM calls WHERE function = '{function}' AND start_seq >= \

@@ -1,5 +1,5 @@
-//! Goal: a Python script drives live sessions and asks recordings, with the package as a user installs it.
-//! Method: pip installs `server/python` and the libraries of data frames into an environment; `python/shop.py` checks them.
+//! Goal: a Python script drives live sessions and queries recordings, with the package as a user installs it. Method: pip
+//! installs `server/python` and the libraries of data frames into an environment; `python/shop.py` checks them.
 
 use std::fs::File;
 use std::path::Path;

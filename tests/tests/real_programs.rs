@@ -1,4 +1,4 @@
-//! Goal: programs that others wrote run unchanged under the recorder. Method: SQLite and Lua with debug information, Debian's
+//! Goal: third-party programs run unchanged under the recorder. Method: SQLite and Lua with debug information, Debian's
 //! stripped gzip and sort; same output, sound recordings.
 
 use e2e::{
@@ -42,8 +42,8 @@ fn text(lines: u32) -> String {
     out
 }
 
-/// Records one of the system's own programs. Without symbols, the stubs through which it calls libraries are what is
-/// traced; all of it must still work. gdb counts the calls of `stub` in the unchanged program.
+/// Records one of the system's own programs. Without symbols, only the entries of its procedure linkage table are
+/// traced; everything must still work. gdb counts the calls of `stub` in the unchanged program.
 fn stripped_program(path: &str, args: &[&str], input: &str, stub: &str) -> Vec<u8> {
     let scratch = Scratch::new("stripped");
     let program = Program::new(path, scratch.path()).args(args).stdin(input);
@@ -110,7 +110,8 @@ fn sort_sorts_with_two_threads() {
     assert!(sorted == format!("{}\n", wanted.join("\n")).into_bytes());
 }
 
-/// A stripped library still has the names that others call it by, and a stripped program those that a library calls back.
+/// A stripped library still has the names of its exported functions, and a stripped program those that a library calls
+/// back.
 #[test]
 fn exported_functions_of_stripped_files_are_traced() {
     let scratch = Scratch::new("stripped_library");
@@ -151,7 +152,7 @@ fn exported_functions_of_stripped_files_are_traced() {
     }
 }
 
-/// System libraries can be traced when asked for.
+/// System libraries can be traced on request.
 #[test]
 fn functions_of_the_c_library_can_be_traced_by_module() {
     let scratch = Scratch::new("libc");

@@ -1,5 +1,5 @@
-//! Goal: wrong input is refused in words, with the documented exit codes, and recordings are private.
-//! Method: damage a recording in many ways; give wrong arguments.
+//! Goal: wrong input is refused with a message and the documented exit codes, and recordings are private. Method:
+//! damage a recording in many ways; give wrong arguments.
 
 use e2e::{Comparison, Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
 use std::fs;
@@ -22,7 +22,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// The program said what is wrong, without a panic.
+/// Hindsight reported the error, without a panic.
 fn assert_refused(ended: &Ended, code: i32) {
     assert_eq!(
         ended.status,
@@ -179,7 +179,7 @@ fn an_existing_recording_is_not_overwritten() {
     );
 }
 
-/// Nothing is started, and nothing is made.
+/// Nothing is started, and nothing is created.
 #[test]
 fn names_that_no_recording_can_have_are_refused() {
     let scratch = Scratch::new("names");
@@ -352,7 +352,7 @@ fn an_option_that_record_does_not_have_is_no_program() {
         "{}",
         ended.errors()
     );
-    // The program's own options are its own.
+    // The program's own options are not ours.
     let ended = run(&["record", "-o", "own", "/bin/echo", "--functions", "-o"]);
     assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
     assert_eq!(ended.text(), "--functions -o\n");

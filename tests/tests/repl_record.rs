@@ -1,5 +1,5 @@
-//! Goal: whoever records a launcher is told which program it became, and nobody else is told so.
-//! Method: record `env`, which executes what it is given or fails to.
+//! Goal: `record` warns when a launcher has executed another program, and only then. Method: record `env`, which
+//! executes its arguments or fails to.
 
 use e2e::{Ended, Hindsight, Program, Scratch, Status};
 

@@ -1,5 +1,5 @@
-//! Goal: states of a recording made with `hindsight record` tell what the program did. Method: fixtures whose calls have known
-//! values, asked by SQL over state and by lines of `hindsight repl`.
+//! Goal: states of a recording made with `hindsight record` show what the program did. Method: fixtures whose calls have known
+//! values, queried by SQL over state and by lines of `hindsight repl`.
 
 use e2e::{Comparison, Hindsight, Recording};
 
@@ -7,7 +7,7 @@ fn typed_args(artifact: &str) -> Comparison {
     Comparison::of("typed_args", artifact, &[])
 }
 
-/// Every value that is asked for at the entries of a function.
+/// Every queried value at the entries of a function.
 fn values(recording: &Recording, function: &str, expression: &str) -> Vec<Option<String>> {
     let sql = format!(
         "SELECT value(start_seq, '{expression}') AS value FROM calls WHERE function = '{function}' ORDER BY start_seq"
@@ -26,9 +26,9 @@ fn assert_parameters(recording: &Recording) {
     assert_eq!(values(recording, "wide", "b"), one("4000000000"));
     assert_eq!(values(recording, "flip", "on"), one("true"));
     assert_eq!(values(recording, "seven", "f"), one("6"));
-    // A sum is evaluated in full, and is known where its parts are.
+    // A sum is evaluated completely, and is known if its parts are.
     assert_eq!(values(recording, "tiny", "a + b"), one("197"));
-    // What came on the stack was not captured.
+    // Arguments on the stack were not captured.
     assert_eq!(values(recording, "seven", "g"), [None]);
 }
 

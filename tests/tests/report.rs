@@ -1,5 +1,5 @@
-//! Goal: a report counts what another tracer counts, its forms agree with each other, and its corrected times are below what was
-//! measured. Method: SQLite and a doubly recursive function, recorded; uftrace's counts; the table `calls`.
+//! Goal: a report counts what another tracer counts, its forms agree with each other, and its corrected times are below the
+//! measured ones. Method: SQLite and a doubly recursive function, recorded; uftrace's counts; the table `calls`.
 
 use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Goal: runs of a program are kept apart, labelled, noted in the catalog and asked together, and a question opens no
-//! recording that it does not need. Method: programs are recorded as users do it; strace tells which files were opened.
+//! Goal: runs of a program are kept apart, labelled, added to the catalog and queried together, and a query opens no
+//! recording that it does not need. Method: programs are recorded as users do it; strace shows which files were opened.
 
 use std::fs;
 use std::path::Path;

@@ -1,10 +1,10 @@
-//! Goal: conditions in JavaScript see the values of C, C++ and Rust programs, remember what they are to, and harm nothing.
+//! Goal: conditions in JavaScript see the values of C, C++ and Rust programs, remember what they should, and do no harm.
 //! Method: logpoints whose conditions pick calls by number; which calls these are is known from the fixture.
 
 use e2e::{Live, fixture_artifact};
 use serde_json::Value;
 
-/// Runs a program with one logpoint per condition and returns which calls each has picked.
+/// Runs a program with one logpoint per condition and returns the calls that each selected.
 fn picked(program: &str, function: &str, conditions: &[&str]) -> Vec<Vec<u32>> {
     let live = stopped(program, &[]);
     for (number, condition) in conditions.iter().enumerate() {
@@ -197,7 +197,7 @@ fn a_breakpoint_stops_where_its_script_is_true() {
         assert_eq!(stop["reason"], "breakpoint", "{stop:#}");
         assert_eq!(live.print("id"), id);
     }
-    // The same breakpoint takes another condition, of the other language and back.
+    // The same breakpoint takes another condition, in the other language and back.
     live.ask(&["break", "visit", "--condition", "id == 10"]);
     live.moved(&["continue"]);
     assert_eq!(live.print("id"), "10");

@@ -1,4 +1,4 @@
-//! Goal: whatever happens to the recorder, the program neither notices nor waits; and what was recorded can be read.
+//! Goal: if the recorder fails in any way, the program neither notices nor waits; and what was recorded can be read.
 //! Method: a fixture that checks its own work and leaves its state in a mapped file; the recorder is killed, or its disk is
 //! filled.
 
@@ -17,12 +17,12 @@ fn kill_recorder_after(rounds: u64) {
     wait_until("the program's end", || steady.has_finished().then_some(()));
     assert_eq!(steady.wrong(), 0, "wrong results");
     assert_eq!(steady.rounds(), 400_000);
-    // A killed process is there until its writes to the disk are done.
+    // A killed process exists until its writes to the disk are done.
     assert_eq!(running.finish().status, Status::Signal(9));
     assert_opens(&recording, rounds);
 }
 
-/// A recording that was never closed says so, and answers; what it has is the beginning of what happened, without holes.
+/// A recording that was never closed says so, and can be queried; it has the beginning of the run, without holes.
 fn assert_opens(recording: &Recording, at_least_rounds: u64) {
     assert!(
         recording.path().join("incomplete").exists(),
@@ -53,11 +53,11 @@ fn assert_opens(recording: &Recording, at_least_rounds: u64) {
            AND ret <> 2654435761 * a0) AS wrong_leaf",
     );
     let number = |name: &str| facts[name].as_i64();
-    // Nothing is missing but what came after the end, which may itself be a gap: a frame that was half written.
+    // Only events after the end are missing; the end may itself be a gap: a partly written frame.
     for name in ["gaps", "wrong_churn", "wrong_leaf"] {
         assert_eq!(number(name), Some(0), "{name}: {facts:?}");
     }
-    // All but the last moments are in it: a round has 8 calls of churn, and blocks wait less than a second.
+    // It has everything except the last moments: a round has 8 calls of churn, and blocks wait less than a second.
     if at_least_rounds >= 20_000 {
         assert!(
             number("calls") > Some(0),
@@ -74,8 +74,8 @@ fn assert_opens(recording: &Recording, at_least_rounds: u64) {
     );
 }
 
-/// Asks how many calls are not where the thread that began with `first` makes them. A round of depth D enters `churn` D + 1
-/// times, deeper each time, then `leaf` for the deepest one, then for the others on the way back.
+/// Counts the calls that are not where the thread that began with `first` makes them. A round of depth D enters `churn` D +
+/// 1 times, deeper each time, then `leaf` for the deepest one, then for the others on the way back.
 fn out_of_place(first: &str, depth: u32) -> String {
     let length = 2 * (depth + 1);
     format!(
@@ -94,7 +94,7 @@ fn the_program_survives_the_recorders_death_at_the_start() {
     kill_recorder_after(1);
 }
 
-/// A program that waits for its recorder to get ready has done nothing yet, and nobody would wake it.
+/// A program that waits for its recorder to get ready has done nothing yet, and nothing would wake it.
 #[test]
 fn a_program_that_had_not_begun_ends_with_its_recorder() {
     const TRIES: u32 = 50;
@@ -102,8 +102,8 @@ fn a_program_that_had_not_begun_ends_with_its_recorder() {
     assert!(in_time, "the recorder was never killed in time");
 }
 
-/// Kills a recorder as soon as its program is there, and waits for the program's end. Returns whether that was before
-/// the program began; one that has begun is ended by its tool box.
+/// Kills a recorder as soon as its program exists, and waits for the program's end. Returns whether that was before
+/// the program began; if it has begun, dropping `running` kills it.
 fn was_killed_before_it_began() -> bool {
     let scratch = Scratch::new("killed_before");
     let steady = Steady::new(&scratch);
@@ -119,7 +119,7 @@ fn was_killed_before_it_began() -> bool {
     !begun && steady.rounds() == 0
 }
 
-/// The child of `parent` whose executable's path ends so.
+/// The child of `parent` whose executable's path ends with this.
 fn child_that_runs(parent: i32, ending: &str) -> Option<i32> {
     let children =
         std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
@@ -167,7 +167,7 @@ fn a_program_with_a_full_ring_survives_the_recorders_death() {
     assert_opens(&recording, 20_000);
 }
 
-/// Runs `$@` with a file system of 24 MiB at `small`, which only it can see, and keeps what was written there in `kept`.
+/// Runs `$@` with a file system of 24 MiB at `small`, which only it can see, and keeps the files there in `kept`.
 const ON_SMALL_DISK: &str = "mount -t tmpfs -o size=24m tmpfs small || exit 90; \"$0\" \"$@\"; status=$?; \
      cp -a small kept; exit $status";
 
@@ -217,7 +217,8 @@ fn a_full_disk_stops_the_recording_and_not_the_program() {
     assert_eq!(sequence, 0, "what is there is the beginning, without holes");
 }
 
-/// `drop` never makes the program wait, and counts what it loses. The recorder is stopped in the middle, so that it loses much.
+/// `drop` never makes the program wait, and counts the lost records. The recorder is stopped in the middle, so that it loses
+/// much.
 #[test]
 fn dropping_is_counted_exactly() {
     const ROUNDS: u64 = 1_500_000;
@@ -257,8 +258,8 @@ fn dropping_is_counted_exactly() {
         "{row:?}"
     );
     assert_eq!(enters, number("leaves"), "{row:?}");
-    // A call whose enter record is lost makes no leave record. Where a leave record is lost, one is made up, as unwound.
-    // In each round one thread makes 16 calls and the other one 8.
+    // A call whose enter record is lost has no leave record. If a leave record is lost, the call ends as unwound. In
+    // each round one thread makes 16 calls and the other one 8.
     let others = enters + lost - number("unwound") - 24 * ROUNDS.cast_signed();
     assert!(
         (0..=16).contains(&others),

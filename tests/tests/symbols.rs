@@ -1,5 +1,5 @@
 //! Goal: `hindsight symbols` says where debug information is, and gets it from a server whole or not at all. Method: a
-//! program whose debug information was taken away, and a server on this machine that has it, or something else.
+//! program whose debug information was removed, and a server on this machine that has it, or a wrong file.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -17,7 +17,7 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 ";
 
-/// A server of the files in a folder; it ends with this value.
+/// A server of the files in a folder; it ends when this value is dropped.
 struct Server {
     child: Child,
     url: String,
@@ -83,7 +83,7 @@ impl Made {
         self.scratch.join("served")
     }
 
-    /// Has the server send `file` for the program.
+    /// Makes the server send `file` for the program.
     fn serve(&self, file: &Path) {
         let folder = self.served().join("buildid").join(&self.id);
         fs::create_dir_all(&folder).expect("the folder is writable");
@@ -102,7 +102,7 @@ impl Made {
             .run()
     }
 
-    /// What is said of the program itself.
+    /// The output about the program itself.
     fn own(&self, words: &[&str], urls: &str) -> (i32, Value, Value) {
         let ended = self.symbols(&[words, &["--json"]].concat(), urls);
         let answer: Value = serde_json::from_str(&ended.text())
@@ -174,7 +174,7 @@ fn what_a_server_does_not_have_or_sends_wrong_is_not_kept() {
     assert_eq!(code, 1, "it is not there");
     assert_eq!(fetched["status"], "not_there", "{fetched:#}");
     assert_eq!(own["debug"], "missing");
-    // Debug information of another program, and something that is none.
+    // Debug information of another program, and a file that is none.
     let other = made.scratch.join("other");
     let source = "int main (void) { return 1; }\n";
     fs::write(made.scratch.join("other.c"), source).expect("the folder is writable");
@@ -220,7 +220,7 @@ fn without_a_server_it_is_said_how_to_name_one() {
     );
     let (_, _, fetched) = made.own(&["fetch", "./p"], "http://127.0.0.1:1");
     assert_eq!(fetched["status"], "failed", "{fetched:#}");
-    // An empty file in the cache says that no server had it, to other clients; it is no file here.
+    // For other clients, an empty file in the cache means that no server had the file; here it is not a file.
     let folder = made.cache().join(&made.id);
     fs::create_dir_all(&folder).expect("the folder is writable");
     fs::write(folder.join("debuginfo"), "").expect("the folder is writable");

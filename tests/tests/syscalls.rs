@@ -8,7 +8,8 @@ use std::path::Path;
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, fixture_artifact};
 use serde_json::json;
 
-/// What only strace sees, what loading the runtime has begun (the heap), and what the runtime answers (docs/limits.md).
+/// Calls that only strace sees, those that loading the runtime has already made (the heap), and those that the runtime
+/// replaces (docs/limits.md).
 const NOT_COMPARED: [&str; 5] = [
     "rt_sigreturn",
     "restart_syscall",
@@ -16,9 +17,9 @@ const NOT_COMPARED: [&str; 5] = [
     "getrandom",
     "prlimit64",
 ];
-/// The C library loads this file once, and has done so for the runtime's loader.
+/// The C library loads this file once, and has already done so for the runtime's loader.
 const LOADED_BEFORE: &str = "gconv-modules.cache";
-/// It opens it, looks at its size, maps it, closes it and wakes whoever waits for it.
+/// It opens it, looks at its size, maps it, closes it and wakes threads that wait for it.
 const LOADING: [&str; 5] = ["openat", "newfstatat", "mmap", "close", "futex"];
 
 /// A call: name, arguments, result, error.
@@ -89,7 +90,7 @@ fn traced(folder: &Path, program: &Path, args: &[&str]) -> Vec<Vec<Call>> {
     by_thread(calls)
 }
 
-/// Takes the rest of a line: arguments, result.
+/// Parses the rest of a line: arguments, result.
 fn finish(call: &mut Call, rest: &str) {
     let (args, result) = rest.rsplit_once(" = ").unwrap_or((rest, "?"));
     call.args
@@ -135,7 +136,7 @@ fn files_for(folder: &Path) {
     fs::write(folder.join("more/list.txt"), "one\ntwo\n").expect("it can be written");
 }
 
-/// What the dynamic linker does, and constructors of libraries, before the program's entry point.
+/// Calls of the dynamic linker, and of constructors of libraries, before the program's entry point.
 const BEFORE_ENTRY: [&str; 24] = [
     "execve",
     "brk",
@@ -230,7 +231,7 @@ same_calls_as_strace! {
     mv_renames: "/bin/mv" ["words", "letters"];
 }
 
-/// Compares two calls of which each argument is an address in both, or in none.
+/// Compares two calls in which each argument is an address in both, or in neither.
 fn same_but_for_addresses(wanted: &Call, got: &Call) {
     let args = |call: &Call| -> Vec<String> {
         let args = call
@@ -266,7 +267,7 @@ fn operations_of_futex_have_their_own_arguments() {
     assert_eq!(futexes.count(), 14);
 }
 
-/// Calls whose arguments have no addresses are told as strace tells them, and so are their results.
+/// Calls without addresses as arguments are shown as in strace, and so are their results.
 #[test]
 fn arguments_and_results_are_those_of_strace() {
     let mut seen = HashSet::new();
@@ -333,7 +334,7 @@ fn each_thread_has_its_calls() {
     let found = recorded(&recording);
     assert_eq!(found.len(), expected.len(), "as many threads");
     for (wanted, got) in expected.iter().zip(&found).skip(1) {
-        // A thread waits for another only where that is not done.
+        // A thread waits for another only if that has not finished.
         let left_out = ["futex", "rt_sigreturn", "restart_syscall", "brk"];
         assert_eq!(names(got, &left_out), names(wanted, &left_out));
     }
@@ -376,7 +377,7 @@ survives_with_its_calls_recorded! {
     backtraces: "backtrace" / "backtrace_c";
 }
 
-/// Functions of the C library may be recorded besides: their patches and those of the calls meet.
+/// Functions of the C library may be recorded too: their patches are next to those of the calls.
 #[test]
 fn recorded_functions_of_the_c_library_make_recorded_calls() {
     let options = ["-f", "open", "-f", "main"];
@@ -430,7 +431,7 @@ fn files_have_their_bytes() {
     }
 }
 
-/// Which call made a process, and how it ended as its parent was told.
+/// The call that created a process, and the process's status as its parent received it.
 #[test]
 fn processes_have_their_ends() {
     let scratch = Scratch::new("processes_table");
@@ -466,7 +467,7 @@ fn processes_have_their_ends() {
         "SELECT c.function FROM processes p JOIN calls c ON c.start_seq = p.call ORDER BY p.seq LIMIT 1",
     );
     assert_eq!(called["function"], "forks");
-    // Without system calls it is known that there was one, and no more.
+    // Without system calls it is only known that there was one.
     let scratch = Scratch::new("processes_plain");
     let (_, recording) = Hindsight::record(&scratch, &[], &program);
     let row =

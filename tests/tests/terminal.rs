@@ -1,10 +1,11 @@
-//! Goal: on a terminal a recorded program is where it would be without us: in the foreground, with the keys, the size and the
-//! signals. Method: someone types the same to a shell that runs a program natively and recorded; what is shown must be equal.
+//! Goal: on a terminal a recorded program is in the same situation as natively: in the foreground, with the keys, the size
+//! and the signals. Method: the same input goes to a shell that runs a program natively and recorded; the output must be
+//! equal.
 
 use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
 use std::path::Path;
 
-/// What is typed, each once the text before it was shown. Ctrl-C, Ctrl-Z and Ctrl-D are also plain keys, in raw mode.
+/// The typed texts, each after the output before it. Ctrl-C, Ctrl-Z and Ctrl-D are also plain keys, in raw mode.
 const TYPED: [(&str, &str); 9] = [
     ("line>", "some worry\x7f\x7fds\r"),
     ("keys>", "\x03\x1a\x04q"),
@@ -17,8 +18,8 @@ const TYPED: [(&str, &str); 9] = [
     ("ready> ", "exit\r"),
 ];
 
-/// Runs a command line in a shell on a terminal of 77 columns, and returns what was shown, without what the shell and
-/// Hindsight themselves say.
+/// Runs a command line in a shell on a terminal of 77 columns, and returns its output, without the messages of the
+/// shell and Hindsight.
 fn in_shell(scratch: &Scratch, command: &str) -> Vec<String> {
     let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("../repl/tests/common/terminal.py");
     let mut args = vec![driver.display().to_string(), "77".to_owned()];
@@ -77,7 +78,7 @@ fn keys_size_signals_and_the_foreground_are_as_without_us() {
         "end>^C",
         "status 130",
     ];
-    // The terminal shows what was erased as well.
+    // The terminal also shows the erased text.
     let without_erased = |line: &String| line.replace("worry\u{8} \u{8}\u{8} \u{8}ds", "words");
     let shown: Vec<String> = native.iter().map(without_erased).collect();
     assert_eq!(shown, wanted, "natively");

@@ -1,5 +1,5 @@
-//! Goal: the repository keeps its own rules, as far as a program can tell. Method: its files are read. What ARCHITECTURE.md and the
-//! other pages name is compared with the tree.
+//! Goal: the repository keeps its own rules, as far as a program can check. Method: its files are read. The names in
+//! ARCHITECTURE.md and the other pages are compared with the tree.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -30,7 +30,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Every file below a folder whose name ends so, by its path from the root.
+/// Every file in a folder with one of these endings, as a path from the root.
 fn files_below(folder: &Path, endings: &[&str], found: &mut Vec<String>) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
@@ -58,7 +58,7 @@ fn files(endings: &[&str]) -> Vec<String> {
     found
 }
 
-/// The Rust files of our crates; programs that tests compile are not among them.
+/// The Rust files of the crates, without programs that tests compile.
 fn rust_files() -> Vec<String> {
     let mut found = files(&[".rs"]);
     found.retain(|path| !path.starts_with("debuginfo/tests/programs/"));
@@ -83,7 +83,8 @@ fn every_file_begins_with_what_it_is() {
     assert!(wrong.is_empty(), "without //! at the top: {wrong:#?}");
 }
 
-/// The next step is data beside a message, and is never taken out of it: a name in the message may have a semicolon too.
+/// The next step is separate data, and is never parsed from the message: a name in the message may contain a semicolon
+/// too.
 #[test]
 fn no_source_cuts_a_text_at_a_semicolon() {
     let cuts = |text: &str| {
@@ -101,7 +102,7 @@ fn no_source_cuts_a_text_at_a_semicolon() {
     assert!(wrong.is_empty(), "texts are cut at \"; \": {wrong:#?}");
 }
 
-/// Texts of tests may hold anything; the compiler sees to names (`non_ascii_idents`).
+/// Strings in tests may contain anything; the compiler checks names (`non_ascii_idents`).
 #[test]
 fn comments_are_ascii() {
     let mut wrong = Vec::new();
@@ -120,7 +121,7 @@ fn comments_are_ascii() {
 
 /// A row of the table of layers.
 struct Row {
-    /// The number of the layer; none for what uses no crate.
+    /// The number of the layer; none if it uses no crate.
     layer: Option<u32>,
     crate_name: String,
     may_use: BTreeSet<String>,
@@ -153,7 +154,7 @@ fn layers() -> Vec<Row> {
     all
 }
 
-/// What a `Cargo.toml` names as dependencies of the product.
+/// The dependencies of the product in a `Cargo.toml`.
 fn dependencies(name: &str) -> BTreeSet<String> {
     let manifest = read(&format!("{name}/Cargo.toml"));
     let (_, section) = manifest
@@ -196,7 +197,7 @@ fn heavy_dependencies_are_where_the_layers_say() {
     }
 }
 
-/// What is public and named nowhere else is dead; the compiler cannot tell that of public names.
+/// A public name that occurs nowhere else is dead; the compiler does not detect that for public names.
 #[test]
 fn nothing_public_is_named_only_once() {
     let texts: Vec<(String, String)> = rust_files()
@@ -243,8 +244,8 @@ fn prose(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The paths that ARCHITECTURE.md names, with the files and folders that they mean. A path counts from the root, from a folder of the
-/// path before it in the same line, or from the crate that the section is about or its `src`.
+/// The paths in ARCHITECTURE.md, with the files and folders that they refer to. A path is relative to the root, to a folder of the
+/// path before it in the same line, or to the crate of the section or its `src`.
 fn named_paths<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(String, Option<PathBuf>)> {
     let mut section: Vec<PathBuf> = Vec::new();
     let mut found = Vec::new();
@@ -290,7 +291,7 @@ fn every_path_that_the_architecture_names_exists() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// More than a map is in docs/decisions, docs/limits.md and the files themselves.
+/// Anything beyond a map is in docs/decisions, docs/limits.md and the files themselves.
 #[test]
 fn the_architecture_is_a_map() {
     let len = read("ARCHITECTURE.md").len();
@@ -307,7 +308,7 @@ fn every_folder_of_sources_is_on_the_map() {
         for entry in fs::read_dir(root().join(&folder)).expect("crates have sources") {
             let entry = entry.expect("the folder can be read");
             let path = Path::new(&folder).join(entry.file_name());
-            // A module's folder is named by its file, too; folders of tests belong to what they test.
+            // Naming a module's file also covers its folder; folders of tests belong to the code that they test.
             let file = path.with_extension("rs");
             let has_sources = fs::read_dir(entry.path()).is_ok_and(|mut files| {
                 files.any(|file| file.is_ok_and(|file| !file.file_name().eq("tests.rs")))
@@ -417,7 +418,7 @@ fn every_path_that_a_page_names_exists() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// What links to a heading of a page are called.
+/// The anchors of the headings of a page.
 fn anchors(page: &str) -> BTreeSet<String> {
     let headings = prose(page).filter(|line| line.starts_with('#'));
     let slug = |line: &str| {

@@ -1,6 +1,6 @@
-//! Goal: nobody can tell that a program is recorded, whatever it is and whatever of it is recorded; and it never dies of the
-//! recorder. Method: programs of the system natively and recorded (tests/transparency), and fixtures that forbid or lock
-//! what a recorder needs.
+//! Goal: a recorded program behaves exactly as it does natively, for any program and any options; and the recorder never
+//! kills it. Method: programs of the system natively and recorded (tests/transparency), and fixtures that forbid or
+//! block what a recorder needs.
 
 use std::{fs, path::Path, process::Command};
 
@@ -8,8 +8,8 @@ use e2e::{
     Comparison, Ended, Hindsight, Live, Nesting, Program, Scratch, fixture_artifact, workspace_dir,
 };
 
-/// The quick programs, each with the default filters and with every function of every library. Each run has a deadline of
-/// its own there.
+/// The quick programs, each with the default filters and with every function of every library. Each run has its own
+/// deadline there.
 #[test]
 fn programs_of_the_system_run_the_same_with_every_function_recorded() {
     let ended = Command::new(workspace_dir().join("tests/transparency"))
@@ -27,7 +27,7 @@ fn programs_of_the_system_run_the_same_with_every_function_recorded() {
     assert_eq!(total, Some("70 runs, 0 differ, 0 unsteady"), "{said}");
 }
 
-/// What the program says, but for the state of signal 33, and for handlers of the signals that end a program.
+/// The program's output, except for the state of signal 33 and for handlers of the signals that end a program.
 fn lines_of(ended: &Ended) -> Vec<String> {
     // Signal n is bit n - 1: HUP, INT, QUIT, ILL, TRAP, ABRT, BUS, FPE, SEGV, TERM, SYS.
     const FATAL: u64 = 0x4000_44ff;
@@ -45,9 +45,9 @@ fn lines_of(ended: &Ended) -> Vec<String> {
     shown.collect()
 }
 
-/// Natively and recorded, from a script, without and with a terminal. What differs is on docs/transparency.md: the C library
-/// has a handler for its signal 33, as in every program that has made a thread, and the runtime one for each that would end
-/// the program.
+/// Natively and recorded, from a script, without and with a terminal. docs/transparency.md lists the differences: the C
+/// library has a handler for its signal 33, as in every program that has created a thread, and the runtime has one for each
+/// signal that would end the program.
 #[test]
 fn a_program_sees_what_it_would_see() {
     let scratch = Scratch::new("seen");
@@ -82,7 +82,7 @@ fn a_program_sees_what_it_would_see() {
     }
 }
 
-/// What follows a word at the beginning of a line.
+/// The text after a word at the beginning of a line.
 fn after<'t>(text: &'t str, word: &str) -> Vec<&'t str> {
     let lines = text.lines();
     lines.filter_map(|line| line.strip_prefix(word)).collect()
@@ -93,8 +93,8 @@ fn mask(text: &str, name: &str) -> u64 {
     u64::from_str_radix(shown[0].trim(), 16).expect("a mask")
 }
 
-/// The lists of docs/transparency.md, for a program under control: all that differs from how its shell would start it, where
-/// another shell has started the daemon.
+/// The lists of docs/transparency.md, for a program under control: all differences from a start by its shell, if another
+/// shell has started the daemon.
 #[test]
 fn a_program_under_control_sees_what_the_page_says() {
     const TRAP: u64 = 1 << (5 - 1);
@@ -174,14 +174,14 @@ fn a_program_under_control_sees_what_the_page_says() {
     }
 }
 
-/// Compares a fixture that ends with an exit code of its own.
+/// Compares a fixture that ends with its own exit code.
 fn ending(fixture: &str, artifact: &str, args: &[&str], code: i32) -> Comparison {
     Comparison::of_with(fixture, artifact, args, Nesting::Proper, |program| {
         program.ending(code)
     })
 }
 
-/// Each says why it is not recorded; the function that they belong to is.
+/// Each has a reason why it is not recorded; the function to which they belong is recorded.
 #[test]
 fn parts_of_functions_are_not_recorded() {
     let both = ending("fragments", "fragments", &[], 27);
@@ -202,7 +202,7 @@ fn parts_of_functions_are_not_recorded() {
     }
 }
 
-/// Who may not raise limits is told so, and how to go on.
+/// A user without permission to raise limits gets an error with the next step.
 #[test]
 fn a_hard_limit_on_address_space_is_refused() {
     let live = Live::new("hard-limit");
@@ -221,14 +221,14 @@ fn a_hard_limit_on_address_space_is_refused() {
     }
 }
 
-/// What is recorded and replaced at once is recorded, and output is still seen.
+/// Functions that are both recorded and replaced are recorded, and output is still recorded.
 #[test]
 fn output_is_an_event_also_when_write_is_recorded() {
     let scratch = Scratch::new("recorded-write");
     let program = Program::new("/bin/echo", scratch.path()).args(["seen"]);
     let (ended, recording) = Hindsight::record(&scratch, &["-f", "module:libc.so*"], &program);
     assert_eq!(ended.text(), "seen\n");
-    // Which of its names it has depends on whether there are debug files.
+    // Its name depends on whether there are debug files.
     let writes =
         "SELECT count(*) FROM calls WHERE function IN ('write', '__write', '__libc_write')";
     assert_eq!(recording.number(writes), 1);
@@ -261,7 +261,7 @@ fn threads_that_begin_in_a_sandbox_are_recorded() {
     for artifact in ["sandbox_threads", "sandbox_threads_static"] {
         for how in ["option", "number", "itself"] {
             let both = ending("sandbox_threads", artifact, &[how], 23);
-            // Nobody sees the program enter it by itself before the runtime would make a system call: at the fork.
+            // The program enters it unseen before the runtime would make a system call: at the fork.
             let is_told = both.own_lines.join("\n").contains("is in a sandbox");
             assert_eq!(is_told, how == "itself", "{artifact} {how}");
             let threads = "SELECT count(*) FROM threads";
@@ -294,7 +294,7 @@ fn a_thread_in_strict_mode_is_recorded_until_then() {
     }
 }
 
-/// By a function of the C library, which the runtime sees, and by a system call of its own, which it does not.
+/// By a function of the C library, which the runtime sees, and by a direct system call, which it does not.
 #[test]
 fn a_program_that_forbids_the_time_is_recorded_until_then_and_from_when_it_may_be_read() {
     for args in [&[][..], &["itself"]] {
@@ -331,7 +331,7 @@ fn assert_no_time(args: &[&str]) {
     assert_eq!(recording.command("check", &[]).status.as_shell_code(), 0);
 }
 
-/// Each part of it: the C is recorded, and of the Go the recording says why it is not.
+/// The C code is recorded; for the Go code the recording says why it is not.
 #[test]
 fn go_that_c_calls_runs_the_same() {
     for artifact in ["linked", "archive", "stripped/linked"] {
@@ -360,7 +360,7 @@ fn go_that_c_loads_runs_the_same() {
     }
 }
 
-/// What it may use is what it has set; so it is for its children and for what it becomes.
+/// It may use as much as its own limit; the same applies to its children and after exec.
 #[test]
 fn a_program_that_limits_its_memory_goes_on() {
     for artifact in ["memory_limits", "memory_limits_static"] {
@@ -372,7 +372,8 @@ fn a_program_that_limits_its_memory_goes_on() {
     }
 }
 
-/// The limits of the shell hold for the program, and not for what we reserve in it. A limit that may not be raised is refused.
+/// The shell's limits apply to the program, but not to the recorder's reservations in it. A limit that may not be raised is
+/// refused.
 #[test]
 fn a_program_whose_memory_is_limited_is_recorded() {
     for artifact in ["memory_limits", "memory_limits_static"] {
@@ -382,7 +383,7 @@ fn a_program_whose_memory_is_limited_is_recorded() {
     }
 }
 
-/// The same program alone, recorded, and under control of a daemon that has the limit too.
+/// The same program natively, recorded, and under control of a daemon that has the limit too.
 fn assert_limited(artifact: &str, limit: &str) {
     let path = fixture_artifact("memory_limits", artifact);
     let path = path.to_str().expect("paths of tests are text");
@@ -407,7 +408,7 @@ fn assert_limited(artifact: &str, limit: &str) {
     assert_eq!(output.text(), native.text(), "{limit}: under control");
 }
 
-/// Recorded and under control: says why, and nothing of the program has run.
+/// Recorded and under control: refused with a reason, before any code of the program has run.
 fn assert_refused(name: &str, program: &Path, why: &str, next: &str) {
     let live = Live::new(name);
     let path = program.to_str().expect("paths of tests are text");
@@ -448,7 +449,7 @@ fn thread_sanitizer_is_refused_before_anything_runs() {
     );
 }
 
-/// Where only a library of the program has it, where its symbols were stripped, and clang's.
+/// If only a library of the program has it, if its symbols were stripped, and with clang's.
 #[test]
 fn sanitizers_are_found_wherever_they_are() {
     for (artifact, sanitizer) in [
@@ -485,7 +486,7 @@ fn a_program_with_address_sanitizer_runs_the_same() {
     let _ = Comparison::of_program(scratch, &program, &["--snapshot", "never"], Nesting::Proper);
 }
 
-/// Its C is recorded. Of its own functions the recording says why they are not.
+/// Its C code is recorded. For its own functions the recording says why they are not.
 #[test]
 fn go_with_c_in_it_runs_the_same() {
     for artifact in ["go_cgo", "go_cgo_pie"] {
@@ -496,7 +497,7 @@ fn go_with_c_in_it_runs_the_same() {
     }
 }
 
-/// Everything of it, with output and status as they are.
+/// Everything in it, with unchanged output and status.
 #[test]
 fn nesting_is_kept_where_the_c_library_is_recorded_too() {
     let scratch = Scratch::new("whole-fib");

@@ -8,7 +8,7 @@ const TOO_SHORT: &str = "before other code begins; a patch needs 5";
 const JUMPED_INTO: &str = "inside the patched bytes";
 const UNSEEN_JUMP: &str = "is only reached by a jump that cannot be seen";
 
-/// What becomes of each function: the calls that are recorded, or a part of the reason.
+/// The result for each function: the number of recorded calls, or a part of the reason.
 const FUNCTIONS: [(&str, Result<i64, &str>); 21] = [
     ("expect", Ok(1900)),
     ("main", Ok(1)),
@@ -83,7 +83,7 @@ fn every_function_is_armed_or_skipped_with_its_reason() {
     );
 }
 
-/// The program's own functions, as its symbol table names them: none is missing from `probes`, and none is there twice.
+/// The program's own functions, as its symbol table names them: each is in `probes` exactly once.
 #[test]
 fn probes_lists_all_that_the_symbol_table_does() {
     let scratch = Scratch::new("all_listed");
@@ -121,7 +121,7 @@ fn probes_lists_all_that_the_symbol_table_does() {
         );
         listed.insert(name.to_owned(), number("n"));
     }
-    // What the compiler's own start files bring has no debug information, and so is not asked for.
+    // Functions of the compiler's start files have no debug information, and so are not requested.
     for start in ["_start", "_init", "_fini"] {
         wanted.remove(start);
     }

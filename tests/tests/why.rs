@@ -1,4 +1,4 @@
-//! Goal: `why` tells the recorded chain that led to a call or a value, claims nothing else, and says where knowledge ends. Method: a
+//! Goal: `why` shows the recorded chain that led to a call or a value, claims nothing else, and says where knowledge ends. Method: a
 //! program in which an error goes up through three functions and pointers through others.
 
 use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
@@ -113,7 +113,7 @@ fn a_value_is_followed_to_the_calls_that_were_open() {
             "--log-writes 'total'",
         ],
     );
-    // Without it, only the copy of memory at the beginning shows the value, and nothing is claimed of later.
+    // Without it, only the copy of memory at the start shows the value, and the output claims nothing about later.
     let bare = Recorded::of("why-bare", &[]);
     let report = bare.last("report");
     let text = bare.why(&["total", "--at", &report.to_string()]);

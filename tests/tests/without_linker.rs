@@ -1,6 +1,6 @@
-//! Goal: programs that Frida cannot be brought into are recorded as others are: static ones, position-independent or not,
-//! those of musl, and Go's. Method: as in `behaviour`, each runs both ways; live control, attaching and a killed recorder are
-//! tried once more with them. Of Go only entries are recorded, which are compared with what the program counts.
+//! Goal: programs that Frida cannot be loaded into are recorded like others: static ones, position-independent or not, those
+//! of musl, and Go's. Method: as in `behaviour`, each runs both ways; live control, attaching and a killed recorder are
+//! tested again with them. For Go only entries are recorded, which are compared with the program's own counts.
 
 use e2e::{
     Comparison, Hindsight, Live, Nesting, Program, Recording, Scratch, Signal, Status, Steady,
@@ -56,7 +56,7 @@ fn what_it_prints_is_in_the_recording() {
     }
 }
 
-/// The C library and the unwinder are then functions of the program like its own.
+/// The C library and the unwinder are then functions of the program itself.
 #[test]
 fn a_static_program_without_debug_information_is_recorded_whole() {
     let scratch = Scratch::new("symbols");
@@ -67,7 +67,7 @@ fn a_static_program_without_debug_information_is_recorded_whole() {
     let (recorded, recording) = Hindsight::record(&scratch, &[], &program);
     assert_eq!(native.text(), recorded.text(), "{}", recorded.errors());
     assert_eq!(native.status, recorded.status, "{}", recorded.errors());
-    // It has several names, of which one is told.
+    // It has several names, one of which is shown.
     let threads = "SELECT count(*) FROM calls WHERE function LIKE '%pthread_create%'";
     assert!(recording.number(threads) >= 100);
     let refused =
@@ -76,7 +76,7 @@ fn a_static_program_without_debug_information_is_recorded_whole() {
     assert_eq!(recording.command("check", &[]).status, Status::Code(0));
 }
 
-/// Static, and position-independent: then it names a dynamic linker that it needs nothing from.
+/// Static, and position-independent: then it names a dynamic linker but does not need it.
 #[test]
 fn entries_of_go_functions_are_recorded() {
     for artifact in ["counts", "counts_pie"] {
@@ -126,7 +126,7 @@ fn a_static_program_stops_at_main_and_steps() {
     }
 }
 
-/// The second one finds what the first has left in the program.
+/// The second one finds the remains of the first one in the program.
 #[test]
 fn a_static_program_is_attached_to_twice() {
     let scratch = Scratch::new("attached");

@@ -9,8 +9,7 @@ use crate::{encode, fixed, floats};
 
 /// Returns a floating-point number, or an integer as one. Long doubles are rounded.
 ///
-/// # Errors
-/// It is of another type, or not known.
+/// # Errors It is of another type, or unknown.
 pub fn float(value: &Value) -> Result<f64, ValueError> {
     match value.kind() {
         TypeKind::Float => {}
@@ -27,10 +26,9 @@ pub fn float(value: &Value) -> Result<f64, ValueError> {
     })
 }
 
-/// Returns a value as one of another type: numbers are converted, other values in memory are looked at anew.
+/// Returns a value as one of another type: numbers are converted, other values in memory are reinterpreted.
 ///
-/// # Errors
-/// The types do not allow it, or the value is not known.
+/// # Errors The types do not allow it, or the value is unknown.
 pub fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueError> {
     let (from, to) = (value.kind(), ty.strip().kind());
     let is_number = |kind| {
@@ -57,7 +55,7 @@ pub fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueErr
         return cast(&value.unreferenced(look)?, ty, look);
     }
     if !is_number(from) || !is_number(to) {
-        // Another look at the same bytes.
+        // Another interpretation of the same bytes.
         let same = ty.size().is_some() && ty.size() == value.ty.size();
         return match value.address() {
             Some(address) => {

@@ -1,6 +1,6 @@
 //! IEEE's decimal floating-point numbers as x86-64 has them: sign, exponent and a binary coefficient.
 
-/// A number, or one of those that are none.
+/// A number, an infinity or a NaN.
 enum Decimal {
     Finite {
         negative: bool,
@@ -13,7 +13,7 @@ enum Decimal {
     NaN,
 }
 
-/// What one size of the format is like.
+/// The layout of one size of the format.
 struct Layout {
     bits: u32,
     exponent_bits: u32,
@@ -73,7 +73,7 @@ fn read(bytes: &[u8]) -> Option<Decimal> {
     })
 }
 
-/// The number as the standard writes it, with the digits that it has: `1.50`, `1E+3`.
+/// The number in the standard's notation, with its own digits: `1.50`, `1E+3`.
 pub(super) fn text(bytes: &[u8]) -> Option<String> {
     let (negative, coefficient, exponent) = match read(bytes)? {
         Decimal::Infinite { negative: false } => return Some("Infinity".to_owned()),
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn numbers_are_as_compilers_write_them() {
-        // What gcc makes of 1.50DF, -0.001DF, 9999999DF, 1E+10DF and 1E-10DF.
+        // gcc's encodings of 1.50DF, -0.001DF, 9999999DF, 1E+10DF and 1E-10DF.
         for (raw, expected) in [
             (0x3180_0096_u32, "1.50"),
             (0xb100_0001, "-0.001"),

@@ -1,4 +1,4 @@
-//! The text of a value in the making: words, parts that are written later if there is room, and where it may end early.
+//! The text of an unfinished value: words, parts that are written later if there is room, and where it may end early.
 
 /// Words and parts, in order.
 #[derive(Debug, Clone)]
@@ -11,11 +11,11 @@ pub struct Draft<T> {
 pub(crate) enum Piece<T> {
     /// Words.
     Text(String),
-    /// A part that is written later; until then, this stands for it.
+    /// A part that is written later; until then, this text replaces it.
     Later(T, String),
-    /// One of several items begins here, its separator included. It counts as so many.
+    /// One of several items begins here, its separator included. It counts as this many.
     Item(u64),
-    /// The items end; so many more are not among them, or it is not known how many.
+    /// The items end; this many more are omitted, or an unknown number.
     End(Option<u64>),
 }
 
@@ -52,12 +52,12 @@ impl<T> Draft<T> {
         self.pieces.push(Piece::Item(count));
     }
 
-    /// Ends the items. `left` more are left out; `None`: some are, and it is not known how many.
+    /// Ends the items. `left` more are omitted; `None`: an unknown number.
     pub(crate) fn end_items(&mut self, left: Option<u64>) {
         self.pieces.push(Piece::End(left));
     }
 
-    /// Appends `...`, as behind a text that is cut.
+    /// Appends `...`, as after truncated text.
     pub(crate) fn push_cut(&mut self) {
         self.end_items(None);
     }
@@ -81,7 +81,7 @@ impl<T> Draft<T> {
         self.pieces.iter().map(len).sum()
     }
 
-    /// Returns its words if it has nothing else.
+    /// Returns its words if it has only words.
     pub(crate) fn words(&self) -> Option<&str> {
         match &self.pieces[..] {
             [] => Some(""),
@@ -90,18 +90,18 @@ impl<T> Draft<T> {
         }
     }
 
-    /// Tells whether it begins with these words.
+    /// Returns whether it begins with these words.
     pub(crate) fn starts_with(&self, words: &str) -> bool {
         matches!(self.pieces.first(), Some(Piece::Text(text)) if text.starts_with(words))
     }
 
-    /// Tells whether it has parts that are written later.
+    /// Returns whether it has parts that are written later.
     pub(crate) fn has_later(&self) -> bool {
         let is_later = |piece: &Piece<T>| matches!(piece, Piece::Later(..));
         self.pieces.iter().any(is_later)
     }
 
-    /// Tells whether it has items, which can be left out one by one.
+    /// Returns whether it has items, which can be omitted one by one.
     pub(crate) fn has_items(&self) -> bool {
         let is_item = |piece: &Piece<T>| matches!(piece, Piece::Item(_));
         self.pieces.iter().any(is_item)
@@ -130,7 +130,7 @@ impl<T> Draft<T> {
     }
 }
 
-/// What stands for the items that are left out.
+/// The mark for omitted items.
 pub(crate) fn tail(is_behind_items: bool, left: Option<u64>) -> String {
     let gap = if is_behind_items { ", " } else { "" };
     match left {

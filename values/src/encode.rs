@@ -8,8 +8,7 @@ use debuginfo::value::{Value, ValueError, number};
 /// (`0b`), characters in quotes, `true` and `false`, floating-point numbers, names of enumerators (also several, joined
 /// by `|`), addresses.
 ///
-/// # Errors
-/// The text stands for no value of the type, or for one that does not fit it.
+/// # Errors The text is not a value of the type, or the value does not fit it.
 pub fn encode(ty: &Type, text: &str) -> Result<Vec<u8>, ValueError> {
     let text = text.trim();
     let stripped = ty.strip();
@@ -66,10 +65,9 @@ pub fn encode(ty: &Type, text: &str) -> Result<Vec<u8>, ValueError> {
     }
 }
 
-/// Makes the bytes of a value of type `ty` from another value: of the same type as they are, numbers converted.
+/// Makes the bytes of a value of type `ty` from another value: of the same type unchanged, numbers converted.
 ///
-/// # Errors
-/// The types do not fit, a number does not fit the type, or the value is not known.
+/// # Errors The types do not fit, a number does not fit the type, or the value is unknown.
 pub fn encode_value(ty: &Type, value: &Value) -> Result<Vec<u8>, ValueError> {
     let stripped = ty.strip();
     let size = size_of(ty, &stripped)?;
@@ -152,7 +150,7 @@ fn not_written(ty: &Type) -> ValueError {
     ValueError::NotWritable(format!("no number is converted to {}", ty.name()).into())
 }
 
-/// The bytes of a floating-point number; `None` for formats that nothing is converted to.
+/// The bytes of a floating-point number; `None` for formats without a conversion.
 pub(super) fn float(number: f64, format: FloatFormat, size: usize) -> Option<Vec<u8>> {
     let mut bytes = floats::bytes(number, format)?;
     bytes.resize(size, 0);
@@ -179,7 +177,8 @@ fn integer(text: &str) -> Option<(bool, u128)> {
     Some((negative, u128::from_str_radix(digits, radix).ok()?))
 }
 
-/// The bytes of an integer, if it fits. Bit patterns in the range of the unsigned type are not taken for signed ones.
+/// The bytes of an integer, if it fits. Bit patterns in the range of the unsigned type are not accepted as signed
+/// numbers.
 fn fit(
     ty: &Type,
     stripped: &Type,
@@ -202,7 +201,7 @@ fn fit(
     Ok(value.to_le_bytes()[..size].to_vec())
 }
 
-/// Tells whether an integer fits so many bits.
+/// Returns whether an integer fits this many bits.
 pub(super) fn check(
     ty: &Type,
     text: &str,

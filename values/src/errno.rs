@@ -1,6 +1,6 @@
 //! Names of error numbers.
 
-/// Error numbers of Linux that programs meet, with their names.
+/// Common error numbers of Linux, with their names.
 const NAMES: [(i32, &str); 48] = [
     (libc::EPERM, "EPERM"),
     (libc::ENOENT, "ENOENT"),

@@ -1,8 +1,8 @@
-//! Texts within a budget of characters: what is outside is written before what is inside it, and what does not fit is
-//! left out with a mark in its place.
+//! Texts within a budget of characters: outer values are written before inner ones, and a mark replaces what does not
+//! fit.
 //!
-//! Of the parts of one level those that need least come first, so that one long part does not hide its neighbours. Texts and
-//! lists of numbers share the room that is left; of structures the first ones get what they need.
+//! Among the parts of one level, the shortest come first, so that one long part does not hide its neighbours. Texts and
+//! lists of numbers share the remaining room; structures get what they need in order.
 
 use crate::draft::{Draft, Piece, tail};
 
@@ -10,7 +10,7 @@ use crate::draft::{Draft, Piece, tail};
 #[derive(Debug)]
 pub(crate) struct Fitted<T> {
     pub text: String,
-    /// Something is left out: of this part, or of the whole.
+    /// Something is omitted: from this part, or from the whole.
     pub left_out: Option<Option<T>>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn fit<T: Clone>(
 struct Node<T> {
     part: T,
     stub: String,
-    /// What it is written as.
+    /// Its text.
     inside: Option<Vec<Span>>,
 }
 
@@ -64,10 +64,10 @@ enum Span {
 
 struct Fitting<T> {
     nodes: Vec<Node<T>>,
-    /// Characters of the text as it is now.
+    /// Characters of the current text.
     used: usize,
     budget: usize,
-    /// The first part of which something is left out.
+    /// The first part with an omission.
     left_out: Option<usize>,
 }
 
@@ -79,7 +79,7 @@ impl<T: Clone> Fitting<T> {
             let drafted = draft(&self.nodes[*id].part, None);
             drafts.push((*id, measured(&drafted), drafted));
         }
-        // What needs least comes first. Parts of equal need keep their order.
+        // The shortest comes first. Parts of equal length keep their order.
         drafts.sort_by_key(|(id, len, _)| len.saturating_sub(chars(&self.nodes[*id].stub)));
         let mut waiting = drafts.len();
         let mut opened = Vec::new();
@@ -163,7 +163,7 @@ impl<T: Clone> Fitting<T> {
         spans
     }
 
-    /// Notes that something of a part is left out.
+    /// Notes that something of a part is omitted.
     fn note(&mut self, id: usize) {
         self.left_out = Some(self.left_out.map_or(id, |first| first.min(id)));
     }
@@ -188,10 +188,10 @@ impl<T: Clone> Fitting<T> {
     }
 }
 
-/// Pieces without marks, how many characters they have, and whether nothing is left out.
+/// Pieces without marks, their number of characters, and whether nothing is omitted.
 type Cut<T> = (Vec<Piece<T>>, usize, bool);
 
-/// Where the items of a draft lie among its pieces.
+/// The positions of a draft's items among its pieces.
 struct Items {
     /// Where each begins.
     starts: Vec<usize>,
@@ -199,7 +199,7 @@ struct Items {
     weights: Vec<u64>,
     /// Where the last one ends.
     end: usize,
-    /// How many more there are, if that is known.
+    /// How many more there are, if known.
     left: Option<u64>,
 }
 
@@ -225,15 +225,15 @@ impl Items {
         })
     }
 
-    /// Returns how many are left out if only the first `kept` are shown.
+    /// Returns how many are omitted if only the first `kept` are shown.
     fn left(&self, kept: usize) -> Option<u64> {
         let dropped: u64 = self.weights[kept..].iter().sum();
         self.left.map(|left| left + dropped)
     }
 }
 
-/// Keeps as many items as have room, at least one if there are any, and says how many are left out. `None`: there is
-/// not even that much room.
+/// Keeps as many items as fit, at least one if there are any, and says how many are omitted. `None`: not even that
+/// fits.
 fn cut<T>(draft: Draft<T>, room: usize) -> Option<Cut<T>> {
     let mut pieces = draft.into_pieces();
     let all: usize = pieces.iter().map(piece_len).sum();
@@ -362,7 +362,7 @@ mod tests {
         })
     }
 
-    /// Brackets and quotes match, and what is inside texts does not count.
+    /// Brackets and quotes match, ignoring the contents of texts.
     fn is_balanced(text: &str) -> bool {
         let mut open = Vec::new();
         for c in text.chars() {
@@ -392,7 +392,7 @@ mod tests {
         fn a_text_never_exceeds_its_budget(tree in trees(), budget in 5..600usize) {
             let found = fitted(&tree, budget);
             let len = chars(&found.text);
-            // A number that is no part of anything has no shorter form.
+            // A number that is not part of another value has no shorter form.
             if !matches!(tree, Tree::Number(_)) {
                 prop_assert!(len <= budget, "{} of {budget}: {}", len, found.text);
             }

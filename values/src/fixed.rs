@@ -9,7 +9,7 @@ use debuginfo::value::{Value, ValueError};
 /// Powers of ten that are written digit by digit.
 const MAX_DIGITS: i64 = 38;
 
-/// How many steps there are, and what one is worth.
+/// The number of steps, and the value of one.
 fn steps(value: &Value) -> Result<(i128, Step), ValueError> {
     let (number, bits) = raw(value)?;
     let number = match value.kind() {
@@ -53,7 +53,7 @@ pub(super) fn text(value: &Value) -> Result<String, ValueError> {
     Ok(floats::text(FloatFormat::Double, &number).expect("a double has eight bytes"))
 }
 
-/// A number of which so many digits are behind the point; zeros at its end are left out.
+/// A number with this many digits after the point; trailing zeros are omitted.
 fn decimal(steps: i128, places: usize) -> String {
     let sign = if steps < 0 { "-" } else { "" };
     let digits = format!("{:0width$}", steps.unsigned_abs(), width = places + 1);

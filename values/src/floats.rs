@@ -36,7 +36,7 @@ pub(super) fn text(format: FloatFormat, bytes: &[u8]) -> Option<String> {
         FloatFormat::Brain => wide(BFloat::from_bits(raw(bytes, 2)?), 7),
         FloatFormat::Extended => {
             let bits = raw(bytes, 10)?;
-            // The processor refuses these (Intel SDM volume 1, 8.2.2): a number that is not denormal has its first bit set.
+            // The processor refuses these (Intel SDM volume 1, 8.2.2): a normal number has its first bit set.
             if bits >> 64 & 0x7fff != 0 && bits >> 63 & 1 == 0 {
                 return Some("<invalid float value>".to_owned());
             }
@@ -47,7 +47,7 @@ pub(super) fn text(format: FloatFormat, bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// The bytes of a double in another format, rounded to it; `None` for formats that nothing is converted to.
+/// The bytes of a double in another format, rounded to it; `None` for formats without a conversion.
 pub(super) fn bytes(number: f64, format: FloatFormat) -> Option<Vec<u8>> {
     let double = Double::from_bits(u128::from(number.to_bits()));
     let (bits, size): (u128, usize) = match format {
@@ -86,7 +86,7 @@ fn double<F: Float + FloatConvert<Double>>(number: F) -> f64 {
     f64::from_bits(double.to_bits() as u64)
 }
 
-/// A number whose format no type of Rust has; `fraction` is the number of its stored bits behind the exponent.
+/// A number whose format no type of Rust has; `fraction` is the number of its stored bits after the exponent.
 fn wide<F: Float + FloatConvert<Double>>(number: F, fraction: u32) -> String {
     let sign = if number.is_negative() { "-" } else { "" };
     if number.is_nan() {
@@ -96,7 +96,7 @@ fn wide<F: Float + FloatConvert<Double>>(number: F, fraction: u32) -> String {
     if number.is_infinite() {
         return format!("{sign}inf");
     }
-    // Of the short formats, which a double holds, whole numbers have more digits than tell them apart.
+    // In the short formats, which fit a double, whole numbers have more digits than needed to distinguish them.
     if fraction < 11 {
         let exact = double(number);
         if exact.fract() == 0.0 && exact.abs() < 1e5 {
@@ -108,7 +108,7 @@ fn wide<F: Float + FloatConvert<Double>>(number: F, fraction: u32) -> String {
 
 /// The fewest digits that read back as the same number, as `1.25e-7`.
 fn shortest<F: Float>(number: F) -> String {
-    // One digit more than always tells two numbers apart.
+    // One digit more than always distinguishes two numbers.
     let most = 2 + F::PRECISION * 59 / 196 + 1;
     let counts: Vec<usize> = (1..=most).collect();
     let same = |count: usize| {
@@ -122,7 +122,7 @@ fn shortest<F: Float>(number: F) -> String {
     scientific(&format!("{number:.count$}"))
 }
 
-/// `12.5E+3`, `0.00125` and `100` with one digit in front of the point and an exponent.
+/// `12.5E+3`, `0.00125` and `100` with one digit before the point and an exponent.
 fn scientific(text: &str) -> String {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let mut exponent: i32 = exponent.parse().unwrap_or(0);

@@ -1,11 +1,12 @@
-//! Shows values that are made of arbitrary bytes; none may make it panic, run on without end or take memory out of proportion.
+//! Shows values made of arbitrary bytes. No input may cause a panic, an endless loop or disproportionate memory use.
 
 use debuginfo::value::Look;
 use debuginfo::{FrameContext, Value};
 
 use crate::{RenderOptions, cast, children, encode, float, render, writes};
 
-/// Renders a value, looks inside it, and encodes texts for it: what [`debuginfo::fuzzing`] does with what it finds.
+/// Renders a value, looks inside it, and encodes texts for it: the function that [`debuginfo::fuzzing`] applies to
+/// what it finds.
 pub fn show(site: &FrameContext<'_>, value: &Value) {
     let options = RenderOptions {
         max_elements: 4,

@@ -1,8 +1,8 @@
-//! What values look like, and what they are as numbers and bytes: containers by what they hold, rendering, floating-point formats,
-//! encoding and writes; quantities and texts for people.
+//! Values as text, numbers and bytes: containers by their elements, rendering, floating-point formats, encoding and writes;
+//! quantities and texts for people.
 //!
-//! A [`Value`](debuginfo::Value) is of `debuginfo`, which says where its parts are. Nothing here reads debug information itself, and damaged
-//! values never make it panic.
+//! [`Value`](debuginfo::Value) comes from `debuginfo`, which locates its parts. Nothing here reads debug information itself, and damaged
+//! values never cause a panic.
 #![forbid(unsafe_code)]
 
 mod cast;

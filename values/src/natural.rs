@@ -14,15 +14,15 @@ use debuginfo::location::ValuePlace;
 use debuginfo::types::{Language, Role, Type, TypeKind};
 use debuginfo::value::{Look, Value, ada, inside, number, variants};
 
-/// Equal elements in a row that are counted instead of shown.
+/// More consecutive equal elements than this are counted instead of shown.
 const REPEATS: u64 = 10;
-/// Bytes of text after which the rest is left out.
+/// Bytes of text after which the rest is omitted.
 pub(crate) const MAX_TEXT: usize = 1 << 16;
-/// Values that one text is made of; those behind are left out.
+/// Most values in one text; the rest are omitted.
 pub(crate) const MAX_VALUES: usize = 1 << 14;
-/// Characters of a value without parts that are written at once; longer ones wait for what is beside them.
+/// Most characters of a value without parts that is written at once; longer ones wait for their neighbours.
 const MAX_AT_ONCE: usize = 40;
-/// How long one text may take. Each value is read from a program or a recording, and nobody waits for more.
+/// How long one text may take. Each value is read from a program or a recording; a longer wait is not worthwhile.
 const MAX_TIME: Duration = Duration::from_secs(3);
 
 /// A value inside another that is written later, if there is room.
@@ -35,7 +35,7 @@ pub struct Later {
     path: Path,
 }
 
-/// How a part is reached from the whole, as an expression continues: `.a[3]`.
+/// The path from the whole to a part, in the syntax of expressions: `.a[3]`.
 #[derive(Debug, Clone, Default)]
 struct Path {
     text: String,
@@ -44,7 +44,7 @@ struct Path {
 }
 
 impl Path {
-    /// Goes on to a part inside, by what an expression says for it; `None` if there is nothing to say.
+    /// Extends the path to an inner part by its syntax in an expression; `None` if there is none.
     fn step(&self, step: Option<&str>) -> Path {
         match step {
             Some(step) if !self.is_around => Path {
@@ -59,14 +59,14 @@ impl Path {
     }
 }
 
-/// What continues the expression of something around a part of the same value.
+/// The empty extension: the part has the same expression as what is around it.
 const SAME: Option<&str> = Some("");
 
 pub(super) struct Renderer<'a> {
     options: RenderOptions,
     look: Look<'a>,
     out: Draft<Later>,
-    /// The way to the value that is written.
+    /// The path to the value being written.
     path: Path,
     /// Bytes of text that are written and not yet in `out`.
     spent: usize,
@@ -74,9 +74,9 @@ pub(super) struct Renderer<'a> {
     values: usize,
     /// When the text was begun.
     start: Instant,
-    /// Containers around the value that is written.
+    /// Containers around the value being written.
     containers: usize,
-    /// Virtual base classes that were shown: they are parts of several others, and once is enough.
+    /// Virtual base classes that were shown: they are parts of several classes, and are shown once.
     shared: Vec<u64>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Returns the text, and the path of what is left out first if something is.
+    /// Returns the text, and the path of the first omission, if any.
     pub(super) fn text(mut self, value: &Value) -> (String, Option<String>) {
         let depth = self.options.max_depth;
         let (mut text, left_out) = match self.options.max_chars {
@@ -134,7 +134,7 @@ impl<'a> Renderer<'a> {
         (fitted.text, left_out)
     }
 
-    /// Writes a part of the value that is written, or leaves it for later. `step` continues the expression of the value.
+    /// Writes a part of the current value, or leaves it for later. `step` extends the expression of the value.
     fn part(&mut self, value: &Value, depth: usize, step: Option<&str>) {
         if self.options.max_chars.is_none() {
             return self.value(value, depth);
@@ -164,7 +164,7 @@ impl<'a> Renderer<'a> {
         self.out.push_later(later, stub);
     }
 
-    /// Tells whether a value has no parts.
+    /// Returns whether a value has no parts.
     fn is_plain(&self, value: &Value) -> bool {
         let ty = value.ty.strip();
         let has_printer = !self.options.raw && printer_for(&ty).is_some();
@@ -177,7 +177,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// What stands for a value that is not written.
+    /// The placeholder for a value that is not written.
     fn stub(&self, value: &Value) -> String {
         let ty = value.ty.strip();
         match ty.kind() {
@@ -199,14 +199,14 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The items end, and those that were counted are all.
+    /// The items end, and all were counted.
     fn end_items(&mut self) {
         if self.options.max_chars.is_some() {
             self.out.end_items(Some(0));
         }
     }
 
-    /// What was reached of what one text may cost.
+    /// The limit on one text that was reached, if any.
     fn limit(&self) -> Option<String> {
         if self.out.len() + self.spent > MAX_TEXT {
             return Some(format!("its text has more than {MAX_TEXT} bytes"));
@@ -243,7 +243,7 @@ impl<'a> Renderer<'a> {
         {
             match self.line(printer, value, depth) {
                 Some(Ok(line)) => return self.out.append(line),
-                // One of many that are damaged: its members would be as much noise.
+                // One of many damaged ones: its members would only be noise.
                 Some(Err(why)) if self.containers > 0 => return self.push(&unknown(why)),
                 Some(Err(why)) => {
                     self.push(&format!("{} ", unknown(why)));
@@ -260,7 +260,7 @@ impl<'a> Renderer<'a> {
         self.members(value, &ty, depth);
     }
 
-    /// What a printer writes in its own way.
+    /// Text in a printer's own notation.
     fn line(
         &mut self,
         printer: &dyn Printer,
@@ -295,7 +295,7 @@ impl<'a> Renderer<'a> {
             ty.kind(),
             TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Array
         );
-        // Some members of what is in pieces may be known although others are not.
+        // Some members of a value in pieces may be known although others are not.
         if !is_aggregate && let Some(absent) = absent(value) {
             return self.push(&absent);
         }
@@ -385,7 +385,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Tells whether a pointer is shown as what it points to.
+    /// Returns whether a pointer is shown as what it points to.
     fn follows(&self, ty: &Type) -> bool {
         ty.language() == Language::Rust
             && ty.plain_name().is_some_and(|n| n.starts_with('&'))
@@ -448,7 +448,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn array(&mut self, value: &Value, ty: &Type, depth: usize) {
-        // As it lies in memory, whatever index is named first.
+        // In the order of memory, regardless of the first index.
         let shown = ty.in_order_of_display().filter(|_| !ty.is_plain_array());
         let turned = shown.map(|ty| Value {
             ty,
@@ -481,7 +481,7 @@ impl<'a> Renderer<'a> {
                 return self.quoted(&bytes.clone(), size.clamp(1, 4) as usize, false);
             }
             let width = size.clamp(1, 4) as usize;
-            // Zeros behind the text only fill the array.
+            // Zeros after the text only fill the array.
             let used = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
             let used = used.next_multiple_of(width).min(bytes.len());
             return self.quoted(&bytes[..used], width, false);
@@ -492,7 +492,7 @@ impl<'a> Renderer<'a> {
         let is_rust = ty.language() == Language::Rust;
         self.push(if is_rust { "[" } else { "{" });
         let look = self.look;
-        // Other languages write an element in another way.
+        // Other languages have another notation for elements.
         let has_steps = matches!(ty.language(), Language::C | Language::Cpp | Language::Rust)
             && ty.is_plain_array();
         let step = |at: u64| has_steps.then(|| format!("[{}]", ty.index_of(at)));
@@ -514,7 +514,7 @@ impl<'a> Renderer<'a> {
         while at < count && shown < self.options.max_elements && !self.is_full() {
             let Some(value) = element(at) else { break };
             let same = |other: Option<Value>| match (&value.bytes, other) {
-                // Neighbours may lie in the same bytes.
+                // Neighbours may share the same bytes.
                 (Ok(_), Some(other)) if value.bits.is_some() => {
                     number::raw(&value).is_ok_and(|own| number::raw(&other).ok() == Some(own))
                 }
@@ -535,7 +535,7 @@ impl<'a> Renderer<'a> {
             if is_run {
                 self.push(&format!(" <repeats {run} times>"));
                 at = next;
-                // Within a budget it is one of the few that are shown.
+                // Within a budget it is among the few that are shown.
                 shown += if has_budget { 1 } else { REPEATS as usize };
             } else {
                 at += 1;
@@ -629,7 +629,7 @@ impl<'a> Renderer<'a> {
         if ty.variants().is_some() {
             return match value.variant(&self.look) {
                 Ok((name, data)) => {
-                    // What is in a variant has no name that is valid for all.
+                    // The parts of a variant have no name that is valid for all variants.
                     self.path = self.path.step(None);
                     self.fields(&data, &data.ty.strip(), &name, depth);
                 }
@@ -719,7 +719,7 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// Tells whether a base class is one of the standard library's that hold nothing: people do not know of them.
+/// Returns whether a base class is an empty one of the standard library, which users do not know.
 fn is_nothing_of_std(ty: &Type) -> bool {
     let ty = ty.strip();
     let is_std = |name: String| name.starts_with("std::") || name.starts_with("__gnu_cxx::");

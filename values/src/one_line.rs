@@ -1,4 +1,4 @@
-//! One-line text that is safe on any terminal: nothing a recorded program wrote may move the cursor or change colours.
+//! One-line text that is safe on any terminal: output of a recorded program may not move the cursor or change colours.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -31,7 +31,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Says whether `c` would do something else to a terminal than show itself.
+/// Returns whether a terminal would do anything with `c` other than show it.
 fn must_be_escaped(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -1,4 +1,4 @@
-//! The seam for types that are shown otherwise than as their members: strings, vectors, maps.
+//! The interface for types that are not shown as their members: strings, vectors, maps.
 
 use crate::containers;
 use crate::draft::Draft;
@@ -8,25 +8,25 @@ use debuginfo::value::Look;
 use debuginfo::value::Value;
 use debuginfo::{Certainty, Unknown};
 
-/// What a value of a library's type means.
+/// The meaning of a value of a library's type.
 #[derive(Debug, Clone)]
 pub struct Presented {
-    /// A word in front of the contents, such as `Vec(3)` or `Some`; the text itself for what has no contents.
+    /// A word in front of the contents, such as `Vec(3)` or `Some`; the text itself for a value without contents.
     pub summary: Option<String>,
     /// The contents.
     pub children: Children,
-    /// How many children there are in all; more than are given if a limit cut them off, `None` if that is not known.
+    /// The number of all children, which may exceed the limit; `None` if unknown.
     pub total: Option<u64>,
-    /// How old what the text is, or the number of children, was read from; values say themselves how old they are.
+    /// The age of the data for the text or the number of children; values have their own age.
     pub certainty: Certainty,
 }
 
 /// The contents of a value.
 #[derive(Debug, Clone)]
 pub enum Children {
-    /// It has none: the summary says it all.
+    /// It has none: the summary is complete.
     None,
-    /// The value stands for this one alone (smart pointers, wrappers).
+    /// The value represents only this one (smart pointers, wrappers).
     Transparent(Box<Value>),
     /// A sequence: `{1, 2, 3}`.
     Sequence(Vec<Value>),
@@ -40,18 +40,17 @@ pub enum Children {
 
 /// Shows the values of some types.
 pub trait Printer: Sync {
-    /// Tells whether this printer shows values of `ty`, which is stripped of typedefs and qualifiers.
+    /// Returns whether this printer shows values of `ty`, which is stripped of typedefs and qualifiers.
     fn matches(&self, ty: &Type) -> bool;
 
-    /// Says what `value` means, with at most `limit` children or, for text, bytes.
+    /// Presents `value`, with at most `limit` children or, for text, bytes.
     ///
-    /// # Errors
-    /// The value is not known or makes no sense, as it does before it is made; it is then shown as its members, behind
-    /// the reason.
+    /// # Errors The value is unknown or makes no sense, as before its construction; it is then shown as its members,
+    /// after the reason.
     fn present(&self, value: &Value, look: &Look<'_>, limit: usize) -> Result<Presented, Unknown>;
 
-    /// Writes `value` in one line in a way of the printer's own; `show` writes the values inside. `None` if it has no such
-    /// way: then what [`Printer::present`] says is written.
+    /// Writes `value` on one line in the printer's own notation; `show` writes the values inside. `None` if it has none:
+    /// then the result of [`Printer::present`] is written.
     ///
     /// # Errors
     /// As for [`Printer::present`].

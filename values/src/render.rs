@@ -36,22 +36,22 @@ pub enum Format {
 pub struct RenderOptions {
     /// How numbers are shown.
     pub format: Format,
-    /// Structures inside each other; those further inside are shown as `{...}`.
+    /// Nested structures; deeper ones are shown as `{...}`.
     pub max_depth: usize,
     /// Elements of one array or container.
     pub max_elements: usize,
     /// Characters of one text.
     pub max_string: usize,
-    /// Characters of the whole text: it never has more, save for marks behind it. What is outside is shown before what is
-    /// inside it; what does not fit becomes `{...}`, and elements that are left out are counted. `None`: no such budget.
+    /// Characters of the whole text: it never has more, except marks after it. Outer values are shown before inner ones;
+    /// what does not fit becomes `{...}`, and omitted elements are counted. `None`: no such budget.
     pub max_chars: Option<usize>,
-    /// Show the members even of what a printer would show by its meaning.
+    /// Show the members even of values that a printer would present.
     pub raw: bool,
 }
 
-/// Characters of a value that is shown beside others.
+/// Characters of a value that is shown with others.
 pub const CHARS_OF_MANY: usize = 400;
-/// Characters of a value that was asked for.
+/// Characters of a requested value.
 pub const CHARS_OF_ONE: usize = 2_000;
 /// Elements of one array or container that are shown within such a budget.
 pub const ELEMENTS: usize = 10;
@@ -67,7 +67,7 @@ impl RenderOptions {
         }
     }
 
-    /// Returns how a value is shown that was asked for.
+    /// Returns how a requested value is shown.
     #[must_use]
     pub fn asked_for() -> RenderOptions {
         RenderOptions {
@@ -76,7 +76,7 @@ impl RenderOptions {
         }
     }
 
-    /// Returns how all of a value is shown, as far as one text goes.
+    /// Returns how all of a value is shown, up to the limits of one text.
     #[must_use]
     pub fn full() -> RenderOptions {
         RenderOptions {
@@ -100,8 +100,7 @@ impl Default for RenderOptions {
     }
 }
 
-/// Returns the value as text on one line. What is not known is said in its place: `<optimized out>`,
-/// `<unknown: reason>`.
+/// Returns the value as text on one line. Unknown parts are marked: `<optimized out>`, `<unknown: reason>`.
 #[must_use]
 pub fn render(
     value: &Value,
@@ -119,15 +118,15 @@ pub fn render_with(value: &Value, options: &RenderOptions, look: &Look<'_>) -> S
     rendered.with_age(value, look)
 }
 
-/// The text of a value, and what to know of it.
+/// The text of a value, and what to know about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
-    /// The text, without a word about its age.
+    /// The text, without its age.
     pub text: String,
-    /// How old the bytes are, and all memory that was read besides, such as the text behind a pointer, what was seen first.
+    /// The age of the bytes and of all other memory that was read, such as the text at a pointer: that of the oldest part.
     pub certainty: Certainty,
-    /// The budget left something out: what to append to the value's expression to see the first such part, or a part
-    /// around it; empty for the value itself.
+    /// Set if the budget omitted something: what to append to the value's expression to see the first such part, or a
+    /// part around it; empty for the value itself.
     pub left_out: Option<String>,
 }
 
@@ -145,8 +144,8 @@ impl Rendered {
     }
 }
 
-/// Returns the value as text without a word about its age, and that: of its bytes and of all memory that was read besides,
-/// such as the text behind a pointer, what was seen first.
+/// Returns the value as text without its age, and the age: that of the oldest of its bytes and of all other memory that
+/// was read, such as the text at a pointer.
 #[must_use]
 pub fn render_certain(
     value: &Value,
@@ -157,7 +156,7 @@ pub fn render_certain(
     (rendered.text, rendered.certainty)
 }
 
-/// As [`render_certain`], and says whether [`RenderOptions::max_chars`] left something out.
+/// As [`render_certain`], and returns whether [`RenderOptions::max_chars`] omitted something.
 #[must_use]
 pub fn render_shortened(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Rendered {
     let noting = Noting {
@@ -177,7 +176,7 @@ pub fn render_shortened(value: &Value, options: &RenderOptions, look: &Look<'_>)
     }
 }
 
-/// Returns the value as text if it is known. Of a pointer to a text whose bytes are not known, only the address.
+/// Returns the value as text if it is known. For a pointer to a text with unknown bytes, only the address.
 #[must_use]
 pub fn render_known(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Option<String> {
     if value.certainty != Certainty::Known || !is_known(value, look, options.max_depth) {
@@ -191,7 +190,7 @@ pub fn render_known(value: &Value, options: &RenderOptions, look: &Look<'_>) -> 
     }
 }
 
-/// Tells whether all of a value can be read, save for what lies between the members of a structure in pieces.
+/// Returns whether all of a value can be read, except the padding between the members of a structure in pieces.
 fn is_known(value: &Value, look: &Look<'_>, depth: usize) -> bool {
     if value.bytes.is_ok() || depth == 0 || !value.is_partly_known(look.machine) {
         return value.bytes.is_ok();
@@ -205,11 +204,11 @@ fn is_known(value: &Value, look: &Look<'_>, depth: usize) -> bool {
     inner.all(|(_, member)| is_known(member, look, depth - 1))
 }
 
-/// A machine that notes how old what is read from it is.
+/// A machine that notes the age of the data that is read from it.
 struct Noting<'m> {
     machine: &'m dyn Machine,
     oldest: Cell<Certainty>,
-    /// The same without what was read last.
+    /// The same without the last read.
     before: Cell<Certainty>,
 }
 
@@ -251,8 +250,8 @@ impl Machine for Noting<'_> {
     }
 }
 
-/// Returns what is inside a value or behind it, with names: members, elements as `[0]`, what a pointer points to as
-/// `*`. At most [`RenderOptions::max_elements`].
+/// Returns what is inside a value or what it points to, with names: members, elements as `[0]`, what a pointer points
+/// to as `*`. At most [`RenderOptions::max_elements`].
 #[must_use]
 pub fn children(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Vec<(String, Value)> {
     let ty = value.ty.strip();
@@ -349,7 +348,7 @@ pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// What stands in place of a value that has no bytes.
+/// What replaces a value that has no bytes.
 pub(super) fn absent(value: &Value) -> Option<String> {
     if value.is_optimized_out() {
         return Some("<optimized out>".to_owned());
@@ -364,7 +363,7 @@ pub(super) fn absent(value: &Value) -> Option<String> {
     })
 }
 
-/// What stands in place of a value that is not known. Some reasons say themselves that it is not.
+/// What replaces an unknown value. Some reasons already say that it is unknown.
 pub(super) fn unknown(why: impl std::fmt::Display) -> String {
     let why = why.to_string();
     match why.starts_with("unknown: ") {

@@ -137,7 +137,7 @@ fn enumerator(ty: &Type, raw: u128, bits: u32, decimal: &str) -> String {
     let own = ty.own_name().unwrap_or_default();
     let name = |name: &str| match (ty.language(), ty.is_scoped_enum()) {
         (Language::Cpp, true) => format!("{own}::{name}"),
-        // The names lie beside the enumeration.
+        // The names are next to the enumeration.
         (Language::Cpp, false) => match own.rsplit_once("::") {
             Some((scope, _)) => format!("{scope}::{name}"),
             None => name.to_owned(),

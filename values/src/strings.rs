@@ -2,15 +2,15 @@
 
 use debuginfo::{Certainty, Machine, Unknown};
 
-/// Bytes that are read at once when the end of a text is looked for.
+/// Bytes that are read at once in the search for the end of a text.
 const CHUNK: usize = 64;
 
 /// Text read from memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// The bytes before the end, as many as were asked for.
+    /// The bytes before the end, up to the requested number.
     pub bytes: Vec<u8>,
-    /// It goes on behind them.
+    /// The string continues after them.
     pub more: bool,
     /// How far it may be trusted.
     pub certainty: Certainty,
@@ -35,12 +35,12 @@ pub fn text_at(
     let most = limit.saturating_mul(width);
     while text.bytes.len() < most {
         let at = address.wrapping_add(text.bytes.len() as u64);
-        // Never across a multiple of the chunk's size: what lies behind the end may be unmapped.
+        // Never across a multiple of the chunk's size: memory after the end may be unmapped.
         let room = CHUNK - (at % CHUNK as u64) as usize;
         let mut chunk = vec![0; room.min(most - text.bytes.len()).max(width)];
         let read = machine.memory(at, &mut chunk);
         if read != Ok(Certainty::Known) {
-            // What lies behind the end of the text may be older than it, or not be known.
+            // Memory after the end of the text may be older, or unknown.
             if read.is_ok() {
                 machine.disregarded();
             }
@@ -111,7 +111,7 @@ fn push(out: &mut String, c: char, quote: char) {
     }
 }
 
-/// Characters of 1, 2 or 4 bytes as UTF-8; what stands for no character is replaced.
+/// Characters of 1, 2 or 4 bytes as UTF-8; invalid ones are replaced.
 pub(super) fn to_utf8(bytes: &[u8], width: usize) -> Vec<u8> {
     match width {
         2 => {

@@ -1,4 +1,4 @@
-//! What has to be written, and where, for a value to become another one.
+//! What must be written, and where, to change a value to another one.
 
 use crate::encode;
 use debuginfo::location::{Piece, ValuePlace};
@@ -49,7 +49,7 @@ pub fn writes(value: &Value, new: &[u8], machine: &dyn Machine) -> Result<Vec<Wr
     let size = u32::try_from(bits.size).unwrap_or(u32::MAX);
     encode::check(&value.ty, &text, negative, magnitude, signed, size)?;
     let mut bytes = value.known_bytes()?.to_vec();
-    // What the neighbours are now, not what they were when the value was read.
+    // The current neighbours, not those at the time the value was read.
     if let Ok((now, _)) = place::read(&value.place, bytes.len() as u64, machine) {
         bytes = now;
     }

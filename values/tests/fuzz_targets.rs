@@ -1,5 +1,5 @@
 //! Goal: the fuzz targets compile and run, though only a nightly toolchain fuzzes with them. Method: a stand-in for libfuzzer's
-//! macro, which makes a function of each target.
+//! macro makes a function of each target.
 #![allow(
     unused_attributes,
     reason = "the targets are crates of their own elsewhere"

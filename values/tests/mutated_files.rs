@@ -1,7 +1,7 @@
-//! Goal: no file makes a reader panic, run on without end or take memory out of proportion. Method: small programs with
-//! every kind of debug information are changed at random from a fixed seed, a bounded number of times, and given to the
-//! entry of the fuzz target. `VALUES_FUZZ_ROUNDS` makes the search longer, `VALUES_FUZZ_CORPUS` names a folder
-//! that the good inputs are written to, for the fuzz target to begin with.
+//! Goal: no file makes a reader panic, loop endlessly or use disproportionate memory. Method: small programs with every
+//! kind of debug information are changed at random from a fixed seed, a bounded number of times, and given to the entry
+//! of the fuzz target. `VALUES_FUZZ_ROUNDS` makes the search longer, `VALUES_FUZZ_CORPUS` names a folder that the good
+//! inputs are written to, for the fuzz target to begin with.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -159,7 +159,7 @@ fn sections(bench: &Bench, whole: &Path) -> Seed {
     }
 }
 
-/// Thousands of small files come and go: memory spares the disk, where the system offers some.
+/// For thousands of short-lived small files, memory spares the disk, if the system offers it.
 fn in_memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().expect("a folder"))
 }

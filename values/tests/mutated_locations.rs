@@ -1,7 +1,6 @@
-//! Goal: no DWARF expression makes its evaluator panic, run on without end or take memory out of proportion. Method: a module
-//! is made around expressions with every operator, which are changed at random from a fixed seed.
-//! `VALUES_FUZZ_ROUNDS` makes the search longer, `VALUES_FUZZ_CORPUS` names a folder that the good ones are written
-//! to, for the fuzz target to begin with.
+//! Goal: no DWARF expression makes its evaluator panic, loop endlessly or use disproportionate memory. Method: expressions
+//! with every operator, wrapped in a module, are changed at random from a fixed seed. `VALUES_FUZZ_ROUNDS` makes the search
+//! longer, `VALUES_FUZZ_CORPUS` names a folder that the good ones are written to, for the fuzz target to begin with.
 
 // Only the generator of numbers is used here.
 #[allow(dead_code)]
@@ -66,7 +65,7 @@ fn no_expression_makes_the_evaluator_panic() {
         location(&seed, &show);
         for _ in 0..rounds_per_seed() {
             let mut changed = seed.clone();
-            // A piece of another one is put in, so that operators meet each other's operands.
+            // A piece of another one is inserted, so that operators get each other's operands.
             let (_, other) = SEEDS[random.below(SEEDS.len())];
             let at = 1 + random.below(changed.len());
             changed.splice(at..at, other.iter().copied());
@@ -78,7 +77,7 @@ fn no_expression_makes_the_evaluator_panic() {
     }
 }
 
-/// Every operator alone, with too few operands on the stack and too few bytes behind it.
+/// Every operator alone, with too few operands on the stack and too few bytes after it.
 #[test]
 fn no_operator_alone_makes_the_evaluator_panic() {
     for operator in 0..=0xff {

@@ -1,6 +1,6 @@
 //! Goal: variables, their types and their values are those that gdb sees. Method: gdb runs programs of three languages,
-//! optimised and not, stops where the programs ask for it, says what it sees of all variables and writes a core file; the
-//! core file is the machine that is asked. Texts are compared without the differences that are taste.
+//! optimised and not, stops at their marked places, prints all variables and writes a core file; the core file serves as
+//! the machine. Texts are compared without differences of style.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -68,8 +68,8 @@ fn stops(bench: &Bench, path: &Path, name: &str, globals: &str) -> Vec<Stop> {
     stops
 }
 
-/// What both sides say, however they like to say it: without the types in front of pointers, the symbols behind them
-/// and the zeros at the end of texts.
+/// The common part of both outputs: without the types before pointers, the symbols after them and the zeros at the
+/// end of texts.
 fn plain(text: &str) -> String {
     let mut text = text.replace("(int (*)(int)) ", "");
     for (from, to) in [(", '\\000' <repeats ", "times>"), (" <", ">")] {
@@ -108,7 +108,7 @@ fn plain_type(name: &str) -> String {
     name.replace(' ', "")
 }
 
-/// What the two say in words of their own.
+/// Texts that the two word differently.
 const OWN_WORDS: [&str; 3] = ["member", "nothing", "vla"];
 
 /// Compares all variables of all frames; returns how many, and how many had a value.
@@ -126,7 +126,7 @@ fn compare(path: &Path, stops: &[Stop], texts: bool) -> (usize, usize) {
                     all += 1;
                     let candidates: Vec<_> = match theirs.name.strip_prefix("::") {
                         Some(name) => global(site, name).into_iter().collect(),
-                        // Where a block has no address left, it is not sure which one hides the other.
+                        // If a block has no address left, it is uncertain which one hides the other.
                         None => ours
                             .iter()
                             .filter(|v| v.name == theirs.name)
@@ -166,7 +166,7 @@ fn agree(ours: &Value, text: &str, theirs: &Theirs, texts: bool) -> bool {
         return ours.bytes.is_err();
     }
     match texts {
-        // gdb takes registers for saved that the callers' callees may have changed.
+        // gdb assumes that registers are saved although callees may have changed them.
         false if text.contains(" is not saved by the functions that were called") => true,
         // What both write alike.
         false
@@ -180,7 +180,7 @@ fn agree(ours: &Value, text: &str, theirs: &Theirs, texts: bool) -> bool {
     }
 }
 
-/// Equal, word by word; numbers are compared as such, since ours have as few digits as tell them apart.
+/// Equal, word by word; numbers are compared as such, since ours have only as many digits as needed.
 fn same_words(ours: &str, theirs: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         let separated = text.split([' ', ',', '{', '}', '(', ')']);
@@ -250,7 +250,7 @@ fn cpp_is_as_gdb_sees_it() {
     judged("g++", "values.cpp", &["-g", "-O2"], CPP_GLOBALS, 10);
 }
 
-/// Types stand in units of their own, and are found from the variables by their signatures.
+/// Types are in units of their own, and are found from the variables by their signatures.
 #[test]
 fn types_in_units_of_their_own_are_as_gdb_sees_them() {
     for version in ["-gdwarf-4", "-gdwarf-5"] {
@@ -259,8 +259,8 @@ fn types_in_units_of_their_own_are_as_gdb_sees_them() {
     }
 }
 
-/// Variables and types are in a file beside the program, of which the program holds a skeleton. Thread-local variables are
-/// left out: gdb does not know the operator by which split files name them.
+/// Variables and types are in a separate file, of which the program holds a skeleton. Thread-local variables are left out:
+/// gdb does not know the operator by which split files name them.
 #[test]
 fn split_units_are_as_gdb_sees_them() {
     let globals: Vec<&str> = C_GLOBALS

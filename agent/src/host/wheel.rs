@@ -200,7 +200,7 @@ impl Host for WheelHost {
 impl Drop for WheelHost {
     fn drop(&mut self) {
         drop(self.requests.take());
-        // It exits by itself at the end of its input; a helper that is gone needs nothing.
+        // It exits by itself at the end of its input; a helper that is gone needs no signal.
         let _ = self.child.wait();
     }
 }

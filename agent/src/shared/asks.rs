@@ -57,7 +57,7 @@ const _: () = assert!(size_of::<Ask>() == 2048);
 const _: () = assert!(size_of::<Asks>() == 128 + ASKS * 2048);
 
 /// A thread that waits for an evaluation. Data that most evaluations do not need stays in place: each cache line that
-/// is read has to come over from the other processor.
+/// is read must be transferred from the other processor.
 #[derive(Clone, Debug)]
 pub struct Asked {
     shared: Arc<Shared>,
@@ -168,7 +168,7 @@ impl Shared {
         self.asks().ask[number].state.store(state, Release);
     }
 
-    /// Sends a waiting thread into the trap, and tells whether it had asked.
+    /// Sends a waiting thread into the trap, and returns whether it had asked.
     pub fn dismiss(&self, tid: u32) -> bool {
         let mut has_asked = false;
         for ask in self.asks().ask.iter().filter(|ask| ask.is_of(tid)) {
@@ -199,7 +199,7 @@ impl Ask {
 
     fn taken(&self, shared: &Arc<Shared>, number: usize) -> Asked {
         let at = self.stack_at.load(Relaxed);
-        // The program can write here: whatever it says, only its own question is read.
+        // The program can write any value here: only its own question is read.
         let shown = self.stack_bytes.load(Relaxed).min(STACK_BYTES as u64);
         Asked {
             shared: Arc::clone(shared),

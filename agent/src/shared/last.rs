@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::*;
 
 use super::Shared;
 
-/// In [`Shared::want_last`]: a signal that nothing in the program handles.
+/// In [`Shared::want_last`]: a signal that the program does not handle.
 pub const LAST_SIGNALS: u32 = 1;
 /// In [`Shared::want_last`]: its exit.
 pub const LAST_EXIT: u32 = 2;
@@ -60,7 +60,7 @@ impl Shared {
         control.last_state.store(TAKEN, Release);
     }
 
-    /// Tells whether the program is at its end and that moment is recorded.
+    /// Returns whether the program is at its end and that moment is recorded.
     pub fn last_is_done(&self) -> bool {
         self.control().last_state.load(Acquire) == DONE
     }

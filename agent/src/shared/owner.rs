@@ -1,4 +1,4 @@
-//! Lets the program see that the recorder has died, by whatever cause: the kernel marks it.
+//! Lets the program see that the recorder has died, for any reason: the kernel marks it.
 
 use std::sync::{
     Arc,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use super::{Control, Shared};
 
-/// Holds a word that the kernel marks with FUTEX_OWNER_DIED when the owning thread ends without giving it back
+/// Holds a word that the kernel marks with FUTEX_OWNER_DIED when the owning thread ends without releasing it
 /// (get_robust_list(2)): the target's threads see it even if the recorder is killed.
 #[derive(Debug)]
 pub struct RobustOwner {
@@ -42,7 +42,7 @@ impl RobustOwner {
         list.entry = &raw const *list as usize; // the list is a ring through its head
         list.futex_offset = (word.as_ptr() as isize) - (&raw const list.entry as isize);
         // SAFETY: gettid has no arguments; the list stays where it is and alive until `drop` unregisters it, on this
-        // same thread (the type is not Send). The C library's own list is put back then.
+        // same thread (the type is not Send). The C library's own list is then restored.
         unsafe {
             word.store(libc::syscall(libc::SYS_gettid) as u32, Release);
             libc::syscall(
@@ -70,7 +70,7 @@ impl RobustOwner {
 impl Drop for RobustOwner {
     fn drop(&mut self) {
         let _ = &self.list;
-        // SAFETY: puts back what `new` found on this thread.
+        // SAFETY: restores what `new` found on this thread.
         unsafe { libc::syscall(libc::SYS_set_robust_list, self.previous.0, self.previous.1) };
         (self.word)(self.shared.control()).store(0, Release);
     }

@@ -1,5 +1,5 @@
-//! Tells whether the program is in a sandbox (seccomp(2)). Where it can enter one unseen by the runtime, a thread that
-//! is about to make system calls for the recording first asks for permission and waits for the answer.
+//! Finds out whether the program is in a sandbox (seccomp(2)). If it can enter one unseen by the runtime, a thread
+//! that is about to make system calls for the recording first asks for permission and waits for the answer.
 
 use std::sync::atomic::Ordering::*;
 
@@ -27,7 +27,7 @@ impl Shared {
         let _ = word.compare_exchange(SEEN, ASK, AcqRel, Acquire);
     }
 
-    /// Tells whether threads ask.
+    /// Returns whether threads ask.
     pub fn asks_about_sandbox(&self) -> bool {
         self.control().sandbox.load(Acquire) != SEEN
     }

@@ -1,5 +1,5 @@
-//! The recorder's sleep between two looks at the rings. The recorder chooses its length; anyone with work for it ends
-//! it. Threads of the program do so while they still have room: before a ring is full, not with each record.
+//! The recorder's sleep between two passes over the rings. The recorder chooses its length; any thread with work for
+//! it ends it. Threads of the program do so while they still have room: before a ring is full, not with each record.
 
 use std::{
     ptr,
@@ -14,8 +14,7 @@ pub(super) const SLEEPS_ALONE: u32 = 2;
 
 impl Shared {
     /// Announces that the calling thread is about to sleep. A write or request from now on ends the sleep; the caller
-    /// must look once more for earlier ones. `by_program`: threads of the program may make the system call that ends
-    /// it.
+    /// must check again for earlier ones. `by_program`: threads of the program may make the system call that ends it.
     pub fn about_to_sleep(&self, by_program: bool) {
         let word = if by_program { SLEEPS } else { SLEEPS_ALONE };
         self.control().recorder_sleeps.store(word, SeqCst);
@@ -37,7 +36,7 @@ impl Shared {
         });
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
         if expected != 0 {
-            // SAFETY: waits on a word of ours; the timeout, if there is one, outlives the call.
+            // SAFETY: waits on our own word; the timeout, if there is one, outlives the call.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -55,7 +54,7 @@ impl Shared {
     pub fn wake(&self) {
         let word = &self.control().recorder_sleeps;
         if word.load(SeqCst) != 0 && word.swap(0, SeqCst) != 0 {
-            // SAFETY: a wake-up on a word of ours; no memory is touched.
+            // SAFETY: wakes a waiter on our own word; no memory is touched.
             unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
         }
     }

@@ -207,8 +207,8 @@ fn an_unwritable_cache_says_how_to_choose_another() {
 
 #[test]
 fn a_second_process_waits_for_the_first() {
-    // The download of the first one ends once the second one waits. The lock is per open file, so threads
-    // do as well as processes.
+    // The download of the first one ends once the second one waits. The lock is per open file, so threads serve as
+    // well as processes.
     let machine = Machine::new();
     let gate = machine.folder.path().join("gate");
     let download = format!(

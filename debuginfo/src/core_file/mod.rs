@@ -1,7 +1,7 @@
 //! A core file: the threads of a process with their registers, its memory, and the files that were mapped into it.
 //!
-//! What the file does not have is said, and why: memory that was never in it, memory that the kernel left out because a
-//! file has it, and memory behind the place where the file was cut. Nothing here opens the mapped files.
+//! It also says what is missing and why: memory that was never in the file, memory that the kernel left out because a
+//! mapped file has it, and memory after the point where the file was cut. Nothing here opens the mapped files.
 
 mod notes;
 mod write;
@@ -23,7 +23,7 @@ pub use write::{CoreImage, ImageSegment, ImageThread, write_head};
 pub const CORE_REGISTERS: usize = 27;
 /// Most segments that are read.
 const MAX_SEGMENTS: usize = 1 << 22;
-/// A build id is looked for in so many bytes of a module's beginning.
+/// The number of bytes at a module's beginning that are searched for a build id.
 const HEAD_LEN: u64 = 4096;
 
 /// A thread of a core file.
@@ -70,7 +70,8 @@ pub struct CoreProcess {
     pub name: String,
     /// Its command line: at most 79 bytes.
     pub arguments: String,
-    /// The kernel wrote the file when a signal ended the process; otherwise a tool did, and the process may have gone on.
+    /// The kernel wrote the file when a signal ended the process; otherwise a tool did, and the process may have
+    /// continued.
     pub is_of_kernel: bool,
 }
 
@@ -89,9 +90,9 @@ struct CoreSegment {
 /// Why a core file lacks some memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoreGap {
-    /// Nothing was mapped there, as far as the file says.
+    /// Nothing was mapped there, according to the file.
     NotMapped,
-    /// It was left out, because the process had not changed it or the settings of the kernel say so.
+    /// It was left out, because the process had not changed it or the kernel's settings exclude it.
     LeftOut {
         /// The program could write to it.
         is_writable: bool,
@@ -125,7 +126,7 @@ pub struct CoreFile {
     whole_len: u64,
 }
 
-/// Says whether a file begins like a core file.
+/// Returns whether a file begins like a core file.
 ///
 /// # Errors
 /// It cannot be read.
@@ -144,10 +145,10 @@ pub fn is_core_file(path: &Path) -> std::io::Result<bool> {
 }
 
 impl CoreFile {
-    /// Opens a core file. One that was cut is opened as far as it goes.
+    /// Opens a core file. A truncated one is opened as far as it goes.
     ///
     /// # Errors
-    /// It cannot be read, is no core file of an x86-64 program, or was cut before its table of contents ends.
+    /// It cannot be read, is not a core file of an x86-64 program, or was cut before its table of contents ends.
     pub fn open(path: &Path) -> Result<CoreFile> {
         let bytes = Bytes::map(path).map_err(|source| Error::Open {
             path: path.to_owned(),
@@ -240,7 +241,7 @@ impl CoreFile {
         &self.mappings
     }
 
-    /// Returns the signal of the first thread, if the file tells.
+    /// Returns the signal of the first thread, if the file states it.
     #[must_use]
     pub fn signal(&self) -> Option<CoreSignal> {
         self.signal

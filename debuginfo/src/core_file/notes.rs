@@ -133,7 +133,7 @@ fn mappings(desc: &[u8]) -> Option<Vec<CoreMapping>> {
     Some(found)
 }
 
-/// The build id of an ELF file of which only the beginning is there.
+/// The build id of an ELF file of which only the beginning is available.
 pub(super) fn build_id(head: &[u8]) -> Option<String> {
     let header = elf::FileHeader64::<LittleEndian>::parse(head).ok()?;
     if !header.is_supported() {

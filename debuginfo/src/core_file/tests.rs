@@ -1,5 +1,5 @@
-//! Goal: a core file says what it has, and why it lacks the rest. Method: files that the writer beside makes, cut and
-//! changed.
+//! Goal: a core file reports what it has, and why it lacks the rest. Method: files made by the writer of this crate,
+//! cut and changed.
 
 use super::*;
 

@@ -1,6 +1,6 @@
-//! Writes the head of a core file: everything but the memory, which the caller appends segment by segment.
+//! Writes the head of a core file: everything except the memory, which the caller appends segment by segment.
 //!
-//! The order is that of tools, not of the kernel: the process first. So readers can tell that no signal ended it.
+//! The order is that of tools, not of the kernel: the process first. From that, readers know that no signal ended it.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub struct ImageThread {
     pub signal: i32,
     /// Its registers, in the order of the kernel's `user_regs_struct`.
     pub registers: [u64; CORE_REGISTERS],
-    /// What `xsave` writes, which begins with the 512 bytes of `fxsave`; fewer where they are not known.
+    /// The area of `xsave`, which begins with the 512 bytes of `fxsave`; fewer if they are unknown.
     pub floating: Vec<u8>,
 }
 
@@ -34,7 +34,7 @@ pub struct ImageSegment {
     pub flags: u32,
 }
 
-/// What the head of a core file says.
+/// The contents of the head of a core file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CoreImage {
     /// The number of the process.
@@ -153,7 +153,7 @@ fn process(image: &CoreImage) -> Vec<u8> {
     desc
 }
 
-/// Copies a text and leaves a zero behind it.
+/// Copies a text, which a zero follows.
 fn copy_text(place: &mut [u8], text: &str) {
     let len = text.len().min(place.len() - 1);
     place[..len].copy_from_slice(&text.as_bytes()[..len]);

@@ -1,7 +1,7 @@
-//! Short names of functions and types, as people say them: without the paths of standard libraries, without template arguments
-//! that are defaults, without hashes.
+//! Short names of functions and types, as people use them: without the paths of standard libraries, default template arguments
+//! and hashes.
 //!
-//! They depend on the full name alone. What is not understood stays as it is.
+//! They depend only on the full name. A part that is not understood stays unchanged.
 
 mod libraries;
 
@@ -9,12 +9,12 @@ use std::fmt::Write;
 
 use libraries::shortened;
 
-/// Brackets inside each other that are followed.
+/// Nesting of brackets that is followed.
 const MAX_DEPTH: usize = 64;
 /// Longest name that is made shorter.
 const MAX_LEN: usize = 64 << 10;
 
-/// What is in every name that has a shorter form.
+/// Texts of which each name with a shorter form has one.
 const MARKS: [&str; 7] = [
     "std::",
     "core::",
@@ -65,7 +65,7 @@ fn with_closure_at(name: &str, file: &str, line: u32) -> Option<String> {
         let Some(len) = closed(&name[at..]) else {
             continue;
         };
-        // Only the function itself lies there, not what is inside it or has it as an argument.
+        // Only the function itself lies there, not an inner function or one that has it as an argument.
         if &name[at + len..] != behind {
             continue;
         }
@@ -119,7 +119,7 @@ fn without_hash(name: &str) -> &str {
 struct Segment {
     name: String,
     arguments: Option<Vec<String>>,
-    /// `::` stands between the name and the arguments.
+    /// `::` separates the name and the arguments.
     has_turbofish: bool,
 }
 
@@ -231,7 +231,7 @@ impl<'n> Reader<'n> {
         Some(out)
     }
 
-    /// What is inside brackets, and the closing one.
+    /// The text inside brackets, and the closing one.
     fn inside(&mut self, close: &str) -> Option<String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -269,7 +269,7 @@ impl<'n> Reader<'n> {
         Some(())
     }
 
-    /// Segments behind a type in brackets: none of them is a path of a library.
+    /// Segments after a type in brackets: none of them is the path of a library.
     fn segments(&mut self, out: &mut String) -> Option<()> {
         let segments = self.read_segments()?;
         write_path(segments, out);

@@ -1,5 +1,5 @@
-//! The goal of a step by lines, and how it treats the places that the thread passes. The rules are gdb's. Who steps, and how, is
-//! left to others.
+//! The goal of a step by lines, and how it treats the places that the thread passes. The rules are gdb's. The callers do the
+//! stepping.
 
 use std::{ops::Range, sync::Arc};
 
@@ -24,11 +24,11 @@ pub struct LineGoal {
 /// What a place that a step passes means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// It is no place to stop.
+    /// It is not a place to stop.
     Proceed,
     /// Stop there. `calls_to_come` inlined calls that begin there are still to come.
     Stop {
-        /// So many are to come.
+        /// This many are to come.
         calls_to_come: usize,
     },
 }
@@ -64,7 +64,7 @@ impl LineGoal {
         goal
     }
 
-    /// Decides what passing `pc`, outside of the range, means. If it is no place to stop, the goal continues from
+    /// Decides what passing `pc`, outside of the range, means. If it is not a place to stop, the goal continues from
     /// there.
     pub fn look(&mut self, space: &AddressSpace, pc: u64) -> Look {
         let Some(here) = space.step_line(pc) else {
@@ -101,7 +101,7 @@ impl LineGoal {
                 self.range = here.range;
                 return Look::Proceed;
             }
-            // Another frame, but none of its lines has been seen yet, so it is no place to stop either.
+            // Another frame, but none of its lines has been seen yet, so it is not a place to stop either.
             self.line = None;
             self.range = here.range;
             self.copies = frame;

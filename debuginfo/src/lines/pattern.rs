@@ -128,7 +128,7 @@ impl<'p> Pattern<'p> {
     /// Matches partially qualified names: `f` also selects `ns::f<int>`.
     fn fits_inside(&self, name: &str) -> bool {
         let name = &*without_tags(name, &self.name);
-        // Otherwise a short name has nothing that the full one has not.
+        // Otherwise a short name has nothing that the full one lacks.
         let may_be_short = self.name.contains('<') || self.name.contains("::");
         self.fits_end(name) || may_be_short && self.fits_end(&short_name(name))
     }
@@ -155,7 +155,7 @@ impl<'p> Pattern<'p> {
         wanted.len() <= own.len() && wanted.iter().rev().zip(own.iter().rev()).all(is_same)
     }
 
-    /// Tells whether a function that is declared at `line` of `file` is meant.
+    /// Returns whether the pattern means a function that is declared at `line` of `file`.
     pub(super) fn fits_place(&self, file: Option<&Arc<str>>, line: Option<u32>) -> bool {
         let is_it = |wanted| file.is_some_and(|file| resolve::is_named(file, wanted));
         self.file.is_none_or(is_it) && self.line.is_none_or(|wanted| line == Some(wanted))

@@ -253,7 +253,7 @@ pub(super) fn files(
     let Ok(program) = dwarf.debug_line.program(offset, address_size, None, None) else {
         return Vec::new();
     };
-    // Before DWARF 5, number 0 is no file.
+    // Before DWARF 5, number 0 is not a file.
     let count = program.header().file_names().len() as u64 + 1;
     let path = |number| files::path(dwarf, unit, &program, number).unwrap_or_default();
     let numbers = 0..count.min(MAX_FILES);

@@ -1,7 +1,7 @@
-//! Prototypes of the C library's exported functions, as its headers have them. Few machines have its debug information, and that
-//! has no names of constants.
+//! Prototypes of the C library's exported functions, from its headers. Few machines have its debug information, which also lacks
+//! the names of constants.
 //!
-//! `generate.py` writes the table, `libc.txt`; its head says what a line means.
+//! `generate.py` writes the table, `libc.txt`; its head explains the lines.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -17,7 +17,7 @@ const LIBRARIES: [&str; 5] = [
     "librt.so",
 ];
 
-/// Tells whether a file is the C library or a part of it, by its name.
+/// Returns whether a file is the C library or a part of it, by its name.
 #[must_use]
 pub fn is_c_library(name: &str) -> bool {
     LIBRARIES.iter().any(|library| name.starts_with(library))
@@ -25,10 +25,10 @@ pub fn is_c_library(name: &str) -> bool {
 
 const TABLE: &str = include_str!("libc.txt");
 
-/// What a header says of a function.
+/// A function's declaration in a header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prototype {
-    /// Its parameters without those of an ellipsis.
+    /// Its parameters except those of an ellipsis.
     pub params: Vec<PrototypeParam>,
     /// What it returns.
     pub ret: ValueKind,
@@ -45,18 +45,18 @@ pub struct PrototypeParam {
     pub kind: ValueKind,
     /// Where it is at entry.
     pub place: ParameterPlace,
-    /// What it leads to, if that is text.
+    /// The text that it points to, if any.
     pub text: Option<PointedText>,
 }
 
-/// The text that a parameter leads to.
+/// The text that a parameter points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointedText {
-    /// Up to a NUL, of a function that is not called for each character.
+    /// Up to a NUL, for functions that are not called for each character.
     Seldom,
-    /// Up to a NUL, of a function that only looks at texts or copies them.
+    /// Up to a NUL, for functions that only read texts or copy them.
     Often,
-    /// As long as the next parameter says.
+    /// As long as the next parameter states.
     Data,
 }
 
@@ -138,7 +138,7 @@ pub fn prototype(name: &str) -> Option<Prototype> {
     })
 }
 
-/// What does not fit into registers is on the stack, at an offset that nobody asks for.
+/// Other parameters are on the stack, at an offset that no caller needs.
 fn in_register(place: fn(u8) -> ParameterPlace, index: u8, registers: u8) -> ParameterPlace {
     match index < registers {
         true => place(index),

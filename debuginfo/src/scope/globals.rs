@@ -50,7 +50,7 @@ pub fn globals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
 }
 
 /// Finds the variables that are private to the program's files, for code of a library where nothing visible has the name:
-/// a thread that waits stands there. Returns none if the name is ambiguous.
+/// a waiting thread is in such code. Returns none if the name is ambiguous.
 fn private_of_program(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
     // The module of the site comes first.
     let modules = site.space.near(site.lookup_pc);
@@ -83,8 +83,8 @@ fn near(site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
 }
 
 /// Finds the candidates of the first module where the site sees one without looking into other files or namespaces; else
-/// those of the first module that has any. A thread that waits or aborts stands in a library, whose private variables must
-/// not hide those that the program exports.
+/// those of the first module that has any. A thread that waits or aborts is in a library, whose private variables must not
+/// hide those that the program exports.
 fn nearest(site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
     let modules = site.space.near(site.lookup_pc).into_iter();
     let mut all: Vec<_> = modules.map(|m| visible(m, site, name)).collect();

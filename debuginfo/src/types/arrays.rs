@@ -33,7 +33,7 @@ pub(crate) struct Dimension {
     pub lower: Bound,
     pub stride: Stride,
     /// The indexes in order, if they are not consecutive. Ada arrays have one element for each enumerator of an
-    /// enumeration, whatever its value.
+    /// enumeration, regardless of its value.
     pub indexes: Option<Arc<[i64]>>,
 }
 

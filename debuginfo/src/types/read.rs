@@ -271,7 +271,7 @@ impl<'a> Reader<'_, '_, 'a> {
         let signed_char = || TypeKind::Char { signed: true };
         match encoding {
             dw::DW_ATE_signed if self.is_wide_character(die) => signed_char(),
-            // Some versions of Rust describe one-byte integers as characters. The names tell them apart.
+            // Some versions of Rust describe one-byte integers as characters. The names distinguish them.
             dw::DW_ATE_signed_char if !self.is_rust_byte(die) => signed_char(),
             dw::DW_ATE_unsigned_char if !self.is_rust_byte(die) => TypeKind::Char { signed: false },
             dw::DW_ATE_UTF | dw::DW_ATE_ASCII | dw::DW_ATE_UCS => TypeKind::Char { signed: false },

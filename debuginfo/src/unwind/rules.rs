@@ -1,4 +1,4 @@
-//! Goes from one frame to its caller with the rules of the unwind tables.
+//! Unwinds one frame to its caller with the rules of the unwind tables.
 //!
 //! A register that no rule mentions keeps its value if it is callee-saved in the calling convention, and is unknown
 //! otherwise.

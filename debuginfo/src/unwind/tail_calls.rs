@@ -61,7 +61,7 @@ pub(super) fn between(module: &Arc<Module>, back: u64, callee: u64) -> Vec<u64> 
 }
 
 /// Returns whether the function that begins at `entry` may jump to its own start, by any path. In that case, the
-/// arguments passed by its caller tell nothing.
+/// arguments passed by its caller say nothing.
 pub(crate) fn may_restart(module: &Arc<Module>, entry: u64) -> bool {
     let mut seen = HashSet::new();
     let mut left = vec![entry];

@@ -142,7 +142,8 @@ impl Evaluator<'_> {
         Err(EvalError::meaningless(at, what))
     }
 
-    /// Returns what a value stands for: the target of a reference, a pointer or a box. `None` if it stands for itself.
+    /// Returns what a value refers to: the target of a reference, a pointer or a box. `None` if it is not such a
+    /// value.
     pub(super) fn behind(&self, value: &Value, at: Span) -> Answer<Option<Value>> {
         self.behind_by(&self.look, value, at)
     }

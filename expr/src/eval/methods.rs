@@ -200,7 +200,7 @@ fn is_called(function: &str, name: &str) -> bool {
     rest.is_empty() || rest.starts_with('<')
 }
 
-/// Returns how badly arguments fit parameters, without the object.
+/// Returns how badly arguments fit parameters, excluding the object.
 fn misfits(parameters: &[Type], arguments: &[Value]) -> usize {
     let wanted = parameters.get(1..).unwrap_or_default();
     let is_float = |ty: &Type| ty.strip().kind() == TypeKind::Float;

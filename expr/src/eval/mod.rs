@@ -65,11 +65,11 @@ pub trait Calls {
     /// The function was not called, or did not return. The error states the reason.
     fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic>;
 
-    /// Is told that `function`, which is about to be called, is of another module, `file`: the program has none of that name.
+    /// Called when `function`, which is about to be called, is in another module, `file`: the program has none of that name.
     fn found_in(&self, _function: &str, _file: &str) {}
 }
 
-/// The kind of thing that an expression names but that is not here.
+/// The kind of a thing that an expression names but that does not exist here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// A name that refers to nothing.
@@ -93,10 +93,10 @@ pub struct EvalError {
     pub message: String,
     /// What to do about it, if anything.
     pub hint: Option<String>,
-    /// What the expression names that is not here. A module loaded later may have it.
+    /// What the expression names that does not exist here. A module loaded later may have it.
     pub missing: Option<Missing>,
-    /// The expression has no meaning here, for any values: it names something that is not here, or its types do not
-    /// fit.
+    /// The expression has no meaning here, for any values: it names something that does not exist here, or its types
+    /// do not fit.
     pub is_meaningless: bool,
 }
 

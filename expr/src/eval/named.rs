@@ -109,7 +109,7 @@ impl Evaluator<'_> {
         Err(EvalError::missing(at, Missing::OfFunction, what))
     }
 
-    /// Returns whether a qualified name refers to nothing, whatever the thread does.
+    /// Returns whether a qualified name refers to nothing in any state of the thread.
     pub(super) fn is_unknown_path(&self, name: &str) -> bool {
         let in_function = self.of_function(name, Span::default());
         let is_unknown = match in_function {
@@ -165,8 +165,8 @@ impl Evaluator<'_> {
         Some(what.with_hint(format!("write which one: {first}{more} or {last}")))
     }
 
-    /// Returns the entry of the function of this name and the file that it is in, if exactly one other module has one. What the
-    /// dynamic linker has for itself does not count beside it.
+    /// Returns the entry of the function of this name and the file that it is in, if exactly one other module has one. Private
+    /// functions of the dynamic linker do not count.
     pub(super) fn only_elsewhere(&self, name: &str) -> Option<(u64, String)> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         let foreign = self.look.space.foreign(self.site.lookup_pc).into_iter();

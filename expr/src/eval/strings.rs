@@ -163,7 +163,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns whether a value stands for itself, in which case it must not be followed.
+    /// Returns whether a value refers to itself, in which case it must not be followed.
     fn is_same(&self, a: &Value, b: &Value) -> bool {
         a.ty == b.ty && a.address() == b.address()
     }

@@ -194,7 +194,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `(*)(int, char)`. What it appends remains only if everything is there.
+    /// Parses `(*)(int, char)`. The appended text remains only if the whole type was parsed.
     fn pointer_to_function(&mut self, text: &mut String) -> bool {
         if !(self.eat("(") && self.eat("*") && self.eat(")") && self.eat("(")) {
             return false;

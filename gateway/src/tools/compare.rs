@@ -1,4 +1,4 @@
-//! `debug_compare`: what two recordings of a program have different.
+//! `debug_compare`: the differences between two recordings of a program.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -51,7 +51,7 @@ struct Ignore {
     kinds: Vec<String>,
 }
 
-/// Calls that are described at most: as the command line has them in JSON.
+/// Most calls that are described, as in the command line's JSON.
 const MOST_CALLS: usize = 1_000;
 
 impl Tool for Compare {

@@ -76,7 +76,7 @@ impl Tool for Continue {
             context.ask::<Thread>(session, &thread)?;
         }
         let report = match moved(context, session, &args) {
-            // It runs already: a call before this one let it go, and its stop is what is waited for.
+            // It already runs: an earlier call resumed it, and this call waits for its stop.
             Err(failure) if failure.code == Code::NotStopped && args.action != Action::Pause => {
                 let wait = AwaitArgs {
                     after: None,

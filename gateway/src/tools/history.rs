@@ -14,7 +14,7 @@ use crate::text;
 use crate::tool::Tool;
 use crate::words;
 
-/// Changes that are asked for at a time: more fit no budget.
+/// Changes per request: no budget holds more.
 const MOST: usize = 500;
 
 /// The tool.

@@ -13,7 +13,7 @@ use crate::answer::{Answer, List, object};
 use crate::context::{Context, SessionId, Whose};
 use crate::tool::Tool;
 
-/// Lines of a recording that are asked for at a time: more fit no budget.
+/// Lines of a recording per request: no budget holds more.
 const MOST: usize = 500;
 
 /// The tool.

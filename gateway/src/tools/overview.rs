@@ -1,4 +1,4 @@
-//! `debug_overview`: what there is to say first of a recording.
+//! `debug_overview`: what to know first about a recording.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub struct Args {
     recording: Option<String>,
 }
 
-/// What stands for the recording in commands.
+/// The placeholder for the recording in commands.
 const RECORDING: &str = "RECORDING";
 /// As many lines as a colleague would say first.
 const LINES: usize = 40;
@@ -47,7 +47,7 @@ impl Tool for Overview {
     }
 }
 
-/// A command to ask next as a call of a tool, if one does the same: a model may have no shell.
+/// The next command as a call of a tool, if one does the same: a model may have no shell.
 fn as_call(command: &str) -> Option<String> {
     let words = command.strip_prefix("hindsight ")?;
     let (verb, rest) = words.split_once(&format!(" {RECORDING} "))?;

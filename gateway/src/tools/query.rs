@@ -1,4 +1,4 @@
-//! `debug_query`: events by filters, for those who do not want to write SQL.
+//! `debug_query`: events by filters, without SQL.
 
 use std::fmt::Write;
 
@@ -231,7 +231,7 @@ fn calls(args: &Args) -> Result<Question, Failure> {
     })
 }
 
-/// Whether only writes are asked for, by what the table of writes has.
+/// Whether the arguments select only writes, by columns of the table of writes.
 fn is_about_writes(args: &Args) -> bool {
     let is_write = |kind: &String| kind == "write" || kind == "logged_write";
     let has_others = args.args.is_some()
@@ -242,7 +242,7 @@ fn is_about_writes(args: &Args) -> bool {
     !args.event_type.is_empty() && args.event_type.iter().all(is_write) && !has_others
 }
 
-/// Writes, with what they wrote and where.
+/// Writes, with their values and places.
 fn writes(args: &Args) -> Question {
     let mut conditions = common(args, "seq");
     let has = |kind: &str| args.event_type.iter().any(|known| known == kind);

@@ -100,7 +100,7 @@ fn stop_recorder(context: &Context, name: &str) -> Result<Answer, Failure> {
     }
 }
 
-/// Returns from the past of a program, which cannot be ended there. What prevents that prevents the end too, and is told then.
+/// Returns from the past of a program, which cannot be ended there. An error here also prevents the end, which reports it.
 fn to_now(context: &Context, session: Option<u32>) {
     let to = "live".to_owned();
     let _ = context.ask::<Goto>(session, &GotoArgs { to });

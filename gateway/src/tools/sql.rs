@@ -93,7 +93,7 @@ fn into_file(
         .map_err(failed)?;
     let rows = output::write(&mut answer, format, BufWriter::new(out));
     let rows = rows.map_err(|error| {
-        // Half an answer is worse than none.
+        // A partial file is worse than none.
         let _ = std::fs::remove_file(file);
         recordings::failure(error)
     })?;

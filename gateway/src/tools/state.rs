@@ -1,4 +1,4 @@
-//! `debug_state`: the state of a thread: where it stands, its variables, its callers.
+//! `debug_state`: the state of a thread: its position, its variables, its callers.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -106,7 +106,7 @@ impl Tool for State {
         for part in parts {
             match shown(context, session, part) {
                 Ok(part) => text.push_str(&part),
-                // One part that is not there does not hide the others.
+                // A missing part does not hide the others.
                 Err(failure) if several && failure.code != Code::NoSession => {
                     text.push_str(&format!("({})\n", failure.message));
                 }
@@ -156,10 +156,10 @@ fn shown(context: &Context, session: Option<u32>, part: Part) -> Result<String, 
     }
 }
 
-/// Longer reasons why an argument is not known are left out in a list of frames.
+/// A list of frames omits longer reasons why an argument is unknown.
 const LONG: usize = 20;
 
-/// Shortens what says why arguments of outer frames are not known: the frame's `args` say it.
+/// Shortens the reasons why arguments of outer frames are unknown: the frame's `args` give them.
 fn shorten(reply: &mut BacktraceReply) {
     let threads = reply.threads.iter_mut();
     let frames = threads.flat_map(|thread| thread.stack.frames.iter_mut());

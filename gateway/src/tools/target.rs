@@ -1,9 +1,9 @@
-//! Where a breakpoint or a logpoint is to be: a function, or a line of a source file.
+//! The location of a breakpoint or a logpoint: a function, or a line of a source file.
 
 use server::location::{AddressTarget, FunctionTarget, LineTarget, Target};
 use server::protocol::Failure;
 
-/// Makes a place of the parameters of a tool.
+/// Makes a place from the parameters of a tool.
 ///
 /// # Errors
 /// They name none, or two.
@@ -30,8 +30,7 @@ pub fn target(
 
 /// Reads the numbers of breakpoints or logpoints.
 ///
-/// # Errors
-/// One is no number.
+/// # Errors One is not a number.
 pub fn ids(texts: &[String]) -> Result<Vec<u32>, Failure> {
     let number = |text: &String| {
         let wrong = || Failure::bad_request(format!("\"{text}\" is not the id of anything"));

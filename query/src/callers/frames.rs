@@ -1,8 +1,8 @@
-//! The frames of a path: the place of a call, and the recorded calls around it with the places of theirs.
+//! The frames of a path: the place of a call, and the recorded calls around it with their places.
 //!
 //! A frame is the function that made the call, with the line of the call if line tables have it. A recorded function that
 //! called through functions that were not recorded has no line: it is not known which of its lines led there. Code without
-//! names is told by its file and the return address in it: `app+0x1234`.
+//! names is identified by its file and the return address in it: `app+0x1234`.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use super::tree::{NONE, Tree};
 
-/// Frames that are told.
+/// Most frames that are reported.
 pub const MOST: usize = 16;
 
-/// Says whether a function only leads to another library, or to where a program or a thread begins.
+/// Returns whether a function only jumps to another library, or starts a program or a thread.
 fn is_no_caller(function: &str) -> bool {
     let begins = ["start_thread", "clone", "clone3", "_start"];
     function.ends_with("@plt")
@@ -57,7 +57,7 @@ impl Frame {
     }
 }
 
-/// What is known of the code that an address lies in.
+/// What is known about the code that an address lies in.
 #[derive(Clone)]
 struct Place {
     frame: Frame,
@@ -112,7 +112,7 @@ impl<'t> Frames<'t> {
         frames
     }
 
-    /// A recorded function, without the line that it was at.
+    /// A recorded function, without its current line.
     fn function(&self, id: u32, seq: u64) -> Option<Place> {
         let timeline = self.timeline?;
         let function = timeline.function(id)?;
@@ -155,7 +155,7 @@ impl<'t> Frames<'t> {
     }
 }
 
-/// A place in code without names: the file, and where in it the call returns to.
+/// A place in code without names: the file, and the call's return address in it.
 fn unnamed(space: &AddressSpace, ret_addr: u64) -> Option<Place> {
     let module = space.at(ret_addr)?;
     let file = module.module.path().file_name()?.to_string_lossy();

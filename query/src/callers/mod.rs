@@ -1,7 +1,7 @@
-//! Goes through the calls of a recording backwards, and tells those of some functions with the recorded calls around them.
+//! Reads the calls of a recording backwards, and reports those of some functions with the recorded calls around them.
 //!
 //! Backwards, a call comes after the one that made it. Memory grows with the depth of calls and with the number of distinct
-//! paths to the calls that are wanted, not with the number of calls.
+//! paths to the wanted calls, not with the number of calls.
 
 mod frames;
 mod rows;
@@ -20,10 +20,10 @@ use crate::error::Result;
 use crate::parts::PartFile;
 use crate::report::Groups;
 
-/// Open calls of a thread that are kept. With more, those that are around a call are not known.
+/// Most open calls of a thread that are kept. With more, the calls around a call are unknown.
 const MOST_OPEN: usize = 1 << 22;
 
-/// Says how many of how many calls have been seen.
+/// Receives how many calls have been seen, and how many there are.
 pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
 
 /// A call that may be around later ones.
@@ -35,22 +35,23 @@ struct Open<P> {
     parent: Option<u32>,
     /// Its path, once that is needed.
     node: u32,
-    /// What is noted of it, if its function is wanted.
+    /// Its note, if its function is wanted.
     note: Option<P>,
 }
 
-/// A wanted call, with what is noted of the call that made it.
+/// A wanted call, with the note of the call that made it.
 pub struct Found<'f, P> {
     /// The call.
     pub call: &'f Call,
     /// Its path.
     pub node: u32,
-    /// What was noted of the call that made it; `None` if that is not of a wanted function.
+    /// The note of the call that made it; `None` if that is not a call of a wanted function.
     pub around: Option<&'f P>,
 }
 
-/// Passes each call of a function that `wants` names to `visit`, the last one to end first, and before those that had
-/// not ended, in order. What `visit` returns is noted of the call. A call that the end of the program cut off has not ended.
+/// Passes each call of a function that `wants` names to `visit`, in reverse order of their ends, preceded by those that had
+/// not ended, in order. The result of `visit` becomes the note of the call. A call that the end of the program cut off has
+/// not ended.
 ///
 /// # Errors
 /// The files cannot be read.
@@ -101,7 +102,7 @@ impl<P> Walk<'_, P> {
     }
 
     fn call(&mut self, call: &Call) {
-        // When the program ends, its threads are left by all their calls, the last thing that happens.
+        // When the program ends, all calls of its threads are left: these are the last events.
         self.is_at_end &= call.end.is_none() || call.is_unwound;
         let open = self.threads.entry(call.tid).or_default();
         if let Some(end) = call.end {
@@ -141,7 +142,7 @@ impl<P> Walk<'_, P> {
     }
 }
 
-/// Returns the path of an open call. `seq`: an event at which its addresses mean what they do.
+/// Returns the path of an open call. `seq`: an event at which its addresses are valid.
 fn path<P>(open: &mut [Open<P>], tree: &mut Tree, at: usize, seq: u64) -> u32 {
     let mut missing = Vec::new();
     let mut next = Some(at);

@@ -1,4 +1,4 @@
-//! The columns of calls that are read to find callers, and a call by them.
+//! The columns of calls that are read to find callers, and a call built from them.
 
 use arrow::array::{Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -20,7 +20,7 @@ pub const COLUMNS: [&str; 14] = [
     "tid",
     "unwound",
 ];
-/// Of these, the first ones have 64 bits.
+/// The first ones of these have 64 bits.
 const LONG: usize = 11;
 const END: usize = 0;
 const START: usize = 1;
@@ -47,11 +47,11 @@ pub struct Call {
     pub dur_ns: i64,
     /// Its function.
     pub function: u32,
-    /// Its thread; 0 if that is not known.
+    /// Its thread; 0 if unknown.
     pub tid: u32,
     /// The enter event of the call around it.
     pub parent: Option<u64>,
-    /// Where its caller goes on.
+    /// Where its caller continues.
     pub ret_addr: u64,
     /// Its first arguments.
     pub args: [u64; 4],

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 /// No path.
 pub const NONE: u32 = u32::MAX;
 
-/// Paths that are told apart. What is called on others counts as if nobody had called it.
+/// Most distinct paths. A call on any other path counts as if it had no caller.
 const MOST: usize = 1 << 22;
 
 /// The last call of a path.
@@ -15,13 +15,13 @@ pub struct Node {
     pub parent: u32,
     /// Its function.
     pub function: u32,
-    /// Where its caller goes on.
+    /// Where its caller continues.
     pub ret_addr: u64,
-    /// An event at which this address was of the caller.
+    /// An event at which this address belonged to the caller.
     pub seq: u64,
 }
 
-/// All paths. One comes after those that it continues.
+/// All paths. A path follows those that it continues.
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: Vec<Node>,

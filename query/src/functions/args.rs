@@ -2,7 +2,7 @@
 //!
 //! Structures are shown by their members. Pointers are shown with the texts that were captured with them, if the state
 //! at the start of the call knows them. Values in memory that was not captured read `?`. Without debug information the
-//! raw registers are shown. Registers that no text needs are not read: null stands in their place.
+//! raw registers are shown. Registers that no text needs are not read and are null.
 
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
@@ -49,7 +49,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Tells whether the states may know more of a parameter than its register. `text`: it leads to text, as a header says.
+    /// Returns whether the states may know more of a parameter than its register. `text`: it points to text, according to a
+    /// header.
     fn is_about(&self, param: &Param, text: Option<PointedText>) -> bool {
         match param.kind {
             ValueKind::Pointer if text.is_some() => true,
@@ -59,7 +60,7 @@ impl Asked {
         }
     }
 
-    /// Tells whether that holds for any parameter of the recording's functions.
+    /// Returns whether that holds for any parameter of the recording's functions.
     pub fn is_needed(&self, definitions: &Definitions) -> bool {
         let mut functions = definitions.functions();
         functions.any(|function| function.params_known && self.is_about_any(definitions, function))
@@ -142,7 +143,7 @@ impl ScalarUDFImpl for Args {
         Ok(DataType::Utf8View)
     }
 
-    /// Where the function is known, only what its text needs is read.
+    /// If the function is known, only the registers that its text needs are read.
     fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
         let Some(Expr::Literal(ScalarValue::Int32(Some(id)), _)) = args.first() else {
             return Ok(ExprSimplifyResult::Original(args));
@@ -304,7 +305,7 @@ pub fn of_call(definitions: &Definitions, call: &ReadCall, asked: &Asked) -> Str
     text
 }
 
-/// Returns the name of one argument of a call and its value as the registers hold it.
+/// Returns the name of one argument of a call, and its value from the registers.
 pub fn one_of_call(function: &FunctionDef, index: usize, call: &ReadCall) -> (String, String) {
     let registers = Registers {
         int: call.args,
@@ -342,7 +343,7 @@ impl Parameter<'_> {
     }
 }
 
-/// Supplies what the registers do not hold of a parameter.
+/// Supplies the part of a parameter that the registers do not hold.
 type Known<'k> = &'k mut dyn FnMut(&Parameter<'_>) -> Option<String>;
 
 /// Appends the arguments of one call to `text`; `known` supplies what the registers do not hold.
@@ -416,7 +417,7 @@ fn write_param(text: &mut String, of: &Parameter<'_>, known: Known<'_>) {
     }
 }
 
-/// Tells whether the rest of a parameter is not in the general register after the first one.
+/// Returns whether the rest of a parameter is not in the general register after the first one.
 fn is_apart(param: &Param) -> bool {
     match (
         param.place,
@@ -514,14 +515,14 @@ fn write_enum(text: &mut String, value: i128, names: &[(i64, String)]) {
     }
 }
 
-/// Appends the names that a value is made of: `O_WRONLY|O_CREAT|O_TRUNC`. Returns whether it consists of them: if so, it
-/// is a set of flags. As in gdb, at least two are needed.
+/// Appends the names that form a value: `O_WRONLY|O_CREAT|O_TRUNC`. Returns whether it consists of them: if so, it is a
+/// set of flags. As in gdb, at least two are needed.
 fn write_flags(text: &mut String, value: i128, names: &[(i64, String)]) -> bool {
     let mut all: Vec<&(i64, String)> = names.iter().filter(|(known, _)| *known > 0).collect();
     let single = |known: &i64| known.count_ones() == 1;
     let bits = all.iter().map(|(known, _)| *known).filter(single);
     let bits = bits.fold(0, |all, bit| all | bit);
-    // Where a value is others together, the names are those of numbers.
+    // If a value is a combination of others, the names are those of numbers.
     let is_flags = |(known, _): &&(i64, String)| single(known) || known & !bits != 0;
     let (true, Ok(mut rest)) = (all.iter().all(is_flags), i64::try_from(value)) else {
         return false;

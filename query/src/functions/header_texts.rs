@@ -1,4 +1,5 @@
-//! Which parameters of the C library's functions lead to text. The recorder knows their prototypes, and keeps the texts.
+//! Which parameters of the C library's functions point to text. The recorder knows their prototypes, and keeps the
+//! texts.
 
 use debuginfo::prototypes::{PointedText, is_c_library, prototype};
 use rustc_hash::FxHashMap;
@@ -21,14 +22,14 @@ impl HeaderTexts {
         HeaderTexts(texts.collect())
     }
 
-    /// Returns the text that parameter `index` of a function leads to.
+    /// Returns the text that parameter `index` of a function points to.
     pub fn get(&self, function: u32, index: usize) -> Option<PointedText> {
         *self.0.get(&function)?.get(index)?
     }
 }
 
-/// Returns what the parameters of a function lead to; `None` for one that has none of these, or that is not described by a
-/// header. `is_own`: the C library defines it.
+/// Returns the texts that the parameters of a function point to; `None` for a function without such parameters, or without
+/// a header. `is_own`: the C library defines it.
 fn texts(function: &FunctionDef, is_own: bool) -> Option<Vec<Option<PointedText>>> {
     let name = match is_own {
         true => &function.name,

@@ -41,7 +41,7 @@ impl Lookup {
         Self::function(GROUP_KEY, keys)
     }
 
-    /// Tells whether this maps ids to grouping keys; looking through that gains nothing.
+    /// Returns whether this maps ids to grouping keys; looking through that gains nothing.
     pub fn is_group_key(&self) -> bool {
         self.name == GROUP_KEY
     }

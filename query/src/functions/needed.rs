@@ -9,7 +9,7 @@ use super::args::{INT_REGISTERS, SSE_REGISTERS};
 pub struct Needed([bool; INT_REGISTERS.len() + SSE_REGISTERS]);
 
 impl Needed {
-    /// Returns those of a function; `None` is one without a definition, whose general registers are shown as they are.
+    /// Returns those of a function; `None` is one without a definition, whose general registers are shown raw.
     pub fn of(function: Option<&FunctionDef>) -> Needed {
         let mut needed = Needed::default();
         match function {
@@ -23,7 +23,7 @@ impl Needed {
 
     fn add(&mut self, param: &Param) {
         match param.place {
-            // A wide integer goes on in the next one.
+            // A wide integer continues in the next one.
             ParameterPlace::Int(first) => {
                 let first = usize::from(first).min(INT_REGISTERS.len());
                 let end = (first + 2).min(INT_REGISTERS.len());
@@ -44,7 +44,7 @@ impl Needed {
         self
     }
 
-    /// Tells whether a register is needed: of the general ones first, then of the vector ones.
+    /// Returns whether a register is needed: of the general ones first, then of the vector ones.
     pub fn has(&self, register: usize) -> bool {
         self.0.get(register).copied().unwrap_or(true)
     }

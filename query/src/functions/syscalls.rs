@@ -125,7 +125,8 @@ fn named(number: i64) -> String {
     known.map_or_else(|| format!("syscall_{number:#x}"), str::to_owned)
 }
 
-/// Returns the name of the error that `result` stands for. Some of the kernel's own never reach a program, but tracers.
+/// Returns the name of the error in `result`. Some internal errors of the kernel never reach a program, but do reach
+/// tracers.
 fn error(result: i64) -> Option<String> {
     let number = result.checked_neg().filter(|n| (1..=4095).contains(n))?;
     let known = error_name(number).map(str::to_owned);

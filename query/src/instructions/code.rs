@@ -1,4 +1,4 @@
-//! The code that filters leave: ranges of addresses. What is elsewhere runs as fast as it can.
+//! The code that passes the filters: ranges of addresses. Code elsewhere runs at full speed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,16 +9,16 @@ use replay::Timeline;
 
 use super::wanted::{Span, Wanted};
 
-/// Most ranges that are told apart while the program runs. With more of them all code is noted.
+/// Most ranges that are distinguished while the program runs. With more of them, all code is noted.
 const MOST_RANGES: usize = 2000;
 
 /// Where lines begin.
 pub type LineStarts = BTreeMap<u64, (Arc<str>, u32)>;
 
-/// Returns the ranges of code in which everything is that the filters leave; `None`: everything, or too many.
+/// Returns the ranges of code that contain everything that passes the filters; `None`: all code, or too many ranges.
 pub fn ranges(timeline: &Timeline, wanted: &Wanted) -> Option<Vec<Range<u64>>> {
     if wanted.pc.is_bounded() {
-        // Code that no function has may be meant as well.
+        // The filters may also mean code outside of functions.
         let number = |number: i64| u64::try_from(number).unwrap_or(0);
         let (low, high) = (number(wanted.pc.low), number(wanted.pc.high));
         return Some(vec![low..high.saturating_add(1).max(low)]);
@@ -42,7 +42,7 @@ pub fn ranges(timeline: &Timeline, wanted: &Wanted) -> Option<Vec<Range<u64>>> {
     (ranges.len() <= MOST_RANGES).then_some(ranges)
 }
 
-/// Returns where the lines begin that the filters leave: at the first statement of a line behind one of another line.
+/// Returns where the lines that pass the filters begin: at the first statement of a line after one of another line.
 pub fn line_starts(timeline: &Timeline, wanted: &Wanted) -> LineStarts {
     let space = AddressSpace::new(timeline.modules().all_usable());
     let mut starts = LineStarts::new();
@@ -58,7 +58,7 @@ pub fn line_starts(timeline: &Timeline, wanted: &Wanted) -> LineStarts {
                 if is_start && is_meant(wanted, &place.0, place.1) {
                     starts.insert(row.range.start, place.clone());
                 }
-                // A row that is no statement begins nothing: the next one may.
+                // A row that is not a statement does not begin a line: the next one may.
                 last = row.is_statement.then_some(place);
             }
             at = row.range.end.max(at + 1);
@@ -67,7 +67,7 @@ pub fn line_starts(timeline: &Timeline, wanted: &Wanted) -> LineStarts {
     starts
 }
 
-/// Returns these addresses as ranges; `None` if they are too many.
+/// Returns these addresses as ranges; `None` if there are too many.
 pub fn ranges_of(starts: &LineStarts) -> Option<Vec<Range<u64>>> {
     let ranges = starts.keys().map(|start| *start..*start + 1);
     (starts.len() <= MOST_RANGES).then(|| ranges.collect())

@@ -1,4 +1,5 @@
-//! The operator that runs a recording again. EXPLAIN shows what was pushed down to it, and how it finds what is left.
+//! The operator that runs a recording again. EXPLAIN shows which filters were pushed down to it, and how it finds the
+//! remaining rows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use super::table::Kind;
 use super::wanted::Wanted;
 use crate::state::States;
 
-/// The metric of how far such a run is: the instruction.
+/// The metric for the progress of such a run: the instruction.
 pub const INSTRUCTIONS: &str = "instruction";
 
 /// Runs a recording again.
@@ -50,7 +51,7 @@ pub struct Asked {
 }
 
 impl RunAgain {
-    /// Returns the operator for a table and what the filters leave of it.
+    /// Returns the operator for a table and the part that the filters select.
     pub fn new(
         (kind, name): (Kind, &'static str),
         schema: &SchemaRef,
@@ -153,7 +154,7 @@ impl ExecutionPlan for RunAgain {
         let batches = stream::try_unfold(None, move |stretch: Option<Stretch>| {
             let (asked, reached) = (asked.clone(), reached.clone());
             async move {
-                // Whoever reads the rows may stop here.
+                // The reader may stop here.
                 tokio::task::yield_now().await;
                 let mut stretch = match stretch {
                     Some(stretch) => stretch,

@@ -1,8 +1,9 @@
-//! The tables `instructions`, `lines`, `memory_writes` and `memory_reads`: what a recording of every instruction executed, read
-//! and wrote. Nothing of it is stored: a question runs the program again, from where its filters begin to where they end.
+//! The tables `instructions`, `lines`, `memory_writes` and `memory_reads`: what the program executed, read and wrote, in a
+//! recording of every instruction. None of it is stored: a query runs the program again, from where its filters begin to where
+//! they end.
 //!
-//! Rows are computed a few at a time, in the order of positions. Between two times the process serves other questions, so that
-//! values of the same moments can be asked in one query, and a reader that has enough ends the run.
+//! Rows are computed in small batches, in the order of positions. Between two batches the process serves other requests, so
+//! that one query can also ask for values at the same moments, and a reader that has enough ends the run.
 
 mod code;
 mod exec;

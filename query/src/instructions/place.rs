@@ -6,7 +6,7 @@ use std::sync::Arc;
 use debuginfo::disassemble_bytes;
 use replay::{Instant, Result, Spaces, Timeline};
 
-/// Where an instruction stands in the source.
+/// The place of an instruction in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub function: Option<Arc<str>>,
@@ -59,7 +59,7 @@ impl Places {
         found.clone()
     }
 
-    /// Returns an instruction as text, with the name of what it refers to.
+    /// Returns an instruction as text, with the name that it refers to.
     pub fn text(&mut self, position: u64, address: u64, code: &Arc<[u8]>) -> Arc<str> {
         self.turn_to(position);
         if let Some((known, text)) = self.texts.get(&address)
@@ -82,7 +82,7 @@ impl Places {
     }
 }
 
-/// Events before positions that are asked about in order.
+/// Events before positions, which are looked up in order.
 #[derive(Default)]
 pub struct Moments {
     /// The last one, and the position from which on another event is the last.

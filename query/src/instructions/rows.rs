@@ -1,4 +1,4 @@
-//! The rows of a table of instructions as columns: only those that a query reads are made.
+//! The rows of a table of instructions as columns. Only columns that a query reads are built.
 
 use std::sync::Arc;
 

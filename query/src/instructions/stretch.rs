@@ -1,5 +1,5 @@
-//! Runs a recording again, stretch by stretch, and makes rows of what is found. Stretches are as long as what takes a fraction
-//! of a second, so that a reader can stop at any time.
+//! Runs a recording again, stretch by stretch, and makes rows of the results. A stretch takes a fraction of a second, so that
+//! a reader can stop at any time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,23 +21,23 @@ use crate::state::failed;
 
 /// Rows of a batch.
 const ROWS: usize = 4096;
-/// How long rows are made before they are passed on.
+/// How long rows are collected before they are passed on.
 const SLICE: Duration = Duration::from_millis(50);
-/// A stretch shall take so long: between these.
+/// The duration of a stretch should be between these.
 const SHORT: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_millis(250);
 /// Instructions of the first stretch and of the longest one, if each is noted.
 const NOTED: (u64, u64) = (1 << 14, 1 << 24);
-/// The same, if the program runs by itself.
+/// The same, if the program runs freely.
 const RUN: (u64, u64) = (1 << 20, 1 << 27);
-/// What lies so near is noted together; going to it would take longer.
+/// Positions this close are noted together; moving between them would take longer.
 const NEAR: u64 = 500;
-/// Bytes that are shown of a value at most.
+/// Most bytes of a value that are shown.
 const VALUE_BYTES: usize = 64;
 
-/// How what the filters leave is found.
+/// How to find what the filters select.
 pub enum Way {
-    /// Code of these ranges notes what it does; `None`: all code.
+    /// Code in these ranges notes what it does; `None`: all code.
     Notes(Option<Vec<Range<u64>>>),
     /// The processor watches these bytes.
     Watched(Range<u64>),
@@ -84,7 +84,7 @@ impl Way {
     }
 }
 
-/// The memory that the filters leave.
+/// The memory that the filters select.
 fn memory(wanted: &Wanted) -> Range<u64> {
     let number = |number: i64| u64::try_from(number).unwrap_or(0);
     let low = number(wanted.addr.low.max(wanted.end.low.saturating_sub(1)));
@@ -96,7 +96,7 @@ fn memory(wanted: &Wanted) -> Range<u64> {
         i64::MAX => u64::MAX - 1,
         high => number(high),
     };
-    // A write that begins before `high` and ends behind `low` has both.
+    // A write that begins before `high` and ends after `low` has both.
     low.min(high)..low.max(high) + 1
 }
 
@@ -105,7 +105,7 @@ pub struct Stretch {
     asked: Asked,
     way: Way,
     seek: Seek,
-    /// What is to be run, and what of it was.
+    /// The positions to run, and how far the run is.
     next: u64,
     end: u64,
     /// Instructions of the next stretch.
@@ -154,7 +154,7 @@ impl Stretch {
         })
     }
 
-    /// Up to which position it has been run.
+    /// The position up to which it has been run.
     pub fn reached(&self) -> u64 {
         self.next
     }
@@ -218,7 +218,7 @@ impl Stretch {
         Ok(())
     }
 
-    /// Returns what is sought of the instructions at these positions.
+    /// Returns the requested facts about the instructions at these positions.
     fn what_they_did(&self, timeline: &Timeline, positions: &[u64]) -> replay::Result<Vec<Sought>> {
         let mut found = Vec::new();
         for group in positions.chunk_by(|one, next| next - one <= NEAR) {
@@ -272,7 +272,7 @@ impl Stretch {
     }
 }
 
-/// The positions that the filters leave.
+/// The positions that the filters select.
 fn positions(timeline: &Timeline, wanted: &Wanted) -> replay::Result<Range<u64>> {
     let number = |number: i64| u64::try_from(number).unwrap_or(0);
     let end = timeline.instructions()?;

@@ -121,7 +121,7 @@ impl TableProvider for Table {
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
         let understood = |filter: &&Expr| match Wanted::default().take(filter) {
-            // The rows are filtered all the same.
+            // The rows are filtered anyway.
             true => TableProviderFilterPushDown::Inexact,
             false => TableProviderFilterPushDown::Unsupported,
         };

@@ -1,5 +1,5 @@
-//! What the filters of a query leave of a run: bounds of positions, threads, addresses and code. They may leave more than the
-//! filters themselves, which are applied to the rows in any case, but never less.
+//! The part of a run that the filters of a query select: bounds of positions, threads, addresses and code. It may include
+//! more than the filters select, which are applied to the rows in any case, but never less.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct Span {
     pub high: i64,
 }
 
-/// What is left.
+/// The selected part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub position: Span,
@@ -40,17 +40,17 @@ impl Default for Span {
 }
 
 impl Span {
-    /// Says whether it bounds anything.
+    /// Returns whether it bounds anything.
     pub fn is_bounded(self) -> bool {
         self != Span::default()
     }
 
-    /// The one number that is left, if there is only one.
+    /// The only number within the bounds, if there is just one.
     pub fn only(self) -> Option<i64> {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// Says whether a number is within.
+    /// Returns whether a number is within the bounds.
     pub fn holds(self, number: i64) -> bool {
         (self.low..=self.high).contains(&number)
     }
@@ -72,7 +72,7 @@ impl Span {
 }
 
 impl Wanted {
-    /// Takes what a filter says. Returns whether that is anything.
+    /// Applies a filter. Returns whether it bounds anything.
     pub fn take(&mut self, filter: &Expr) -> bool {
         match filter {
             Expr::BinaryExpr(BinaryExpr {

@@ -1,19 +1,19 @@
 //! Who held which lock when, and who waited for it: the calls of lock functions in the order in which they took effect.
 //!
-//! A lock is held from the leave of the call that took it to the enter of the call that gives it back. A call that takes it
-//! had to wait if another thread held it, so as to keep it out, at any moment between its enter and its leave. Of Rust's
-//! locks only the calls that have to wait are known; who called `wake` meanwhile had held the lock.
+//! A lock is held from the leave of the call that locked it to the enter of the call that unlocks it. A locking call had to
+//! wait if another thread held the lock in an excluding mode at any moment between the enter and the leave of the call. Of
+//! Rust's locks only the calls that have to wait are known; a thread that called `wake` meanwhile had held the lock.
 
 use rustc_hash::FxHashMap;
 
 use super::kinds::{Act, Kind};
 use crate::callers::Call;
 
-/// pthread's error of a lock that somebody else has.
+/// pthread's error for a lock that another thread holds.
 const EBUSY: u32 = 16;
 const EAGAIN: u32 = 11;
 const ETIMEDOUT: u32 = 110;
-/// The lock is taken, but its last owner died with it.
+/// The lock is acquired, but its last owner died holding it.
 const EOWNERDEAD: u32 = 130;
 
 /// A call of a lock function.
@@ -21,7 +21,7 @@ const EOWNERDEAD: u32 = 130;
 pub struct LockCall {
     /// The call.
     pub call: Call,
-    /// What it does.
+    /// Its act.
     pub act: Act,
     /// The lock.
     pub lock: u64,
@@ -29,10 +29,10 @@ pub struct LockCall {
     pub node: u32,
 }
 
-/// What came of a wish for a lock.
+/// The outcome of a wish for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The thread had it, or what it waited for had come.
+    /// The thread got the lock, or the event that it waited for.
     Acquired,
     /// Somebody else had it.
     Busy,
@@ -60,9 +60,9 @@ pub struct Point {
 pub struct Wish {
     /// The lock's address.
     pub lock: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// The thread; 0 if that is not known.
+    /// The thread; 0 if unknown.
     pub tid: u32,
     /// The enter event of the call that wanted it, and when it began to want it.
     pub begun: Point,
@@ -70,15 +70,15 @@ pub struct Wish {
     pub ended: Option<Point>,
     /// When it gave it back.
     pub released: Option<Point>,
-    /// A thread that had it meanwhile, so that this one had to wait.
+    /// A thread that held it meanwhile, so that this one had to wait.
     pub owner: Option<u32>,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// Whether it had to wait; `None` where that is not known.
+    /// Whether it had to wait; `None` if unknown.
     pub contended: Option<bool>,
     /// The thread had this lock already.
     pub is_again: bool,
-    /// When it is given back is not known: it is one of Rust's.
+    /// The time of the unlock is unknown: it is one of Rust's locks.
     pub is_open: bool,
     /// The function that wanted it, and the path to the call.
     pub by: (u32, u32),
@@ -91,24 +91,24 @@ impl Wish {
         self.ended.filter(|_| self.outcome == Outcome::Acquired)
     }
 
-    /// Returns how long it waited, in vain if its time was over; `None` where that is not known.
+    /// Returns how long it waited, successfully or until its timeout; `None` if unknown.
     #[must_use]
     pub fn wait_ns(&self) -> Option<i64> {
         let is_over = matches!(self.outcome, Outcome::Acquired | Outcome::TimedOut);
-        // A condition's mutex is taken again at a moment that is not recorded.
+        // A condition's mutex is reacquired at an unrecorded moment.
         let is_known = self.contended.is_some() || !self.kind.is_held();
         let ended = self.ended.filter(|_| is_over && is_known)?;
         Some(ended.ts_ns - self.begun.ts_ns)
     }
 
-    /// Says whether the thread had the lock when the recording ended.
+    /// Returns whether the thread held the lock when the recording ended.
     #[must_use]
     pub fn is_held_at_end(&self) -> bool {
         let is_taken = self.acquired().is_some() && self.released.is_none();
         is_taken && self.kind.is_held() && !self.is_open
     }
 
-    /// Returns how long it had the lock; `None` if that is not known.
+    /// Returns how long it held the lock; `None` if unknown.
     #[must_use]
     pub fn hold_ns(&self) -> Option<i64> {
         Some(self.released?.ts_ns - self.acquired()?.ts_ns)
@@ -189,13 +189,13 @@ impl Holds {
             }
             return;
         }
-        // A failed unlock (of another thread's lock) gives nothing.
+        // A failed unlock (of another thread's lock) releases nothing.
         if call.rax.is_none_or(|error| error as u32 == 0) {
             self.release(lock, call.tid, at);
         }
     }
 
-    /// A thread that wakes those who wait for one of Rust's locks has just given it back.
+    /// A thread that wakes the waiters of one of Rust's locks has just unlocked it.
     fn wakes(&mut self, lock: u64, tid: u32) {
         let waiting = self.locks.get(&lock).map(|lock| lock.waiting.clone());
         for wish in waiting.unwrap_or_default() {
@@ -205,7 +205,7 @@ impl Holds {
         }
     }
 
-    /// The thread gives back what it took last of this lock.
+    /// The thread releases its latest hold of this lock.
     fn release(&mut self, lock: u64, tid: u32, at: Point) {
         let Some(lock) = self.locks.get_mut(&lock) else {
             return;
@@ -321,7 +321,7 @@ impl Holds {
         }
     }
 
-    /// The wish is fulfilled: those who wait for the lock do so for this thread.
+    /// The wish is fulfilled: other waiters now wait for this thread.
     fn holds(&mut self, address: u64, wish: usize) {
         let lock = self.locks.entry(address).or_default();
         lock.held.push(wish);

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum Kind {
     /// A mutex.
     Mutex,
-    /// A lock for readers and writers, taken by a reader.
+    /// A read-write lock, locked by a reader.
     Read,
     /// The same, taken by a writer.
     Write,
@@ -38,13 +38,13 @@ impl Kind {
         }
     }
 
-    /// Says whether who takes it holds it until it is given back.
+    /// Returns whether the taker holds it until an unlock.
     #[must_use]
     pub fn is_held(self) -> bool {
         !matches!(self, Kind::Condition | Kind::Semaphore | Kind::Futex)
     }
 
-    /// Says whether a thread that holds it so keeps others out that want it as `other`.
+    /// Returns whether a thread that holds it this way excludes others that want it as `other`.
     #[must_use]
     pub fn keeps_out(self, other: Kind) -> bool {
         self.is_held() && (self, other) != (Kind::Read, Kind::Read)
@@ -60,11 +60,11 @@ pub enum Act {
     Tries(Kind),
     /// Gives a lock back.
     Gives,
-    /// Waits for a condition. The mutex in the second argument is given back meanwhile.
+    /// Waits for a condition. The mutex in the second argument is unlocked meanwhile.
     Waits,
-    /// Waits for one of Rust's locks. What it does with one that is free is part of its callers.
+    /// Waits for one of Rust's locks. Taking a free lock is inlined into its callers.
     RustTakes(Kind),
-    /// Gives one of Rust's locks back that others may wait for.
+    /// Unlocks one of Rust's locks that others may wait for.
     RustGives,
     /// Waits for one of Rust's condition variables.
     RustWaits,
@@ -94,7 +94,7 @@ impl Act {
     }
 }
 
-/// Returns what a function, or the stub that leads to it, does with locks, if anything.
+/// Returns what a function, or its stub in the procedure linkage table, does with locks, if anything.
 #[must_use]
 pub fn act(name: &str) -> Option<Act> {
     let called = name.strip_suffix("@plt").unwrap_or(name);

@@ -1,6 +1,6 @@
 //! Which thread held which lock when, who waited for it, and who waited when the recording ended.
 //!
-//! All of it comes from the recorded calls of lock functions. Locks that are taken without a call are not known.
+//! All of it comes from the recorded calls of lock functions. Locks acquired without a call are unknown.
 
 mod holds;
 mod kinds;
@@ -19,13 +19,13 @@ use kinds::{Act, act};
 /// All that threads wanted of locks.
 #[derive(Debug)]
 pub struct Locks {
-    /// In the order in which they wanted it.
+    /// In the order in which they began.
     pub wishes: Vec<Wish>,
     /// The paths to the calls.
     pub(crate) tree: Tree,
 }
 
-/// Finds what threads did with locks. `progress` is told how many of how many calls have been read.
+/// Finds what threads did with locks. `progress` receives the numbers of calls read and of all calls.
 ///
 /// # Errors
 /// The recording cannot be read.
@@ -71,7 +71,7 @@ pub(crate) fn read(source: &Source, progress: Progress<'_>) -> Result<Locks> {
     Ok(Locks { wishes, tree })
 }
 
-/// Adds up what threads did with locks. `progress` is told how many of how many calls have been read.
+/// Sums up what threads did with locks. `progress` receives the numbers of calls read and of all calls.
 ///
 /// # Errors
 /// The recording cannot be read.

@@ -1,4 +1,4 @@
-//! Adds up what threads did with each lock, and finds out who waited for whom when the recording ended.
+//! Sums up what threads did with each lock, and finds out who waited for whom when the recording ended.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,7 +24,7 @@ pub struct Who {
     pub seq: u64,
     /// Who called it: the place of the call first, then the recorded calls around it.
     pub frames: Vec<Frame>,
-    /// A thread that had the lock meanwhile.
+    /// A thread that held the lock meanwhile.
     pub owner: Option<u32>,
 }
 
@@ -52,9 +52,9 @@ pub struct LockTotal {
     pub kind: &'static str,
     /// How often a thread got it.
     pub acquired: u64,
-    /// How often another thread had it meanwhile.
+    /// How often another thread held it meanwhile.
     pub contended: u64,
-    /// How often a thread went without it: it was busy, or the time was over.
+    /// How often a thread did not get it: it was busy, or the wait timed out.
     pub refused: u64,
     /// How long threads waited for it.
     pub waits: Span,
@@ -65,7 +65,7 @@ pub struct LockTotal {
 /// A thread that waited when the recording ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Waiter {
-    /// The thread, and the thread that has the lock.
+    /// The thread, and the thread that holds the lock.
     pub who: Who,
     /// The lock's address.
     pub lock: String,
@@ -79,7 +79,7 @@ pub struct Waiter {
     pub owner_frames: Vec<Frame>,
 }
 
-/// A function that takes or gives locks, and could not be hooked.
+/// A function that locks or unlocks, and could not be hooked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotRecorded {
     /// Its name.
@@ -88,7 +88,7 @@ pub struct NotRecorded {
     pub module: String,
     /// The reason.
     pub reason: String,
-    /// File names of modules whose own calls of it were recorded nevertheless, where they leave the module.
+    /// File names of modules whose own calls of it were still recorded, where they leave the module.
     pub recorded_from: Vec<String>,
 }
 
@@ -101,11 +101,11 @@ pub struct LockReport {
     pub waiting: Vec<Waiter>,
     /// The locks, those first for which threads waited longest.
     pub locks: Vec<LockTotal>,
-    /// Functions that take or give locks whose calls could not be recorded.
+    /// Functions that lock or unlock and whose calls could not be recorded.
     pub not_recorded: Vec<NotRecorded>,
 }
 
-/// Adds up.
+/// Sums up.
 ///
 /// # Errors
 /// The recording cannot be read.
@@ -136,7 +136,7 @@ pub fn report(locks: &Locks, session: &Session) -> Result<LockReport> {
     let mut all: Vec<LockTotal> = totals.into_values().collect();
     all.sort_by_key(|lock| {
         let rest = |ns: u64| u64::MAX - ns;
-        // Waiting for a condition is what it is for.
+        // Waiting is the purpose of a condition.
         let is_for_waiting = matches!(lock.kind, "condition" | "semaphore" | "futex");
         (
             is_for_waiting,
@@ -229,7 +229,7 @@ fn add(total: &mut LockTotal, wish: &Wish, tell: &mut Tell<'_>) {
         Outcome::Failed(_) | Outcome::Waiting | Outcome::Left => {}
     }
     total.contended += u64::from(wish.contended == Some(true));
-    // What a thread has several times is held from the first to the last.
+    // A recursive lock is held from the first lock to the last unlock.
     let hold_ns = wish.hold_ns().filter(|_| !wish.is_again);
     for (span, ns) in [
         (&mut total.waits, wish.wait_ns()),
@@ -247,7 +247,7 @@ fn add(total: &mut LockTotal, wish: &Wish, tell: &mut Tell<'_>) {
     }
 }
 
-/// Finds the threads that waited at the end, and who had what they waited for.
+/// Finds the threads that waited at the end, and the holders of their locks.
 fn waiting(locks: &Locks, session: &Session, tell: &mut Tell<'_>) -> Result<Vec<Waiter>> {
     let source = session.report_source();
     let until_ns = session.reader().last_ts_ns();
@@ -286,7 +286,7 @@ fn deadlocks(waiting: &[Waiter]) -> Vec<Vec<Waiter>> {
                 break;
             }
             if circle.iter().any(|seen| seen.who.tid == waiter.who.tid) {
-                // A circle that does not lead back here is told by those in it.
+                // A cycle that does not lead back here is reported by its own threads.
                 circle.clear();
                 break;
             }
@@ -294,7 +294,7 @@ fn deadlocks(waiting: &[Waiter]) -> Vec<Vec<Waiter>> {
             next = waiter.who.owner;
         }
         let is_closed = next.is_some() && next == Some(first.who.tid) && !circle.is_empty();
-        // Each is told once, beginning with the lowest thread.
+        // Each is reported once, beginning with the lowest thread.
         let is_first = circle.iter().all(|one| one.who.tid >= first.who.tid);
         if is_closed && is_first {
             found.push(circle.into_iter().cloned().collect());

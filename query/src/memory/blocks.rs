@@ -1,8 +1,8 @@
 //! The lives of all blocks: which call returned each, and which freed it.
 //!
-//! Calls are read backwards, so a block's end is seen before its beginning. What is freed counts from the enter of the call
-//! that frees it, what is made from the leave of the call that returns it: between them another thread may get the
-//! same address. One function that allocates may call another, as `operator new` calls malloc; the outer one made the block.
+//! Calls are read backwards, so a block's end is seen before its beginning. A block exists from the leave of the call that
+//! returns it to the enter of the call that frees it: between that enter and its leave, another thread may get the same
+//! address. One allocation function may call another, as `operator new` calls malloc; the outer one made the block.
 
 use rustc_hash::FxHashMap;
 use store::control::FunctionDef;
@@ -11,19 +11,19 @@ use super::kinds::{Role, Size, role};
 use super::pages::{PageCall, PageEvent, Pages};
 use crate::callers::{Call, Found};
 
-/// A header that an allocator keeps before its blocks has at most so many bytes.
+/// Most bytes of a header that an allocator keeps before a block.
 const MOST_HEADER: u64 = 4096;
 
-/// A call that made or freed a block.
+/// A call that allocated or freed a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Its enter event.
     pub seq: u64,
-    /// The event from which on the block was there, or was no more.
+    /// The event from which on the block existed, or no longer existed.
     pub at: u64,
     /// The time of that event, in ns.
     pub ts_ns: i64,
-    /// The thread; 0 if that is not known.
+    /// The thread; 0 if unknown.
     pub tid: u32,
     /// The function.
     pub function: u32,
@@ -34,11 +34,11 @@ pub struct Moment {
 /// How a block ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was there when the recording ended.
+    /// It existed when the recording ended.
     Live,
     /// It was freed.
     Freed,
-    /// At this event its address was handed out again; no recorded call had freed it.
+    /// At this event its address was allocated again; no recorded call had freed it.
     Lost(u64),
 }
 
@@ -47,9 +47,9 @@ pub enum End {
 pub struct Block {
     /// Its first byte.
     pub address: u64,
-    /// How many bytes were asked for; `None` if it was made before the recording.
+    /// The requested size in bytes; `None` if the block was allocated before the recording.
     pub size: Option<u64>,
-    /// How many of them were there when the recording ended. Mappings may be unmapped in parts.
+    /// How many of them were left when the recording ended. Mappings may be unmapped in parts.
     pub live_bytes: u64,
     /// It is mapped pages, not a block of the heap.
     pub is_pages: bool,
@@ -61,14 +61,14 @@ pub struct Block {
     pub end: End,
 }
 
-/// What is noted of a call of an allocation function, for the calls that it makes.
+/// The note of a call of an allocation function, for the calls that it makes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Note {
     /// The blocks that it and those around it return; 0 for none.
     made: [u64; 3],
     /// The block that it or one around it frees; 0 for none.
     freed: u64,
-    /// The outermost call whose block is not known.
+    /// The outermost call whose block is unknown.
     unknown: Option<Unknown>,
 }
 
@@ -84,7 +84,7 @@ struct Unknown {
 #[derive(Default)]
 struct Later {
     frees: Vec<Moment>,
-    /// The event at which the next block there was made.
+    /// The event at which the next block there was allocated.
     next: Option<u64>,
 }
 
@@ -94,7 +94,7 @@ pub struct Lives {
     later: FxHashMap<u64, Later>,
     blocks: Vec<Block>,
     pages: Vec<PageEvent>,
-    /// Calls that stored the address of a block where it is not recorded.
+    /// Calls that stored the address of a block in unrecorded memory.
     stored: u64,
     found: u64,
     /// A call that returns blocks was seen.
@@ -129,7 +129,7 @@ impl Lives {
         self.roles.iter().map(Option::is_some).collect()
     }
 
-    /// Adds a call. All that end later have been added.
+    /// Adds a call. All calls that end later must be added before.
     pub fn add(&mut self, found: &Found<'_, Note>) -> Note {
         let call = found.call;
         let role = self.roles.get(call.function as usize).copied().flatten();
@@ -276,8 +276,8 @@ impl Lives {
         }
     }
 
-    /// Returns all blocks in the order in which they were made, those first that were made before the recording, and of how
-    /// many blocks the address is not known.
+    /// Returns all blocks in the order of their allocation, first those from before the recording, and the number of blocks
+    /// with an unknown address.
     #[must_use]
     pub fn finish(self) -> (Vec<Block>, u64) {
         let mut blocks = self.blocks;
@@ -303,7 +303,7 @@ impl Lives {
     }
 }
 
-/// Returns how many bytes a call asked for.
+/// Returns how many bytes a call requested.
 fn len(call: &Call, size: Size) -> u64 {
     match size {
         Size::Argument(number) => call.args[number],
@@ -442,7 +442,7 @@ mod tests {
     fn blocks_at_one_address_have_their_own_ends() {
         let (found, _) = blocks(&[
             (call(MALLOC, 20, 21, [24, 0], 0x100), None),
-            // Another thread gets the address before the call that frees it is back.
+            // Another thread gets the address before the freeing call returns.
             (call(FREE, 8, 12, [0x100, 0], 0), None),
             (call(MALLOC, 9, 11, [16, 0], 0x100), None),
             (call(MALLOC, 1, 2, [8, 0], 0x100), None),

@@ -3,7 +3,7 @@
 use replay::library_name;
 use store::control::FunctionDef;
 
-/// How a function is told the size of a block.
+/// How a function receives the size of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// In an argument.
@@ -32,7 +32,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Says whether it is about mapped pages, and not blocks of the heap.
+    /// Returns whether it is about mapped pages, and not blocks of the heap.
     #[must_use]
     pub fn is_of_pages(self) -> bool {
         matches!(self, Role::Maps | Role::Unmaps | Role::Remaps)
@@ -48,7 +48,7 @@ pub fn role(function: &FunctionDef) -> Option<Role> {
     role_of(&function.name, &function.linkage)
 }
 
-/// The same of a function with these names.
+/// The same for a function with these names.
 #[must_use]
 pub fn role_of(name: &str, linkage: &str) -> Option<Role> {
     match PLACEMENT.contains(&linkage) {
@@ -84,8 +84,8 @@ fn of_name(name: &str) -> Option<Role> {
     })
 }
 
-/// Returns the name that a block's makers and freers go by: a function of the C library without its prefixes, an operator without
-/// its parameters.
+/// Returns the name under which an allocating or freeing function is shown: a function of the C library without its prefixes, an
+/// operator without its parameters.
 #[must_use]
 pub fn known_as(name: &str) -> &str {
     let name = library_name(name);

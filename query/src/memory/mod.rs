@@ -1,6 +1,6 @@
-//! What the program did with memory: its blocks, who made and freed them, what was left at the end, and the most there was.
+//! How the program used memory: its blocks, who allocated and freed them, what was left at the end, and the peak.
 //!
-//! All of it comes from the recorded calls of functions that allocate. What other functions handed out is not known.
+//! All of it comes from the recorded calls of allocation functions. Memory from other functions is unknown.
 
 mod blocks;
 mod kinds;
@@ -21,17 +21,17 @@ use crate::session::Session;
 /// All blocks of a recording.
 #[derive(Debug)]
 pub struct Memory {
-    /// In the order in which they were made, those first that were made before the recording.
+    /// In the order of their allocation, first those from before the recording.
     pub blocks: Vec<Block>,
-    /// The paths to the calls that made and freed them.
+    /// The paths to the calls that allocated and freed them.
     pub(crate) tree: Tree,
-    /// Blocks of posix_memalign whose addresses are not known.
+    /// Blocks of posix_memalign with unknown addresses.
     pub unknown_blocks: u64,
-    /// A call of a function that allocates was recorded.
+    /// A call of an allocation function was recorded.
     pub has_makers: bool,
 }
 
-/// Finds the blocks of a recording. `progress` is told how many of how many calls have been read.
+/// Finds the blocks of a recording. `progress` receives the numbers of calls read and of all calls.
 ///
 /// # Errors
 /// The recording cannot be read.
@@ -52,7 +52,7 @@ pub(crate) fn read(source: &Source, progress: Progress<'_>) -> Result<Memory> {
     })
 }
 
-/// Adds up what the program did with memory. `progress` is told how many of how many calls have been read.
+/// Sums up what the program did with memory. `progress` receives the numbers of calls read and of all calls.
 ///
 /// # Errors
 /// The recording cannot be read.

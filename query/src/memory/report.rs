@@ -1,4 +1,4 @@
-//! Adds up blocks: what was left at the end by the place that made it, and the most there was at any time.
+//! Sums up blocks: what was left at the end, by the place that allocated it, and the peak.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::report::Source;
 /// A number of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Held {
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub bytes: u64,
     /// How many blocks.
     pub blocks: u64,
@@ -32,13 +32,13 @@ impl Held {
 pub struct Peak {
     /// What there was.
     pub held: Held,
-    /// The event from which on it was there.
+    /// The event at which this began.
     pub seq: u64,
     /// The time of that event, in ns.
     pub ts_ns: i64,
 }
 
-/// A place in the program that made blocks.
+/// A place in the program that allocated blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Site {
     /// The function that returned them.
@@ -47,7 +47,7 @@ pub struct Site {
     pub is_pages: bool,
     /// Who called it: the place of the call first, then the recorded calls around it.
     pub frames: Vec<Frame>,
-    /// What was there at the end.
+    /// The blocks left at the end.
     pub live: Held,
     /// All that was made.
     pub made: Held,
@@ -56,29 +56,29 @@ pub struct Site {
 /// What a program did with memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MemoryReport {
-    /// A call of a function that allocates was recorded.
+    /// A call of an allocation function was recorded.
     pub has_makers: bool,
     /// The heap at the end.
     pub live: Held,
     /// Mapped pages at the end.
     pub live_pages: Held,
-    /// All blocks of the heap that were made.
+    /// All allocated heap blocks.
     pub made: Held,
     /// Those that were freed.
     pub freed: Held,
-    /// Those whose end is not known: their addresses were handed out again, and no recorded call had freed them.
+    /// Those with an unknown end: their addresses were allocated again, and no recorded call had freed them.
     pub lost: Held,
     /// When the heap was largest.
     pub peak: Option<Peak>,
-    /// Blocks that were freed and had been made before the recording, or by a function that was not recorded.
+    /// Freed blocks that were allocated before the recording, or by an unrecorded function.
     pub freed_unknown_blocks: u64,
-    /// Blocks of posix_memalign whose addresses are not known.
+    /// Blocks of posix_memalign with unknown addresses.
     pub unknown_blocks: u64,
-    /// Who made the blocks, those first with the most left.
+    /// Who allocated the blocks, those with the most left first.
     pub sites: Vec<Site>,
 }
 
-/// Adds up the blocks.
+/// Sums up the blocks.
 ///
 /// # Errors
 /// The recording cannot be read.
@@ -119,7 +119,7 @@ pub fn report(memory: &Memory, source: &Source) -> Result<MemoryReport> {
     Ok(report)
 }
 
-/// Paths that differ in nothing that is told are one place.
+/// Paths that differ in nothing that is reported are one place.
 fn sites(
     by_node: HashMap<(u32, u32, bool), (Held, Held)>,
     memory: &Memory,
@@ -154,7 +154,7 @@ fn sites(
 }
 
 impl Source {
-    /// Returns the name that a function which allocates goes by.
+    /// Returns the name under which an allocation function is shown.
     pub(crate) fn known_name(&self, id: u32) -> String {
         known_as(&self.function_name(id)).to_owned()
     }

@@ -1,4 +1,4 @@
-//! Shows bytes as text, the same way wherever an answer is written or drawn.
+//! Shows bytes as text, in the same way in every output.
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! How the program ended, and what the thread did that ended it.
+//! How the program ended, and what the thread that ended it did.
 
 use replay::Timeline;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::rows::Row;
 const FRAMES: usize = 12;
 /// Most calls that ended before.
 const BEFORE: usize = 3;
-/// Most exceptions that are told.
+/// Most exceptions that are reported.
 const EXCEPTIONS: usize = 3;
 
 /// How the program ended.
@@ -27,14 +27,14 @@ pub struct Ending {
     pub crash: Option<Crash>,
     /// The last calls of the main thread, the last one first, if the exit code is not 0.
     pub last_calls: Vec<CallLine>,
-    /// The last exceptions, panics and signals that were seen, apart from that which ended it; the last one first.
+    /// The last exceptions, panics and signals, except the one that ended it; the last one first.
     pub exceptions: Vec<Seen>,
     /// How many there were.
     pub exception_count: u64,
 }
 
 impl Ending {
-    /// Tells whether the program said that it failed.
+    /// Returns whether the program reported a failure.
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.how, How::Exited { code } if code != 0)
     }
@@ -74,7 +74,7 @@ pub enum How {
     Detached,
     /// It runs: the recording is being written.
     Running,
-    /// The recording does not tell.
+    /// The recording does not show it.
     NotSeen,
 }
 
@@ -83,17 +83,17 @@ pub enum How {
 pub struct Crash {
     /// The event.
     pub seq: u64,
-    /// When the signal came, in ns since the recording began.
+    /// When the signal arrived, in ns since the recording began.
     pub ts_ns: i64,
     /// The thread.
     pub tid: u32,
     /// Its name.
     pub thread: Option<String>,
-    /// The address that the signal was about.
+    /// The address of the fault.
     pub address: Option<String>,
-    /// Where it stood, the innermost first: those frames that have a source line or a recorded call.
+    /// Its frames, the innermost first: those with a source line or a recorded call.
     pub frames: Vec<Place>,
-    /// How many frames are not told.
+    /// How many frames are omitted.
     pub more_frames: u64,
     /// Its last calls that had ended, the last one first.
     pub ended: Vec<CallLine>,
@@ -104,7 +104,7 @@ pub struct Crash {
 pub struct Place {
     /// The function.
     pub function: String,
-    /// The source file where the thread stood.
+    /// The source file of the thread's position.
     pub file: Option<String>,
     /// The line there.
     pub line: Option<u32>,
@@ -123,7 +123,7 @@ pub struct Seen {
     pub tid: Option<u32>,
     /// Its type, or the signal's name.
     pub what: String,
-    /// What it says.
+    /// Its message.
     pub message: Option<String>,
     /// The program ended by it.
     pub unhandled: bool,
@@ -159,7 +159,7 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
     })
 }
 
-/// What a core file says of its end.
+/// The end of a program according to its core file.
 fn of_core(source: &Source<'_>) -> Result<Option<How>> {
     if !source.timeline().is_some_and(Timeline::is_core) {
         return Ok(None);
@@ -193,7 +193,7 @@ fn of_main(source: &Source<'_>, seq: u64) -> Result<Vec<CallLine>> {
     let Some(main) = threads.first() else {
         return Ok(Vec::new());
     };
-    // Calls that were open when the program exited came last of all.
+    // Calls that were open when the program exited come last.
     let open = source.around(main.tid, seq.saturating_sub(1))?;
     let ended = source.ended_before(main.tid, seq, BEFORE)?;
     let last = open.iter().take(BEFORE).chain(&ended).take(BEFORE);
@@ -206,7 +206,7 @@ fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
     };
     let seq = match (told(timeline.crash())?, how) {
         (Some(seq), _) => seq,
-        // Where no kernel wrote it, the thread that the signal hit comes last.
+        // If the kernel did not write it, the thread that the signal hit comes last.
         (None, How::Core { signal: Some(_) }) => timeline.last(),
         (None, _) => return Ok(None),
     };
@@ -248,7 +248,7 @@ fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64)> 
     let mut open = open.iter().peekable();
     let mut found = Vec::new();
     let sql = format!("select function, file, line from backtrace({seq}) order by frame limit 256");
-    // Where no stack was kept, the recorded calls are what is known.
+    // Without a captured stack, only the recorded calls are known.
     let stack = source.ask(&sql).unwrap_or_default();
     for row in &stack {
         let function = row.text(0).unwrap_or_default();
@@ -264,7 +264,7 @@ fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64)> 
             });
         }
     }
-    // What started the program or the thread is the same in each.
+    // The functions that start a program or a thread are the same everywhere.
     let of_calls = found.iter().rposition(|place: &Place| place.seq.is_some());
     if let Some(last) = of_calls.filter(|_| open.len() == 0) {
         found.truncate(last + 1);
@@ -295,7 +295,7 @@ fn fatal(how: &How) -> &'static str {
 
 fn exceptions(source: &Source<'_>, how: &How, crash: Option<&Crash>) -> Result<(Vec<Seen>, u64)> {
     let last = crash.map_or(u64::MAX, |crash| crash.seq);
-    // The signal that ended the program is told with the crash.
+    // The signal that ended the program is reported with the crash.
     let others = format!("not ({} and seq <= {last})", fatal(how));
     let sql = format!("select count(*) from exceptions where {others}");
     let total = source.ask(&sql)?.first().and_then(|row| row.count(0));

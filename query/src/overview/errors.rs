@@ -1,13 +1,13 @@
-//! What the program printed to standard error, and which of its functions did.
+//! What the program printed to standard error, and which of its functions printed it.
 
 use serde::Serialize;
 
 use super::source::{By, Source};
 use crate::error::Result;
 
-/// Lines that are told from the beginning, and as many from the end.
+/// Most lines that are reported from the beginning, and as many from the end.
 const LINES: usize = 4;
-/// Writes that are read at each end. A line may be of several.
+/// Writes that are read at each end. A line may consist of several.
 const WRITES: usize = 64;
 
 /// What was printed to standard error.
@@ -17,7 +17,7 @@ pub struct Errors {
     pub writes: u64,
     /// The first lines and the last ones, in order.
     pub lines: Vec<ErrorLine>,
-    /// There are lines between them that are not told.
+    /// Lines between them are omitted.
     pub is_cut: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct ErrorLine {
     pub seq: u64,
     /// The thread.
     pub tid: u32,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// The function of the program's own code that was open then.
     pub by: Option<By>,

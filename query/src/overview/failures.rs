@@ -1,8 +1,8 @@
 //! Calls whose results look like failures: negative integers, null pointers, calls that were left without a return, and late
 //! results other than zero of functions that return zero otherwise.
 //!
-//! What a result means, only the program knows. A function is told where such a result is unusual for it, or where it
-//! returns nothing else than zero besides.
+//! Only the program knows what a result means. A function is reported if such a result is unusual for it, or if its
+//! other results are all zero.
 
 use replay::{CallHead, Event};
 use serde::Serialize;
@@ -13,17 +13,17 @@ use super::source::{CallLine, Source, told};
 use super::tally::Tally;
 use crate::error::Result;
 
-/// Most functions that are told.
+/// Most functions that are reported.
 const FUNCTIONS: usize = 8;
-/// Most functions of each kind that are looked at.
+/// Most functions of each kind that are examined.
 const LOOKED_AT: usize = 32;
-/// Most different results of a function that are told.
+/// Most different results of a function that are reported.
 const VALUES: usize = 3;
-/// Functions with at most so many calls have no usual result.
+/// Functions with at most this many calls have no usual result.
 const FEW: u64 = 3;
-/// A function whose results other than zero are told has at least so many that are zero.
+/// A function whose nonzero results are reported has at least this many results of zero.
 const USUAL: u64 = 10;
-/// Most events after a call that are looked at to tell whether its thread went on.
+/// Most events after a call that are examined to decide whether its thread continued.
 const EVENTS_AFTER: usize = 64;
 
 /// Calls of one function that look like failures.
@@ -35,17 +35,17 @@ pub struct Failures {
     pub function: String,
     /// How many of its calls.
     pub failed: u64,
-    /// Of so many that ended.
+    /// Out of this many that ended.
     pub calls: u64,
     /// The results, the most frequent first.
     pub values: Vec<Value>,
-    /// Nothing says that the function returns an integer: it is what rax held.
+    /// The return type is unknown: the values are those of rax.
     pub guessed: bool,
     /// The first of these calls.
     pub first: CallLine,
 }
 
-/// In which way calls look like failures.
+/// Why calls look like failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -53,7 +53,7 @@ pub enum FailureKind {
     Negative,
     /// They were left by an exception or longjmp.
     Unwound,
-    /// They returned something else than zero, late, in a program that failed.
+    /// They returned a value other than zero, late, in a program that failed.
     NonZero,
     /// They returned a null pointer.
     Null,
@@ -68,7 +68,7 @@ pub struct Value {
     pub count: u64,
     /// The enter event of the first call that returned it.
     pub first_seq: u64,
-    /// The name of the error, if the result is a negated error number other than -1, which says nothing.
+    /// The name of the error, if the result is a negated error number other than -1, which is ambiguous.
     pub errno: Option<&'static str>,
 }
 
@@ -81,7 +81,7 @@ struct Candidate<'t> {
     guessed: bool,
 }
 
-/// Finds such functions. Returns those that are told, and how many more there are.
+/// Finds such functions. Returns those to report, and how many more there are.
 ///
 /// # Errors
 /// The recording cannot be read.
@@ -98,8 +98,8 @@ pub fn failures(
     if has_failed {
         candidates.extend(innermost(source, tallies)?);
     }
-    // What made a program fail is rare and comes late. Then what has a description comes first, then what is rare, then what came
-    // first.
+    // The cause of a failure is rare and comes late. Among the rest, results with a description come first, then rare ones, then
+    // earlier ones.
     let is_usual = |c: &Candidate<'_>| {
         !has_failed || c.first < late || c.failed.saturating_mul(USUAL) > c.tally.calls.max(USUAL)
     };
@@ -193,8 +193,8 @@ fn candidates_of<'t>(source: &Source<'_>, tally: &'t Tally) -> Vec<Candidate<'t>
     found
 }
 
-/// Functions that return zero, and something else rarely and late. Of calls inside each other that returned the same, the innermost
-/// is told: there it came up.
+/// Functions that return zero, and rarely and late something else. Of nested calls that returned the same, the innermost is
+/// reported: the value arose there.
 fn innermost<'t>(source: &Source<'_>, tallies: &'t [Tally]) -> Result<Vec<Candidate<'t>>> {
     let late = source.late();
     let mut found = tallies
@@ -237,12 +237,12 @@ fn innermost<'t>(source: &Source<'_>, tallies: &'t [Tally]) -> Result<Vec<Candid
     Ok(told.into_iter().map(|(candidate, ..)| candidate).collect())
 }
 
-/// Some results of a function that returns others mostly; or one of few.
+/// Results of a function that mostly returns others; or one of few calls.
 fn is_rare(count: u64, of: u64) -> bool {
     count > 0 && (count.saturating_mul(3) <= of || of <= FEW)
 }
 
-/// Functions that tell success by zero return nothing positive.
+/// Functions that report success by zero return nothing positive.
 fn is_status(tally: &Tally) -> bool {
     let negative = tally.negative.0;
     negative > 0 && negative + tally.zero.0 == tally.returned
@@ -256,19 +256,19 @@ fn is_comparison(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
-/// Tells whether another function called: what begins a thread has nobody to tell of a failure.
+/// Returns whether another function called it: the first function of a thread has no caller to report a failure to.
 fn has_caller(source: &Source<'_>, candidate: &Candidate<'_>) -> Result<bool> {
     let call = call(source, candidate.first)?;
     Ok(call.is_some_and(|call| call.parent.is_some()))
 }
 
-/// Functions that raise exceptions are left by each.
+/// Functions that raise exceptions never return.
 fn never_returns(tally: &Tally) -> bool {
     tally.calls > FEW && tally.unwound.0 == tally.calls
 }
 
-/// Tells whether an exception left the call first, apart from functions that raise it: not those around it, which it
-/// left then.
+/// Returns whether the call is the first that an exception left, apart from the functions that raise it, and not one
+/// of those around it.
 fn is_origin(source: &Source<'_>, candidate: &Candidate<'_>, tallies: &[Tally]) -> Result<bool> {
     let (Some(timeline), Some(call)) = (source.timeline(), call(source, candidate.first)?) else {
         return Ok(false);
@@ -295,7 +295,7 @@ fn is_origin(source: &Source<'_>, candidate: &Candidate<'_>, tallies: &[Tally]) 
     Ok(false)
 }
 
-/// Tells whether the thread went on after the call was left: it did not end then.
+/// Returns whether the thread continued after the call was left: it did not end then.
 fn went_on(source: &Source<'_>, candidate: &Candidate<'_>) -> Result<bool> {
     let (Some(timeline), Some(call)) = (source.timeline(), call(source, candidate.first)?) else {
         return Ok(false);
@@ -340,7 +340,7 @@ fn values(source: &Source<'_>, candidates: &[&Candidate<'_>]) -> Result<Vec<(u32
     );
     let rows = source.ask(&sql)?;
     let value = rows.iter().filter_map(|row| {
-        // What is not extended is a number of 32 bits.
+        // A value without sign extension is a number of 32 bits.
         let value = match row.number(1)? {
             wide @ 4_294_963_201..=4_294_967_295 => i64::from(wide as u32 as i32),
             value => value,

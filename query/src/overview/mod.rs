@@ -1,8 +1,8 @@
-//! What a colleague would say first of a recording: how the program ended, what it printed and what failed, its threads,
-//! where the time went, what is unusual, and what to ask next. Every claim has its `seq`.
+//! What a colleague would say first about a recording: how the program ended, what it printed and what failed, its
+//! threads, where the time went, what is unusual, and what to ask next. Every claim has its `seq`.
 //!
-//! One file per section; `tally.rs` counts for several of them in one pass, `source.rs` is what all of them ask. `text.rs`
-//! writes it, within a number of lines. Where the recording does not tell something, nothing is claimed.
+//! One file per section; `tally.rs` counts for several of them in one pass, `source.rs` serves all of them. `text.rs`
+//! writes the overview within a number of lines. Where the recording lacks information, nothing is claimed.
 
 mod ending;
 mod errors;
@@ -34,7 +34,7 @@ pub use unusual::Unusual;
 use crate::error::Result;
 use crate::session::Session;
 
-/// What there is to say first of a recording.
+/// What to know first about a recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overview {
     /// What was recorded.
@@ -58,13 +58,13 @@ pub struct Overview {
 /// Calls that look like failures, by function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedCalls {
-    /// Those that are told.
+    /// Those that are reported.
     pub told: Vec<Failures>,
     /// How many more functions there are.
     pub more: u64,
 }
 
-/// Looks through a recording. `recording` is its name as commands take it; the questions have it.
+/// Examines a recording. `recording` is its name on a command line, for the questions.
 ///
 /// # Errors
 /// The recording cannot be read.
@@ -82,7 +82,7 @@ pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
     let time = time::time(&source, &tallies);
     let mut unusual = unusual::unusual(&source, &tallies, &threads, program.duration_ns);
     if ending.has_failed() {
-        // What happened once tells more of a failure than what took long.
+        // Events that happened once say more about a failure than slow calls.
         unusual.sort_by_key(|what| !matches!(what, Unusual::OnceLate { .. }));
     }
     let mut overview = Overview {

@@ -29,13 +29,13 @@ pub struct Program {
     pub captures: Vec<String>,
     /// Places where events were lost.
     pub gaps: u64,
-    /// How many events were lost there, as far as that is known.
+    /// How many events were lost there, if known.
     pub lost: u64,
     /// The first such place.
     pub first_gap: Option<u64>,
 }
 
-/// Describes the program. `calls` and `functions` are counted already.
+/// Describes the program. `calls` and `functions` are already counted.
 ///
 /// # Errors
 /// The recording cannot be read.

@@ -9,21 +9,21 @@ use super::unusual::Unusual;
 
 /// How many are asked.
 const QUESTIONS: usize = 3;
-/// Longer names of functions are asked for by their numbers.
+/// Questions about functions with longer names use their ids.
 const LONGEST_NAME: usize = 48;
-/// Most events before a printed error that are asked for.
+/// Most events before a printed error that a question selects.
 const EVENTS_BEFORE: u64 = 30;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
-    /// What it tells.
+    /// What it answers.
     pub about: String,
     /// The command, for a shell.
     pub command: String,
 }
 
-/// Chooses questions about what the overview told: how it ended first, and the usual ones last.
+/// Chooses questions about what the overview reported: first those about its end, last the usual ones.
 pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
     let name = shell_word(recording);
     let sql = |about: &str, question: &str| Question {
@@ -156,7 +156,7 @@ fn shell_word(word: &str) -> String {
     }
 }
 
-/// Quotes a question for a shell: it has single quotes itself.
+/// Quotes a question, which has single quotes itself, for a shell.
 fn shell_text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

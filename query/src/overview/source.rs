@@ -1,4 +1,4 @@
-//! What all sections of an overview ask: the recording, its definitions, its timeline, and calls in words.
+//! The source of all sections of an overview: the recording, its definitions, its timeline, and calls in words.
 
 use replay::{CallHead, Event, Timeline};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::rows::{Row, ask};
 use crate::session::Session;
 use crate::state::failed;
 
-/// Most calls around a moment that are looked at.
+/// Most calls around a moment that are examined.
 const MOST_AROUND: usize = 256;
 
 /// A call in words.
@@ -74,13 +74,13 @@ impl<'s> Source<'s> {
         self.timeline
     }
 
-    /// Returns the event from which on something happened late: three quarters of the run are over.
+    /// Returns the event from which on events count as late: three quarters of the run are over.
     pub fn late(&self) -> u64 {
         let events = self.session.extent().events;
         events - events / 4
     }
 
-    /// Asks a question.
+    /// Runs a query.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -101,7 +101,7 @@ impl<'s> Source<'s> {
         }
     }
 
-    /// Tells whether a function belongs to the program and not to a library of the system.
+    /// Returns whether a function belongs to the program and not to a library of the system.
     pub fn is_own(&self, id: u32) -> bool {
         let module = self.function(id).map(|function| function.module);
         let module = module.and_then(|module| self.session.definitions().module(module));
@@ -125,7 +125,7 @@ impl<'s> Source<'s> {
     /// The recording cannot be read.
     pub fn by(&self, tid: u32, seq: u64) -> Result<Option<By>> {
         let around = self.around(tid, seq)?;
-        // Calls through a table of the linker are its code, and nobody's function.
+        // Entries of the procedure linkage table are the linker's code and belong to no function.
         let is_named = |call: &&CallHead| !self.name(call.function).ends_with("@plt");
         let mut own = around.iter().filter(|call| self.is_own(call.function));
         let own = own.find(is_named);
@@ -189,7 +189,7 @@ impl<'s> Source<'s> {
     }
 }
 
-/// Passes an error of `replay` on.
+/// Passes on an error of `replay`.
 ///
 /// # Errors
 /// That of the result.

@@ -1,5 +1,5 @@
 //! One pass over all calls: what each function did, and each thread, in numbers. Row groups are read by several threads
-//! at once; what they counted is added up.
+//! at once; their counts are added.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,19 +8,19 @@ use crate::compare::{Batch, ByThread, CallFiles, Position, Stop, Word};
 use crate::error::Result;
 use crate::functions::ret::Readings;
 
-/// What the calls of one function did.
+/// The statistics of one function's calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The function.
     pub function: u32,
     /// How many calls it had.
     pub calls: u64,
-    /// Their time without the recorded calls that they made, in ns. Of a call that had not ended: up to the end of the
-    /// program.
+    /// Their time without the recorded calls that they made, in ns. For a call that had not ended: up to the end of
+    /// the program.
     pub self_ns: u64,
     /// The longest such time of one call that ended, in ns.
     pub longest_ns: u64,
-    /// The enter event of the first call that took so long, if one has ended.
+    /// The enter event of the first call that took this long, if one has ended.
     pub longest: Option<u64>,
     /// The enter event of its first call.
     pub first: u64,
@@ -30,7 +30,7 @@ pub struct Tally {
     pub negative: (u64, Option<u64>),
     /// How many returned zero, and the first of them.
     pub zero: (u64, Option<u64>),
-    /// The first that returned something else than zero.
+    /// The first that returned a value other than zero.
     pub first_other: Option<u64>,
     /// How many were left without a return, and the first of them.
     pub unwound: (u64, Option<u64>),
@@ -45,7 +45,7 @@ pub struct OfThread {
     pub first: u64,
     /// The longest time of one that ended, without the recorded calls that it made, in ns.
     pub longest_ns: u64,
-    /// The enter event and the function of the first call that took so long, if one has ended.
+    /// The enter event and the function of the first call that took this long, if one has ended.
     pub longest: Option<(u64, u32)>,
 }
 
@@ -115,7 +115,7 @@ impl OfThread {
     }
 }
 
-/// Returns the longer of two longest calls; of calls that took as long, the first.
+/// Returns the longer of two longest calls; the first if they are equal.
 #[inline]
 fn longer<T>(
     a: (u64, Option<T>),
@@ -140,7 +140,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// Counts some calls. What had not ended at event `until` has no time yet.
+    /// Counts some calls. Those that had not ended at event `until` have no time yet.
     fn batch(&mut self, batch: &Batch, readings: &Readings, until: u64) {
         for at in 0..batch.rows() {
             let (id, start) = (batch.function(at), batch.start(at));
@@ -199,12 +199,12 @@ impl Counted {
     }
 }
 
-/// Tells whether a result is an integer from -4095 to -1. One of 32 bits without a known type is not extended.
+/// Returns whether a result is an integer from -4095 to -1. One of 32 bits without a known type is not sign-extended.
 fn is_negative(value: i64) -> bool {
     matches!(value, -4095..=-1 | 4_294_963_201..=4_294_967_295)
 }
 
-/// Counts all calls. What had not ended at event `until` has no time yet.
+/// Counts all calls. Those that had not ended at event `until` have no time yet.
 fn counted(source: &Source<'_>, until: u64) -> Result<Counted> {
     let session = source.session();
     let files = CallFiles::open(session.reader(), vec![Word::Rax], &Stop::default())?;
@@ -240,7 +240,7 @@ fn counted(source: &Source<'_>, until: u64) -> Result<Counted> {
 }
 
 /// Tallies all functions that were called, and all threads. `end` is the event at which the program ended, and its time:
-/// what comes later is the recorder's.
+/// later events are the recorder's.
 ///
 /// # Errors
 /// The recording cannot be read.

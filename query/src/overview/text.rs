@@ -1,7 +1,7 @@
 //! An overview as text, within a number of lines and columns.
 //!
-//! Each section has a heading and lines, the most important first. Where all do not fit, the longest section gives up its
-//! last line, again and again, and says how many are missing; no heading stands alone.
+//! Each section has a heading and lines, the most important first. If they do not all fit, the longest section repeatedly
+//! drops its last line, and says how many are missing; no heading remains without a line.
 
 use std::cmp::Ordering;
 
@@ -23,18 +23,18 @@ pub const COLUMNS: usize = 120;
 /// Columns of a function's name.
 const NAME: usize = 48;
 
-/// Columns of arguments: fewer are not worth while.
+/// Columns of arguments: fewer are not worthwhile.
 const LEAST_ARGS: usize = 12;
 
-/// A heading and what stands below it.
+/// A heading and the lines below it.
 struct Section {
     heading: String,
     lines: Vec<String>,
     /// Lines that it gives up last.
     least: usize,
-    /// It is given up as a whole or not at all, and its lines are not cut.
+    /// It is dropped as a whole or not at all, and its lines are not cut.
     is_kept: bool,
-    /// Lines that were given up, or never made.
+    /// Lines that were dropped, or never made.
     missing: u64,
 }
 
@@ -58,7 +58,7 @@ impl Section {
         self.missing += u64::from(self.lines.pop().is_some());
     }
 
-    /// How many lines it has to give up, if it keeps `least` of them.
+    /// How many lines it can drop, if it keeps `least` of them.
     fn spare(&self, least: usize) -> usize {
         match self.is_kept {
             true => 0,
@@ -274,19 +274,19 @@ impl Overview {
     }
 }
 
-/// Makes sections shorter until they fit: first down to their least, then to a line. What is told last is the least, but for
-/// the questions.
+/// Makes sections shorter until they fit: first to their minimum, then to a line. Later sections matter less, except the
+/// questions.
 fn fit(sections: &mut Vec<Section>, max_lines: usize) {
     let all = |sections: &[Section]| sections.iter().map(Section::len).sum::<usize>();
     while all(sections) > max_lines {
         let spare = |section: &Section| (section.spare(section.least), section.spare(1));
-        // Of equally long ones the one that already has a line about what is missing.
+        // Of equally long ones, the one that already has a line about missing lines.
         let most = sections
             .iter_mut()
             .max_by_key(|section| (spare(section), section.missing > 0));
         if let Some(section) = most.filter(|section| spare(section) > (0, 0)) {
             section.shrink();
-            // The line that says how many are missing takes the place of the first of them.
+            // The line that says how many are missing replaces the first of them.
             if section.missing == 1 {
                 section.shrink();
             }
@@ -335,7 +335,7 @@ fn short(name: &str) -> String {
     within(name, NAME)
 }
 
-/// Returns the short form of a name in so many columns: where it is longer, without what stands between angle brackets, and then
+/// Returns the short form of a name in this many columns: if it is longer, without the text between angle brackets, and then
 /// cut.
 #[must_use]
 pub fn within(name: &str, columns: usize) -> String {
@@ -379,20 +379,20 @@ fn without_arguments(name: &str) -> String {
     text
 }
 
-/// Parts of a line; the one in the middle gives way.
+/// Parts of a line; the middle one is shortened.
 fn joined(before: &str, middle: &str, after: &str) -> String {
     let (before, after) = (escaped(before), escaped(after));
     let room = COLUMNS.saturating_sub(width(&before) + width(&after));
     format!("{before}{}{after}", fitted(&escaped(middle), room))
 }
 
-/// A name between two texts. It gives way to them, and is never longer than [`NAME`].
+/// A name between two texts. It is shortened to fit, and never longer than [`NAME`].
 fn named(before: &str, name: &str, after: &str) -> String {
     let room = COLUMNS.saturating_sub(width(before) + width(after));
     format!("{before}{}{after}", within(name, room.min(NAME)))
 }
 
-/// Appends arguments in brackets, if there is room for some of them.
+/// Appends arguments in parentheses, if there is room for some of them.
 fn with_args(line: String, args: &str) -> String {
     let room = COLUMNS.saturating_sub(width(&line) + 3);
     match args.is_empty() || room < LEAST_ARGS {
@@ -447,7 +447,7 @@ fn exception(seen: &Seen) -> String {
     )
 }
 
-/// A line of standard error and who printed it. What it says is not shortened for that: it gets a line of its own then.
+/// A line of standard error and who printed it. A long text is not shortened for that: it gets its own line.
 fn error_line(line: &ErrorLine) -> Vec<String> {
     let by = match &line.by {
         Some(by) => format!(
@@ -583,7 +583,7 @@ fn unusual(unusual: &Unusual) -> String {
     }
 }
 
-/// A command; where it is too long for a line, its question stands on one of its own, or on two.
+/// A command; if it is too long for a line, its question is on a separate line, or on two.
 fn command(question: &Question) -> Vec<String> {
     let command = &question.command;
     let at = command.find('"').filter(|_| width(command) + 2 > COLUMNS);
@@ -592,7 +592,7 @@ fn command(question: &Question) -> Vec<String> {
     };
     let mut lines = vec![format!("  {}\\", &command[..at])];
     let question = &command[at..];
-    // No name of a function contains that: it would be asked for by its number.
+    // No function name contains that: the question would use its id.
     let within = question
         .find(" where ")
         .filter(|_| width(question) + 2 > COLUMNS);

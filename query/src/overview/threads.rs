@@ -1,4 +1,4 @@
-//! The threads: how much each did, how it ended or what it is in.
+//! The threads: how much each did, how it ended or which call it is in.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::source::{Source, told};
 use super::tally::OfThread;
 use crate::error::Result;
 
-/// Threads that are told.
+/// Most threads that are reported.
 const THREADS: usize = 8;
 
 /// The threads of the program.
@@ -14,7 +14,7 @@ const THREADS: usize = 8;
 pub struct Threads {
     /// How many there were.
     pub total: u64,
-    /// Those that are told: the one that died, then those with the most calls.
+    /// Those that are reported: the one that died, then those with the most calls.
     pub told: Vec<Thread>,
 }
 
@@ -61,7 +61,7 @@ pub enum ThreadEnd {
         in_seq: u64,
         /// How long it had been in it, in ns, without recorded calls since.
         for_ns: u64,
-        /// The last thing that it did: its last event.
+        /// Its last event.
         last_seq: u64,
     },
     /// When the recording ended, it was in no recorded call.
@@ -132,7 +132,7 @@ pub fn threads(
     Ok(Threads { total, told: all })
 }
 
-/// Says what a thread was in when the recording ended.
+/// Returns what a thread was in when the recording ended.
 fn last_of(source: &Source<'_>, thread: &Thread) -> Result<ThreadEnd> {
     let timeline = source.timeline().expect("there are threads");
     let last = told(timeline.last_of_thread(thread.tid, timeline.last(), 0))?;

@@ -1,13 +1,13 @@
 //! Where the time went: the functions whose calls took longest without the recorded calls that they made.
 //!
-//! That time of a call is in no other, so recursion counts nothing twice.
+//! This time of a call is part of no other call's, so recursion counts nothing twice.
 
 use serde::Serialize;
 
 use super::source::Source;
 use super::tally::Tally;
 
-/// Functions that are told.
+/// Most functions that are reported.
 const FUNCTIONS: usize = 10;
 
 /// Where the time went.
@@ -30,7 +30,7 @@ pub struct FunctionTime {
     pub calls: u64,
     /// The time of its calls without the recorded calls that they made, in ns.
     pub self_ns: u64,
-    /// Its part of the time in recorded calls, from 0 to 1.
+    /// Its share of the time in recorded calls, from 0 to 1.
     pub share: f64,
     /// The longest such time of one call, in ns; 0 if none has ended.
     pub longest_ns: u64,
@@ -38,7 +38,7 @@ pub struct FunctionTime {
     pub seq: u64,
 }
 
-/// Returns the functions that are told.
+/// Returns the functions to report.
 fn most(tallies: &[Tally]) -> Vec<&Tally> {
     let mut most: Vec<&Tally> = tallies.iter().filter(|tally| tally.self_ns > 0).collect();
     most.sort_by_key(|tally| (u64::MAX - tally.self_ns, tally.function));

@@ -1,5 +1,5 @@
 //! What is unusual: calls far slower than the others of their function, functions that were called once and late, threads
-//! that were in one call for long.
+//! that spent long in one call.
 
 use serde::Serialize;
 
@@ -7,17 +7,17 @@ use super::source::Source;
 use super::tally::Tally;
 use super::threads::Threads;
 
-/// Most of each kind that are told.
+/// Most of each kind that are reported.
 const OF_EACH: usize = 3;
-/// A slow call takes so many times as long as the others.
+/// A slow call takes this many times as long as the others.
 const TIMES: u64 = 30;
-/// And at least so long, in ns.
+/// And at least this long, in ns.
 const LEAST_SLOW_NS: u64 = 50_000;
 /// A function with fewer calls has no usual time.
 const CALLS: u64 = 5;
 /// A recording with fewer calls has no unusual ones.
 const ALL_CALLS: u64 = 50;
-/// A long stay is at least so long, in ns.
+/// The shortest long stay, in ns.
 const LEAST_STAY_NS: u64 = 10_000_000;
 
 /// How names in the standard libraries of C++ and Rust begin.
@@ -49,7 +49,7 @@ pub enum Unusual {
         /// The function.
         function: String,
     },
-    /// A thread was in one call for long, and made no recorded call: it waited or computed.
+    /// A thread spent long in one call, without a recorded call: it waited or computed.
     LongStay {
         /// The enter event of the call.
         seq: u64,
@@ -104,7 +104,7 @@ pub fn unusual(
             calls: tally.calls,
         }));
     }
-    // Where there is one thread, that is where its time went.
+    // With one thread, that is where its time went.
     let is_several = threads.total > 1;
     let stays = threads.long_calls(least_stay(duration_ns));
     for thread in stays.filter(|_| is_several).take(OF_EACH) {
@@ -134,7 +134,7 @@ fn once_late(source: &Source<'_>, tallies: &[Tally]) -> Vec<Unusual> {
     let after = source.late();
     let is_late = |tally: &&Tally| {
         let name = source.name(tally.function);
-        // The end of a program is in each; what a library's templates and closures do is no step of it.
+        // Every program has an end; the work of a library's templates and closures is not a step of the program.
         let is_end = name.starts_with('_') || name == "deregister_tm_clones";
         let plain = name.trim_start_matches('<');
         let is_of_library = LIBRARIES.iter().any(|library| plain.starts_with(library));

@@ -145,8 +145,7 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Findin
                 };
             }
             let known = valid_fields.iter().map(|field| field.name.as_str());
-            // The unknown column is one of ours, not the question's: no plan exists for the subquery that names the
-            // latter.
+            // The unknown column is our own, not the query's: no plan exists for the subquery that names the latter.
             if spanned.is_none() && place::of_word(sql, &field.name, 0).is_none() {
                 return Finding {
                     message: BY_EQUALITY.to_owned(),
@@ -373,7 +372,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     Some(rest.split_once(after)?.0)
 }
 
-/// Returns the error for a second question after the first.
+/// Returns the error for a second query after the first.
 pub fn second_question(sql: &str) -> Error {
     let place = place::of_second_statement(sql);
     Error::Sql(Box::new(SqlError {

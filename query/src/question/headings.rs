@@ -1,5 +1,5 @@
-//! Headings of computed columns: what the user wrote, where the engine would show its own form, as in
-//! `calls.function || Utf8("(")`.
+//! Headings of computed columns: what the user wrote, instead of the engine's own form, as in `calls.function ||
+//! Utf8("(")`.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Expr, Select, SelectItem, SetExpr, Statement};
 
-/// The headings of an answer's columns; `None` where the name of the column will do.
+/// The headings of an answer's columns; `None` if the name of the column is right.
 #[derive(Debug, Default)]
 pub struct Headings(Vec<Option<String>>);
 
 impl Headings {
-    /// Takes them from a query with so many columns.
+    /// Takes them from a query with this many columns.
     pub fn of(statement: &DfStatement, columns: usize) -> Headings {
         let mut headings = vec![None; columns];
         let items = select(statement).map_or(&[][..], |select| select.projection.as_slice());
@@ -27,7 +27,7 @@ impl Headings {
             *heading = of_item(item);
         }
         if !is_starless {
-            // A star stands for any number of columns, so those behind the last one are counted from the end.
+            // A star is any number of columns, so those after the last star are counted from the end.
             let behind = items.iter().rev().take_while(|item| is_single(item));
             for (heading, item) in headings.iter_mut().rev().zip(behind) {
                 *heading = of_item(item);

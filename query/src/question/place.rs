@@ -1,4 +1,4 @@
-//! Finds the place in a query that a message is about, and marks it with a caret.
+//! Finds the place in a query that a message refers to, and marks it with a caret.
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};

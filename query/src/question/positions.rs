@@ -1,12 +1,13 @@
-//! Replaces the `2` of `ORDER BY 2` by that output expression where it contains an aggregate. DataFusion takes the
-//! number for a column that is not grouped by; the expression itself works.
+//! Replaces the `2` of `ORDER BY 2` by that output expression where it contains an aggregate. DataFusion mistakes the
+//! number for a column outside the GROUP BY; the expression itself works.
 
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value,
 };
 
-/// Rewrites the numbers in a query's own ORDER BY and in those of its subqueries in WITH. Tells whether there were any.
+/// Rewrites the numbers in a query's own ORDER BY and in those of its subqueries in WITH. Returns whether there were
+/// any.
 pub fn resolve(statement: &mut DfStatement) -> bool {
     match statement {
         DfStatement::Statement(statement) => of_statement(statement),

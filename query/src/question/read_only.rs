@@ -41,7 +41,7 @@ fn asks(statement: &Statement) -> bool {
     }
 }
 
-/// Tells whether a query has no INSERT, UPDATE or INTO in it.
+/// Returns whether a query has no INSERT, UPDATE or INTO in it.
 fn only_reads(body: &SetExpr) -> bool {
     match body {
         SetExpr::Select(select) => select.into.is_none(),

@@ -1,7 +1,7 @@
 //! Turns filters on names, files, lines and modules into filters on function ids, which Parquet can evaluate.
 //!
-//! The condition is computed once per function, whatever it is: `=`, `IN`, `LIKE`, a regular expression. If only one
-//! function is left, the other conditions receive its id.
+//! Any condition is computed once per function: `=`, `IN`, `LIKE`, a regular expression. If only one function is
+//! left, the other conditions receive its id.
 
 use std::sync::Arc;
 
@@ -85,8 +85,8 @@ fn rewrite(condition: Expr) -> Result<Transformed<Expr>> {
     Ok(Transformed::new_transformed(all, changed))
 }
 
-/// If one condition fixes the id of a column, puts it into the others: they then need one column less, and
-/// no branch for each row. Tells whether there was such a place.
+/// If one condition fixes the id of a column, puts it into the others: they then need one column less, and no branch
+/// for each row. Returns whether there was such a place.
 fn put_known_ids(parts: &mut [Expr]) -> Result<bool> {
     let known: Vec<_> = (0..parts.len())
         .filter_map(|index| Some((index, known_id(&parts[index])?)))

@@ -1,4 +1,4 @@
-//! Optimizer rules. They use that everything SQL shows of a function follows from its id.
+//! Optimizer rules. They exploit that everything SQL shows about a function follows from its id.
 
 mod id_filter;
 mod id_group;
@@ -16,7 +16,7 @@ use id_group::GroupById;
 /// After this rule, conditions are next to the columns on which they depend.
 const AFTER: &str = "push_down_filter";
 
-/// Returns DataFusion's own rules, with those of this module at their place.
+/// Returns DataFusion's own rules, with those of this module in their place.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let place = rules.iter().position(|rule| rule.name() == AFTER);
@@ -47,8 +47,8 @@ const PHYSICAL_OF_SCANS: [&str; 4] = [
     "ProjectionPushdown",
 ];
 
-/// Returns the rules for a scan of one of many recordings. A thousand such scans are planned for a question, so each is
-/// to be planned quickly.
+/// Returns the rules for a scan of one of many recordings. A query may plan a thousand such scans, so planning must be
+/// quick.
 pub fn rules_of_scans() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = optimizer_rules();
     rules.retain(|rule| OF_SCANS.contains(&rule.name()));

@@ -1,5 +1,5 @@
-//! The operator that reads a table of all recordings. What a join finds out about `run` while the question runs, as for
-//! `run IN (SELECT run FROM runs WHERE ...)`, reaches it in time to leave recordings unopened.
+//! The operator that reads a table of all recordings. A join's dynamic filters on `run`, as for `run IN (SELECT run
+//! FROM runs WHERE ...)`, reach it in time to skip recordings without opening them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct RunsExec {
     scan: Arc<Scan>,
     /// The recordings of each stream.
     streams: Vec<Arc<[usize]>>,
-    /// Conditions on `run`, which a join may still be working out.
+    /// Conditions on `run`, which a join may still be computing.
     filters: Arc<[Arc<dyn PhysicalExpr>]>,
     properties: Arc<PlanProperties>,
 }
@@ -97,7 +97,7 @@ impl ExecutionPlan for RunsExec {
         Vec::new()
     }
 
-    /// A join works a condition out only for those who say that they have it.
+    /// A join computes a condition only for operators that declare it.
     fn apply_expressions(
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
@@ -143,7 +143,7 @@ impl ExecutionPlan for RunsExec {
         Ok(Arc::new(unknown.with_num_rows(Precision::Inexact(rows))))
     }
 
-    /// Takes conditions on `run` as a reason not to open a recording. Whoever has them still applies them to the rows.
+    /// Takes conditions on `run` as a reason not to open a recording. The plan above still applies them to the rows.
     fn handle_child_pushdown_result(
         &self,
         _: FilterPushdownPhase,

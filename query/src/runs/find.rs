@@ -1,4 +1,4 @@
-//! Finds the recordings that words on a command line mean: recordings, folders of recordings, and patterns.
+//! Finds the recordings that the words of a command line name: recordings, folders of recordings, and patterns.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,10 +11,10 @@ use store::set::{self, PROCESSES_FILE};
 /// The characters of a pattern.
 const WILD: [char; 3] = ['*', '?', '['];
 
-/// The recordings that some words mean.
+/// The recordings that some words name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Their folders, each once, in the order of the words; those of one word by name.
+    /// Their folders, each once, in the order of the words; those of one word sorted by name.
     pub folders: Vec<PathBuf>,
     /// Words that mean none, and why.
     pub nothing: Vec<(PathBuf, String)>,
@@ -22,7 +22,7 @@ pub struct Found {
     pub by_name: bool,
 }
 
-/// Finds the recordings that `words` mean.
+/// Finds the recordings that `words` name.
 #[must_use]
 pub fn find(words: &[PathBuf]) -> Found {
     let mut found = Found {
@@ -105,8 +105,8 @@ fn by_pattern(pattern: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Tells whether a folder is, or should be, a recording: it has a manifest, or the ending. One of the latter without a
-/// manifest is damaged, which is worth saying.
+/// Returns whether a folder is, or should be, a recording: it has a manifest, or the ending. One with the ending but
+/// without a manifest is damaged, which is worth reporting.
 fn may_be_recording(path: &Path) -> bool {
     let has_ending = path.to_string_lossy().ends_with(RECORDING_SUFFIX);
     path.join(MANIFEST_FILE).is_file() || (has_ending && path.is_dir())

@@ -1,5 +1,5 @@
-//! The functions of a program's state, with the run first: `value(run, seq, expression)`, `backtrace(run, seq)`. Each asks
-//! the function of the recording that a row names.
+//! The functions of a program's state, with the run first: `value(run, seq, expression)`, `backtrace(run, seq)`. Each
+//! calls the function of the recording that a row names.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -47,7 +47,7 @@ fn opened(set: &Set, name: &str) -> Result<Option<Arc<Opened>>> {
 /// A function of a row.
 #[derive(Debug)]
 struct OfRow {
-    /// The function of no recording: its name and its types.
+    /// The function without a recording: its name and its types.
     function: ScalarUDF,
     set: Arc<Set>,
     signature: Signature,

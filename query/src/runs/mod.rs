@@ -1,8 +1,8 @@
 //! Many recordings as one set of tables: every table has the column `run` before its own, and `runs` lists them.
 //!
 //! Only the small files of all are read at the beginning. A recording is opened when a scan needs it, and at most a few
-//! are open at a time, so a thousand need no more memory or files than a dozen. One that cannot be read is named by a
-//! warning, and the others answer.
+//! are open at a time, so a thousand need no more memory or files than a dozen. A warning names a recording that cannot
+//! be read, and the others answer.
 
 mod exec;
 mod find;
@@ -39,7 +39,7 @@ pub const COLUMN: (&str, &str) = ("run", "name of the recording");
 /// The name of that column.
 const RUN: &str = COLUMN.0;
 
-/// Recordings that can be queried together. Each shows its content as of its opening.
+/// Recordings that can be queried together. Each shows its content at the time of its opening.
 pub struct Runs {
     asking: Asking,
     set: Arc<Set>,

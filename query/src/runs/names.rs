@@ -1,4 +1,4 @@
-//! Names recordings so that each has a name of its own: the folder's name, or as much of its path as tells it apart.
+//! Gives each recording a unique name: the folder's name, or as much of its path as distinguishes it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

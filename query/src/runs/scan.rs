@@ -1,4 +1,4 @@
-//! Reads a table of one recording after the other: each is opened, asked with the question's own filters, and let go.
+//! Reads a table of one recording after the other: each is opened, scanned with the query's own filters, and closed.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::tables::runs_again;
 pub struct Scan {
     /// The table.
     pub table: &'static str,
-    /// The columns of the answer, `run` among them where it is wanted.
+    /// The columns of the answer, including `run` if it is requested.
     pub schema: SchemaRef,
     /// The conditions on a row.
     pub filters: Vec<Expr>,
@@ -33,7 +33,7 @@ pub struct Scan {
     pub limit: Option<usize>,
     /// All recordings.
     pub set: Arc<Set>,
-    /// Plans and runs the question to one recording.
+    /// Plans and runs the query on one recording.
     pub state: SessionState,
 }
 
@@ -74,7 +74,7 @@ impl ScanOfRuns {
         Box::pin(RecordBatchStreamAdapter::new(schema, rows))
     }
 
-    /// Tells whether the conditions on `run` hold, as far as they are known by now.
+    /// Returns whether the conditions on `run` hold, as far as they are known by now.
     fn is_wanted(&self, run: usize) -> Result<bool> {
         if self.filters.is_empty() {
             return Ok(true);
@@ -122,7 +122,8 @@ impl Scan {
         Ok(rows.try_filter_map(async |batch| Ok(batch)).boxed())
     }
 
-    /// Returns the plan of the wanted columns but `run`; of a number if there are none, because rows are counted.
+    /// Returns the plan of the requested columns except `run`; of a number if there are none, because rows are
+    /// counted.
     fn plan(&self, run: usize, opened: &Opened) -> Result<LogicalPlan> {
         let table = opened.table(self.table)?;
         let has = table.schema();

@@ -1,4 +1,4 @@
-//! The recordings of a question: all are known by their small files, and a few are open.
+//! The recordings of a query: all are known by their small files, and a few are open.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::question::message_of;
 use crate::state::States;
 use crate::tables::{Provider, Sources, provider};
 
-/// Recordings that stay open after their use. Functions of a state come back to them row by row.
+/// Recordings that stay open after their use. Functions of a state return to them row by row.
 const KEPT: usize = 8;
 
 /// Rows of a recording that was not closed, for choosing the order of joins.
@@ -32,7 +32,7 @@ pub struct Run {
 
 /// An opened recording.
 pub struct Opened {
-    /// What its functions of a state ask.
+    /// The states that its functions use.
     pub states: States,
     sources: Sources,
 }
@@ -86,7 +86,7 @@ impl Set {
         totals.map_or(GUESSED_ROWS, |totals| totals.events as usize)
     }
 
-    /// Opens a recording. `None` if it cannot be read; a warning says so, once.
+    /// Opens a recording. `None` if it cannot be read, with one warning.
     ///
     /// # Errors
     /// When something else fails.
@@ -119,7 +119,8 @@ impl Set {
         }
     }
 
-    /// Tells that the answer has only some rows of a recording, if `error` says that its files cannot be read.
+    /// Adds a warning that the answer has only some rows of a recording, if `error` says that its files cannot be
+    /// read.
     ///
     /// # Errors
     /// Any other error.
@@ -192,7 +193,7 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// Tells whether an error is about the bytes of a recording, not about the question.
+/// Returns whether an error is about the bytes of a recording, not about the question.
 fn is_damage(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::ParquetError(_) | DataFusionError::IoError(_) => true,
@@ -205,7 +206,7 @@ fn is_damage(error: &DataFusionError) -> bool {
     }
 }
 
-/// A panic elsewhere leaves these values whole.
+/// A panic elsewhere leaves these values intact.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,4 @@
-//! A table of all recordings: chooses by the filters on `run` which of them a scan reads at all, and spreads these over
-//! the cores.
+//! A table of all recordings: the filters on `run` decide which of them a scan reads; these are spread over the cores.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -105,7 +104,7 @@ fn unqualified(filter: Expr) -> Result<Expr> {
     Ok(plain.data)
 }
 
-/// Tells whether a condition depends on the recording's name and on nothing else.
+/// Returns whether a condition depends on the recording's name and on nothing else.
 fn is_about_run(filter: &Expr) -> bool {
     let columns = filter.column_refs();
     !columns.is_empty() && columns.iter().all(|column| column.name == RUN)

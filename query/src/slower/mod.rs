@@ -1,8 +1,8 @@
-//! Is a build slower than another? Several recordings of each answer that: a difference counts only where recordings of one
-//! and the same build would hardly differ as much.
+//! Is a build slower than another? Several recordings of each answer that: a difference counts only if recordings of the
+//! same build would hardly differ as much.
 //!
 //! The time of all functions together is tested first. Then each function that takes a notable part of it is tested, with a
-//! correction for their number (Holm). What is significant but small is not called slower.
+//! correction for their number (Holm). A significant but small difference is not called slower.
 
 mod rank;
 mod samples;
@@ -29,7 +29,7 @@ const LEAST_SHARE: f64 = 0.01;
 pub struct Level {
     /// The chance of a false alarm, from 0 to 1.
     pub alpha: f64,
-    /// The least change, as a part of the time before: 0.05 is 5 %.
+    /// The least change, as a fraction of the time before: 0.05 is 5 %.
     pub change: f64,
 }
 
@@ -50,7 +50,7 @@ pub enum Verdict {
     Slower,
     /// It is shorter.
     Faster,
-    /// No difference that counts was seen.
+    /// No relevant difference was seen.
     Same,
     /// The candidate has calls of the function, the baseline has none.
     New,
@@ -108,7 +108,7 @@ pub struct Slower {
     pub functions: Vec<FunctionTimes>,
     /// How many functions were not tested, because they take less than a hundredth of the time.
     pub not_tested: usize,
-    /// How many recordings of each side could tell of that many functions; `None` if these can.
+    /// How many recordings per side would be needed to test this many functions; `None` if these suffice.
     pub needed: Option<usize>,
 }
 
@@ -160,7 +160,7 @@ fn check_all(baseline: &[Session], candidate: &[Session]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses so few recordings that no difference between them could be told from chance.
+/// Refuses so few recordings that no difference between them could be distinguished from chance.
 fn enough(baseline: usize, candidate: usize, alpha: f64) -> Result<()> {
     let chance = rank::smallest(baseline, candidate);
     let Some(needed) = needed(baseline.min(candidate), 1, alpha) else {
@@ -230,7 +230,7 @@ fn moved(times: &Times) -> f64 {
     (times.after_ns - times.before_ns).abs()
 }
 
-/// Tells whether a function takes a notable part of the time of most runs.
+/// Returns whether a function takes a notable part of the time of most runs.
 fn is_notable(runs: &[Run], named: &Named) -> bool {
     let share = |run: &Run| {
         let sample = run.functions.get(named).copied().unwrap_or_default();
@@ -295,7 +295,7 @@ fn verdict(times: &Times, level: Level) -> Verdict {
     let Some(shift) = times.shift else {
         return Verdict::Same;
     };
-    // Probabilities are fractions of small numbers: 1/20 is meant by 0.05.
+    // Probabilities are fractions of small numbers: 0.05 means 1/20.
     let is_rare = |probability: f64| probability <= level.alpha + 1e-9;
     if is_rare(times.slower_by_chance) && shift.ratio >= 1.0 + level.change {
         return Verdict::Slower;
@@ -306,7 +306,7 @@ fn verdict(times: &Times, level: Level) -> Verdict {
     Verdict::Same
 }
 
-/// Returns how many recordings a side it takes to tell of one function among `tests`, if `have` are too few.
+/// Returns how many recordings per side are needed to test one function among `tests`, if `have` are too few.
 fn needed(have: usize, tests: usize, alpha: f64) -> Option<usize> {
     let can = |count: usize| rank::smallest(count, count) * tests as f64 <= alpha + 1e-9;
     match can(have) {
@@ -337,10 +337,10 @@ mod tests {
             1.0 + (part - 0.5) * 0.12
         }
 
-        /// Runs of a program in which function `f0` takes `factor` times as long, and `functions` take part.
+        /// Runs of a program with `functions` functions, of which `f0` takes `factor` times as long.
         fn runs(&mut self, count: usize, functions: usize, factor: f64) -> Vec<Run> {
             let run = |_| {
-                // A machine that is busy makes all functions of a run slower.
+                // A busy machine makes all functions of a run slower.
                 let all = self.next();
                 let functions = (0..functions).map(|at| {
                     let base = 1e6 / (at + 1) as f64 * if at == 0 { factor } else { 1.0 };

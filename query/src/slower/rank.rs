@@ -1,12 +1,12 @@
-//! The rank-sum test (Wilcoxon 1945; Mann and Whitney 1947), exact, also with ties: how likely is it that recordings of one
-//! and the same program stand as far apart as these?
+//! The rank-sum test (Wilcoxon 1945; Mann and Whitney 1947), exact, also with ties: how likely is it that recordings of the
+//! same program differ as much as these?
 //!
 //! F. Wilcoxon, Individual Comparisons by Ranking Methods, Biometrics Bulletin 1 (1945), 80-83. The distribution is counted
 //! over all ways to divide the values into two groups (Streitberg and Roehmel 1986), so no normal approximation is needed.
 
 use std::cmp::Ordering;
 
-/// Returns the probability that the values of `above` would stand at least as high among all values as they do, if both
+/// Returns the probability that the values of `above` would rank at least as high among all values as they do, if both
 /// groups were drawn from the same distribution. From 0 (exclusive) to 1; 1 if a group is empty.
 pub fn one_sided(below: &[f64], above: &[f64]) -> f64 {
     let ranks = doubled_ranks(below, above);
@@ -27,8 +27,8 @@ pub fn smallest(below: usize, above: usize) -> f64 {
     pairs.product()
 }
 
-/// Returns for each number of pairs, from 0 on, the probability that at most so many of all pairs have the higher value in
-/// the first group, if both groups were drawn from the same distribution and no values are the same.
+/// Returns for each number of pairs, from 0 on, the probability that at most this many of all pairs have the higher value
+/// in the first group, if both groups were drawn from the same distribution and no values are equal.
 pub fn at_most(first: usize, second: usize) -> Vec<f64> {
     let ranks: Vec<usize> = (1..=first + second).collect();
     let ways = ways(&ranks, first);
@@ -58,8 +58,8 @@ pub fn corrected(probabilities: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Ranks from 1, times two: values that are the same share the mean of their ranks, which may be a half. First those of
-/// `below`, then those of `above`.
+/// Ranks from 1, times two: equal values share the mean of their ranks, which may be a half. First those of `below`,
+/// then those of `above`.
 fn doubled_ranks(below: &[f64], above: &[f64]) -> Vec<usize> {
     let all: Vec<f64> = below.iter().chain(above).copied().collect();
     let rank = |value: &f64| {

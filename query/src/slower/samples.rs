@@ -7,10 +7,10 @@ use crate::error::Result;
 use crate::rows::ask;
 use crate::session::Session;
 
-/// Events of the beginning in which the cost of recording is looked for.
+/// Events at the beginning that are used to measure the cost of recording.
 const CALIBRATED: u64 = 100_000;
 
-/// A function, as two builds of a program have it.
+/// A function in two builds of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Named {
     /// Its name.
@@ -19,7 +19,7 @@ pub struct Named {
     pub module: String,
 }
 
-/// What the calls of one function took in one run.
+/// The time of one function's calls in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// How many there were.
@@ -86,8 +86,8 @@ fn named(session: &Session, id: Option<u64>) -> Option<Named> {
     })
 }
 
-/// The least time between two calls of the same caller: what is recorded of a call lies in it, and the caller's own code
-/// hardly. 0 where no caller made two calls.
+/// The least time between two calls of the same caller: it contains the recording of a call, and hardly any of the
+/// caller's own code. 0 if no caller made two calls.
 fn overhead_ns(session: &Session) -> Result<f64> {
     let sql = format!(
         "select min(gap) from (\

@@ -1,4 +1,4 @@
-//! The answer in words, within a screen.
+//! The answer in words, no longer than a screen.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::{FunctionTimes, Slower, Times, Verdict};
 
 /// Columns of a function's name.
 const NAME: usize = 40;
-/// Functions without a difference that are shown beside those with one.
+/// Functions without a difference that are shown in addition to those with one.
 const SAME: usize = 3;
 
 impl Slower {

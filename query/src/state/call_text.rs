@@ -45,7 +45,7 @@ impl<'s> CallTexts<'s> {
     }
 
     /// Returns the text at an address when event `seq` entered a call, in quotes, if it was kept: `len` bytes, or up to a
-    /// NUL. What was not kept of it is shown by dots.
+    /// NUL. Dots replace the part that was not kept.
     pub fn text(&mut self, seq: u64, at: u64, len: Option<u64>) -> Option<String> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
@@ -107,7 +107,7 @@ impl<'s> CallTexts<'s> {
     }
 }
 
-/// Bytes of a text that are shown, at most. The recorder keeps more.
+/// Most bytes of a text that are shown. The recorder keeps more.
 const SHOWN: usize = 200;
 
 fn terminated(machine: &dyn Machine, at: u64) -> Option<String> {
@@ -165,7 +165,7 @@ fn with_target(value: &Value, look: &Look<'_>) -> Option<String> {
     })
 }
 
-/// Tells whether nothing of a pointer's target was captured. A reference of Rust is shown by its target, which then is
+/// Returns whether no part of a pointer's target was captured. A reference of Rust is shown by its target, which then is
 /// a list of unknown members; its address says more.
 fn is_target_unknown(pointer: &Value, look: &Look<'_>) -> bool {
     let address = match pointer.kind() {
@@ -199,7 +199,7 @@ fn out(name: &str, value: &Value, look: &Look<'_>) -> Option<String> {
     }
 }
 
-/// Tells whether the target of a pointer is a value other than text.
+/// Returns whether the target of a pointer is a value other than text.
 fn has_value(pointer: &Type) -> bool {
     let Some(target) = pointer.strip().target().map(|target| target.strip()) else {
         return false;
@@ -211,7 +211,7 @@ fn has_value(pointer: &Type) -> bool {
     !is_other && target.size().is_some_and(|size| size > 0)
 }
 
-/// Tells whether the target of a pointer may be changed through it after the call: not for Rust's `&T`, nor for a box
+/// Returns whether the target of a pointer may be changed through it after the call: not for Rust's `&T`, nor for a box
 /// that was moved.
 fn is_mutable(pointer: &Type) -> bool {
     let name = pointer.own_name();

@@ -25,7 +25,7 @@ use super::{States, failed, told};
 const ROWS: usize = 1024;
 /// How long a search runs without yielding.
 const SLICE: Duration = Duration::from_millis(20);
-/// Events that are examined between two looks at the clock.
+/// Events that are examined between two checks of the clock.
 const MOMENTS: usize = 32;
 
 #[derive(Debug)]

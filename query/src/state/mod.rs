@@ -125,7 +125,7 @@ impl std::hash::Hash for States {
     }
 }
 
-/// Makes an error of one of `replay`.
+/// Converts an error of `replay`.
 pub(crate) fn failed(error: replay::Error) -> DataFusionError {
     let hint = error.hint();
     let message = error.to_string();

@@ -10,7 +10,7 @@ use values::{RenderOptions, render_certain, render_known};
 /// Why an expression has no value.
 struct NoValue {
     why: Diagnostic,
-    /// It has no meaning there, whatever the values.
+    /// It has no meaning there, for any values.
     is_meaningless: bool,
 }
 
@@ -97,7 +97,7 @@ pub fn innermost_shown(
 ) -> replay::Result<Option<String>> {
     let names_function = names_function(expression);
     let ask = |moment: &Moment<'_>| match names_function {
-        // It may belong to a frame further out.
+        // It may belong to an outer frame.
         true => evaluate_in(moment, 0, expression, show).ok().flatten(),
         false => value_in(moment, expression, show),
     };
@@ -123,7 +123,7 @@ pub fn left_value(
     Ok(shown_in_left(&moment, expression, known).flatten())
 }
 
-/// Tells whether a name is qualified by its function, or by another scope.
+/// Returns whether a name is qualified by its function, or by another scope.
 fn names_function(expression: &Expr) -> bool {
     let mut names = expr::names(expression).into_iter();
     names.any(|name| name.contains("::"))

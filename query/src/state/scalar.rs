@@ -272,7 +272,7 @@ impl<'a> Batch<'a> {
         let values = values.as_string_view();
         let texts = self.text(1)?;
         let seqs = match self.arrays[0].data_type() {
-            // A moment that there is not is an error.
+            // A nonexistent moment is an error.
             DataType::Int64 => self.number(0)?,
             _ => PrimitiveArray::new_null(self.seqs.len()),
         };
@@ -365,7 +365,7 @@ fn read(text: &str) -> Result<Expr> {
     })
 }
 
-/// Parses an expression. A name that nothing in the recording has is always wrong; for a member, `hint` suggests
+/// Parses an expression. A name that does not exist in the recording is always wrong; for a member, `hint` suggests
 /// existing ones.
 fn parse(
     timeline: &Timeline,

@@ -1,5 +1,5 @@
-//! The names of errors of system calls that `values` does not name, because functions of the C library seldom set them; and
-//! those that the kernel keeps to itself.
+//! The names of errors of system calls that `values` lacks, because functions of the C library seldom set them; and those
+//! that are internal to the kernel.
 
 use values::errno_name;
 

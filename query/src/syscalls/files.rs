@@ -1,7 +1,8 @@
 //! Follows file descriptors through the system calls of a process: what each was opened as, how much was read and written
 //! by it, and when it was closed.
 //!
-//! A descriptor that another process or an earlier time has opened appears where it is first used, with what is known.
+//! A descriptor that was opened by another process, or before the recording, appears at its first use, with what is
+//! known.
 
 use std::collections::HashMap;
 
@@ -37,7 +38,7 @@ pub struct Made<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     pub fd: i32,
-    /// Its path or address; `None` where there is none, or it is not known.
+    /// Its path or address; `None` if there is none, or it is unknown.
     pub path: Option<String>,
     /// The system call that opened it; `None`: none that was recorded.
     pub opened_by: Option<&'static str>,
@@ -58,7 +59,7 @@ struct Files {
 
 /// Returns the descriptors that `calls`, in any order, have opened or used.
 pub fn files(calls: &[Made<'_>]) -> Vec<File> {
-    // What a call uses it has at its beginning; what it opens it has at its end.
+    // A call's input descriptors exist at its beginning; the ones that it opens exist at its end.
     let begins = calls.iter().map(|made| (made.began.seq, made, false));
     let ends = calls
         .iter()
@@ -184,7 +185,7 @@ impl Files {
         });
     }
 
-    /// Adds the two descriptors that argument `index` leads to.
+    /// Adds the two descriptors that argument `index` points to.
     fn pair(&mut self, by: &'static str, made: &Made<'_>, index: usize) {
         let both = made.call.made(index).unwrap_or_default();
         for at in [0, 4] {
@@ -237,7 +238,7 @@ fn address(bytes: Option<&[u8]>) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A call with its arguments, what they led to and what came of it.
+    /// A call with its arguments, the memory that they point to, and its result.
     struct Step {
         number: u64,
         begun: Vec<u8>,

@@ -1,6 +1,6 @@
-//! Names of flags and values in the arguments of system calls, as the headers of the kernel and of the C library have them.
+//! Names of flags and values in the arguments of system calls, from the headers of the kernel and of the C library.
 
-/// Names and what they stand for.
+/// Names and their values.
 pub type Names = [(&'static str, u64)];
 
 /// Flags of open.
@@ -85,7 +85,7 @@ pub const CLONE: &Names = &[
     ("CLONE_IO", 0x80000000),
 ];
 
-/// Flags beside the type of a socket.
+/// Flags in addition to the type of a socket.
 pub const SOCKET: &Names = &[("SOCK_NONBLOCK", 0x800), ("SOCK_CLOEXEC", 0x80000)];
 
 /// Flags of send and recv.
@@ -182,7 +182,7 @@ pub const FUTEX_OPERATIONS: &Names = &[
     ("FUTEX_OP_XOR", 4),
 ];
 
-/// How FUTEX_WAKE_OP compares what was there before.
+/// How FUTEX_WAKE_OP compares the old value.
 pub const FUTEX_COMPARISONS: &Names = &[
     ("FUTEX_OP_CMP_EQ", 0),
     ("FUTEX_OP_CMP_NE", 1),

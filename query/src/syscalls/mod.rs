@@ -1,5 +1,5 @@
 //! System calls as text: names, arguments with texts and flags, errors. It decodes what a recording has of a call, and knows
-//! no tables.
+//! nothing of tables.
 
 mod errors;
 pub mod files;

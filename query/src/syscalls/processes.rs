@@ -1,19 +1,19 @@
-//! Follows the processes that a program makes, through its events and system calls: what made each, and how it ended, as
-//! far as the program has waited for it.
+//! Follows the processes that a program creates, through its events and system calls: what created each, and how it
+//! ended, if the program waited for it.
 //!
-//! What a process does is not in the recording of the one that made it.
+//! What a process does is not in the recording of its parent.
 
 use super::files::{At, Made};
 use super::{name, values};
 
 /// System calls that make processes.
 const MAKING: [&str; 4] = ["fork", "vfork", "clone", "clone3"];
-/// The argument of wait4 that leads to the status.
+/// The argument of wait4 that points to the status.
 const STATUS: usize = 1;
 const STOPPED: u64 = 0x7f;
 const CONTINUED: u64 = 0xffff;
 
-/// Something else that an event tells.
+/// Another fact from an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// The recorded program began: its number.
@@ -29,7 +29,7 @@ pub enum Told {
     },
 }
 
-/// An event and what it tells.
+/// An event and its fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub at: At,
@@ -37,7 +37,7 @@ pub struct Event {
     pub told: Told,
 }
 
-/// What is known of the recorded program from its start.
+/// What is known about the recorded program from its start.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
     /// The program, as it was called.
@@ -53,11 +53,11 @@ pub struct Own {
 pub struct Process {
     pub pid: i64,
     pub parent: Option<i64>,
-    /// The recorded program, or the path of what it has executed.
+    /// The recorded program, or the path of the program that it executed.
     pub program: Option<String>,
     /// Arguments of the recorded program.
     pub arguments: Option<String>,
-    /// The system call that made it, `fork` if none was recorded.
+    /// The system call that created it, `fork` if none was recorded.
     pub made_by: &'static str,
     pub tid: Option<u32>,
     pub began: At,
@@ -114,7 +114,7 @@ pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> V
     let mut ends: Vec<_> = calls.iter().filter_map(end).collect();
     ends.sort_by_key(|(_, _, at)| at.seq);
     for (pid, status, at) in ends {
-        // A number may be another process's after the first one was waited for.
+        // A process id may be reused after its process was waited for.
         let waited = found.iter_mut().find(|process| {
             process.pid == pid && process.ended.is_none() && process.began.seq < at.seq
         });
@@ -148,7 +148,7 @@ fn process(
     }
 }
 
-/// Returns the system call that made a process: the last one that began before its event and returned its number.
+/// Returns the system call that created a process: the last one that began before its event and returned its number.
 fn maker<'c, 'a>(calls: &'c [Made<'a>], child: i64, seq: u64) -> Option<&'c Made<'a>> {
     let made = calls.iter().filter(|made| {
         let is_one = name(made.call.number).is_some_and(|name| MAKING.contains(&name));
@@ -164,7 +164,7 @@ type Status = (Option<i64>, Option<String>);
 fn end(made: &Made<'_>) -> Option<(i64, Status, At)> {
     let is_wait = name(made.call.number) == Some("wait4");
     let pid = made.call.result.filter(|pid| is_wait && *pid > 0)?;
-    // Without a place for the status the process has ended all the same, unless stops were asked for too.
+    // Without a place for the status, the process has ended too, unless the call also waits for stops.
     let status = match made.call.argument(STATUS) {
         0 if made.call.argument(2) == 0 => None,
         0 => return None,

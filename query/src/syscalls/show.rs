@@ -1,5 +1,4 @@
-//! Writes the arguments of a system call as text, in the form that strace has made usual. What was not read of the program's
-//! memory is shown by its address.
+//! Writes the arguments of a system call as text, in strace's form. Memory that was not captured is shown by its address.
 
 use store::wire::{Section, sections};
 
@@ -20,14 +19,14 @@ const O_CREAT: u64 = 0x40;
 const O_TMPFILE: u64 = 0x41_0000;
 const AT_FDCWD: i32 = -100;
 
-/// What is recorded of a system call.
+/// The recorded data of a system call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     /// Its number.
     pub number: u64,
-    /// Its arguments and what they led to, as its event has them.
+    /// Its arguments and the memory that they point to, from its event.
     pub begun: &'a [u8],
-    /// What the kernel has written, as the event of its end has it.
+    /// What the kernel has written, from the event of its end.
     pub written: &'a [u8],
     /// What it returned, if it did.
     pub result: Option<i64>,
@@ -39,18 +38,18 @@ impl<'a> Call<'a> {
         number(self.begun, 8 * index, 8).unwrap_or(0)
     }
 
-    /// Returns what argument `index` led to when the call began.
+    /// Returns the memory that argument `index` points to, as of the beginning of the call.
     pub fn given(&self, index: usize) -> Option<&'a [u8]> {
         let memory = self.begun.get(ARGUMENTS..)?;
         at(sections(memory), self.argument(index))
     }
 
-    /// Returns what argument `index` led to when the call was back.
+    /// Returns the memory that argument `index` points to, as of the return of the call.
     pub fn made(&self, index: usize) -> Option<&'a [u8]> {
         at(sections(self.written), self.argument(index))
     }
 
-    /// Returns the text that argument `index` led to.
+    /// Returns the text that argument `index` points to.
     pub fn text(&self, index: usize) -> Option<String> {
         let bytes = self.given(index)?;
         let len = bytes.iter().position(|byte| *byte == 0);
@@ -97,7 +96,7 @@ pub fn arguments(call: &Call<'_>) -> String {
     text
 }
 
-/// Returns what the arguments behind the operation of `futex` are. Each operation has its own; `-` is one that it does not use.
+/// Returns the names of the arguments after the operation of `futex`. They depend on the operation; `-` is an unused one.
 fn futex_words(operation: u64) -> &'static [&'static str] {
     const PRIVATE: u64 = 0x80;
     const CLOCK_REALTIME: u64 = 0x100;
@@ -120,7 +119,7 @@ fn makes_file(flags: u64) -> bool {
     flags & O_CREAT != 0 || flags & O_TMPFILE == O_TMPFILE
 }
 
-/// Appends argument `index`, which is what `word` says.
+/// Appends argument `index`, whose kind is `word`.
 fn argument(text: &mut String, call: &Call<'_>, index: usize, word: &str) {
     let value = call.argument(index);
     match word {
@@ -252,7 +251,7 @@ fn clone(text: &mut String, value: u64) {
     }
 }
 
-/// Appends what an argument leads to; `None` if that is not in the recording.
+/// Appends the memory that an argument points to; `None` if that is not in the recording.
 fn memory(text: &mut String, call: &Call<'_>, index: usize, word: &str) -> Option<()> {
     let (given, made) = (call.given(index), call.made(index));
     match word {
@@ -303,7 +302,7 @@ fn memory(text: &mut String, call: &Call<'_>, index: usize, word: &str) -> Optio
     Some(())
 }
 
-/// Appends bytes of which `len` were meant.
+/// Appends the available bytes of `len` bytes.
 fn data(text: &mut String, bytes: Option<&[u8]>, len: u64) -> Option<()> {
     match len {
         0 => text.push_str("\"\""),
@@ -312,7 +311,7 @@ fn data(text: &mut String, bytes: Option<&[u8]>, len: u64) -> Option<()> {
     Some(())
 }
 
-/// Appends what `poll` was asked and, where it has found something, what.
+/// Appends the events requested of `poll` and, if there are any, the returned ones.
 fn polled(text: &mut String, call: &Call<'_>, given: &[u8]) {
     let count = call.argument(1);
     values::poll(text, given, count, false);

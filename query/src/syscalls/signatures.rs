@@ -1,4 +1,4 @@
-//! What the arguments of system calls are: for each call one word per argument, which `show` knows.
+//! The kinds of the arguments of system calls: one word per argument, which `show` understands.
 
 /// Calls and their arguments.
 const SIGNATURES: &[(&str, &str)] = &[

@@ -287,7 +287,7 @@ pub fn status(text: &mut String, bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Appends what `poll` is asked about, or what it has found.
+/// Appends the events requested of `poll`, or those it returned.
 pub fn poll(text: &mut String, bytes: &[u8], count: u64, is_answer: bool) {
     text.push('[');
     let mut shown = 0;

@@ -150,7 +150,7 @@ fn states(blocks: &[Block]) -> ArrayRef {
     Arc::new(states.collect::<StringViewArray>())
 }
 
-/// What is told of a call.
+/// The columns of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Function,
@@ -165,7 +165,7 @@ struct Texts<'m> {
 }
 
 impl Texts<'_> {
-    /// Returns a column of texts. Each is made once.
+    /// Returns a column of texts. Each distinct text is made once.
     fn of(&mut self, of: Call, by: By) -> ArrayRef {
         let mut known: FxHashMap<u32, Option<String>> = FxHashMap::default();
         let mut column = StringViewBuilder::new().with_deduplicate_strings();

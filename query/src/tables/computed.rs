@@ -15,7 +15,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::planned::Planned;
 
-/// Says whether a query reads a column. What no query reads may be null.
+/// Returns whether a query reads a column. Columns that no query reads may be null.
 pub type Wants<'w> = &'w dyn Fn(&str) -> bool;
 
 type Rows = Box<dyn Fn(Wants<'_>) -> Result<RecordBatch> + Send + Sync>;

@@ -17,7 +17,7 @@ use crate::planned::Planned;
 /// Computes the rows of a table from all rows of its plan.
 type Fold = dyn Fn(&[RecordBatch], &SchemaRef) -> Result<RecordBatch> + Send + Sync;
 
-/// A table, the plan whose rows it needs, and how its own come of them.
+/// A table, the plan whose rows it needs, and how its own rows are computed from them.
 pub struct Folded {
     schema: SchemaRef,
     input: LogicalPlan,
@@ -25,7 +25,8 @@ pub struct Folded {
 }
 
 impl Folded {
-    /// Returns the table with the columns of `schema` that `fold` computes of the rows of `input`, in no particular order.
+    /// Returns the table with the columns of `schema` that `fold` computes from the rows of `input`, in no particular
+    /// order.
     pub fn new(
         schema: SchemaRef,
         input: LogicalPlan,

@@ -1,4 +1,4 @@
-//! The tables of what a recording of every instruction executed, read and wrote.
+//! The tables of what the program executed, read and wrote, in a recording of every instruction.
 
 use super::doc::TableDoc;
 

@@ -1,4 +1,4 @@
-//! The table `locks`: what threads wanted of locks, whether they had to wait, and how long they held them.
+//! The table `locks`: the operations of threads on locks, whether they had to wait, and how long they held them.
 
 use std::sync::Arc;
 

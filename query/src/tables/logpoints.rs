@@ -1,4 +1,4 @@
-//! The table `logpoints`: the messages that logpoints left.
+//! The table `logpoints`: the messages of logpoints.
 
 use std::sync::Arc;
 

@@ -69,7 +69,8 @@ pub const TABLES: &[TableDoc] = &[
     runs::DOC,
 ];
 
-/// Returns whether a table is computed by running a recording of every instruction again. Others have no such table.
+/// Returns whether a table is computed by running a recording of every instruction again. Other recordings have no
+/// such table.
 #[must_use]
 pub fn runs_again(table: &str) -> bool {
     let all = [

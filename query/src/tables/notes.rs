@@ -1,4 +1,4 @@
-//! The table `notes`: users' notes at events, written during the recording or later. Later ones are no events.
+//! The table `notes`: users' notes at events, written during the recording or later. Later ones are not events.
 //!
 //! The file of notes is read on demand, so a damaged one fails no other query.
 

@@ -55,8 +55,8 @@ impl TableProvider for OnDemand {
             let Some(of_question) = state.as_any().downcast_ref::<SessionState>() else {
                 return plan.scan(state, projection, filters, limit).await;
             };
-            // The question plans what comes of this once more, and DataFusion does not swap the sides of a join that has
-            // such a filter already.
+            // The query plans the result again, and DataFusion does not swap the sides of a join that already has such a
+            // filter.
             let mut own = of_question.clone();
             let optimizer = &mut own.config_mut().options_mut().optimizer;
             optimizer.enable_join_dynamic_filter_pushdown = false;

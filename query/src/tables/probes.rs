@@ -190,7 +190,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Tells whether a function is written in Go: only entries of those are recorded.
+/// Returns whether a function is written in Go: only entries of those are recorded.
 fn is_go(function: &FunctionDef) -> bool {
     let file = function.file.as_deref();
     file.is_some_and(|file| file.ends_with(".go"))

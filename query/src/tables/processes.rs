@@ -1,4 +1,4 @@
-//! The table `processes`: what the recorded program has made and executed.
+//! The table `processes`: the processes that the recorded program created, and the programs it executed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub const DOC: TableDoc = TableDoc {
     ],
 };
 
-/// The kinds of events that tell of processes.
+/// The kinds of events about processes.
 const KINDS: [&str; 6] = [
     "process_start",
     "process_exit",
@@ -122,7 +122,7 @@ fn value<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Optio
     column.is_valid(row).then(|| column.value(row))
 }
 
-/// What the events of all batches tell.
+/// The facts from the events of all batches.
 #[derive(Default)]
 struct Read<'a> {
     events: Vec<Event>,

@@ -143,7 +143,7 @@ fn state(run: &Summary) -> &'static str {
     }
 }
 
-/// Joins words, with quotes around those that a shell would read otherwise.
+/// Joins words, with quotes around those that a shell would interpret.
 pub fn words(words: &[String]) -> String {
     let is_plain = |word: &str| {
         !word.is_empty()

@@ -55,7 +55,7 @@ pub const DOC: TableDoc = TableDoc {
 pub fn plan(sources: &Sources) -> Result<LogicalPlan> {
     let is_logged = || col("kind").eq(lit("logged_write"));
     let of_logged = |value: Expr| when(is_logged(), value).end();
-    // Texts with tabs between them; what is empty is none.
+    // Texts separated by tabs; an empty one is absent.
     let part = |number: i64| {
         let text = split_part(col("detail"), lit("\t"), lit(number));
         of_logged(nullif(text, lit("")))

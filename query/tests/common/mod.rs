@@ -1,4 +1,4 @@
-//! Recordings for the tests of this crate, and one place that knows how to ask them.
+//! Recordings for the tests of this crate, and how to query them.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
@@ -48,7 +48,7 @@ pub fn function(
     }
 }
 
-/// A copy of a file: opened, read, written, closed; a file that is not there; an end without a return.
+/// A copy of a file: opened, read, written, closed; a missing file; an end without a return.
 pub fn made_calls() -> Synth {
     let (path, data) = (0x1000, 0x2000);
     let text = |addr, bytes| Section { addr, bytes };
@@ -310,7 +310,7 @@ fn lines(session: &Session, sql: &str) -> query::Result<String> {
     Ok(lines)
 }
 
-/// Hides the names of temporary folders, and shows other characters than ASCII by their number.
+/// Hides the names of temporary folders, and shows non-ASCII characters by their numbers.
 fn redact(text: &str) -> String {
     let mut parts = text.split("hindsight-tail-");
     let mut redacted = parts.next().unwrap_or_default().to_owned();

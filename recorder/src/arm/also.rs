@@ -1,5 +1,5 @@
-//! The functions that `--memory` and `--locks` record besides those that patterns select: of the C and C++ libraries by the names that
-//! they export, and of Rust's library where the program has it in itself.
+//! The functions that `--memory` and `--locks` record in addition to those that patterns select: functions of the C and C++ libraries
+//! by their exported names, and of Rust's library if it is linked into the program.
 
 use debuginfo::Glob;
 
@@ -28,7 +28,7 @@ const MEMORY: [&str; 16] = [
 ];
 /// The linker's names of C++'s `operator new` and `operator delete`.
 const OPERATORS: [&str; 4] = ["_Znw*", "_Zna*", "_Zdl*", "_Zda*"];
-/// Rust's allocator, where it is a function of its own.
+/// Rust's allocator, if it is not inlined.
 const RUST_MEMORY: [&str; 6] = [
     "*__rust_alloc",
     "*__rust_alloc_zeroed",
@@ -37,7 +37,7 @@ const RUST_MEMORY: [&str; 6] = [
     "*__rdl_*alloc*",
     "*__rg_*alloc*",
 ];
-/// Functions of the C library that take and give locks, or wait.
+/// Functions of the C library that lock, unlock or wait.
 const LOCKS: [&str; 25] = [
     "pthread_mutex_lock",
     "pthread_mutex_trylock",
@@ -63,10 +63,10 @@ const LOCKS: [&str; 25] = [
     "sem_timedwait",
     "sem_clockwait",
     "sem_trywait",
-    // What Rust's and other locks of their own wait by.
+    // Rust's and other custom locks wait by these.
     "syscall",
 ];
-/// What Rust's locks call when they have to wait, and when others may wait for them.
+/// Functions that Rust's locks call when they have to wait, and when others may wait for them.
 const RUST_LOCKS: [&str; 6] = [
     "*std::sys*Mutex*::lock_contended",
     "*std::sys*Mutex*::wake",
@@ -87,7 +87,7 @@ pub struct Also {
 }
 
 impl Also {
-    /// Returns the functions that what is to be captured needs.
+    /// Returns the functions that the captures need.
     #[must_use]
     pub fn of(captures: &Captures) -> Also {
         let mut also = Also::default();
@@ -105,33 +105,33 @@ impl Also {
         also
     }
 
-    /// Says whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.exported.is_empty()
     }
 
-    /// Says whether one of them is known by its place alone: `inner::aligned`.
+    /// Returns whether one of them is known only by its place: `inner::aligned`.
     #[must_use]
     pub fn has_inner(&self) -> bool {
         self.exported.contains(&inner::ALIGNED)
     }
 
-    /// Says whether a library of this file name may have some, besides the C library.
+    /// Returns whether a library of this file name, other than the C library, may have some.
     #[must_use]
     pub fn is_in(&self, file_name: &str) -> bool {
         self.has_operators && CXX_LIBRARY.iter().any(|start| file_name.starts_with(start))
     }
 
-    /// Says whether a stub, `NAME@plt`, leads to one of the C library's that takes or gives locks: a few of these begin with loops, and
-    /// cannot be patched.
+    /// Returns whether a stub, `NAME@plt`, jumps to a function of the C library that locks or unlocks: a few of these begin with loops,
+    /// and cannot be patched.
     #[must_use]
     pub fn has_stub(&self, linkage: &str) -> bool {
         let target = linkage.strip_suffix("@plt");
         target.is_some_and(|target| LOCKS.contains(&target) && self.exported.contains(&target))
     }
 
-    /// Says whether a function is one.
+    /// Returns whether a function is one.
     #[must_use]
     pub fn has(&self, subject: Subject<'_>) -> bool {
         if self.has_stub(subject.linkage) {

@@ -24,7 +24,7 @@ pub struct Candidate {
     pub texts: [u8; 6],
     /// What to capture of the memory that its integer arguments point to: `HS_POINTEE_`, or 0.
     pub pointees: [u16; 6],
-    /// What the headers of the C library say of it.
+    /// Its prototype from the headers of the C library.
     pub prototype: Option<Prototype>,
 }
 
@@ -56,7 +56,7 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
         add_aligned(module, &mut all);
     }
     if !is_system && !functions.is_empty() {
-        // Where the library's own function cannot be patched, its stub may be.
+        // If the library's own function cannot be patched, its stub may be.
         all.extend(stubs(module).filter(|stub| filter.also().has_stub(&stub.def.linkage)));
     }
     let aliases = match is_system {
@@ -113,7 +113,7 @@ impl Aliases {
         }
         for names in names.values_mut() {
             let underscores = |name: &String| name.bytes().take_while(|byte| *byte == b'_').count();
-            // One that must not be hooked by any of its names is known by that name.
+            // A function that must not be hooked under one of its names is known by that name.
             let is_free = |name: &String| refused_by_name(name).is_none();
             names.sort_by_cached_key(|name| {
                 (is_free(name), underscores(name), name.len(), name.clone())
@@ -187,7 +187,7 @@ fn from_symbols(module: &Module, is_system: bool) -> Vec<Candidate> {
     all
 }
 
-/// The stubs through which a module calls functions of others by name.
+/// The stubs through which a module calls functions of other modules by name.
 fn stubs(module: &Module) -> impl Iterator<Item = Candidate> + '_ {
     let stubs = module.plt_entries().iter();
     let named = stubs.filter(|stub| !stub.symbol.is_empty());

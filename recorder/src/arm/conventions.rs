@@ -1,5 +1,5 @@
-//! Names the functions that must not be hooked whatever their first instructions are, with the reason: they are called,
-//! entered or left in an unusual way.
+//! Names the functions that must not be hooked, with the reason, even if their first instructions allow it: they are
+//! called, entered or left in an unusual way.
 //!
 //! A hook takes the word at rsp on entry for the return address, replaces it, and lets a few hundred bytes below the
 //! stack pointer be overwritten. This is correct for every function called according to the System V ABI. Exceptions

@@ -39,7 +39,7 @@ pub struct Subject<'a> {
 pub struct Filter {
     include: Vec<Included>,
     exclude: Vec<Pattern>,
-    /// What is selected beside those that match.
+    /// Functions that are selected in addition to those that match.
     also: Also,
 }
 
@@ -51,7 +51,7 @@ struct Included {
     has_matched: Arc<AtomicBool>,
 }
 
-/// Files of the C library, whose functions are reached by their names alone.
+/// Files of the C library, whose functions are selected by their names alone.
 const C_LIBRARY: [&str; 6] = [
     "libc.so.",
     "libm.so.",
@@ -60,7 +60,8 @@ const C_LIBRARY: [&str; 6] = [
     "librt.so.",
     "libc.musl-",
 ];
-/// Characters before the first `*` or `?` with which a glob reaches the C library: `*` alone means the program.
+/// Characters before the first `*` or `?` that a glob needs to select functions of the C library: `*` alone means the
+/// program.
 const MIN_LITERAL: usize = 3;
 
 impl Filter {
@@ -100,13 +101,13 @@ impl Filter {
         self.selects(subject, self.include.is_empty(), |_| true)
     }
 
-    /// As [`Self::wants`], for a function of a system library that no `module:` pattern names: its exported name is what
-    /// reaches it.
+    /// As [`Self::wants`], for a function of a system library that no `module:` pattern names: its exported name selects
+    /// it.
     pub fn wants_by_name(&self, subject: Subject<'_>) -> bool {
         self.selects(subject, false, Included::reaches_libraries)
     }
 
-    /// `all`: the function is wanted though nothing names it.
+    /// `all`: the function is wanted although nothing names it.
     fn selects(&self, subject: Subject<'_>, all: bool, counts: impl Fn(&Included) -> bool) -> bool {
         let mut included = all;
         for one in self.include.iter().filter(|one| counts(one)) {

@@ -1,7 +1,7 @@
 //! Finds the function of glibc that returns the block of `posix_memalign`, which itself only stores its address.
 //!
-//! It has no symbol. It is the one function that both `posix_memalign` and `memalign` call, but none of those that only
-//! prepare the allocator as these two do.
+//! It has no symbol. It is the one function that both `posix_memalign` and `memalign` call, except those that
+//! `mallopt` and `malloc_trim` call too.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ pub const ALIGNED: &str = "_mid_memalign";
 
 /// Those that call it.
 const CALLERS: [&str; 2] = ["posix_memalign", "memalign"];
-/// Those that call only what prepares the allocator.
+/// Of those functions, these call only the ones that initialize the allocator.
 const OTHERS: [&str; 2] = ["mallopt", "malloc_trim"];
 
 /// Returns its first byte and its size.

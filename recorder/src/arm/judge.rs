@@ -15,7 +15,7 @@ use crate::displace::{Branches, Displacement, Limits, plan};
 /// Maximum number of bytes to read of a function whose size is unknown.
 const LONGEST_UNKNOWN: u64 = 4096;
 
-/// What decides which functions of a module may be patched.
+/// Decides which functions of a module may be patched.
 pub(super) struct Judge<'a> {
     pub module: &'a LoadedModule,
     pub elf: &'a Module,

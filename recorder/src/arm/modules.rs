@@ -151,7 +151,7 @@ impl LoadedModule {
     }
 }
 
-/// Says whether a file is in a folder of the system's libraries.
+/// Returns whether a file is in a folder of the system's libraries.
 pub(crate) fn is_system_path(path: &Path) -> bool {
     let text = path.to_string_lossy();
     SYSTEM_FOLDERS.iter().any(|folder| text.starts_with(folder))

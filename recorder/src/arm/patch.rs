@@ -86,7 +86,7 @@ pub struct Armer {
     written: BTreeMap<u64, Written>,
     /// Moved instructions: new and old address.
     moved: Vec<(u64, u64)>,
-    /// The changes that a live session must know.
+    /// The changes that a live session must know about.
     hooks: Option<Arc<SharedHooks>>,
     /// How the runtime was loaded. `alone` is the executable if the dynamic linker did not load the runtime.
     way: Way,
@@ -162,7 +162,7 @@ impl Armer {
         self.alone = Some(exe.to_owned());
     }
 
-    /// Returns what selects the functions.
+    /// Returns the filter that selects the functions.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
@@ -182,7 +182,7 @@ impl Armer {
         self.prepare_more(module, &self.filter).0
     }
 
-    /// Chooses what else to arm in `module`: what a filter wants and is not patched yet. Returns how many functions are already.
+    /// Chooses what else to arm in `module`: what a filter wants and is not patched yet. Returns how many functions already are.
     pub fn prepare_more(&self, module: &LoadedModule, filter: &Filter) -> (Prepared, u64) {
         let mut already = 0;
         let mut prepared = Prepared {
@@ -536,7 +536,7 @@ impl Armer {
 }
 
 impl Prepared {
-    /// Returns the names by which other modules call the functions that are to be recorded, of a system library.
+    /// Returns the names by which other modules call those functions of a system library that are to be recorded.
     fn exported<'m>(&'m self, module: &'m LoadedModule) -> impl Iterator<Item = String> + 'm {
         let elf = module.elf.as_ref().filter(|_| module.is_system);
         let svmas = self.probes.iter().map(|(candidate, ..)| candidate.def.svma);
@@ -571,7 +571,8 @@ impl Prepared {
     }
 }
 
-/// Adds the stubs before system calls to which what other patches displace leads. Returns them by patch.
+/// Adds the stubs before system calls to which the displaced instructions of other patches lead. Returns them by
+/// patch.
 fn stubs_of_patches(sites: &[Site], thunk: u64, region: &mut Region) -> BTreeMap<u64, u64> {
     let mut stubs = BTreeMap::new();
     for site in sites {
@@ -587,7 +588,8 @@ fn stubs_of_patches(sites: &[Site], thunk: u64, region: &mut Region) -> BTreeMap
     stubs
 }
 
-/// Adds the patches around a system call, which lead to `thunks`. `leading`: what they displace may lead to another call.
+/// Adds the patches around a system call, which lead to `thunks`. `leading`: their displaced instructions may lead to
+/// another call.
 fn add_site(
     site: Site,
     thunks: [u64; 2],

@@ -1,4 +1,4 @@
-//! Gives functions of the C library what its headers say of them.
+//! Gives functions of the C library their prototypes from its headers.
 
 use agent::shared::Text;
 use debuginfo::prototypes::{PointedText, Prototype};
@@ -7,7 +7,7 @@ use store::control::{Param, RetPlace};
 
 use super::choose::{Candidate, place, value_kind};
 
-/// Writes into `candidate` what the prototype of its function says.
+/// Applies the prototype of its function to `candidate`.
 pub fn apply(candidate: &mut Candidate, prototype: Prototype) {
     let param = |param: &debuginfo::prototypes::PrototypeParam| {
         Param::in_one_place(param.name, value_kind(&param.kind), place(param.place))
@@ -35,7 +35,7 @@ pub fn apply(candidate: &mut Candidate, prototype: Prototype) {
     candidate.prototype = Some(prototype);
 }
 
-/// Returns where the texts of its integer arguments are; `often`: also of functions that are called very often.
+/// Returns where the texts of its integer arguments are; `often`: also those of functions that are called very often.
 pub fn texts(prototype: &Prototype, often: bool) -> [u8; 6] {
     let mut texts = [0; 6];
     for param in &prototype.params {

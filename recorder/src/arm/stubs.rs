@@ -21,10 +21,10 @@ const ALIGNMENT: u64 = 16;
 /// Maximum size of an entry.
 const ENTRY_BYTES: u64 = PROBE_BYTES + STUB_BYTES + MAX_TRAMPOLINE_BYTES as u64;
 
-/// Distance from what a stub around a system call is told to the stub, and its length, in bytes.
+/// Distance from the data of a stub around a system call to the stub, and the length of that data, in bytes.
 const CALL_BYTES: u64 = 24;
 const CALL_STUB_BYTES: u64 = 24;
-/// Length of a displaced system call with the jump to the stub behind it.
+/// Length of a displaced system call with the jump to the stub after it.
 const SYSCALL_JUMP_BYTES: u64 = 7;
 
 const ENTER_BYTES: u8 = 72;
@@ -54,7 +54,7 @@ pub struct Patch {
     pub trampoline: Trampoline,
 }
 
-/// What the runtime is told about a function.
+/// What the runtime knows about a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     /// Function id.
@@ -188,8 +188,8 @@ impl Region {
         self.finish(displacement, code, jump, trampoline)
     }
 
-    /// Adds the stub that leads to `thunk`, which continues at `next`. Unwinders are told `return_address`. Returns
-    /// where it is.
+    /// Adds the stub that leads to `thunk`, which continues at `next`. Unwinders see `return_address`. Returns where
+    /// it is.
     pub fn add_call_stub(&mut self, thunk: u64, next: u64, return_address: u64) -> u64 {
         let at = self.base + self.bytes.len() as u64;
         self.call_stub(thunk, next, return_address);
@@ -197,7 +197,7 @@ impl Region {
         at + CALL_BYTES
     }
 
-    /// Adds a patch whose displaced instructions lead to `thunk`, and from there to the end of what is displaced.
+    /// Adds a patch whose displaced instructions lead to `thunk`, and from there to their end.
     ///
     /// # Errors
     /// If the region is out of the code's reach.
@@ -239,8 +239,7 @@ impl Region {
     /// # Errors
     /// If the region is out of the code's reach.
     ///
-    /// # Panics
-    /// If the displacement cannot be taken apart there.
+    /// # Panics If the displacement cannot be split there.
     pub fn add_around(
         &mut self,
         displacement: &Displacement,
@@ -271,7 +270,7 @@ impl Region {
             Some(after) => Some(after.encode(rest_at)?),
             None => None,
         };
-        // With nothing behind it, the call returns to the program's own code.
+        // With nothing after it, the call returns to the program's own code.
         let next = if rest.is_some() { rest_at } else { at + 2 };
         let target = first.as_ref().map_or(first_stub, |first| first.at);
         let jump = patch_bytes(displacement.entry(), target)?;

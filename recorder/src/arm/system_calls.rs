@@ -1,8 +1,9 @@
-//! Finds the `syscall` instructions of a module, and plans the jumps that lead the program to the runtime right before
-//! and right behind each of them.
+//! Finds the `syscall` instructions of a module, and plans the jumps to the runtime right before and right after each
+//! of them.
 //!
-//! The instruction itself stays where it is, if that can be: the kernel restarts calls there, and unwinders and debuggers
-//! know the place. Otherwise it is displaced with its neighbours. A place that cannot be patched is named with the reason, so that its calls are not missed silently.
+//! The instruction itself stays in place if possible: the kernel restarts calls there, and unwinders and debuggers know the place.
+//! Otherwise it is displaced with its neighbours. A place that cannot be patched is reported with the reason, so that its calls are not
+//! missed silently.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,12 +21,12 @@ use crate::displace::{
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// Longest piece of code before an instruction from which it is decoded.
 const MOST_BYTES: u64 = 1 << 16;
-/// Most bytes and instructions displaced before a call, of which a trampoline has room.
+/// Most bytes and instructions displaced before a call: what fits a trampoline.
 const MOST_BEFORE_BYTES: u64 = 15;
 const MOST_BEFORE: usize = 5;
 /// Most bytes that a patch displaces.
 const MOST_DISPLACED: u64 = 19;
-/// A thread that unmaps its own stack ends within so many bytes of code.
+/// A thread that unmaps its own stack ends within this many bytes of code.
 const UNMAPPED_BYTES: u64 = 24;
 
 const MUNMAP: u32 = 11;
@@ -33,10 +34,10 @@ const SIGRETURN: u32 = 15;
 const EXIT: u32 = 60;
 const EXIT_GROUP: u32 = 231;
 
-/// What a place that cannot be patched is named, before its number and function.
+/// The name of a place that cannot be patched, before its number and function.
 const NAMED: &str = "system call";
 
-/// Returns whether it is such a place and no function.
+/// Returns whether it is such a place and not a function.
 pub fn is_system_call(skipped: &Control) -> bool {
     matches!(skipped, Control::Skipped { name, .. } if name.starts_with(NAMED))
 }
@@ -48,7 +49,7 @@ pub(super) enum Site {
     Apart {
         at: u64,
         before: Before,
-        /// The instructions behind it, with their bytes; `None`: it does not return.
+        /// The instructions after it, with their bytes; `None`: it does not return.
         after: Option<(Displacement, Vec<u8>)>,
     },
     /// It is displaced with the instructions around it, which have these bytes.
@@ -59,16 +60,17 @@ pub(super) enum Site {
     },
 }
 
-/// How the program comes to the runtime before the call.
+/// How the program reaches the runtime before the call.
 #[derive(Debug)]
 pub(super) enum Before {
-    /// By a patch of its own.
+    /// By its own patch.
     Patch(Displacement, Vec<u8>),
-    /// By the patch at this address, of a function or behind another call: what it displaces ends where the call begins.
+    /// By the patch at this address, of a function or after another call: its displaced instructions end where the call
+    /// begins.
     OfPatch(u64),
 }
 
-/// What is known of an instruction in the file. Addresses are those in the file.
+/// What is known about an instruction in the file. Addresses are those in the file.
 struct Found<'a> {
     at: u64,
     /// The code from the nearest known start on, and where that is.
@@ -78,7 +80,7 @@ struct Found<'a> {
     instructions: Vec<Instruction>,
     /// Where other code begins.
     end: u64,
-    /// The call's number, where it is set right before.
+    /// The call's number, if it is set right before.
     number: Option<u32>,
 }
 
@@ -112,7 +114,7 @@ impl Found<'_> {
         &self.code[(svma - self.start) as usize..end]
     }
 
-    /// Whether the function jumps to addresses that are computed: they may be anywhere in it.
+    /// Whether the function has computed jumps: their targets may be anywhere in it.
     fn jumps_anywhere(&self) -> bool {
         let bytes = self.bytes_from(self.start);
         let decoder = Decoder::with_ip(64, bytes, self.start, DecoderOptions::NONE);
@@ -122,8 +124,8 @@ impl Found<'_> {
     }
 }
 
-/// Returns the system calls of a module that can be recorded, and what cannot. `taken` has what other patches displace:
-/// by its first address, where that ends.
+/// Returns the system calls of a module that can be recorded, and those that cannot. `taken` has the end of what other
+/// patches displace, by its first address.
 pub(super) fn find(
     module: &LoadedModule,
     elf: &Module,
@@ -152,7 +154,7 @@ pub(super) fn find(
     (sites, planner.skipped)
 }
 
-/// Finds the instructions. Bytes like theirs inside of others are none.
+/// Finds the instructions. The same bytes inside other instructions do not count.
 fn instructions(elf: &Module) -> Vec<Found<'_>> {
     let mut found = Vec::new();
     for range in elf.code_ranges() {
@@ -203,7 +205,7 @@ fn instruction<'a>(elf: &Module, code: &'a [u8], range: &Range<u64>, at: u64) ->
     })
 }
 
-/// Returns what the instructions put into eax last, if they do so at once.
+/// Returns the constant that the instructions last moved to eax, if they did so directly.
 fn number(instructions: &[Instruction]) -> Option<u32> {
     let last = instructions.iter().rev().take(8).find(|instruction| {
         instruction.op_count() > 0
@@ -218,7 +220,7 @@ fn number(instructions: &[Instruction]) -> Option<u32> {
     }
 }
 
-/// Returns the branches that lead to where patches may be.
+/// Returns the branches to places where patches may be.
 fn branches(elf: &Module, found: &[Found<'_>]) -> Branches {
     let ranges = elf.code_ranges();
     let code: Vec<(u64, &[u8])> = ranges
@@ -405,7 +407,7 @@ impl Planner<'_> {
 const COMPUTED: &str =
     "its function jumps to computed addresses, which may be between the instructions";
 
-/// Returns why what is displaced before a call cannot be.
+/// Returns why the instructions before a call cannot be displaced.
 fn fits_before(planned: &Displacement, least: usize, jumps_anywhere: bool) -> Option<&'static str> {
     let count = planned.instruction_count();
     match () {

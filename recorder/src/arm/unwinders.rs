@@ -1,11 +1,11 @@
-//! Checks whether unwinders linked into a program can be told of the return trampoline, which no dynamic linker knows.
+//! Checks whether unwinders linked into a program can learn of the return trampoline, which no dynamic linker knows.
 
 use super::{LoadedModule, judge::Judge, sweeps::Sweep};
 
 /// Functions of C libraries that unwinders call to find unwind tables.
 const ASKED_BY_UNWINDERS: [&str; 2] = ["dl_iterate_phdr", "_dl_find_object"];
 
-/// Returns whether unwinders linked into `modules` can be told of the return trampoline through the functions that find
+/// Returns whether unwinders linked into `modules` can learn of the return trampoline through the functions that find
 /// unwind tables. If they cannot, returns must not be hooked.
 pub fn unwinders_can_be_told<'a>(modules: impl Iterator<Item = &'a LoadedModule>) -> bool {
     let (mut has_unwinder, mut tells) = (false, false);

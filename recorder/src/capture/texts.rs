@@ -1,5 +1,5 @@
-//! Determines, from their types, which arguments of a function lead to text: `char *`, `&str`, `String`, `std::string`,
-//! `std::string_view`.
+//! Determines, from their types, which arguments of a function point to text: `char *`, `&str`, `String`,
+//! `std::string`, `std::string_view`.
 
 use agent::shared::Text;
 use debuginfo::types::{Language, Member, MemberOffset};

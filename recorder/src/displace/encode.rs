@@ -34,9 +34,9 @@ pub struct Trampoline {
     /// The relocated instructions, then a jump to the rest of the function if control can reach it.
     pub bytes: Vec<u8>,
     /// The old and new address of each displaced instruction, in order. A displaced `syscall` also has an entry for the
-    /// address after it, where a thread blocked in the call stands: the kernel may set the instruction pointer back
-    /// from there by the length of the instruction to restart the call. The first entry is the function's entry: a
-    /// thread there has run nothing of the function yet and may stay, to run into the patch.
+    /// address after it, where a thread blocked in the call is: the kernel may set the instruction pointer back from
+    /// there by the length of the instruction to restart the call. The first entry is the function's entry: a thread
+    /// there has run nothing of the function yet and may stay, to run into the patch.
     pub moves: Vec<Move>,
 }
 
@@ -162,7 +162,7 @@ impl Displacement {
         copied.map_or(target, |index| starts[index])
     }
 
-    /// As `destination`, but a call of the function's entry is an ordinary call and goes through the patch.
+    /// As `destination`, but a call of the function's entry is an ordinary call and runs through the patch.
     fn call_destination(&self, piece: &Piece, starts: &[u64]) -> u64 {
         let target = piece.instruction.near_branch_target();
         if target == self.entry || self.branch.is_some() {

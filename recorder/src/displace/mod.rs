@@ -2,7 +2,7 @@
 //! elsewhere.
 //!
 //! Everything here is pure: bytes and addresses go in, bytes and addresses come out. The caller reads and writes the
-//! target's memory, and moves threads that stand in the displaced bytes.
+//! target's memory, and moves threads out of the displaced bytes.
 //!
 //! ```text
 //! entry:  push rbp            entry:  jmp stub        at:  push rbp
@@ -11,15 +11,15 @@
 //! ```
 //!
 //! The displaced instructions keep their meaning: rip-relative operands keep their target, a call pushes its original
-//! return address (so that unwinding finds the function's own rules), and flags and registers are left alone. Whatever
-//! cannot be displaced with this guarantee is refused, with the reason.
+//! return address (so that unwinding finds the function's own rules), and flags and registers are left alone.
+//! Instructions that cannot be displaced with this guarantee are refused, with the reason.
 //!
 //! The caller must handle what is not visible here:
 //! - Jumps through tables and other computed jumps into the patched bytes. Compilers never aim one at the first five
 //!   bytes of a function; hand-written assembly may.
 //! - Jumps from other functions (a `.cold` part jumping back into its function), unless [`Limits::branches`] names
 //!   them. [`sweep`] finds them.
-//! - Functions that are jumped or returned to with something else than a return address on the stack (`_start`,
+//! - Functions that are jumped or returned to with something other than a return address on the stack (`_start`,
 //!   `_dl_runtime_resolve`). Displacing them is sound; replacing their "return address" is not.
 
 mod classify;

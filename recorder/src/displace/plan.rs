@@ -11,7 +11,7 @@ use super::{Branches, Refusal};
 /// Length of the patch: `jmp rel32`.
 pub const PATCH_BYTES: usize = 5;
 
-/// Constraints on a patch besides the function itself.
+/// Constraints on a patch in addition to the function itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits<'a> {
     /// Start of the next function, or end of the section. Nothing at or above it is overwritten or displaced.
@@ -60,7 +60,7 @@ pub struct Displacement {
     pub(super) end: u64,
     /// The branch target of the one instruction, if it was planned to run elsewhere by itself.
     pub(super) branch: Option<u64>,
-    /// Where their copy leads to; `None`: to `end`.
+    /// Where their copy continues; `None`: at `end`.
     pub(super) resume: Option<u64>,
     jumps_back_to_entry: bool,
 }
@@ -83,13 +83,13 @@ impl Displacement {
     }
 
     /// Returns whether the function jumps to its own entry from beyond its displaced instructions. Each such jump (a
-    /// tail call to itself, or a loop whose head is the entry; they cannot be told apart) runs into the patch again.
+    /// tail call to itself, or a loop whose head is the entry; the two look the same) runs into the patch again.
     pub fn jumps_back_to_entry(&self) -> bool {
         self.jumps_back_to_entry
     }
 
-    /// Returns whether control leaves the displaced instructions nowhere but at their end, or by a branch of one of them
-    /// that is none of the displaced ones; and whether none of them uses the stack pointer in a way that moves it.
+    /// Returns whether control leaves the displaced instructions only at their end, or by a branch of one of them to a
+    /// target outside them; and whether none of them uses the stack pointer in a way that moves it.
     pub fn runs_through(&self) -> bool {
         self.pieces.iter().all(|piece| {
             let is_plain = match piece.kind {
@@ -104,8 +104,8 @@ impl Displacement {
         })
     }
 
-    /// Takes apart what is displaced before the system call at `at` and behind it, where that can be done: nothing of it
-    /// leads to the other part. Displacements of nothing are `None`.
+    /// Splits the displaced instructions into those before and those after the system call at `at`, if neither part
+    /// branches to the other. Displacements of nothing are `None`.
     pub fn around(&self, at: u64) -> Option<(Option<Self>, Option<Self>)> {
         let place = self.pieces.iter().position(|piece| piece.at() == at)?;
         let is_call = |piece: &Piece| piece.kind == Kind::Syscall;
@@ -132,7 +132,8 @@ impl Displacement {
         is_call(&self.pieces[place]).then_some((before, after))
     }
 
-    /// Returns the same displacement, whose copy leads to `address`, which need not be the end of what is displaced.
+    /// Returns the same displacement, whose copy continues at `address`, which need not be the end of the displaced
+    /// instructions.
     #[must_use]
     pub fn leading_to(mut self, address: u64) -> Self {
         self.resume = Some(address);
@@ -160,7 +161,7 @@ pub fn plan(
     plan_at_least(code, entry, size, limits, PATCH_BYTES, entry)
 }
 
-/// As [`plan`], for a patch that displaces at least `least` bytes, no fewer than [`PATCH_BYTES`]. No branch may lead behind
+/// As [`plan`], for a patch that displaces at least `least` bytes, no fewer than [`PATCH_BYTES`]. No branch may lead past
 /// its first byte, up to `last`.
 ///
 /// # Errors
@@ -196,10 +197,10 @@ pub fn plan_at_least(
     Ok(displacement)
 }
 
-/// Plans to run the single instruction at `at` elsewhere, whatever its length. Only a trap byte is written over it.
-/// `code` holds its bytes, and may hold more. `resume` maps the address of an instruction of the program to where the
-/// program continues: that address itself, or the copy of the instruction. An instruction that branches to itself runs
-/// into the trap again.
+/// Plans to run the single instruction at `at`, of any length, elsewhere. Only a trap byte is written over it. `code`
+/// holds its bytes, and may hold more. `resume` maps the address of an instruction of the program to where the program
+/// continues: that address itself, or the copy of the instruction. An instruction that branches to itself runs into
+/// the trap again.
 ///
 /// # Errors
 /// Why it cannot run elsewhere.

@@ -15,8 +15,8 @@ use crate::wake::{Waiter, Waker};
 /// A closure for the tracer to run.
 pub(crate) type Command = Box<dyn FnOnce(&mut Tracer) + Send>;
 
-/// A sender of commands to the tracer. Clones share the same channel. When the last one is dropped, the tracer lets the
-/// program go.
+/// A sender of commands to the tracer. Clones share the same channel. When the last one is dropped, the tracer releases
+/// the program.
 #[derive(Clone)]
 pub(crate) struct Commands {
     // Dropped before `wakes`: the tracer that wakes up finds the channel closed.

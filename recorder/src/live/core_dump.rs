@@ -1,7 +1,7 @@
 //! Writes a core file of the stopped program: its threads and its memory, without our traps, patches and mappings.
 //!
-//! What is written is what the kernel writes: private memory that the program has or has changed, shared memory without
-//! a file, and the first page of each mapped ELF file. The rest is in the mapped files.
+//! It has the same contents as the kernel's: private memory that is anonymous or modified, shared memory without a
+//! file, and the first page of each mapped ELF file. The rest is in the mapped files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -59,7 +59,7 @@ impl Live {
             .open(path)?;
         let written = self.write_core(&image, first, &mut file);
         if written.is_err() {
-            // Half a core file helps nobody.
+            // A partial core file is useless.
             let _ = fs::remove_file(path);
         }
         written
@@ -153,7 +153,7 @@ impl Live {
     }
 }
 
-/// Reads memory, page by page where not all of it can be read. Returns how many bytes could not.
+/// Reads memory, page by page if not all of it can be read. Returns the number of unreadable bytes.
 fn read(machine: &dyn Machine, start: u64, bytes: &mut [u8]) -> u64 {
     if machine.memory(start, bytes).is_ok() {
         return 0;
@@ -256,7 +256,7 @@ impl Line {
     }
 }
 
-/// The parent's number: the fourth field, behind the name in brackets.
+/// The parent's number: the fourth field, after the name in parentheses.
 fn parent(stat: &str) -> u32 {
     let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
     let field = behind.split_whitespace().nth(1);

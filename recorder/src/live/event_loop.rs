@@ -48,10 +48,10 @@ use crate::{
 const EAGER: Duration = Duration::from_micros(200);
 /// How often to retry jumps that could not be written yet.
 const ARMING_PERIOD: Duration = Duration::from_millis(1);
-/// State changes that are handled before the tracer looks at its commands again: a thread that traps without end must not keep
-/// them waiting.
+/// State changes that are handled before the tracer checks its commands again: a thread that traps endlessly must not delay
+/// them.
 const MOST_CHANGES: usize = 64;
-/// After this many panics outside of commands and events, the program is let go.
+/// After this many panics outside of commands and events, the program is released.
 const MOST_MISTAKES: u32 = 8;
 
 /// The tracer's side of a session. Each area of its work has a struct; only this one holds them all.
@@ -68,7 +68,7 @@ pub(crate) struct Tracer {
     pub snapshots: Option<SharedSnapshots>,
     /// Number of the newest stop that stopped all threads.
     pub stopped_all: u64,
-    /// Nobody waits for stops: what ends the program ends it as if we were not there.
+    /// No user waits for stops: a fatal signal ends the program as it would without a recorder.
     pub is_unattended: bool,
     pub done: bool,
     /// The processes that it starts, if they are to be recorded too.
@@ -122,7 +122,7 @@ impl Tracer {
         }
     }
 
-    /// Runs the loop until the program has ended or was let go.
+    /// Runs the loop until the program has ended or was released.
     pub fn run(mut self) {
         let mut quiet_since = Instant::now();
         let mut mistakes = 0;
@@ -137,7 +137,7 @@ impl Tracer {
                 }
             }
         }
-        // Later requests get no answer from the tracer, and look here.
+        // Later requests get no answer from the tracer, and check this.
         self.stops.keep(self.views(), self.probes.displays.all());
     }
 
@@ -172,7 +172,7 @@ impl Tracer {
             match self.commands.try_recv() {
                 Ok(command) => command(self),
                 Err(TryRecvError::Empty) => return any,
-                // No sender is left: let the program go.
+                // No sender is left: release the program.
                 Err(TryRecvError::Disconnected) => {
                     self.detach();
                     return true;
@@ -214,7 +214,7 @@ impl Tracer {
         });
     }
 
-    /// Handles pending state changes, as many as go before anything else. Returns whether there was one.
+    /// Handles pending state changes, up to the limit before other work. Returns whether there was one.
     pub fn reap_events(&mut self) -> bool {
         let mut any = false;
         for _ in 0..MOST_CHANGES {
@@ -231,7 +231,7 @@ impl Tracer {
                         continue;
                     }
                     if self.tracee.children.remove(&tid).is_some() {
-                        // Its parent, the program, collects it. The kernel reports its end to us once more after that.
+                        // Its parent, the program, reaps it. The kernel then reports its end to us again.
                         ptrace::reap(tid);
                         continue;
                     }
@@ -471,7 +471,7 @@ impl Tracer {
         }
     }
 
-    /// Removes all traps and lets the program go.
+    /// Removes all traps and releases the program.
     pub fn detach(&mut self) {
         let _ = self.hold();
         // A failure does no harm: without traps, nothing calls the handler.

@@ -1,9 +1,9 @@
-//! The processes that a program starts, where they are to be recorded too.
+//! The processes that a program starts, if they are to be recorded too.
 //!
-//! The tracer of a program traces them from their creation until they execute a program of their own. That is parked at
-//! its entry point and handed to a recorder of its own, so that each recorder records one program. A copy of the
-//! program that executes nothing, and a program that cannot be recorded, stay with the tracer, which passes everything
-//! on to them and tells when and how they end.
+//! The tracer of a program traces them from their creation until they execute a program of their own. That program is
+//! parked at its entry point and handed to a recorder of its own, so that each recorder records one program. A forked
+//! copy that executes no program, and a program that cannot be recorded, stay with the tracer, which passes everything
+//! on to them and reports when and how they end.
 
 mod copies;
 mod hand_over;
@@ -54,7 +54,7 @@ enum State {
     Plain,
     /// Its dynamic linker runs: there is a trap at the entry point, over this byte.
     Loading { entry: u64, original: u8 },
-    /// It is parked, and no recorder takes it. It is to run by itself once it stops.
+    /// It is parked, and no recorder takes it. It is released once it stops.
     Returned(Box<Parked>),
 }
 
@@ -119,7 +119,7 @@ impl Family {
     }
 
     fn tell(&self, fact: &Fact) {
-        // The processes run on, whatever happens to the disk.
+        // The processes keep running even if the disk fails.
         let _ = self.log.add(fact);
     }
 
@@ -196,7 +196,7 @@ impl Family {
             }
             self.tell_end(tid, status, by_signal);
         }
-        // Its parent collects it: the kernel tells it after that.
+        // Its parent reaps it: the kernel reports its end after that.
         ptrace::reap(tid);
     }
 
@@ -245,7 +245,7 @@ impl Family {
         let _ = ptrace::cont(pid, 0);
     }
 
-    /// Has the program stop at its entry point. Fails with the reason why it cannot be recorded.
+    /// Makes the program stop at its entry point. Fails with the reason why it cannot be recorded.
     fn set_trap(&self, pid: Tid) -> Result<State, String> {
         let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| error.to_string())?;
         way_into(&exe).map_err(|error| why_refused(&error))?;
@@ -338,10 +338,9 @@ impl Family {
         Ok(parked)
     }
 
-    /// Takes a parked process back that no recorder has taken: it runs by itself as soon as it stops.
+    /// Takes back a parked process that no recorder has taken: it is released as soon as it stops.
     ///
-    /// # Errors
-    /// It is gone, or somebody traces it.
+    /// # Errors It is gone, or another process traces it.
     fn take_back(&mut self, parked: &Parked) -> io::Result<()> {
         ptrace::seize_with_its_clones(parked.pid)?;
         let state = State::Returned(Box::new(parked.clone()));
@@ -374,7 +373,7 @@ impl Tracer {
         self.family.as_ref().is_none_or(Family::is_done)
     }
 
-    /// A thread has called clone(2): what it has created may be a process.
+    /// A thread has called clone(2), which may have created a process.
     pub fn may_have_process(&mut self, tid: Tid) {
         let Some(family) = &mut self.family else {
             return;

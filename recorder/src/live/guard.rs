@@ -1,4 +1,4 @@
-//! Turns panics of ours into errors while a program is traced: the tracing thread is the only one that can remove its
+//! Turns our own panics into errors while a program is traced: the tracing thread is the only one that can remove its
 //! traps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

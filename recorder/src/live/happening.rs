@@ -1,14 +1,14 @@
-//! What the kernel reports of a program, as places of probes: new processes, other programs, system calls; and handlers of
-//! exceptions.
+//! What the kernel reports about a program, as places of probes: new processes, other programs, system calls; and handlers
+//! of exceptions.
 
 use std::fmt;
 
 /// What a catchpoint waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// A process made by fork(2), or by clone(2) with memory of its own.
+    /// A process created by fork(2), or by clone(2) with its own memory.
     Fork,
-    /// A process made by vfork(2) or posix_spawn(3).
+    /// A process created by vfork(2) or posix_spawn(3).
     Vfork,
     /// Another program that the process executes.
     Exec,

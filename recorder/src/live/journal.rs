@@ -27,7 +27,7 @@ use crate::{
     stop::Registers,
 };
 
-/// Events for which the recorder is woken together, where there are very many.
+/// Number of events for which the recorder is woken once, if there are very many.
 const TOGETHER: u64 = 64;
 
 /// The sender of events to the log.
@@ -77,7 +77,7 @@ impl Journal {
         let was_standing = self.counts.is_standing();
         if was_standing != is_standing {
             self.counts.is_standing.store(is_standing, Release);
-            // The recorder sleeps without a timeout while all threads stand still.
+            // The recorder sleeps without a timeout while all threads are stopped.
             self.wake_recorder();
         }
     }
@@ -94,15 +94,15 @@ impl Journal {
         self.counts.written.load(Acquire)
     }
 
-    /// Sends an event. Once the recording is closed, nobody writes it and there is nothing to report.
+    /// Sends an event. Once the recording is closed, the event is dropped without an error.
     pub fn send(&self, control: Control) {
         self.counts.sent.fetch_add(1, Release);
         let _ = self.log.send(control);
         self.wake_recorder();
     }
 
-    /// Sends one of very many events: the recorder is woken for a number of them together. Whatever wakes it before takes them
-    /// first, and so does whoever waits for it.
+    /// Sends one of very many events: the recorder is woken for a number of them together. If it wakes earlier, it takes them
+    /// first, and so does a thread that waits for it.
     pub fn send_one_of_many(&self, control: Control) {
         let sent = self.counts.sent.fetch_add(1, Release);
         let _ = self.log.send(control);

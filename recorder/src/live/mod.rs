@@ -4,8 +4,8 @@
 //! recording.
 //!
 //! Two threads serve a session. One makes the recording, as `record` does. The other one, the tracer, holds all threads
-//! of the program with ptrace(2), so it sees traps, signals and new threads first. If we die, the kernel lets the
-//! program go by itself; a thread that waited for us in a handler of its own would never resume.
+//! of the program with ptrace(2), so it sees traps, signals and new threads first. If we die, the kernel releases the
+//! program; a thread that waited for us in a handler of its own would never resume.
 
 mod breakpoints;
 pub(crate) mod commands;
@@ -290,7 +290,7 @@ impl Live {
         waited
     }
 
-    /// As [`wait`](Live::wait); with `moved`, also waits for the end of that thread, which was to get somewhere. The
+    /// As [`wait`](Live::wait); with `moved`, also waits for the end of that thread, which was moving to a goal. The
     /// stop is not marked as shown; [`mark_shown`](Live::mark_shown) does that. With `woken`, a higher number of wakes
     /// than that ends the wait: a thread is back at an earlier stop, or [`wake`](Live::wake) was called.
     pub fn peek(

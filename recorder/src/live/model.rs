@@ -35,7 +35,7 @@ pub struct FirstProbes {
     pub specs: Vec<ProbeSpec>,
     /// They may wait for modules that are loaded later.
     pub pending: bool,
-    /// Says why a place is none, by the modules that the program begins with.
+    /// Explains why a place does not exist, given the modules that the program begins with.
     pub check: fn(&AddressSpace, &ProbeSpec) -> Result<(), Diagnostic>,
 }
 
@@ -89,7 +89,7 @@ pub enum Reason {
     },
     /// A step, finish or until has reached its goal.
     Step,
-    /// The user asked for it.
+    /// The user requested it.
     User,
     /// A signal is about to be delivered.
     Signal {
@@ -113,7 +113,7 @@ pub enum Reason {
         /// It has no handler.
         unhandled: bool,
     },
-    /// Something that a catchpoint waits for.
+    /// An event that a catchpoint waits for.
     Happened {
         /// The probe.
         probe: ProbeId,
@@ -262,7 +262,7 @@ pub enum Location {
         /// The expression that the user wrote.
         expression: String,
     },
-    /// A place in memory all of whose writes are logged.
+    /// A place in memory whose writes are all logged.
     Logged(LoggedPlace),
     /// A C++ throw. The pattern is a glob for the name of the type or of one of its bases.
     Throw {
@@ -289,7 +289,7 @@ pub enum LoggedPlace {
         /// How many bytes.
         len: u64,
     },
-    /// What an expression over global variables means, from when there is such a variable: its module may be loaded later.
+    /// The place that an expression over global variables means, once the variable exists: its module may be loaded later.
     Expression(String),
 }
 
@@ -349,7 +349,7 @@ impl fmt::Display for Location {
 pub enum Access {
     /// Writes.
     Write,
-    /// Reads that are not writes. The processor cannot tell them apart, so an access that changed the value is not
+    /// Reads that are not writes. The processor cannot distinguish them, so an access that changed the value is not
     /// reported.
     Read,
     /// Both.
@@ -549,7 +549,7 @@ pub struct Returned {
     pub xmm1: u64,
 }
 
-/// What came of the wish to record more functions.
+/// The outcome of a request to record more functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traced {
     /// Functions whose calls are recorded from now on.

@@ -41,7 +41,7 @@ use crate::{
 
 impl Live {
     /// Starts the program or attaches to it, and begins to record. If the options ask for it, a started program is at
-    /// its entry point, with a stop that says so. Otherwise it runs, as does a program that was attached to.
+    /// its entry point, with a stop that reports this. Otherwise it runs, as does a program that was attached to.
     ///
     /// # Errors
     /// If the program cannot be started, attached to or recorded. A started program is then killed; an attached one
@@ -72,7 +72,7 @@ impl Live {
 
     /// Announces that the program has ended and its recording is closed.
     fn close(&self, mut outcome: Result<Outcome>) {
-        // Already announced when it happened, unless the recording failed.
+        // This was announced when it happened, unless the recording failed.
         let _ = ask(&self.inner.commands, Tracer::finish);
         self.inner.stops.end(Exit::Detached);
         if let (Ok(outcome), Some(exit)) = (&mut outcome, self.inner.stops.ended()) {
@@ -88,12 +88,12 @@ impl Live {
     }
 }
 
-/// Who looks at a session.
+/// Who controls a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attended {
-    /// Somebody who is shown stops.
+    /// A user, to whom stops are shown.
     ByAPerson,
-    /// Nobody: it is a recording like any other, whose probes leave events.
+    /// No user: it is a plain recording, whose probes leave events.
     ByNobody,
 }
 
@@ -118,9 +118,9 @@ pub fn record_with_probes(options: LiveOptions, observer: &dyn Observer) -> Resu
     outcome
 }
 
-/// Records a program of a set that is parked at its entry point, until it ends or executes another one, and has the
-/// processes that it starts recorded. Returns when nothing that it traces is left. `recorded` is told the recording's
-/// folder once the program runs.
+/// Records a program of a set that is parked at its entry point, until it ends or executes another one, and records
+/// the processes that it starts. Returns when no tracee is left. `recorded` receives the recording's folder once the
+/// program runs.
 ///
 /// # Errors
 /// If it cannot be recorded; while it is parked it stays so.
@@ -174,8 +174,8 @@ struct NewFamily {
 }
 
 impl NewFamily {
-    /// Has the tracer follow the processes that the program will start. Returns what is set once the program executes
-    /// another one. The set learns of the recording before the program runs.
+    /// Makes the tracer follow the processes that the program will start. Returns the flag that is set once the
+    /// program executes another one. The set learns of the recording before the program runs.
     fn begin(self, session: &Session, commands: &Commands) -> Result<Arc<AtomicBool>> {
         let dir = session.recording_dir();
         let name = dir.file_name().unwrap_or_default().to_string_lossy();
@@ -192,7 +192,7 @@ impl NewFamily {
 }
 
 impl Live {
-    /// Tells of probes that have waited in vain.
+    /// Warns of probes that never found a place.
     fn warn_of_waiting(&self, observer: &dyn Observer) {
         for probe in self.probes() {
             if probe.state == ProbeState::Pending && probe.hits == 0 {
@@ -374,7 +374,7 @@ fn release(
     }
     session.release(plan)?;
     let set = match ask(commands, move |tracer| set_first(tracer, first)) {
-        // It was not held, and has ended meanwhile. What it did is recorded.
+        // It was not held, and has ended meanwhile. Its events are recorded.
         Err(LiveError::Ended) if !is_ours => return Ok(()),
         set => set?,
     };

@@ -82,7 +82,7 @@ impl StopLog {
         stop
     }
 
-    /// Marks a stop as shown, also if it cannot be shown any more.
+    /// Marks a stop as shown, even if it can no longer be shown.
     pub fn mark_shown(&self, number: u64) {
         let mut written = self.lock();
         let mut stops = written.stops.iter_mut();

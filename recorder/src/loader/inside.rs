@@ -98,7 +98,7 @@ impl<'a> Inside<'a> {
         Ok(self.mmap(at, bytes, access, flags, NO_FILE)?.ok())
     }
 
-    /// Maps a part of a file over memory of ours.
+    /// Maps a part of a file over our own memory.
     pub fn map_file(
         &mut self,
         at: u64,
@@ -113,7 +113,7 @@ impl<'a> Inside<'a> {
             .map_err(|error| cannot_map("the runtime", error))
     }
 
-    /// Maps zeroes over memory of ours.
+    /// Maps zeroes over our own memory.
     pub fn map_zeroes(&mut self, at: u64, bytes: u64) -> Result<(), Failure> {
         let mapped = self.mmap(at, bytes, READ_WRITE, PRIVATE | libc::MAP_FIXED, NO_FILE)?;
         mapped

@@ -26,7 +26,7 @@ pub struct MappedFile {
     pub path: PathBuf,
     /// From its first to its last mapped byte.
     pub range: Range<u64>,
-    /// Offset of its first mapping in the file; 0 for what dynamic linkers map.
+    /// Offset of its first mapping in the file; 0 if a dynamic linker mapped it.
     pub first_offset: u64,
 }
 

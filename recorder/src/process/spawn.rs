@@ -1,8 +1,8 @@
-//! Starts a program and parks it at its entry point: its libraries are loaded, none of its own code has run.
+//! Starts a program and parks it at its entry point: its libraries are loaded, and none of its own code has run.
 //!
-//! The program is our own child with our own terminal and descriptors, so its status and its output are as they would
-//! be without us. It is parked in a loop of its own and not in a ptrace-stop, because Frida, which is loaded next, must
-//! be the tracer. If we die before it is let go, it exits: nobody else knows that it waits.
+//! The program is our own child with our own terminal and descriptors, so its status and its output are the same as
+//! without us. It is parked in a loop of its own and not in a ptrace-stop, because Frida, which is loaded next, must be
+//! the tracer. If we die before we release it, it exits: no other process knows that it waits.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -91,7 +91,7 @@ pub struct Parked {
     pub exe: PathBuf,
 }
 
-/// A parked process as one recorder tells another.
+/// A parked process as one recorder passes it to another.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     pid: i32,
@@ -145,7 +145,7 @@ pub enum Started {
     Ended(i32),
 }
 
-/// Starts `argv` and parks it. `check` may refuse the executable, and `check_mapped` what is mapped with it, before any
+/// Starts `argv` and parks it. `check` may refuse the executable, and `check_mapped` its mapped libraries, before any
 /// code of the program or of its libraries runs. Returns the pipes to it if `stdio` asks for them.
 ///
 /// # Errors
@@ -214,7 +214,7 @@ pub fn start(
     Ok((tracee.park(check, check_mapped)?, pipes))
 }
 
-/// Has the kernel put this process's next program at the same addresses in each run. Async-signal-safe.
+/// Makes the kernel put this process's next program at the same addresses in each run. Async-signal-safe.
 fn fix_addresses() -> io::Result<()> {
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: only asks for and changes flags of this process.
@@ -262,7 +262,7 @@ pub(crate) fn find_in_path(program: &OsStr) -> Option<PathBuf> {
         .find(may_be_run)
 }
 
-/// A child that we trace. Killed if it is dropped before it is let go.
+/// A child that we trace. Killed if it is dropped before it is released.
 struct Tracee {
     pid: i32,
     running: bool,
@@ -442,7 +442,7 @@ impl Tracee {
     }
 
     fn request(&self, request: libc::c_uint, data: i32) -> io::Result<()> {
-        // SAFETY: these requests take no addresses of ours.
+        // SAFETY: these requests take no addresses in this process.
         match unsafe { libc::ptrace(request, self.pid, 0usize, data as usize) } {
             -1 => Err(io::Error::last_os_error()),
             _ => Ok(()),
@@ -485,7 +485,7 @@ impl Drop for Tracee {
 
 /// Kills a child that must not run, and collects it.
 pub fn kill(pid: i32) {
-    // SAFETY: a child of ours that was not collected, so its number is not reused.
+    // SAFETY: our own child, not reaped yet, so its process id is not reused.
     unsafe {
         libc::kill(pid, libc::SIGKILL);
         libc::waitpid(pid, std::ptr::null_mut(), 0);

@@ -51,7 +51,7 @@ impl Way {
             false => Self::Loader,
         })
     }
-    /// Returns the way that takes no Frida, which takes a tenth of a second and more, if this processor has one.
+    /// Returns the way without Frida, which takes a tenth of a second and more, if this processor has one.
     #[must_use]
     pub fn without_frida(self) -> Self {
         match self {

@@ -49,7 +49,7 @@ impl BringIn<'_> {
             Some(host) => self.by_frida(host, modules, armer, plan)?,
             None => self.by_loader(modules, armer, plan)?,
         };
-        // Frida leaves behind some libraries that its agent needed, and memory.
+        // Frida leaves some libraries that its agent needed, and memory.
         let after = read_maps(pid)?;
         modules.ignore(&after.files());
         let foreign = self.foreign(&before, &after);

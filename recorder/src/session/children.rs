@@ -31,9 +31,9 @@ use crate::{
     signals::{self, ChildSignals},
 };
 
-/// How often to look for signals to pass on.
+/// How often to check for signals to pass on.
 const SLICE: Duration = Duration::from_millis(50);
-/// How often to look whether the recorders are done.
+/// How often to check whether the recorders are done.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A program that was recorded with the processes that it started.
@@ -50,10 +50,10 @@ pub struct SetOutcome {
 }
 
 /// Records the program of `options` and the processes that it starts, each program into a recording of its own.
-/// `recorder` is the command that records one of them: it calls [`record_parked`](crate::live::record_parked) with what
-/// it is told; the options of `record` and the set's folder are appended. `on_taken`: what to do if there is a set of the
-/// name asked for. Returns once the program has ended and all
-/// recordings of processes that have ended are whole. What still runs is recorded on.
+/// `recorder` is the command that records one of them: it calls [`record_parked`](crate::live::record_parked) with the
+/// member that it reads; the options of `record` and the set's folder are appended. `on_taken`: what to do if a set with
+/// the requested name exists. Returns once the program has ended and all recordings of ended processes are complete. The
+/// recording of running processes continues.
 ///
 /// # Errors
 /// If the program cannot be started or recorded. It is then killed.
@@ -180,7 +180,7 @@ fn tell_end(log: &ProcessLog, pid: i32, exit: Exit) {
         Exit::Signal(signal) => (None, Some(signal)),
         Exit::Detached => (None, None),
     };
-    // The program has ended as it would have, whatever happens to the disk.
+    // The program has ended normally even if the disk fails.
     let _ = log.add(&Fact::End {
         pid,
         unix_ns: now(),

@@ -38,7 +38,7 @@ impl Session {
         self.copies.last = Instant::now();
         let now = self.shared.copy_records();
         let (noted, made, records) = match copied {
-            // No snapshot is possible any more: threads no longer wait for one.
+            // Snapshots are no longer possible: threads no longer wait for one.
             None => (Ok(()), self.due(now), now),
             Some(Ok((taken, records))) => (self.note_snapshot(Some(taken)), 1, records),
             // The final accounting reports the snapshots that are due then.

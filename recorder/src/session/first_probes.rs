@@ -1,4 +1,4 @@
-//! Looks whether the first probes can be set, before anything is written and the program runs.
+//! Checks whether the first probes can be set, before anything is written and the program runs.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -18,7 +18,7 @@ use crate::{
 /// How many places of at most eight bytes the processor watches.
 const WATCHPOINTS: usize = 4;
 
-/// Refuses probes that will not do what they are for, in a process that has these modules.
+/// Refuses probes that cannot work in a process that has these modules.
 pub(super) fn check(first: &FirstProbes, space: &AddressSpace, pid: i32) -> Result<()> {
     let memory = File::open(format!("/proc/{pid}/mem"))
         .map_err(Error::system("open the program's memory"))?;
@@ -49,7 +49,7 @@ fn check_logged(
     let found = match logged_place::find(place, space, machine) {
         Ok(found) => found,
         Err(Unplaced::Missing(_)) if pending => {
-            // It takes one at least, once it is there.
+            // It takes at least one once its library is loaded.
             *free = free.saturating_sub(1);
             return Ok(());
         }

@@ -36,7 +36,7 @@ pub(super) struct Ended {
     pub exit: Exit,
     /// Where a signal has ended the program.
     pub death: Option<Death>,
-    /// Nothing of ours is left in the program, or it has ended.
+    /// The program has no more hooks, or it has ended.
     pub unhooked: bool,
     pub incomplete: Option<String>,
     pub lost: u64,
@@ -46,7 +46,7 @@ pub(super) struct Ended {
 }
 
 impl Session {
-    /// Moves records to the log until the program has ended or the recording is to end.
+    /// Moves records to the log until the program or the recording ends.
     pub(super) fn follow(&mut self, wanted: &Wanted, observer: &dyn Observer) -> Result<Ended> {
         let shared = Arc::clone(&self.shared);
         let mut drain = Drain::new(&shared, self.target.pid);
@@ -133,7 +133,7 @@ impl Session {
         })
     }
 
-    /// Warns that threads record nothing any more, because the program has forbidden it.
+    /// Warns that threads no longer record anything, because the program has forbidden it.
     fn look_at_forbidden(&mut self, shared: &Shared, observer: &dyn Observer) -> Result<()> {
         let forbidden = shared.forbidden();
         if forbidden == self.so_far.forbidden {
@@ -201,7 +201,7 @@ impl Session {
         })
     }
 
-    /// Makes the records of the last pass visible to readers, and notifies those who wait for that. A watermark
+    /// Makes the records of the last pass visible to readers, and notifies threads that wait for that. A watermark
     /// promises nothing about records that arrive during its pass, so another pass is needed. A write error shows in
     /// the next pass.
     fn settle(&mut self, drain: &mut Drain<'_>, settling: Vec<Sender<()>>) {
@@ -235,7 +235,7 @@ impl Session {
             },
             Exit::Detached => Control::Detached { ticks },
         };
-        // What the process executes next is another recording's: this one ends with its event `exec`.
+        // The next program of the process belongs to another recording: this one ends with its event `exec`.
         let end = (!self.live.as_ref().is_some_and(LiveSide::has_become)).then_some(end);
         if incomplete.is_none() {
             let written = self
@@ -247,7 +247,7 @@ impl Session {
         }
     }
 
-    /// Returns how a process of a set has ended: its tracer knows.
+    /// Returns how a process of a set has ended, according to its tracer.
     fn as_traced(&self, exit: Exit) -> Exit {
         match (&self.options.target, &self.live) {
             (Target::Parked(_), Some(live)) => {

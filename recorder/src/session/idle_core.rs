@@ -1,7 +1,7 @@
-//! Tells when a core has nothing else to do.
+//! Detects when a core is idle.
 //!
-//! A thread that has lowered its priority cannot raise it again, and may not run for seconds while all cores are busy. So it does
-//! nothing but say that it runs, with no lock that others need: the work itself keeps its priority, and can be ended at once.
+//! A thread that has lowered its priority cannot raise it again, and may not run for seconds while all cores are busy. So it only
+//! reports that it runs, without a lock that others need: the work itself keeps its priority, and can be ended at once.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use std::{
     thread::{self, Thread},
 };
 
-/// The two threads' words to each other.
+/// The state that the two threads share.
 #[derive(Debug)]
 struct Shared {
     asker: Thread,
@@ -21,7 +21,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// A thread of lowest priority that tells another one when it runs.
+/// A thread of lowest priority that signals another one when it runs.
 #[derive(Debug)]
 pub(super) struct IdleCore {
     shared: Arc<Shared>,
@@ -31,8 +31,7 @@ pub(super) struct IdleCore {
 impl IdleCore {
     /// Starts it for the calling thread.
     ///
-    /// # Errors
-    /// There can be no more threads.
+    /// # Errors No more threads can be created.
     pub fn watch() -> io::Result<Self> {
         let shared = Arc::new(Shared {
             asker: thread::current(),
@@ -44,14 +43,14 @@ impl IdleCore {
         let scout = thread::Builder::new()
             .name("idle-core".to_owned())
             .spawn(move || of_scout.answer())?;
-        // Nobody joins it: it ends when a core is idle.
+        // It is never joined: it ends when a core is idle.
         Ok(Self {
             shared,
             scout: scout.thread().clone(),
         })
     }
 
-    /// Waits until a core is idle, or `is_given_up`. Who makes the latter true wakes this thread.
+    /// Waits until a core is idle, or `is_given_up`. The thread that makes the latter true wakes this thread.
     pub fn wait(&self, is_given_up: impl Fn() -> bool) {
         self.shared.is_idle.store(false, SeqCst);
         self.shared.is_asked.store(true, SeqCst);
@@ -105,7 +104,7 @@ mod tests {
 
     #[test]
     fn waiting_ends_when_it_is_given_up() {
-        // Nobody answers.
+        // There is no answer.
         let shared = Arc::new(Shared {
             asker: thread::current(),
             is_asked: AtomicBool::new(false),

@@ -64,7 +64,7 @@ impl Session {
         let Some(last) = self.shared.take_last() else {
             return;
         };
-        // The copy of memory takes a while. It is no part of the calls that were open.
+        // The copy of memory takes a while. It is not part of the calls that were open.
         let came = clock::ticks();
         self.shared
             .last_taken(!may_sleep(self.target.pid, last.tid));

@@ -29,9 +29,9 @@ pub(crate) struct LiveSide {
     pub commands: Commands,
     pub journal: Receiver<Control>,
     pub counts: Arc<Counts>,
-    /// Waits of clients until readers can see everything so far.
+    /// Clients that wait until readers can see everything so far.
     pub settling: Receiver<Sender<()>>,
-    /// Wishes of clients for more functions.
+    /// Requests of clients for more functions.
     pub more: Receiver<More>,
     pub end: Arc<AtomicBool>,
     /// Set once the program has executed another one, which has a recorder of its own.
@@ -40,7 +40,7 @@ pub(crate) struct LiveSide {
     pub stops: Arc<StopLog>,
     /// The last signal that the tracer reported as ending the program.
     pub fatal: Option<i32>,
-    /// Nobody looks at the session: it ends as other recordings do.
+    /// No user controls the session: it ends as other recordings do.
     pub is_unattended: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Controlled<'a> {
     pub stdio: &'a Stdio,
     /// Probes that are set before it runs.
     pub first: &'a FirstProbes,
-    /// Nobody looks at the session.
+    /// No user controls the session.
     pub is_unattended: bool,
 }
 
@@ -66,7 +66,7 @@ impl LiveSide {
         self.became.load(Acquire)
     }
 
-    /// Ends control: the program has ended, or is to be left alone from now on.
+    /// Ends control: the program has ended, or continues without control.
     pub fn end_control(&self, exit: Exit) {
         // The tracer may have ended already.
         let _ = match exit {
@@ -109,7 +109,7 @@ impl Session {
         live.map_or_else(Vec::new, |live| live.settling.try_iter().collect())
     }
 
-    /// Tells the tracer that modules were loaded or unloaded, and waits until it has set its traps there.
+    /// Notifies the tracer that modules were loaded or unloaded, and waits until it has set its traps there.
     pub(super) fn tell_modules(&self) {
         let Some(live) = &self.live else {
             return;

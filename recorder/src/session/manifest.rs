@@ -102,7 +102,7 @@ pub(crate) fn this_machine() -> Machine {
     }
 }
 
-/// Returns the time of now as the start of a recording: nanoseconds since 1970.
+/// Returns the current time as the start of a recording: nanoseconds since 1970.
 pub(crate) fn start_of() -> i64 {
     let start = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -117,7 +117,7 @@ fn logged(first: &FirstProbes) -> Vec<String> {
     logged.map(ToString::to_string).collect()
 }
 
-/// What it takes to start the target once more.
+/// What is needed to start the target again.
 fn launch(
     options: &RecordOptions,
     first: Option<&FirstProbes>,
@@ -135,7 +135,7 @@ fn launch(
         Target::Attach { .. } => return None,
     };
     let cwd = fs::read_link(of_process("cwd")).ok()?;
-    // Before the program runs it is what it was started with.
+    // Before the program runs, this is the initial one.
     let env = fs::read(of_process("environ")).ok()?;
     let env = env.split(|byte| *byte == 0).filter(|pair| !pair.is_empty());
     Some(Launch {
@@ -147,7 +147,7 @@ fn launch(
     })
 }
 
-/// Returns what our own standard input is, which a program inherits.
+/// Describes our own standard input, which a program inherits.
 pub(crate) fn own_stdin() -> Stdin {
     stdin(std::process::id().cast_signed())
 }
@@ -173,7 +173,7 @@ fn stdin(pid: i32) -> Stdin {
     }
 }
 
-/// Returns the options of `record` that ask for the same recording.
+/// Returns the options of `record` for the same recording.
 pub(crate) fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |all: &[&str]| words.extend(all.iter().map(|word| (*word).to_owned()));

@@ -1,5 +1,5 @@
-//! Functions that a live session begins to record while the program runs. They are armed as those of a module that is loaded later:
-//! calls that have begun already are not recorded.
+//! Functions that a live session begins to record while the program runs. They are armed like those of a module that is loaded
+//! later: calls that are already in progress are not recorded.
 
 use agent::shared::Shared;
 use crossbeam::channel::Sender;
@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct More {
     /// Patterns as `-f` takes them.
     pub filter: Filter,
-    /// Who waits for what comes of it.
+    /// The waiting client.
     pub reply: Sender<Result<Traced>>,
 }
 
@@ -27,7 +27,7 @@ struct Planned {
 }
 
 impl Session {
-    /// Fulfils the wishes of clients. Returns whether there were any.
+    /// Fulfils the requests of clients. Returns whether there were any.
     pub(super) fn look_at_wishes(&mut self, shared: &Shared, observer: &dyn Observer) -> bool {
         let wishes: Vec<More> = match &self.live {
             Some(live) => live.more.try_iter().collect(),

@@ -32,7 +32,7 @@ pub(crate) struct Running {
     pub spawned: bool,
     /// It ended before it reached its entry point.
     pub ended_early: bool,
-    /// A child that was never let go is killed.
+    /// A child that was never released is killed.
     pub kill_on_drop: bool,
 }
 
@@ -198,9 +198,9 @@ impl Running {
         }
     }
 
-    /// Passes a signal that we have received on to a program that has not run yet. It may have received the terminal's
-    /// signal too, and has then ended or ignores it. But it may not have existed at that time, or another tracer took
-    /// the signal.
+    /// Passes a signal that we have received on to a program that has not run yet. It may also have received the
+    /// terminal's signal, and has then ended or ignores it. But it may not have existed at that time, or another
+    /// tracer took the signal.
     pub fn pass_on_signal(&self) -> bool {
         let signal = signals::received().filter(|_| self.spawned);
         if let Some(signal) = signal {

@@ -112,7 +112,7 @@ impl<'a> Rest<'a> {
         };
     }
 
-    /// Returns the maximum sleep. If a burst would be lost, the rings are checked as often as ever.
+    /// Returns the maximum sleep. If a burst could be lost, the rings are checked as often as usual.
     fn longest(&self, bounds: Bounds) -> Duration {
         let is_quiet = self.wrote.elapsed() > QUIET;
         let is_woken = self.is_woken_by_program || bounds.is_standing;

@@ -18,7 +18,7 @@ use store::seal::{Progress, SealOptions, Sealer};
 
 use super::idle_core::IdleCore;
 
-/// Events that are sealed before it looks again whether a core is idle: some 10 ms.
+/// Events that are sealed before the next check whether a core is idle: some 10 ms.
 const STEP_EVENTS: u64 = 1 << 16;
 /// Bytes of log that may wait for an idle core. With more, sealing competes for the busy ones. 20 million calls in a
 /// row fit; a program that never rests does not fill the disk with what could be a twentieth of its size.
@@ -84,7 +84,7 @@ impl Wanted {
     }
 }
 
-/// Seals as the log grows: if a core is idle, and in any case when much waits. Who stops it unparks its thread.
+/// Seals as the log grows: if a core is idle, and in any case when much waits. To stop it, also unpark its thread.
 pub(super) fn seal_in_background(
     recording: &store::Recording,
     options: SealOptions,

@@ -1,4 +1,4 @@
-//! The patterns of `-f` that have matched no function, each with what may have been meant.
+//! The patterns of `-f` that have matched no function, each with suggestions.
 
 use debuginfo::SymbolKind;
 

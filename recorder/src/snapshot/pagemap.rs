@@ -75,7 +75,7 @@ pub(super) fn first_page(pagemap: &File, range: Range<u64>) -> io::Result<Option
         return_mask: PRESENT_OR_SWAPPED,
         ..ScanArg::default()
     };
-    // SAFETY: the kernel reads and writes `arg`, whose size it is told, and writes at most one region to `found`.
+    // SAFETY: the kernel reads and writes `arg`, whose size it knows, and writes at most one region to `found`.
     let count = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut arg) };
     match count {
         0 => Ok(None),

@@ -1,6 +1,6 @@
-//! Makes a thread of a stopped process run something for us: one system call, or code of ours up to a trap.
+//! Makes a thread of a stopped process run something for us: one system call, or our own code up to a trap.
 //!
-//! Afterwards the thread is restored. Signals that arrived meanwhile are delivered when it is let go.
+//! Afterwards the thread is restored. Signals that arrived meanwhile are delivered when it is released.
 
 use std::{io, thread, time::Duration};
 
@@ -112,7 +112,7 @@ impl StoppedProcess {
 const CALL_BYTES: u64 = 5;
 const DIRECTION: u64 = 1 << 10;
 
-/// Returns the same registers for a thread that is to run elsewhere, whatever system call it was in.
+/// Returns the same registers for a thread that is to run elsewhere, regardless of the system call it was in.
 fn outside_of_calls(registers: &Registers) -> Registers {
     Registers {
         orig_rax: u64::MAX,

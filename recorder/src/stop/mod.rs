@@ -1,15 +1,15 @@
-//! Stops every thread of a process briefly to change its code or move its threads, and lets them go unchanged.
+//! Stops every thread of a process briefly to change its code or move its threads, and releases them unchanged.
 //!
-//! Guarantee: when [`while_stopped`] returns, in whatever way, no thread of the target is stopped by us, no signal was
-//! lost, and no system call failed that would not have failed otherwise. A process that was job-control stopped before
+//! Guarantee: when [`while_stopped`] returns or unwinds, no thread of the target is stopped by us, no signal was lost,
+//! and no system call failed that would not have failed otherwise. A process that was job-control stopped before
 //! (SIGSTOP) stays stopped; if it got SIGCONT meanwhile, it runs.
 //!
 //! Method: each thread is seized and interrupted with ptrace. A ptrace relation belongs to one thread of the tracer.
-//! When that thread ends, the kernel dissolves the relation, whatever state the tracee is in. So each stop is made by a
-//! thread of its own: its end also lets go of threads that could not be stopped, and of those that a crash of ours
-//! would leave behind.
+//! When that thread ends, the kernel dissolves the relation in any state of the tracee. So each stop has a thread of
+//! its own: its end also releases threads that could not be stopped, and those that a crash of the recorder would
+//! leave stopped.
 //!
-//! wait(2) is not used to learn of stops: if the target is our child, another thread of ours that waits for it would
+//! wait(2) is not used to learn of stops: if the target is our child, another of our threads that waits for it would
 //! consume them. For the same reason, code that waits for a child that may be stopped must use a pidfd and poll(2), or
 //! be ready for stops: the kernel reports them to any waiter in the tracer's process. SIGCHLD may arrive too.
 //!

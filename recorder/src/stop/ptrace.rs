@@ -143,7 +143,7 @@ pub(crate) fn seize_with_its_clones(tid: i32) -> Result<()> {
     request(libc::PTRACE_SEIZE, tid, 0, options as usize)
 }
 
-/// Returns whether two processes have one memory; `None` if the kernel does not tell.
+/// Returns whether two processes have one memory; `None` if the kernel does not say.
 pub(crate) fn share_memory(a: i32, b: i32) -> Option<bool> {
     const KCMP_VM: c_long = 1;
     // SAFETY: no memory is passed.

@@ -2,7 +2,7 @@
 
 use super::{Registers, ptrace};
 
-/// Returns whether the thread, when let go, may go back to the system call instruction that ends at its `rip`.
+/// Returns whether the thread, when released, may go back to the system call instruction that ends at its `rip`.
 pub(crate) fn may_restart(registers: &Registers) -> bool {
     const FIRST: i64 = -516; // -ERESTART_RESTARTBLOCK
     const LAST: i64 = -512; // -ERESTARTSYS

@@ -28,10 +28,10 @@ const SEARCHED_STACK_BYTES: usize = 64 << 10;
 
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
-/// Stops all threads of `pid`, runs `work`, and lets them go.
+/// Stops all threads of `pid`, runs `work`, and releases them.
 ///
 /// `patience` bounds the wait for threads to stop; they usually need less than a millisecond. `work` runs in a thread
-/// of its own. If it panics, the process is let go and the panic is resumed in the caller.
+/// of its own. If it panics, the process is released and the panic is resumed in the caller.
 ///
 /// # Errors
 /// If the process cannot be stopped. It then runs as before.
@@ -62,8 +62,8 @@ pub fn while_stopped<R: Send>(
     })
 }
 
-/// Reaps the threads of `pid` that ended while seized by a thread of ours, except the leader, whose exit status belongs
-/// to its parent.
+/// Reaps the threads of `pid` that ended while one of our threads had seized them, except the leader, whose exit status
+/// belongs to its parent.
 ///
 /// An exec ends all other threads, and waits until they are reaped. Seizing a thread waits for the end of an exec. So
 /// the seizing thread would wait for itself; this was seen with a program that execs from a second thread while it is
@@ -84,7 +84,7 @@ pub(super) enum Thread {
     Stopping,
     /// Stopped because of our interrupt, or because the whole process was job-control stopped.
     Interrupted { job_control: bool },
-    /// In signal-delivery-stop; it gets the signal when let go.
+    /// In signal-delivery-stop; it gets the signal when released.
     Receiving { signal: c_int },
     /// Ended.
     Dead,
@@ -103,13 +103,13 @@ pub struct StoppedProcess {
     pid: i32,
     threads: BTreeMap<i32, Thread>,
     memory: Option<Memory>,
-    /// Another owner stopped the threads, and lets them go.
+    /// Another owner stopped the threads, and releases them.
     is_borrowed: bool,
     not_send: PhantomData<*const ()>,
 }
 
 impl StoppedProcess {
-    /// Must run in a thread that ends soon after: only its end lets go of threads that are not stopped.
+    /// Must run in a thread that ends soon after: only its end releases threads that are not stopped.
     fn stop(pid: i32, patience: Duration) -> Result<StoppedProcess, StopError> {
         if pid == std::process::id() as i32 {
             return Err(StopError::OwnProcess { pid });
@@ -139,7 +139,7 @@ impl StoppedProcess {
         Ok(stopped)
     }
 
-    /// Wraps threads that the calling thread traces and has stopped. Dropping the result lets none of them go.
+    /// Wraps threads that the calling thread traces and has stopped. Dropping the result releases none of them.
     pub(crate) fn borrowed(pid: i32, tids: &[i32]) -> Result<StoppedProcess, StopError> {
         let interrupted = Thread::Interrupted { job_control: false };
         let any = tids.first().copied().unwrap_or(pid);
@@ -413,7 +413,7 @@ impl StoppedProcess {
 }
 
 impl Drop for StoppedProcess {
-    /// Lets every stopped thread go. The end of this thread lets go of the others.
+    /// Releases every stopped thread. The end of this thread releases the others.
     fn drop(&mut self) {
         if self.is_borrowed {
             return;
@@ -442,7 +442,7 @@ fn observe(tid: i32) -> Thread {
     };
     if info.si_code >> 8 == libc::PTRACE_EVENT_STOP {
         // SIGTRAP means interrupted. Anything else is the signal that stopped the whole process; the kernel stops the
-        // thread for it again when we let go, unless a SIGCONT came.
+        // thread for it again when we release it, unless a SIGCONT came.
         return Thread::Interrupted {
             job_control: info.si_signo != libc::SIGTRAP,
         };

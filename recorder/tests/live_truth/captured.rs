@@ -47,7 +47,7 @@ pub const SCRATCH: [&str; 9] = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "
 /// Integer arguments, in order.
 const ARGUMENTS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
 
-/// Returns what the recording says of an entry, up to where the backtrace becomes uncertain, and the bytes of its
+/// Returns what the recording says about an entry, up to where the backtrace becomes uncertain, and the bytes of its
 /// stack.
 fn moment(timeline: &Timeline, seq: u64) -> (Moment, Vec<u8>) {
     let tid = timeline.thread_at(seq).unwrap();
@@ -299,7 +299,7 @@ pub fn is_same_word(ours: u64, theirs: u64, delta: u64) -> bool {
     ours == theirs || is_near && ours.wrapping_sub(theirs) == delta
 }
 
-/// Threads reach the same function in any order: the argument tells their calls apart.
+/// Threads reach the same function in any order: the argument distinguishes their calls.
 fn captured_entries_of_threads_are_the_same(artifact: &str) {
     let scratch = Scratch::new(artifact);
     let subject = Subject::new(artifact);

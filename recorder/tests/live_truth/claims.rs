@@ -1,4 +1,4 @@
-//! Compares what a recording says of memory with what gdb sees.
+//! Compares what a recording says about memory with what gdb sees.
 
 use std::{fmt, ops::Range};
 

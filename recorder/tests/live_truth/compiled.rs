@@ -1,6 +1,6 @@
-//! Goal: what the program evaluates itself has the same result as in the tracer, and changes nothing.
-//! Method: the same conditions and counts on the same programs, compiled and not; every statement of large programs
-//! with a condition that is false.
+//! Goal: probes that the program evaluates itself have the same result as in the tracer, and change nothing. Method:
+//! the same conditions and counts on the same programs, compiled and not; every statement of large programs with a
+//! condition that is false.
 
 use std::path::PathBuf;
 

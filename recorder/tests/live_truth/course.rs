@@ -112,7 +112,7 @@ fn is_moment(event: &Event) -> bool {
 pub struct Asked {
     /// Registers, frames and variables.
     pub looks: bool,
-    /// Numbers that pointers of the callers lead to.
+    /// Numbers that pointers of the callers point to.
     pub fields: bool,
     /// All memory that [`Walk::keeps`] names.
     pub dumps: bool,

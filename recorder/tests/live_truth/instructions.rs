@@ -1,7 +1,6 @@
-//! Breakpoints on single instructions, by address: whatever instruction it is and whatever jumps there, each execution
-//! is one hit, and the program's behaviour does not change.
-//! Method: the program is single-stepped once; with breakpoints on all its instructions it must then pass the same
-//! ones.
+//! Breakpoints on single instructions, by address: for any instruction and any jump to it, each execution is one hit,
+//! and the program's behaviour does not change. Method: the program is single-stepped once; with breakpoints on all
+//! its instructions it must then pass the same ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 

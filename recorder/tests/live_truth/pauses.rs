@@ -1,5 +1,5 @@
-//! Memory is copied at each pause of live control. At random pauses of SQLite and of Lua, all of the program's data,
-//! and what its variables point to, is what gdb sees there. Later it is reported as being that old.
+//! Memory is copied at each pause of live control. At random pauses of SQLite and Lua, all of the program's data, and
+//! what its variables point to, is what gdb sees there. Later it is reported with that age.
 
 use std::collections::BTreeMap;
 

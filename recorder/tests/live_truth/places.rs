@@ -1,5 +1,5 @@
 //! The places of lines. gdb and Hindsight must have the same places for a line, or gdb must lack one for a known
-//! reason. What readelf reads of the line table, and nm of the symbols, decides which. Where they differ, gdb is told
+//! reason. What readelf reads of the line table, and nm of the symbols, decides which. Where they differ, gdb uses
 //! our places.
 //!
 //! The reasons, both in gdb 13:

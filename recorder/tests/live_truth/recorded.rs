@@ -1,6 +1,6 @@
-//! What a recording reports of its moments afterwards is what gdb sees of them in the running program. At stops this
-//! covers all registers, the frames and every variable on the saved stack; at function entries the argument registers,
-//! the return address, and as much of the backtrace as is reported.
+//! What a recording later reports about its moments is what gdb sees in the running program. At stops this covers all
+//! registers, the frames and every variable on the saved stack; at function entries the argument registers, the return
+//! address, and as much of the backtrace as is reported.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

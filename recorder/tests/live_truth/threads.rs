@@ -1,6 +1,6 @@
-//! What a recording reports of stops of several threads is what gdb sees there. Threads reach a line in any order, and
-//! their stacks have other addresses. The thread's own number tells their stops apart, and pointers into its stack must
-//! point to the same offset.
+//! What a recording reports about stops of several threads is what gdb sees there. Threads reach a line in any order,
+//! and their stacks have other addresses. The thread's own number tells their stops apart, and pointers into its stack
+//! must point to the same offset.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

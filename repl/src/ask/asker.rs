@@ -23,7 +23,7 @@ pub struct Asker {
     life: Option<Life>,
 }
 
-/// What shows that the question is being answered.
+/// The sign that a query is still running.
 struct Life {
     progress: Progress,
     since: Instant,
@@ -92,7 +92,7 @@ impl Asker {
         })
     }
 
-    /// Shows on a terminal's stderr that long questions are being answered.
+    /// Shows on a terminal's stderr that a long query is running.
     pub fn show_life(&mut self, terminal: &Terminal) {
         self.life = Some(Life {
             progress: Progress::new(terminal),
@@ -100,7 +100,7 @@ impl Asker {
         });
     }
 
-    /// Reopens what is asked, to see what has been recorded since.
+    /// Reopens the recordings, to see what has been recorded since.
     ///
     /// # Errors
     /// When it cannot be opened; the asker then keeps the previous state.
@@ -134,7 +134,7 @@ impl Asker {
         Ok(())
     }
 
-    /// Returns the folder of the one recording that is asked; `None` if there are several.
+    /// Returns the folder of the only recording; `None` if there are several.
     pub fn path(&self) -> Option<&Path> {
         match &self.source {
             Source::One { reader, .. } => Some(reader.recording().dir()),
@@ -142,7 +142,7 @@ impl Asker {
         }
     }
 
-    /// Returns how much of the one recording is visible; `None` if there are several.
+    /// Returns how much of the only recording is visible; `None` if there are several.
     pub fn extent(&self) -> Option<Extent> {
         match &self.source {
             Source::One { session, .. } => Some(session.extent()),
@@ -150,7 +150,7 @@ impl Asker {
         }
     }
 
-    /// Returns the number of recordings that are asked.
+    /// Returns the number of recordings.
     pub fn recordings(&self) -> usize {
         match &self.source {
             Source::One { .. } => 1,
@@ -229,8 +229,8 @@ impl Asker {
         Ok(super::cells::types(answer.schema()))
     }
 
-    /// Writes all rows and returns their number. Rows that go to a terminal show by themselves that the work goes on:
-    /// then `shows_life` is false.
+    /// Writes all rows and returns their number. Rows on a terminal already show that the query runs: then
+    /// `shows_life` is false.
     ///
     /// # Errors
     /// When they cannot be computed or written, or Ctrl-C is pressed. The output is then truncated.
@@ -295,7 +295,7 @@ impl Asker {
     }
 }
 
-/// Makes what shows the life of a question, while it is answered.
+/// Makes the callback that shows that a query is running.
 fn shower(life: Option<&Life>, reading: Option<Reading>) -> impl FnMut() {
     move || {
         if let Some(life) = life {

@@ -62,7 +62,7 @@ pub fn rows(batch: &RecordBatch) -> Result<Vec<Vec<Option<String>>>, Error> {
         .collect::<Result<Vec<_>, ArrowError>>()
         .map_err(cannot_show)?;
     let cell = |(column, formatter): &(&arrow::array::ArrayRef, ArrayFormatter<'_>), row| {
-        // Arrow marks no value of a Null array as null.
+        // Arrow does not mark the values of a Null array as null.
         if column.is_null(row) || *column.data_type() == DataType::Null {
             return Ok(None);
         }

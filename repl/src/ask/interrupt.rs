@@ -55,7 +55,7 @@ impl Interrupts {
         self.wait_showing(work, || {})
     }
 
-    /// As [`Self::wait`]; calls `show` again and again meanwhile.
+    /// As [`Self::wait`]; calls `show` repeatedly meanwhile.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when Ctrl-C is pressed first; `work` is then dropped.

@@ -1,5 +1,5 @@
-//! Opens recordings. What their recorder has not sealed is sealed for the reader, which may take long: Ctrl-C leaves it at
-//! once, and what was written for the reader goes.
+//! Opens recordings. Parts that their recorder has not sealed are sealed for the reader, which may take long: Ctrl-C ends
+//! this at once and deletes what was written for the reader.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use store::seal::Progress;
 use super::Interrupts;
 use crate::error::Error;
 
-/// Opening that takes less is not watched: Ctrl-C ends the program, as usual.
+/// A shorter opening is not watched: Ctrl-C ends the program, as usual.
 const UNWATCHED: Duration = Duration::from_millis(100);
 
 /// Opens the recording in the folder `path`.
@@ -32,7 +32,7 @@ pub fn open(path: &Path, temp_dir: &Path) -> Result<Reader, Error> {
     })
 }
 
-/// As [`open`], to go through it.
+/// As [`open`], for moving through it.
 ///
 /// # Errors
 /// As there.

@@ -50,7 +50,7 @@ pub fn show(asker: &mut Asker, sql: &str, view: &View) -> Result<(), Error> {
     shown
 }
 
-/// Says on stderr which recordings could not be read.
+/// Reports on stderr which recordings could not be read.
 pub fn warn(asker: &Asker, terminal: &Terminal) {
     for warning in asker.warnings() {
         let word = terminal.stderr_colour.paint(Paint::Warning, "warning:");
@@ -168,7 +168,7 @@ fn stream_to_pipe(asker: &mut Asker, answer: &mut Answer, view: &View) -> Result
     Ok(())
 }
 
-/// Says whether this is the answer to EXPLAIN: two columns, the second with a text of several lines.
+/// Returns whether this is the answer to EXPLAIN: two columns, the second with a text of several lines.
 fn is_plan(answer: &Answer) -> bool {
     let fields = answer.schema().fields();
     fields.len() == 2 && fields[0].name() == "plan_type" && fields[1].name() == "plan"

@@ -1,5 +1,5 @@
 //! Completion in the shell. The shell asks this program for candidates as the user types, so that recordings, functions and
-//! breakpoints are those of the moment. Nothing is started for it, and an error means no candidates.
+//! breakpoints are up to date. It starts nothing, and an error means no candidates.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::ask::Asker;
 const VARIABLE: &str = "COMPLETE";
 /// How long a running daemon may take for its part. The shell waits meanwhile.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The most candidates that are offered.
+/// The maximum number of candidates.
 const MOST: usize = 1000;
 /// Words that `break` and `logpoint` take before locations or numbers.
 const PROBE_WORDS: [&str; 5] = ["add", "list", "remove", "enable", "disable"];
@@ -38,7 +38,7 @@ pub fn answer() {
         .complete();
 }
 
-/// Returns the script that makes `shell` ask this program; `None` if that shell is not known.
+/// Returns the script that makes `shell` ask this program; `None` if that shell is unknown.
 pub fn script(shell: &str) -> Option<Vec<u8>> {
     let shells = Shells::builtins();
     let shell = shells.completer(shell)?;
@@ -59,7 +59,7 @@ fn with_completers(mut command: Command) -> Command {
     command
 }
 
-/// Chooses by the name of the value what is offered for it.
+/// Chooses the candidates for a value by its name.
 fn with_completer(arg: Arg) -> Arg {
     let value = arg.get_value_names().and_then(|names| names.first());
     let value = value.map(|name| name.to_string()).unwrap_or_default();
@@ -79,7 +79,8 @@ fn with_completer(arg: Arg) -> Arg {
     }
 }
 
-/// Returns the recordings whose name begins with `current`, without their suffix, and folders on the way to others.
+/// Returns the recordings whose name begins with `current`, without their suffix, and folders that may lead to
+/// others.
 fn recordings(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = current.to_str() else {
         return Vec::new();
@@ -120,7 +121,7 @@ fn recorded_functions(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(current, names.unwrap_or_default())
 }
 
-/// Finds the recording in the line that the shell completes, which stands behind `--`.
+/// Finds the recording in the line that the shell completes: it is after `--`.
 fn recording_of(words: &[String]) -> Option<&String> {
     let line = words.iter().skip_while(|word| *word != "--").skip(1);
     let mut behind = line.skip_while(|word| *word != "report").skip(1);

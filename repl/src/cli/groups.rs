@@ -1,4 +1,5 @@
-//! The list of commands in the help, in groups. A verb is in a group by what it does, so a new one finds its place.
+//! The list of commands in the help, in groups. A verb's properties decide its group, so a new verb needs no entry
+//! here.
 
 use std::fmt::Write;
 
@@ -38,7 +39,7 @@ const GROUPS: [(Group, &str); 7] = [
     (Group::Tool, "Hindsight itself"),
 ];
 
-/// The commands that people begin with.
+/// The commands for first steps.
 const BEGIN: [&str; 5] = ["record", "overview", "report", "sql", "repl"];
 
 /// Commands for Hindsight itself.
@@ -105,7 +106,7 @@ fn row(text: &mut String, name: &str, about: &str, columns: usize) {
     let lines = fold(about, columns.saturating_sub(DESCRIPTION_AT).max(20));
     for (index, line) in lines.iter().enumerate() {
         let name = if index == 0 { name } else { "" };
-        // The template would take braces for fields.
+        // The template would interpret braces as fields.
         let line = line.replace(['{', '}'], "");
         _ = writeln!(text, "  {name:width$}{line}", width = DESCRIPTION_AT - 2);
     }

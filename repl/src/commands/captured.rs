@@ -39,7 +39,7 @@ impl From<Captured> for Captures {
 }
 
 impl Captured {
-    /// Says whether any of the options is given.
+    /// Returns whether any of the options is given.
     pub fn is_given(&self) -> bool {
         let has_calls = self.strings || self.pointees || !self.watch.is_empty();
         self.regs || self.stack.is_some() || has_calls

@@ -68,11 +68,10 @@ fn own_command(args: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>
     Ok(std::iter::once(exe.into()).chain(args).collect())
 }
 
-/// Records the one process of a set that standard input tells of. Another recorder starts this, not the user, and reads
+/// Records one process of a set, which standard input describes. Another recorder starts this, not the user, and reads
 /// the answer.
 ///
-/// # Errors
-/// When nothing was told. What the recorder reports goes to the one that started it.
+/// # Errors When standard input is empty. What the recorder reports goes to the one that started it.
 pub fn record_one(mut options: RecordOptions, records_copies: bool) -> Result<u8, Error> {
     let mut told = String::new();
     let read = io::stdin().read_to_string(&mut told);
@@ -98,7 +97,7 @@ pub fn record_one(mut options: RecordOptions, records_copies: bool) -> Result<u8
     match recorded {
         Ok(_) => Ok(exit::DONE),
         Err(error) => {
-            // It is no answer if the program was recorded already.
+            // It is not an answer if the program was already recorded.
             answer(live::REFUSED, &live::why_refused(&error));
             Ok(exit::FAILED)
         }
@@ -107,13 +106,13 @@ pub fn record_one(mut options: RecordOptions, records_copies: bool) -> Result<u8
 
 fn answer(word: &str, text: &str) {
     let line = format!("{word}{}\n", text.replace('\n', " "));
-    // Whoever asked may be gone.
+    // The requester may be gone.
     let _ = io::stdout()
         .write_all(line.as_bytes())
         .and_then(|()| io::stdout().flush());
 }
 
-/// Leaves warnings in the set, as nobody reads what this process prints.
+/// Leaves warnings in the set, because no user reads what this process prints.
 struct Warnings {
     pid: i32,
     log: ProcessLog,
@@ -132,7 +131,8 @@ impl Observer for Warnings {
     }
 }
 
-/// One line, with the set's folder named beside others in `beside`: `make.children: 37 processes, 35 recordings, 2.4 s, 12 MB; 2 programs not recorded; ...`.
+/// One line, which names the set's folder below `beside`: `make.children: 37 processes, 35 recordings, 2.4 s, 12 MB; 2 programs not
+/// recorded; ...`.
 pub fn summary(outcome: &SetOutcome, beside: &Path) -> String {
     let name = beside.join(outcome.set.file_name().unwrap_or_default());
     let name = escaped(&name.to_string_lossy()).into_owned();

@@ -1,4 +1,5 @@
-//! `hindsight compare`: what two recordings of a program have different, and which function made the difference.
+//! `hindsight compare`: the differences between two recordings of a program, and the function that made the
+//! difference.
 
 mod annotations;
 mod findings;
@@ -21,7 +22,7 @@ use crate::output::{self, to_stdout};
 use crate::recording::locate;
 use crate::render::{Colour, Paint, Terminal};
 
-/// Calls that differ and are described in JSON, unless all are asked for.
+/// Most calls that differ and are described in JSON, unless the user requests all.
 const SOME_CALLS: usize = 1000;
 /// The same with `--full`.
 const MOST_CALLS: usize = 10_000;
@@ -138,7 +139,8 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
     })
 }
 
-/// Writes the lines of a comparison: what A has in the colour of what was, what B has in that of what is.
+/// Writes the lines of a comparison: those of A in the colour for the old state, those of B in the colour for the new
+/// one.
 pub fn painted(lines: &[TextLine], colour: Colour) -> String {
     let mut text = String::new();
     for line in lines {
@@ -157,7 +159,7 @@ pub fn painted(lines: &[TextLine], colour: Colour) -> String {
     text
 }
 
-/// Says what is asked in this folder: its project may have rules of what is not compared.
+/// Returns what to compare in this folder: its project may have rules that exclude something.
 ///
 /// # Errors
 /// The rules are wrong.
@@ -192,7 +194,7 @@ fn texts_of(rules: server::CompareRules) -> RuleTexts {
     }
 }
 
-/// A recording that cannot be read is not different: exit code 1 would say so.
+/// An unreadable recording is not different, as exit code 1 would mean.
 pub fn failed(source: query::Error) -> Error {
     let source = match source {
         query::Error::NotComparable { .. } => source,

@@ -43,7 +43,7 @@ pub fn is_wanted(folders: &[PathBuf], terminal: &Terminal) -> Result<bool, Error
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Deletes the recording in a folder and says so.
+/// Deletes the recording in a folder and reports it.
 ///
 /// # Errors
 /// When it is being recorded or open in a session, or a file cannot be deleted.

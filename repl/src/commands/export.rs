@@ -109,7 +109,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     })
 }
 
-/// Returns the tables to write, `runs` as the last one: who finds a run there finds all of it.
+/// Returns the tables to write, with `runs` last: a run that is listed there is complete.
 fn tables(wanted: &[String]) -> Result<Vec<&'static str>, Error> {
     let all: Vec<_> = query::TABLES.iter().map(|table| table.name).collect();
     if let Some(name) = wanted.iter().find(|name| !all.contains(&name.as_str())) {
@@ -119,7 +119,7 @@ fn tables(wanted: &[String]) -> Result<Vec<&'static str>, Error> {
             Some(help),
         ));
     }
-    // Tables of every instruction are as large as the run is long.
+    // Tables of every instruction grow with the length of the run.
     let is_wanted = |table: &&str| match wanted {
         [] => !query::runs_again(table),
         wanted => wanted.iter().any(|name| name == table),
@@ -127,7 +127,7 @@ fn tables(wanted: &[String]) -> Result<Vec<&'static str>, Error> {
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
-/// Refuses to write a file that is there.
+/// Refuses to overwrite a file.
 fn refuse_taken(place: &mut Place, key: &str) -> Result<(), Error> {
     match place.has(key)? {
         false => Ok(()),
@@ -157,7 +157,7 @@ fn export(
         match write(&mut asker, table, (&mut *place, key)) {
             Ok(len) => size += len,
             Err(error) => {
-                // Rows of a recording that is not whole could pass for all of them.
+                // The rows of an incomplete recording could pass for all of them.
                 place.remove(&keys[..=at]);
                 return Err(error);
             }
@@ -193,8 +193,8 @@ fn key(table: &str, run: &str) -> String {
     format!("table={table}/run={}/part-0.parquet", encoded(run))
 }
 
-/// Writes a name as Hive does in the name of a folder: other characters than letters, digits, `-`, `_` and `.` as `%` and
-/// two hexadecimal digits per byte.
+/// Encodes a name as Hive does in the name of a folder: characters other than letters, digits, `-`, `_` and `.` as `%`
+/// and two hexadecimal digits per byte.
 fn encoded(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let mut text = String::new();

@@ -59,7 +59,7 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
     })
 }
 
-/// Refuses options that say what of a program to record, or that need calls.
+/// Refuses options that select what to record, or that need calls.
 ///
 /// # Errors
 /// One of them is given.

@@ -43,7 +43,7 @@ impl From<FullPolicy> for OnFull {
 }
 
 impl Keeping {
-    /// Says whether any of the options is given.
+    /// Returns whether any of the options is given.
     pub fn is_given(&self) -> bool {
         self.keep_log
             || self.on_full != FullPolicy::default()

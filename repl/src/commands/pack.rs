@@ -75,7 +75,7 @@ pub fn pack(path: &Path) -> Result<PackOutcome, Error> {
     replay::pack(&timeline).map_err(failed)
 }
 
-/// Says which files were copied, and which could not be.
+/// Describes which files were copied, and which could not be.
 pub fn summary(path: &Path, outcome: &PackOutcome) -> String {
     let mut text = format!(
         "{}: {} and {} packed, {}\n",

@@ -1,6 +1,6 @@
 //! Options for probes that are set before a program runs: those of `record` and `start`.
 //!
-//! A condition belongs to the logpoint before it, so that the order of these options is looked at.
+//! A condition belongs to the logpoint before it, so the order of these options matters.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, error::ErrorKind};
 use server::location::Target;
@@ -9,7 +9,7 @@ use server::session::{FirstLogpoint, Probes};
 /// Probes that are set before a program runs.
 #[derive(Clone, Debug, Default)]
 pub struct Probing {
-    /// All of them; whether they may wait is said elsewhere.
+    /// All of them; another option says whether they may wait.
     pub probes: Probes,
 }
 
@@ -18,7 +18,7 @@ const LOGPOINT: &str = "logpoint";
 const CONDITION: &str = "condition";
 
 impl Probing {
-    /// Says whether anything was asked for.
+    /// Returns whether any probe was requested.
     pub fn is_given(&self) -> bool {
         !self.probes.is_empty()
     }

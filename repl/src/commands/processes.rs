@@ -1,4 +1,4 @@
-//! `hindsight processes`: the processes of a set that `record --children` has made.
+//! `hindsight processes`: the processes of a set made by `record --children`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -150,7 +150,7 @@ fn notes(row: &Process) -> String {
         .join("; ")
 }
 
-/// Orders the processes so that each stands below its parent, and tells how deep.
+/// Orders the processes so that each is below its parent, and returns the depths.
 fn as_tree(processes: &[Process]) -> Vec<(usize, &Process)> {
     // The parent of a row is the last row of that number that began before it.
     let mut newest: BTreeMap<i32, usize> = BTreeMap::new();

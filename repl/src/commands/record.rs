@@ -126,7 +126,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     run_like(args, Given::default(), terminal).map(|ran| ran.code)
 }
 
-/// What a program is given that another run had.
+/// What a program inherits from another run.
 #[derive(Debug, Default)]
 pub struct Given {
     /// Its environment; `None`: ours.
@@ -135,7 +135,7 @@ pub struct Given {
     pub stdin: Option<PathBuf>,
 }
 
-/// What came of it.
+/// Its outcome.
 #[derive(Debug)]
 pub struct Ran {
     /// The exit code: the program's own.
@@ -145,14 +145,14 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Nobody asks for what one process of a set has left.
+    /// No caller uses the result of one process of a set.
     fn of_nothing(code: u8) -> Ran {
         let recording = PathBuf::new();
         Ran { code, recording }
     }
 }
 
-/// Runs the command with a program that is given what another run had.
+/// Runs the command with a program that inherits from another run.
 ///
 /// # Errors
 /// When nothing could be recorded.
@@ -226,7 +226,7 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     })
 }
 
-/// Says that Ctrl-C has ended sealing. What follows a recording would do the rest of it first.
+/// Reports that Ctrl-C has ended sealing. The next steps after a recording would have to finish it first.
 fn left(outcome: Outcome, json: bool) -> Ran {
     if json {
         eprintln!("{}", summary_json(&outcome, None, 0));
@@ -243,7 +243,7 @@ fn left(outcome: Outcome, json: bool) -> Ran {
     }
 }
 
-/// Refuses wrong arguments before anything is downloaded or started, where no recorder is needed to tell.
+/// Refuses wrong arguments before anything is downloaded or started, as far as possible without a recorder.
 fn refuse(args: &Args) -> Result<(), Error> {
     if args.duration.is_some() && args.pid.is_none() {
         let help = "name a running process: hindsight record --attach PID --for 10";

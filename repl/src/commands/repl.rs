@@ -150,7 +150,7 @@ fn lines(
     }
 }
 
-/// Says whether the target is a program: there are arguments or options for one, or the name is a program's and not a
+/// Returns whether the target is a program: there are arguments or options for one, or the name is a program's and not a
 /// recording's.
 fn is_program(target: &[OsString], launching: &Launching) -> bool {
     let [name, rest @ ..] = target else {

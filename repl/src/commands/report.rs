@@ -1,5 +1,5 @@
-//! `hindsight report`: what was slow, by function, by caller, as a tree of calls, and as files for other programs; what was
-//! left of memory.
+//! `hindsight report`: what was slow, by function, by caller, as a tree of calls, and as files for other programs; also
+//! memory and locks.
 
 mod locks;
 mod memory;
@@ -151,7 +151,7 @@ fn of_locks(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error> 
     Ok(exit::DONE)
 }
 
-/// Adds up a recording, with a bar if that takes a while.
+/// Sums up a recording, with a bar if that takes a while.
 ///
 /// # Errors
 /// It cannot be read.

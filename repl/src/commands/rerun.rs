@@ -1,5 +1,5 @@
-//! `hindsight rerun`: records the program of a recording once more, with the same arguments, environment, folder and options,
-//! and with probes that answer what the first run left open.
+//! `hindsight rerun`: records the program of a recording again, with the same arguments, environment, folder and options, and
+//! with probes that answer what the first run left open.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -187,7 +187,7 @@ fn output(args: &Args, of: &Path) -> Result<PathBuf, Error> {
     Ok(free.next().unwrap_or_else(|| here.join(base)))
 }
 
-/// The words for `record`: the recorded options, those of now, and the program.
+/// The words for `record`: the recorded options, the new ones, and the program.
 fn words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
     if args.full {
         return full_words(args, launch, output);
@@ -199,7 +199,7 @@ fn words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
     while let Some(option) = recorded.next() {
         match option.as_str() {
             "--pending" => pending = true,
-            // The processor has four watchpoints: what is asked for now takes the place of what was.
+            // The processor has four watchpoints: the new ones replace the recorded ones.
             "--log-writes" if !probes.log_writes.is_empty() => _ = recorded.next(),
             option => words.push(option.into()),
         }
@@ -263,7 +263,7 @@ fn environment(pairs: &[ByteBuf]) -> Vec<(OsString, OsString)> {
     pairs.iter().filter_map(split).collect()
 }
 
-/// The file that is its standard input once more; `None`: ours is, and what is not the same is told.
+/// The file that is its standard input again; `None`: it gets ours, and any difference is reported.
 fn stdin(recorded: &Stdin, progress: &Progress) -> Option<PathBuf> {
     match recorded {
         Stdin::File(path) => {
@@ -284,7 +284,7 @@ fn stdin(recorded: &Stdin, progress: &Progress) -> Option<PathBuf> {
     None
 }
 
-/// How to start the program of a recording that does not say it.
+/// How to start the program of a recording without that information.
 fn guessed(manifest: &Manifest) -> Result<Launch, Error> {
     let bytes = |text: &String| ByteBuf::from(text.clone().into_bytes());
     if manifest.argv.is_empty() {

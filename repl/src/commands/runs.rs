@@ -17,7 +17,7 @@ use crate::listing::{self, Row};
 use crate::render::{Terminal, escaped};
 use crate::report::report;
 
-/// How long another process that uses the catalog is waited for.
+/// How long to wait for another process that uses the catalog.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
@@ -266,7 +266,7 @@ impl Prune {
         Ok(code)
     }
 
-    /// Tells whether a recording is old enough, and not one to be kept.
+    /// Returns whether a recording is old enough, and not one to be kept.
     fn takes(&self, row: &Row) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();

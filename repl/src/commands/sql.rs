@@ -144,7 +144,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     }
 }
 
-/// Takes the words apart: the last of several is the question, unless it means recordings too.
+/// Splits the words: the last of several is the query, unless it names recordings too.
 fn recordings_and_query(words: &[OsString]) -> Result<(Vec<PathBuf>, Option<String>), Error> {
     let paths = |words: &[OsString]| words.iter().map(PathBuf::from).collect::<Vec<_>>();
     let [first, others @ ..] = words else {
@@ -166,8 +166,8 @@ fn recordings_and_query(words: &[OsString]) -> Result<(Vec<PathBuf>, Option<Stri
     }
 }
 
-/// Opens the recordings. One that is named by its name is asked as it is; several, or what a folder or a pattern means,
-/// as runs.
+/// Opens the recordings. One that is given by name is queried directly; several, or those of a folder or a pattern, as
+/// runs.
 fn opened(
     words: &[PathBuf],
     core: &OfCore,
@@ -230,7 +230,7 @@ fn questions(text: &str) -> Result<Vec<&str>, Error> {
 /// complete one.
 enum Place {
     New(NamedTempFile),
-    /// What exists and is no file, such as a named pipe.
+    /// Something that exists and is not a regular file, such as a named pipe.
     Other(File),
 }
 

@@ -69,7 +69,7 @@ enum Source {
     System,
     /// In the cache of debuginfod's clients.
     Cache,
-    /// In another file, beside the module.
+    /// In another file, next to the module.
     Beside,
     /// There is none.
     Missing,
@@ -90,13 +90,13 @@ impl Source {
     }
 }
 
-/// A module, and what is known of its debug information.
+/// A module, and what is known about its debug information.
 #[derive(Debug)]
 struct Known {
     path: PathBuf,
     build_id: Option<String>,
     source: Source,
-    /// The file with the debug information, if it is another one.
+    /// The file with the debug information, if it is a separate one.
     file: Option<PathBuf>,
     /// The build id of dwz's file that it refers to and that was not found.
     wants: Option<String>,
@@ -155,7 +155,7 @@ fn modules(of: &Of) -> Result<Vec<Known>, Error> {
     }
 }
 
-/// A file is a program unless it is a core file, or a recording of its name lies beside it and no folder is given.
+/// A file is a program unless it is a core file, or a recording of its name is next to it and no folder is given.
 fn is_program(path: &Path) -> bool {
     const TYPE_OFFSET: usize = 16;
     const CORE: u8 = 4;
@@ -189,7 +189,7 @@ fn of_program(path: &Path) -> Result<Vec<Known>, Error> {
     let Some(interpreter) = module.interp() else {
         return Ok(found);
     };
-    // The dynamic linker says what it would load, and runs nothing of it.
+    // The dynamic linker lists what it would load, without running any of it.
     let listed = Command::new(interpreter).arg("--list").arg(path).output();
     let text = listed.map(|output| output.stdout).unwrap_or_default();
     for line in String::from_utf8_lossy(&text).lines() {

@@ -1,5 +1,5 @@
-//! `hindsight test`: runs a test command with all processes that it starts recorded, and keeps the recordings of those
-//! that failed.
+//! `hindsight test`: records a test command and all processes that it starts, and keeps the recordings of those that
+//! failed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ Examples:
 
 Exits with the command's own status.";
 
-/// How many failed processes are named.
+/// Most failed processes that are named.
 const MOST_NAMED: usize = 20;
 
 /// Run a test command and keep recordings of what failed
@@ -74,7 +74,7 @@ impl Keep {
         match self {
             Self::All => true,
             Self::Failed => !has_passed(process),
-            // What still runs is still written.
+            // Recordings of running processes are still being written.
             Self::None => process.end_unix_ns.is_none(),
         }
     }

@@ -1,5 +1,5 @@
-//! What the text before the cursor says about the next word: an open quote, a table, a column of a table. It uses words
-//! and no grammar, since incomplete input is not SQL yet.
+//! What the text before the cursor says about the next word: an open quote, a table, a column of a table. It looks at
+//! words, not at grammar, since incomplete input is not SQL yet.
 
 /// Returns the start of the quote that is still open at the end of `text`.
 pub fn open_quote(text: &str) -> Option<usize> {
@@ -12,8 +12,7 @@ pub fn open_quote(text: &str) -> Option<usize> {
     open
 }
 
-/// Returns the table that the word before a dot stands for: the word itself, or the table it is an alias of (`calls
-/// c`).
+/// Returns the table that the word before a dot means: the word itself, or the table it is an alias of (`calls c`).
 pub fn qualifier<'a>(before_dot: &'a str, statement: &'a str) -> &'a str {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let alias = &before_dot[before_dot.trim_end_matches(is_word).len()..];
@@ -27,7 +26,7 @@ pub fn qualifier<'a>(before_dot: &'a str, statement: &'a str) -> &'a str {
     definition.map_or(alias, |w| w[1])
 }
 
-/// Says whether a table's name comes next, according to the last word.
+/// Returns whether a table's name comes next, according to the last word.
 pub fn names_a_table(earlier: &str) -> bool {
     let last = earlier.split_whitespace().last().unwrap_or_default();
     let ends_word = earlier.ends_with(char::is_whitespace) || earlier == last;

@@ -95,13 +95,13 @@ const BEGINNINGS: &[&str] = &[
     "with",
 ];
 
-/// Says whether `text` is a line that runs without a `;`.
+/// Returns whether `text` is a line that runs without a `;`.
 pub fn stands_alone(text: &str) -> bool {
     let text = text.trim();
     text.is_empty() || text.starts_with(['\\', '.']) || word(text).is_some()
 }
 
-/// Says whether `text` begins like no statement, so that further lines cannot complete it.
+/// Returns whether `text` does not begin like a statement, so that further lines cannot complete it.
 pub fn begins_wrong(text: &str) -> bool {
     let text = text.trim_start();
     let end = text

@@ -54,7 +54,7 @@ const BEGINNINGS: [&str; 6] = [
     "with",
 ];
 
-/// Functions of SQL that are offered where no session tells all.
+/// SQL functions that are offered without a session that lists all.
 const FUNCTIONS: [&str; 9] = [
     "avg",
     "backtrace",

@@ -22,7 +22,7 @@ pub trait Language {
     /// Returns the start of the word before the cursor, and its completions.
     fn offers(&self, line: &str, cursor: usize) -> (usize, Vec<String>);
 
-    /// Says whether Enter runs `text`.
+    /// Returns whether Enter runs `text`.
     fn is_whole(text: &str) -> bool;
 }
 

@@ -52,7 +52,7 @@ fn file(name: &str) -> Option<PathBuf> {
     Some(folders.data_dir().join(name))
 }
 
-/// Creates the file, readable only by its owner. Says whether it can be used.
+/// Creates the file, readable only by its owner. Returns whether it can be used.
 fn prepare(path: &Path) -> bool {
     let folder = path.parent().expect("`file` joins a folder and a name");
     let made = DirBuilder::new()

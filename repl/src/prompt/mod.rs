@@ -118,7 +118,7 @@ impl Language for Words {
     }
 }
 
-/// Says whether Enter runs `text`: a command, a statement that ends with `;`, or one followed by an empty line.
+/// Returns whether Enter runs `text`: a command, a statement that ends with `;`, or one followed by an empty line.
 fn is_complete(text: &str) -> bool {
     if command::stands_alone(text) || (!text.contains('\n') && command::begins_wrong(text)) {
         return true;

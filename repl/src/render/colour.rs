@@ -30,9 +30,9 @@ pub enum Paint {
     Dim,
     /// The prompt.
     Prompt,
-    /// What was, beside what is.
+    /// The old state, next to the new one.
     Removed,
-    /// What is, beside what was.
+    /// The new state, next to the old one.
     Added,
 }
 

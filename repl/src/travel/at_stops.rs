@@ -1,5 +1,5 @@
-//! Lines that run when a breakpoint stops the program (`commands`), and breakpoints as a file of lines (`save
-//! breakpoints`). The prompt keeps the lines; they end with it.
+//! Lines that run when a breakpoint stops the program (`commands`), and breakpoints saved as a file of lines (`save
+//! breakpoints`). The prompt keeps the lines until it ends.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -17,14 +17,14 @@ use crate::exit;
 #[derive(Debug, Default)]
 pub struct AtStops {
     lines: BTreeMap<u32, Vec<String>>,
-    /// The breakpoint whose lines are being given.
+    /// The breakpoint whose lines are being entered.
     open: Option<(u32, Vec<String>)>,
-    /// Lines run now: a stop that they lead to runs none.
+    /// Lines are running: a stop that they cause runs none.
     is_running: bool,
 }
 
 impl AtStops {
-    /// Takes a line, if lines are being given: up to `end`.
+    /// Takes a line, while lines are being entered: up to `end`.
     pub fn take(&mut self, text: &str) -> bool {
         let Some((id, lines)) = &mut self.open else {
             return false;
@@ -38,7 +38,7 @@ impl AtStops {
                     false => self.lines.insert(id, lines),
                 };
             }
-            // In gdb it says that the stop itself is not shown; here it always is.
+            // In gdb this hides the stop itself; here it is always shown.
             "silent" => {}
             line => lines.push(line.to_owned()),
         }

@@ -1,5 +1,5 @@
 //! `compare` at the prompt: two recordings side by side. `next difference` and `previous difference` move both to where
-//! they differ, `goto` moves both, and `other` asks the second one.
+//! they differ, `goto` moves both, and `other` runs a verb on the second one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::error::Error;
 use crate::exit;
 use crate::recording::locate;
 
-/// Calls that differ and can be stepped through.
+/// Most calls that differ and can be stepped through.
 const MOST_CALLS: usize = 10_000;
 
 /// Two recordings that were compared.
 pub struct Comparing {
     /// The recording of the prompt, A.
     own: Arc<Past>,
-    /// The other one, B; the prompt's own while B is asked.
+    /// The other one, B; the prompt's own while a verb runs on B.
     other: InProcess,
     sessions: (Opened, Opened),
     asked: Asked,
@@ -37,7 +37,7 @@ pub struct Comparing {
     at: Option<usize>,
 }
 
-/// In which direction the differences are gone through.
+/// The direction of a move through the differences.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     Next,
@@ -129,7 +129,7 @@ impl Session {
         })
     }
 
-    /// Returns the comparison, if it is one of the prompt's recording.
+    /// Returns the comparison, if it is that of the prompt's recording.
     fn compared(&self) -> Result<&Comparing, Error> {
         let past = self.link.past();
         let is_own =
@@ -137,7 +137,7 @@ impl Session {
         self.comparing.as_ref().filter(is_own).ok_or_else(none)
     }
 
-    /// Says whether two recordings are compared.
+    /// Returns whether two recordings are compared.
     pub(super) fn is_comparing(&self) -> bool {
         self.compared().is_ok()
     }
@@ -201,7 +201,7 @@ impl Session {
         Ok(exit::DONE)
     }
 
-    /// Goes to an event and returns what is shown there.
+    /// Moves to an event and returns what is shown there.
     fn side_at(&self, seq: Option<u64>, has_it: bool) -> Result<Side, Error> {
         let Some(seq) = seq else {
             return Ok(Side::lines(["nothing had happened here before".to_owned()]));
@@ -226,7 +226,7 @@ impl Session {
         Ok(sides::beside(&a, &b, self.terminal()))
     }
 
-    /// Does something with the other recording in the place of the prompt's own.
+    /// Does something with the other recording in place of the prompt's own.
     fn of_other<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -240,7 +240,7 @@ impl Session {
         done
     }
 
-    /// `other VERB ...`: asks the second recording.
+    /// `other VERB ...`: runs a verb on the second recording.
     pub(super) fn other(&mut self, text: &str) -> Result<u8, Error> {
         if text.is_empty() {
             return Err(Error::usage(
@@ -251,7 +251,7 @@ impl Session {
         self.of_other(|session| session.run(text).map(|(_, code)| code))
     }
 
-    /// Moves the second recording to the moment that belongs to the first one's.
+    /// Moves the second recording to the moment that matches the first one's.
     pub(super) fn follow(&mut self) -> Result<u8, Error> {
         let here = self.position()?;
         let place = here.and_then(|here| {

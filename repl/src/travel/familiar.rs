@@ -1,4 +1,4 @@
-//! Commands of gdb that are called otherwise here, for hints. What is only spelled otherwise, `spelling.rs` understands.
+//! Commands of gdb that have another name here, for hints. `spelling.rs` handles those that differ only in spelling.
 
 /// Commands of gdb by their shortest abbreviation, and their names here.
 const COMMANDS: [(&str, &str); 7] = [

@@ -152,7 +152,7 @@ pub fn of(verb: &str) -> Option<&'static str> {
     found.map(|(_, text)| *text)
 }
 
-/// Says whether a verb is one of the prompt itself.
+/// Returns whether a verb is one of the prompt itself.
 pub fn is_own(verb: &str) -> bool {
     verb != "goto-live" && of(verb).is_some()
 }

@@ -10,24 +10,24 @@ use crate::spelling;
 /// Verbs that take a condition in SQL, which has quoted texts.
 const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
 
-/// Verbs that go through the differences of two recordings.
+/// Verbs that step through the differences of two recordings.
 const DIFFERENCES: [&str; 2] = ["next-difference", "previous-difference"];
 
 /// The first words of SQL.
 const SQL: [&str; 3] = ["select", "with", "explain"];
 
-/// Says whether a line is SQL.
+/// Returns whether a line is SQL.
 pub fn is_sql(text: &str) -> bool {
     let first = text.split(|c: char| !c.is_alphanumeric()).next();
     first.is_some_and(|first| SQL.iter().any(|word| first.eq_ignore_ascii_case(word)))
 }
 
 /// Returns what an empty line does after a line: the same again, or what follows it. `None` if the line changes
-/// something, or is no verb.
+/// something, or is not a verb.
 pub fn again(words: &[String], text: &str) -> Option<String> {
     let verb = words.first()?;
     match find(verb).map(|verb| verb.name) {
-        // Without an address, memory goes on.
+        // Without an address, `memory` continues.
         Some("x") => {
             let format = words.iter().skip(1).take_while(|word| *word == "--format");
             let kept = 1 + 2 * format.count();
@@ -42,7 +42,7 @@ pub fn again(words: &[String], text: &str) -> Option<String> {
     }
 }
 
-/// Says whether a verb moves on from the current position, so that repeating it is useful.
+/// Returns whether a verb moves on from the current position, so that repeating it is useful.
 fn is_motion(verb: &str) -> bool {
     let moves_on = |verb: &Description| {
         verb.does == Does::Move
@@ -131,7 +131,7 @@ pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
-/// Where `if` stands in `break LOCATION if CONDITION`. The condition is an expression, to which its quotes belong.
+/// The position of `if` in `break LOCATION if CONDITION`. The condition is an expression and keeps its quotes.
 fn condition_of_break(words: &[String]) -> Option<usize> {
     let verb = find(words.first()?)?;
     if verb.takes != Takes::Location {

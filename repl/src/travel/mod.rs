@@ -84,7 +84,7 @@ pub struct Session {
     is_typed: bool,
     /// Keep a program that was started here.
     keep: bool,
-    /// What an empty line does: the last line that looked or moved, again or further on.
+    /// What an empty line does: repeat or continue the last line that inspected or moved.
     again: String,
     /// Lines that run where breakpoints stop the program.
     at_stops: at_stops::AtStops,
@@ -137,7 +137,7 @@ impl Session {
         self.link.terminal()
     }
 
-    /// Says whether the prompt is at the current state of a program.
+    /// Returns whether the prompt is at the current state of a program.
     fn is_live(&self) -> bool {
         let Some(present) = self.present.as_ref().filter(|_| self.link.past().is_none()) else {
             return false;

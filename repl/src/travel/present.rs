@@ -37,7 +37,7 @@ pub struct Present {
 }
 
 impl Present {
-    /// Makes the session that has begun here.
+    /// Makes the session that began here.
     pub fn begun(begun: Begun, link: &Rc<Link>) -> Present {
         let is_ours = begun.origin == Origin::Started;
         Present::new(begun.session, begun.recording, is_ours, false, link)
@@ -108,7 +108,7 @@ impl Present {
         }
     }
 
-    /// Says whether the program ends with the prompt.
+    /// Returns whether the program ends with the prompt.
     pub fn is_ours(&self) -> bool {
         self.is_ours
     }

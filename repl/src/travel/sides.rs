@@ -4,7 +4,7 @@ use query::compare::Values;
 
 use crate::render::{Colour, Paint, Terminal, escaped, fitted, width};
 
-/// Columns of a terminal from which on two sides stand beside each other.
+/// Columns of a terminal from which on two sides are shown side by side.
 const WIDE: usize = 120;
 /// Between two sides.
 const GAP: &str = "  | ";
@@ -55,7 +55,7 @@ pub fn values(values: &Values, terminal: &Terminal) -> String {
     format!("{}\n{}\n", line('A', &values.a), line('B', &values.b))
 }
 
-/// Paints a line of a side by the letter that it begins with: that of A as what was, that of B as what is.
+/// Paints a line of a side by its first letter: those of A as the old state, those of B as the new one.
 pub fn painted(line: &str, colour: Colour) -> String {
     let paint = match line.trim_start().split_once(' ') {
         Some(("A", _)) => Paint::Removed,

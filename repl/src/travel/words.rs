@@ -35,7 +35,7 @@ pub struct Words {
 
 /// Arguments of `goto` other than numbers.
 const PLACES: [&str; 6] = ["first", "last", "crash", "live", "output:", "@"];
-/// Words that the prompt knows besides verbs.
+/// Words that the prompt knows in addition to verbs.
 const WRITTEN: [&str; 16] = [
     "alias",
     "back",

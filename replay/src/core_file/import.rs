@@ -1,6 +1,6 @@
-//! Makes the recording of a core file in the user's cache, unless it is there already.
+//! Makes the recording of a core file in the user's cache, unless it exists already.
 //!
-//! Its events are what the core file tells: the process, the modules, a stop of each thread, and the signal. The
+//! Its events are what the core file holds: the process, the modules, a stop of each thread, and the signal. The
 //! recording is a few kilobytes; memory stays in the core file.
 
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ pub fn import(path: &Path, options: &CoreOptions) -> Result<PathBuf> {
 /// there is none yet.
 ///
 /// # Errors
-/// There is neither a recording nor a core file; or as for [`import`]. A program is given, and it is no core file.
+/// There is neither a recording nor a core file; or as for [`import`]. A program is given, and it is not a core file.
 pub fn locate(path: &Path, options: &CoreOptions) -> Result<PathBuf> {
     if debuginfo::is_core_file(path).unwrap_or(false) {
         return import(path, options);
@@ -122,7 +122,7 @@ fn short(id: &[u8; 16]) -> String {
     id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The recording's id: another one for each core file, and each program that it is opened with.
+/// The recording's id: a different one for each core file, and for each program that it is opened with.
 fn identity(link: &CoreLink, program: Option<&Path>) -> [u8; 16] {
     let half = |salt: u8| {
         let mut hasher = FxHasher::default();
@@ -162,7 +162,7 @@ fn remove_orphans(folder: &Path) {
             continue;
         };
         if CoreLink::of(&link.path).ok().as_ref() != Some(&link) {
-            // It is made again when it is needed.
+            // It is rebuilt on demand.
             let _ = fs::remove_dir_all(&dir);
         }
     }
@@ -377,7 +377,7 @@ fn controls(
     controls
 }
 
-/// What a reader should know: said once, as events.
+/// Warnings for readers: given once, as events.
 fn warnings(core: &CoreFile, link: &CoreLink, modules: &[FoundModule]) -> Vec<Control> {
     let mut messages = Vec::new();
     match core.missing_bytes() {
@@ -437,7 +437,7 @@ fn stop(thread: &CoreThread, reason: PauseReason, space: &AddressSpace) -> Contr
         line: standing.source.as_ref().map(|place| place.line),
         registers: Some(SavedRegisters {
             general: thread.registers,
-            // Without them, readers are told so.
+            // Without them, readers learn that they are unknown.
             vectors: thread.vectors.unwrap_or_default(),
         }),
         stack_addr: thread.registers[RSP],

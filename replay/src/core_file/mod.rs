@@ -1,8 +1,8 @@
-//! A core file as a recording: the program stands still, and the file shows its registers and memory.
+//! A core file as a recording: one stopped moment, whose registers and memory the file holds.
 //!
 //! The recording itself, which `import.rs` makes in the user's cache, has the threads, their registers and the modules.
 //! Memory stays in the core file, to which the recording refers. Pages that the kernel left out, because files have
-//! them, come from these files if their build ids agree. What neither has is unknown.
+//! them, come from these files if their build ids match. Memory that neither has is unknown.
 
 mod import;
 
@@ -36,10 +36,10 @@ pub(crate) struct CoreLink {
     pub modified_ns: i128,
 }
 
-/// The core file behind a recording.
+/// The core file of a recording.
 pub(crate) struct Core {
     file: CoreFile,
-    /// Private memory was written, and so what is left out is as in the files.
+    /// Private memory was written, so the rest is as in the files.
     has_private_memory: bool,
 }
 
@@ -101,8 +101,7 @@ impl CoreLink {
 impl Core {
     /// Opens the core file of a recording; `None` if it is of none.
     ///
-    /// # Errors
-    /// [`Error::NoCore`]: it is gone, or another one now.
+    /// # Errors [`Error::NoCore`]: it is gone, or has been replaced.
     pub fn of(recording: &Recording) -> Result<Option<Core>> {
         let Some(link) = CoreLink::read(recording.dir())? else {
             return Ok(None);
@@ -132,7 +131,7 @@ impl Core {
         }
     }
 
-    /// Says whether the file has the vector registers of a thread.
+    /// Returns whether the file has the vector registers of a thread.
     pub fn has_vectors(&self, tid: u32) -> bool {
         let mut threads = self.file.threads().iter();
         threads.any(|thread| thread.tid == tid && thread.vectors.is_some())

@@ -30,11 +30,11 @@ pub struct Change {
     pub own: Option<u32>,
     /// The last value known before; `None` where there was none.
     pub old: Option<String>,
-    /// The last event that showed the old value, and its thread; `None` where it was not looked up.
+    /// The last event that showed the old value, and its thread; `None` if it was not looked up.
     pub old_at: Option<(u64, u32)>,
     /// The value.
     pub new: String,
-    /// The same as [`Tracked::showing`] asks for it, if that leaves something out.
+    /// The same in the form that [`Tracked::showing`] selects, if that leaves something out.
     pub shown: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl Changes {
         }
     }
 
-    /// Says that of the changes, by their numbers from 0, only these are wanted. Others may be counted alone.
+    /// Requests only these of the changes, by their numbers from 0. The others are only counted.
     #[must_use]
     pub fn wanting(self, wanted: Range<usize>) -> Self {
         Self { wanted, ..self }

@@ -1,8 +1,8 @@
-//! The values of a parameter where its function is entered, of which there may be millions: only the columns that tell
-//! them are read, values are compared by their bits, and they become text where somebody wants to read it.
+//! The values of a parameter at the entries of its function, of which there may be millions: only the columns that
+//! hold them are read, values are compared by their bits, and they become text only when a reader needs it.
 //!
-//! A window of events is gone through like this only if nothing else in it can show the parameter. Whoever looks at all
-//! events one by one finds the same changes.
+//! A window of events is read this way only if nothing else in it can show the parameter. A search event by event finds
+//! the same changes.
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ use crate::error::Result;
 use crate::event::Kind;
 use crate::timeline::Timeline;
 
-/// A parameter that its function alone has, in a register when it is entered.
+/// A parameter that only its function has, in a register at the entry.
 pub(super) struct AtEntry<'t> {
     function: u32,
     parameter: &'t Parameter,
 }
 
 impl Tracked {
-    /// Returns the parameter that is tracked, once the first entry of its function has told where it is; `None` if
+    /// Returns the parameter that is tracked, once the first entry of its function has shown where it is; `None` if
     /// something else is tracked.
     pub(super) fn at_entry(&self) -> Option<AtEntry<'_>> {
         let (HistoryScope::Within(functions), ExprKind::Name(name)) =
@@ -69,7 +69,7 @@ impl AtEntry<'_> {
         register & self.parameter.mask
     }
 
-    /// Tells whether two values differ as texts.
+    /// Returns whether two values differ as texts.
     pub fn differ(&self, a: u64, b: u64) -> bool {
         a != b && (self.parameter.is_integer || self.text(a) != self.text(b))
     }

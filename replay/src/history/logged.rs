@@ -1,4 +1,4 @@
-//! Values at logged writes, of which there may be millions: what was written is all that is looked at where that is enough.
+//! Values at logged writes, of which there may be millions: only the written bytes are read if they suffice.
 
 use std::cell::Cell;
 
@@ -13,7 +13,7 @@ struct Left<'b> {
     bytes: &'b [u8],
     /// Some of them were read.
     is_used: Cell<bool>,
-    /// Something else was asked for.
+    /// Bytes outside these were requested.
     lacks: Cell<bool>,
 }
 
@@ -23,7 +23,7 @@ impl Left<'_> {
         self.bytes.get(offset..offset.checked_add(len)?)
     }
 
-    /// Tells whether some bytes of a range are among its own.
+    /// Returns whether some bytes of a range are among its own.
     fn overlaps(&self, address: u64, len: usize) -> bool {
         let end = self.address.saturating_add(self.bytes.len() as u64);
         address < end && self.address < address.saturating_add(len as u64)
@@ -57,7 +57,7 @@ impl Machine for Left<'_> {
 }
 
 impl Tracked {
-    /// Evaluates the expression where the program has just written `bytes` at `address`. `None`: more must be looked at.
+    /// Evaluates the expression where the program has just written `bytes` at `address`. `None`: more must be read.
     pub(super) fn sight_logged(
         &self,
         timeline: &Timeline,
@@ -74,7 +74,7 @@ impl Tracked {
         let sight = self.seen(&outside(&space, &machine), None);
         match (machine.lacks.get(), machine.is_used.get()) {
             (false, true) => Some(sight),
-            // What else it is made of is not known at this event, or is constant and was known before.
+            // The rest of the expression is unknown at this event, or constant and was known before.
             (true, false) => Some(Sight::Unknown),
             _ => None,
         }

@@ -71,7 +71,7 @@ pub struct Tracked {
     parameters: Parameters,
     /// The names in the expression.
     names: Vec<String>,
-    /// How values are shown, beside the texts that are compared.
+    /// How values are shown, in addition to the texts that are compared.
     showing: Option<RenderOptions>,
     /// The functions' own names for their variables, by entry and inlined calls around.
     own_names: Mutex<HashMap<(u64, usize), Arc<[String]>>>,
@@ -272,7 +272,7 @@ impl Tracked {
         Ok(is_any.then(|| Self::new(text, expression, HistoryScope::Within(functions))))
     }
 
-    /// Tells whether one of the functions has all named variables, or its variables are unknown.
+    /// Returns whether one of the functions has all named variables, or its variables are unknown.
     fn may_mean_something(&self, timeline: &Timeline) -> bool {
         let HistoryScope::Within(functions) = &self.scope else {
             return true;
@@ -316,7 +316,7 @@ impl Tracked {
         Err(with_absent(wrong, timeline, timeline.last()))
     }
 
-    /// Tracks `text` in the functions called `function`, in which `*` stands for any text.
+    /// Tracks `text` in the functions called `function`, in which `*` matches any text.
     ///
     /// # Errors
     /// [`Error::Expression`]: it is malformed, or no recorded function has that name.
@@ -367,7 +367,7 @@ impl Tracked {
         &self.scope
     }
 
-    /// Shows values in this way too, beside the texts that are compared.
+    /// Shows values in this way too, in addition to the texts that are compared.
     #[must_use]
     pub fn showing(self, options: RenderOptions) -> Self {
         Self {
@@ -509,7 +509,7 @@ impl Functions {
         functions.find_map(|function| timeline.modules.why_unusable(function.module))
     }
 
-    /// Tells whether a frame is that of an inlined copy.
+    /// Returns whether a frame is that of an inlined copy.
     fn is_copy(&self, frame: &Frame) -> bool {
         let name = frame.function.as_deref().filter(|_| frame.inlined);
         name.is_some_and(|name| expr::is_called(name, &self.name))
@@ -586,7 +586,7 @@ fn not_global(names: &[String], context: &Context<'_>) -> Option<Error> {
     })
 }
 
-/// Tells whether each non-global one of `names` is a variable somewhere in the function of a frame.
+/// Returns whether each non-global one of `names` is a variable somewhere in the function of a frame.
 fn has_all(
     names: &[String],
     (space, machine): (&AddressSpace, &StateMachine<'_>),

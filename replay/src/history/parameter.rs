@@ -163,7 +163,7 @@ impl Parameters {
         Ok(Some(Some(text_of(&value, &machine))))
     }
 
-    /// Returns the parameter of a function whose entry was looked at, if it is a number in a register.
+    /// Returns the parameter of a function whose entry was examined, if it is a number in a register.
     pub(super) fn found(&self, function: u32, name: &str) -> Option<&Parameter> {
         self.known.get(&function)?.get(name)?.as_ref()
     }

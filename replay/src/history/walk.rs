@@ -98,7 +98,7 @@ impl Walk {
     }
 
     /// Passes the next window of a walk forward if its events are entries alone, and returns these; `None`: the events
-    /// are to be looked at one by one.
+    /// must be examined one by one.
     pub fn next_entries(
         &mut self,
         timeline: &Timeline,
@@ -242,7 +242,7 @@ impl Around {
             passed.push(called.start);
             called = caller;
         };
-        // The call itself is not asked about again until its other end.
+        // The call itself is not examined again until its other end.
         let around = passed.into_iter().skip(1).chain([called.start]);
         self.known.extend(around.map(|start| (start, made)));
         Ok(made)
@@ -265,7 +265,7 @@ fn outside(
     let mut is_any = false;
     for section in capture.sections() {
         let end = section.addr.saturating_add(section.bytes.len() as u64);
-        // rsp is there, or one word above where the return address has been popped.
+        // rsp is at the slot, or one word above it once the return address has been popped.
         let is_window = section.addr.wrapping_sub(call.slot) <= 8;
         let (from, to) = match is_window {
             true => (section.addr.max(called.slot), end.min(caller.slot)),

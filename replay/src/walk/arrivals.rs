@@ -1,5 +1,5 @@
-//! Arrivals at addresses, each shown to who asked while the program stands there: conditions and messages are evaluated without
-//! another run.
+//! Arrivals at addresses, each shown to the caller while the program is stopped there: conditions and messages are evaluated
+//! without another run.
 
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
@@ -15,12 +15,12 @@ use crate::timeline::Timeline;
 /// The modules of the program over time.
 #[derive(Clone, Debug)]
 pub struct Spaces {
-    /// Each with the position from which on it holds. The first one holds from the start.
+    /// Each with the position from which it is valid. The first one is valid from the start.
     all: Arc<Vec<(u64, Arc<AddressSpace>)>>,
 }
 
 impl Spaces {
-    /// Returns the modules after so many instructions.
+    /// Returns the modules after this many instructions.
     ///
     /// # Panics
     /// Never: there are always some.
@@ -29,7 +29,7 @@ impl Spaces {
         &self.all[self.number(position)].1
     }
 
-    /// Returns the number of the list that holds after so many instructions.
+    /// Returns the number of the list that is valid after this many instructions.
     #[must_use]
     pub fn number(&self, position: u64) -> usize {
         let after = self.all.partition_point(|(from, _)| *from <= position);
@@ -37,9 +37,9 @@ impl Spaces {
     }
 }
 
-/// A thread that is about to execute an instruction at one of the addresses that were asked for.
+/// A thread that is about to execute an instruction at one of the requested addresses.
 pub struct Arrival<'r> {
-    /// How many instructions were executed before.
+    /// The number of instructions executed before it.
     pub position: u64,
     /// The thread.
     pub tid: u32,
@@ -83,7 +83,7 @@ impl Timeline {
         while let Some(seq) = changes.next() {
             let position = self.position(*seq)?;
             let next = changes.peek().map(|next| self.position(**next));
-            // Of several at one moment the last one counts.
+            // The last of several at one moment counts.
             if next.transpose()? != Some(position) {
                 all.push((position, self.modules.space(*seq)));
             }
@@ -120,7 +120,7 @@ impl Timeline {
                 Some(mut arrival) => visit(&mut arrival).is_break(),
                 None => false,
             };
-            // A run looks only behind its first instruction.
+            // A run looks only after its first instruction.
             let here = Thread::new(replay, replay.thread()).map(|thread| thread.rip());
             if here.is_some_and(|here| addresses.contains(&here)) && visit(replay) {
                 return Ok(());
@@ -130,9 +130,9 @@ impl Timeline {
         })
     }
 
-    /// Returns the last arrivals before a position that `accept` accepts, in order: their positions and threads, and what
-    /// `accept` has made of them. There are at most `most`, all from one stretch of the recording; none if there is none at all. What is before the first of them
-    /// was not looked at, unless there are fewer.
+    /// Returns the last arrivals before a position that `accept` accepts, in order: their positions and threads, and the results of
+    /// `accept`. There are at most `most`, all from one stretch of the recording; none if there is none at all. Unless there are fewer,
+    /// what precedes the first of them was not examined.
     ///
     /// # Errors
     /// As for [`Self::arrivals`].

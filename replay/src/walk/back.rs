@@ -1,4 +1,4 @@
-//! Moves backwards. What happened before a moment is found by running towards it again, from earlier.
+//! Moves backwards. Earlier events are found by running towards the moment again, from an earlier position.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ struct Run {
     /// Where it began.
     start: u64,
     place: (Arc<str>, u32),
-    /// Something of it may have been before the stretch that was looked at.
+    /// Some of it may precede the examined stretch.
     may_begin_earlier: bool,
 }
 
@@ -145,7 +145,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The beginning of the line that has called the function that begins at position `begun`.
+    /// The beginning of the line that called the function that begins at position `begun`.
     fn line_of_caller(&mut self, begun: u64) -> exact::Result<Option<u64>> {
         self.replay.goto(begun)?;
         let Some(call) = self.instruction_back() else {
@@ -212,7 +212,7 @@ impl Walker<'_> {
             let is_entry = Some(thread.rip()) == entry && thread.rsp() == frame.cfa.wrapping_sub(8);
             let position = replay.position();
             if is_entry || position < last {
-                // The frame begins, or an earlier stretch does: nothing until now is of it.
+                // The frame begins, or an earlier stretch does: nothing so far belongs to it.
                 run = None;
                 has_begun = is_entry;
             }

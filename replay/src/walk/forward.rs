@@ -8,12 +8,12 @@ use super::{Activation, Walk, Walked, Walker};
 /// Most bytes of an instruction.
 const LONGEST: u64 = 15;
 
-/// So many instructions of a line are executed one by one before the program runs by itself.
+/// This many instructions of a line are single-stepped before the program runs freely.
 const SINGLE: u32 = 300;
 
 /// A call that an instruction has made.
 pub(super) struct Called {
-    /// Where it goes on afterwards.
+    /// Where it continues afterwards.
     pub back: u64,
     /// The stack pointer before it.
     pub sp: u64,
@@ -38,7 +38,7 @@ impl Walker<'_> {
         })
     }
 
-    /// Executes an instruction, and tells the call if it has made one.
+    /// Executes an instruction, and returns the call if it made one.
     pub(super) fn instruction_or_call(&mut self) -> exact::Result<Option<Option<Called>>> {
         let Some((rip, sp)) = self.thread().map(|thread| (thread.rip(), thread.rsp())) else {
             return Ok(None);
@@ -104,7 +104,7 @@ impl Walker<'_> {
         (function.entry == target && has_lines).then_some(function.after_prologue)
     }
 
-    /// The function that a stub of the linker leads to.
+    /// The function that an entry of the procedure linkage table jumps to.
     fn behind_stub(&self, target: u64) -> Option<u64> {
         let Some(module) = self.space.at(target) else {
             return Some(target);
@@ -158,7 +158,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Says whether the thread has come to another line, or to the end; `None`: not yet.
+    /// Returns whether the thread has come to another line, or to the end; `None`: not yet.
     fn judge_line(
         &mut self,
         frame: &mut Option<Activation>,
@@ -202,7 +202,7 @@ impl Walker<'_> {
         self.run_to(&[place], |thread| thread.rsp() <= sp)
     }
 
-    /// Goes on until callers have lines.
+    /// Continues until callers have lines.
     fn leave_what_has_no_lines(
         &mut self,
         frame: &mut Option<Activation>,

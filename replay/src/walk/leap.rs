@@ -1,4 +1,4 @@
-//! Long lines: instead of one instruction after the other, the program runs by itself until its thread leaves the code of the line.
+//! Long lines: instead of single-stepping, the program runs freely until its thread leaves the code of the line.
 
 use std::ops::Range;
 
@@ -123,7 +123,7 @@ impl Walker<'_> {
     }
 }
 
-/// What is left of ranges without others, all in order.
+/// Ranges minus other ranges, all in order.
 fn without(ranges: &[Range<u64>], others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = Vec::new();
     for range in ranges {

@@ -1,5 +1,5 @@
-//! Moves by instruction, by line and by call where every instruction is recorded: the program is run again to see where they
-//! end. The rules are those of stepping in a live program.
+//! Moves by instruction, line and call if every instruction is recorded: the program is run again to find their ends. The
+//! rules are those of stepping a live program.
 
 mod arrivals;
 mod back;
@@ -28,7 +28,7 @@ pub use until::Until;
 /// Most inlined calls around a place, and most tail calls.
 const FRAMES: usize = 64;
 
-/// A moment between two events: so many instructions after one of them.
+/// A moment between two events: a number of instructions after one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant {
     /// The event.
@@ -50,9 +50,9 @@ impl Instant {
 pub enum Walk {
     /// By one instruction.
     Instruction,
-    /// By one instruction, over what it calls.
+    /// By one instruction, over calls.
     InstructionOver,
-    /// To another line, also of what it calls.
+    /// To another line, also in called functions.
     Line,
     /// To another line of this function or its callers.
     LineOver,
@@ -85,14 +85,14 @@ struct Walker<'r> {
     replay: &'r mut Replay,
     space: Arc<AddressSpace>,
     tid: i32,
-    /// It goes no further than this position.
+    /// It never passes this position.
     end: u64,
     /// Which thread runs from which position on.
     schedule: Vec<(u64, i32)>,
 }
 
 impl Timeline {
-    /// Returns the moment after so many instructions.
+    /// Returns the moment after this many instructions.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -147,8 +147,7 @@ impl Timeline {
 
     /// Walks with a thread from a moment, and returns where that ends.
     ///
-    /// # Errors
-    /// Instructions are not recorded or cannot be run, or the thread is not there.
+    /// # Errors Instructions are not recorded or cannot be run, or the thread does not exist.
     pub fn walk(
         &self,
         from: Instant,
@@ -158,7 +157,7 @@ impl Timeline {
     ) -> Result<(Instant, Walked)> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
         let position = self.position_of(from)?;
-        // What is mapped at the start is told by several events of the same moment.
+        // Several events of the same moment describe what is mapped at the start.
         let space = self.modules.space(self.instant(position)?.seq);
         let end = every.outline()?.end;
         let walked = every.at(position, move |replay| {
@@ -189,7 +188,7 @@ impl Timeline {
 }
 
 impl Activation {
-    /// Says whether the frame has been left by a return.
+    /// Returns whether the frame has been left by a return.
     fn has_returned(&self, thread: &Thread<'_>) -> bool {
         Some(thread.rip()) == self.back && thread.rsp() >= self.cfa
     }
@@ -216,7 +215,7 @@ impl Walker<'_> {
         function.map_or_else(Vec::new, |function| function.ranges)
     }
 
-    /// Runs until the thread is at one of `stops` and `is_it` agrees. Otherwise it is at the end then.
+    /// Runs until the thread is at one of `stops` and `is_it` agrees, or else to the end.
     fn run_to(
         &mut self,
         stops: &[u64],

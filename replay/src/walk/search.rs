@@ -28,9 +28,9 @@ pub(super) fn pieces(address: u64, len: u64) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     let mut at = address;
     while at < end {
-        // The last ones of a piece are aligned, so that few parts of the processor are needed.
+        // The last ones of a piece are aligned, so that few debug registers are needed.
         let until = ((at + AT_ONCE) & !7).min(end);
-        // What begins in the middle of a word takes up to three parts by itself.
+        // A range that begins in the middle of a word takes up to three parts by itself.
         let until = match at % 8 {
             0 => until,
             _ => (at.next_multiple_of(8)).min(end),
@@ -116,7 +116,7 @@ impl Timeline {
         Ok(all)
     }
 
-    /// Returns the moment at which a function was entered that runs at another moment: `entry` is its first
+    /// Returns the moment at which a function that runs at another moment was entered: `entry` is its first
     /// instruction, `cfa` the stack pointer once it has returned.
     ///
     /// # Errors

@@ -9,13 +9,13 @@ use super::search::{MOST_WATCHED, pieces};
 use crate::error::Result;
 use crate::timeline::Timeline;
 
-/// When so much was found, it is passed on.
+/// When this much was found, it is passed on.
 const MOST: usize = 1 << 18;
 
 /// An instruction, and what it did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sought {
-    /// How many instructions were executed before.
+    /// The number of instructions executed before it.
     pub position: u64,
     /// The thread.
     pub tid: u32,
@@ -34,15 +34,15 @@ pub struct Touched {
     pub size: u64,
     /// It was written.
     pub is_write: bool,
-    /// What was there before a write: the first bytes; empty where no memory was.
+    /// The content before a write: the first bytes; empty if there was no memory.
     pub old: Vec<u8>,
     /// What was read or written: the first bytes; empty if that is not known.
     pub new: Vec<u8>,
 }
 
 impl Timeline {
-    /// Returns what is sought between two positions, in order, and up to which of them it was looked for: not to the end, if
-    /// that is very much.
+    /// Returns what is sought between two positions, in order, and the position that the search reached: not the end, if the
+    /// result is very large.
     ///
     /// # Errors
     /// Instructions are not recorded or cannot be run, or [`crate::Error::Interrupted`].
@@ -69,8 +69,8 @@ impl Timeline {
         })
     }
 
-    /// Returns the positions of the instructions in a stretch that wrote to some bytes, in order. So few bytes are watched by
-    /// the processor while the program runs: at most [`MOST_WATCHED`].
+    /// Returns the positions of the instructions in a stretch that wrote to some bytes, in order. The processor watches the
+    /// bytes while the program runs: at most [`MOST_WATCHED`].
     ///
     /// # Errors
     /// As for [`Self::sought`].

@@ -1,4 +1,4 @@
-//! A thread of a program that is run again, as a machine that can be unwound.
+//! A thread of a program that is run again, as a machine for unwinding.
 
 use std::cell::OnceCell;
 
@@ -17,14 +17,14 @@ pub(super) struct Thread<'r> {
     replay: &'r Replay,
     tid: i32,
     general: [u64; 27],
-    /// Read when they are asked for.
+    /// Read on demand.
     vectors: OnceCell<Option<[[u8; 16]; VECTORS]>>,
-    /// What expressions call the number of hits.
+    /// The number of hits, for expressions.
     pub hit_count: Option<u64>,
 }
 
 impl<'r> Thread<'r> {
-    /// Reads the registers of a thread; `None` if it is not there.
+    /// Reads the registers of a thread; `None` if it does not exist.
     pub fn new(replay: &'r Replay, tid: i32) -> Option<Thread<'r>> {
         let registers = match replay.thread() == tid {
             true => replay.registers().ok()?,

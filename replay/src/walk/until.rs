@@ -1,4 +1,4 @@
-//! Moves of a thread to a place in the selected frame, or one further out.
+//! Moves of a thread to a place in the selected frame or in an outer one.
 
 use debuginfo::Machine;
 
@@ -7,7 +7,7 @@ use super::{Instant, Walked, activation};
 use crate::error::{Error, Result};
 use crate::timeline::Timeline;
 
-/// Where a thread goes: to one of the addresses, in the frame or one further out, or out of the frame.
+/// The goal of a thread: one of the addresses, in the frame or an outer one, or the end of the frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Until {
     /// The addresses of the place.
@@ -19,7 +19,7 @@ pub struct Until {
 }
 
 impl Timeline {
-    /// Goes with a thread from a moment to a place.
+    /// Moves with a thread from a moment to a place.
     ///
     /// # Errors
     /// Instructions are not recorded or cannot be run, or [`Error::Interrupted`].

@@ -32,7 +32,7 @@ pub fn uid(stream: &UnixStream) -> io::Result<u32> {
     }
 }
 
-/// Says whether user `peer` may give orders to a daemon of user `own`. No other user may, not even root: otherwise the
+/// Returns whether user `peer` may give orders to a daemon of user `own`. No other user may, not even root: otherwise the
 /// rights of a session's program would depend on which client started it.
 #[must_use]
 pub fn may_ask(peer: u32, own: u32) -> bool {

@@ -1,6 +1,6 @@
 //! The daemon's life cycle: the lock that makes it the only one, the socket, and which clients are accepted.
 //!
-//! The lock, not the socket, says whether a daemon lives, because the kernel releases it however the daemon ends. A
+//! The lock, not the socket, shows whether a daemon runs, because the kernel releases it whenever the daemon ends. A
 //! socket whose lock is free is a leftover.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};

@@ -27,7 +27,8 @@ pub fn message(text: &str) -> Result<Message, Failure> {
     Message::parse(text).map_err(|error| of_parse(Code::InvalidCondition, "message", text, &error))
 }
 
-/// Parses an expression to display at every stop. Names are resolved, and types told from variables, only at the stop.
+/// Parses an expression to display at every stop. Names are resolved, and types distinguished from variables, only at
+/// the stop.
 ///
 /// # Errors
 /// [`Code::EvalFailed`], with the position.

@@ -22,8 +22,8 @@ pub struct ReturnedReport {
 }
 
 impl ReturnedReport {
-    /// Reads what the function with its first instruction at `entry` has returned to the thread's position; `None` if
-    /// it returns nothing.
+    /// Reads what the function that begins at `entry` has returned to the thread's position; `None` if it returns
+    /// nothing.
     #[must_use]
     pub fn read(
         space: &AddressSpace,

@@ -47,7 +47,7 @@ pub fn line_source(
     let name = whole.as_deref().unwrap_or(file);
     let text = SourceText::around(name, cwd, line, context).map_err(|error| {
         match (&whole, space.valid_lines(file)) {
-            // The file is no source of any module and cannot be read: the name is wrong.
+            // The file is not a source of any module and cannot be read: the name is wrong.
             (None, Err(unknown)) => of_line_error(&unknown),
             _ => Failure::new(Code::InvalidFile, error.to_string()).hint(error.hint()),
         }

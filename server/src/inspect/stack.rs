@@ -15,7 +15,7 @@ pub struct FrameReport {
     /// Its function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// What it is called for short, if that is something else.
+    /// Its short name, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_name: Option<String>,
     /// The offset of `address` from the function's entry.
@@ -133,7 +133,7 @@ impl FrameReport {
 pub fn short_function(space: &AddressSpace, address: u64, name: &str) -> Option<String> {
     let is_closure = name.ends_with(['}', ')']);
     let place = is_closure.then(|| space.function_at(address)).flatten();
-    // What is inlined there is another function.
+    // The inlined function there is another one.
     let place = place.filter(|place| place.name == name);
     let (file, line) = match &place {
         Some(place) => (place.file.as_deref(), place.line),

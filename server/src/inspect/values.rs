@@ -38,9 +38,9 @@ pub enum ValueFormat {
 /// How much of a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// As much as of one that stands beside others.
+    /// As much as of one among others.
     OneOfMany,
-    /// As much as of one that was asked for.
+    /// As much as of one requested value.
     Asked,
     /// All.
     Full,
@@ -56,7 +56,7 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// Returns that of one value of many; all of it if `is_full`.
+    /// Returns the manner of one value of many; all of it if `is_full`.
     #[must_use]
     pub fn of_many(is_full: bool) -> Manner {
         Manner {
@@ -69,7 +69,7 @@ impl Manner {
         }
     }
 
-    /// Returns that of a value that was asked for; all of it if `is_full`.
+    /// Returns the manner of a requested value; all of it if `is_full`.
     #[must_use]
     pub fn of_one(is_full: bool) -> Manner {
         Manner {
@@ -136,7 +136,7 @@ pub struct VariableReport {
     /// The line that declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The compiler keeps it nowhere at this place.
+    /// It is optimized out at this place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optimized_out: bool,
 }
@@ -185,7 +185,7 @@ impl Shown {
 }
 
 impl VariableReport {
-    /// Returns the expression for what the value leaves out, if it does; empty if none names it.
+    /// Returns the expression for the omitted part of the value, if any; empty if none names it.
     #[must_use]
     pub fn left_out(&self) -> Option<&str> {
         let left_out = self.shown.left_out.as_deref()?;
@@ -359,7 +359,7 @@ pub fn value_of(view: &View<'_>, text: &str) -> Result<Value, Failure> {
     value(view, text, None)
 }
 
-/// Says whether an expression has no meaning in the frame, whatever the values are.
+/// Returns whether an expression has no meaning in the frame, for any values.
 #[must_use]
 pub fn is_meaningless(view: &View<'_>, text: &str) -> bool {
     let context = context(view, None);
@@ -500,7 +500,7 @@ pub(super) fn shown(value: &Value, expression: &str, manner: Manner, look: &Look
     let rendered = render_shortened(value, &manner.options(), look);
     let (text, unknown) = match &value.bytes {
         Ok(_) => (Some(rendered.with_age(value, look)), None),
-        // What is in pieces may have members that are known.
+        // A value in pieces may have known members.
         Err(_) if value.is_partly_known(look.machine) => {
             (Some(rendered.with_age(value, look)), None)
         }
@@ -520,7 +520,7 @@ pub(super) fn shown(value: &Value, expression: &str, manner: Manner, look: &Look
     }
 }
 
-/// Returns the expression of a part of what an expression means.
+/// Returns the expression of a part of the value of an expression.
 fn inner(expression: &str, inside: &str) -> String {
     let is_simple = |c: char| c.is_alphanumeric() || "_.:[]$".contains(c);
     match inside.is_empty() || expression.chars().all(is_simple) {

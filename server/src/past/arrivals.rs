@@ -1,4 +1,4 @@
-//! Runs through all instructions: to breakpoints, to writes of watched values, and to the stops that the recording has.
+//! Runs through all instructions: to breakpoints, to writes of watched values, and to the recorded stops.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use crate::location::Target;
 use crate::protocol::Failure;
 use crate::session::{MotionReport, ReasonReport, WatchChange};
 
-/// Frames that are looked at for the selected one.
+/// Frames that are unwound for the selected one.
 const FRAMES: usize = 2;
 
 /// A breakpoint during a run.
@@ -21,7 +21,7 @@ struct Armed {
     id: u32,
     addresses: Vec<u64>,
     judge: Judge,
-    /// So many hits are still passed.
+    /// This many hits are still to be skipped.
     ignored: u64,
 }
 
@@ -32,7 +32,7 @@ struct Stopped {
     breaks: Vec<u32>,
 }
 
-/// What a run tells of its breakpoints.
+/// What a run reports about its breakpoints.
 #[derive(Default)]
 struct Told {
     stopped: Option<Stopped>,
@@ -42,7 +42,7 @@ struct Told {
 }
 
 impl Past {
-    /// Moves to the nearest breakpoint, or stop of the recording, in a direction.
+    /// Moves to the nearest breakpoint or recorded stop in a direction.
     pub(super) fn run_by_instructions(
         &self,
         direction: Direction,
@@ -74,7 +74,7 @@ impl Past {
         let event = event.map(|seq| (Instant::at(seq), None));
         let found = told.stopped.as_ref().map(instant).transpose()?;
         let wrote = wrote.map(|(instant, tid)| (instant, Some(tid)));
-        // Of several at one moment a breakpoint knows the thread.
+        // Among several stops at one moment, a breakpoint knows the thread.
         let all = found.into_iter().chain(wrote).chain(event);
         let nearest = match direction {
             Direction::Forward => all.min_by_key(|(instant, _)| *instant),
@@ -107,7 +107,7 @@ impl Past {
         Ok(report)
     }
 
-    /// Goes on with the current thread to a place in the selected frame or one further out, or out of the frame.
+    /// Continues with the current thread to a place in the selected frame or an outer one, or out of the frame.
     pub(crate) fn run_until(&self, target: &Target) -> Result<MotionReport, Failure> {
         if !self.timeline.has_every_instruction() {
             return Err(self.needs_every_instruction("until"));
@@ -316,7 +316,7 @@ impl Past {
             .map(|known| (known.id, known.ignored))
             .collect();
         let all: u64 = ignored.values().sum();
-        // Among so many hits one stops.
+        // One out of this many hits stops.
         let most = usize::try_from(all).unwrap_or(usize::MAX).saturating_add(1);
         let armed = Arc::new(armed);
         let told = Arc::new(Mutex::new(Told::default()));
@@ -373,7 +373,7 @@ impl Past {
         hit
     }
 
-    /// Has failed conditions told with the answer.
+    /// Reports failed conditions with the answer.
     fn tell_failed(&self, told: &Told) {
         let mut failed: Vec<_> = told.failed.iter().collect();
         failed.sort_by_key(|(id, _)| **id);
@@ -389,7 +389,7 @@ impl Past {
         }
     }
 
-    /// Writes the moment after so many instructions.
+    /// Writes the moment after this many instructions.
     pub(super) fn moment_text(&self, position: u64) -> String {
         match self.timeline.instant(position) {
             Ok(Instant { seq, steps: 0 }) => seq.to_string(),
@@ -398,8 +398,7 @@ impl Past {
         }
     }
 
-    /// The nearest write to something watched: the moment after it, or before it if it is looked for backwards, its thread, and
-    /// the change.
+    /// The nearest write to a watched place: the moment after it (before it in a backward search), its thread, and the change.
     fn nearest_write(
         &self,
         direction: Direction,
@@ -460,7 +459,7 @@ fn all_addresses(armed: &[Armed]) -> Vec<u64> {
     all
 }
 
-/// The breakpoints at which a thread is, and whose conditions are true.
+/// The breakpoints at the thread's position whose conditions are true.
 fn held(armed: &[Armed], arrival: &mut Arrival<'_>, failed: &mut HashMap<u32, Failed>) -> Vec<u32> {
     let address = arrival.address();
     let here = armed

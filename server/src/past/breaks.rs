@@ -29,7 +29,7 @@ pub struct Break {
     /// It stops only at the Nth hit of the whole run; 0: at every one.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub hit_count: u64,
-    /// So many hits are passed first, in whatever direction.
+    /// Skip this many hits first, in either direction.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub ignored: u64,
     /// It stops once, and is gone then.
@@ -41,7 +41,7 @@ pub struct Break {
     /// How many runs have stopped there.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub hits: u64,
-    /// The Nth hit, once it was looked for: position and thread.
+    /// The Nth hit, once it was searched for: position and thread.
     #[serde(skip)]
     pub(super) nth: Option<Option<(u64, u32)>>,
 }
@@ -82,7 +82,7 @@ impl Break {
 
 impl Past {
     /// Sets a breakpoint and returns it. A run through time stops where one of its functions is entered, or where a thread
-    /// comes by if every instruction is recorded.
+    /// passes if every instruction is recorded.
     ///
     /// # Errors
     /// [`Code::InvalidFunction`]: no recorded function matches. [`Code::InvalidCondition`]. [`Code::NotAllowed`]: a
@@ -133,7 +133,7 @@ impl Past {
         Ok(added)
     }
 
-    /// Returns the addresses of a location, in whatever module that is ever mapped.
+    /// Returns the addresses of a location in every module that is ever mapped.
     pub(super) fn addresses(&self, target: &Target) -> Result<Vec<u64>, Failure> {
         let location = match target.parse()? {
             ParsedLocation::LineHere(line) => ParsedLocation::Line(crate::location::LineTarget {
@@ -269,7 +269,7 @@ impl Past {
         })
     }
 
-    /// Has a breakpoint passed some times before it stops again.
+    /// Skips a number of hits of a breakpoint before it stops again.
     ///
     /// # Errors
     /// [`Code::BreakpointNotFound`], [`Code::NotAllowed`].
@@ -304,7 +304,7 @@ fn no_break(id: u32) -> Failure {
     Failure::new(Code::BreakpointNotFound, message).hint("list them with: break")
 }
 
-/// The addresses of a location; none if no function is called so.
+/// The addresses of a location; none if no function has that name.
 fn places(space: &AddressSpace, location: &ParsedLocation) -> Result<Vec<u64>, Failure> {
     let places = match location {
         ParsedLocation::Function(name) => space.function_places(name),
@@ -312,7 +312,7 @@ fn places(space: &AddressSpace, location: &ParsedLocation) -> Result<Vec<u64>, F
             .resolve_line(&line.file, line.line, line.column)
             .map_err(|error| inspect::of_line_error(&error))?,
         ParsedLocation::LineHere(_) => Vec::new(),
-        // Code that the program has made is in no module.
+        // Code that the program generated is in no module.
         ParsedLocation::Address(address) => return Ok(vec![*address]),
     };
     Ok(places.into_iter().map(|place| place.address).collect())

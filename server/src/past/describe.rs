@@ -200,7 +200,7 @@ pub(super) fn ended(timeline: &Timeline, seq: u64) -> Result<Option<ExitReport>,
     Ok(end.map(|(_, event)| exit(&event)))
 }
 
-/// Returns how the program left the recorder's sight, from the event of that.
+/// Returns how the program ended or was detached, from that event.
 fn exit(event: &ReadEvent) -> ExitReport {
     let signal = event
         .aux

@@ -18,7 +18,7 @@ const MOMENTS: usize = 64;
 /// All changes.
 const ALL: Range<usize> = 0..usize::MAX;
 
-/// What a search has passed.
+/// The events that a search has passed.
 struct Passed {
     /// At how many events the value was known.
     known_at: usize,
@@ -31,7 +31,7 @@ struct Passed {
 pub struct Change {
     /// The event that shows the value.
     pub seq: u64,
-    /// The write is the instruction so many instructions later.
+    /// The write is the instruction this many instructions later.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub steps: u64,
     /// The thread.
@@ -41,7 +41,7 @@ pub struct Change {
     pub old: Option<String>,
     /// The value.
     pub value: String,
-    /// A part of the value is left out.
+    /// A part of the value is omitted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shortened: bool,
     /// The function in which the thread was.
@@ -53,7 +53,7 @@ pub struct Change {
     /// The line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The event is the write itself, and the place that of the code which wrote.
+    /// The event is the write itself, and the place is that of the writing code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_write: bool,
     /// The instruction that wrote.
@@ -102,8 +102,8 @@ impl Past {
             .map_err(|error| of_replay(&error))
     }
 
-    /// Passes the changes whose numbers are `wanted` to `take`, with the numbers, until it returns false. Others may be passed
-    /// too.
+    /// Passes the changes whose numbers are `wanted` to `take`, with the numbers, until it returns false. It may also receive
+    /// others.
     fn each_change(
         &self,
         mut tracked: Tracked,
@@ -169,7 +169,7 @@ impl Past {
         described.collect()
     }
 
-    /// Tells whether the event of a change is the write: the program's own, or a person's.
+    /// Returns whether the event of a change is the write: the program's own, or a user's.
     fn is_exact(&self, change: &Change) -> Result<bool, Failure> {
         if change.is_write {
             return Ok(true);
@@ -192,7 +192,7 @@ impl Past {
         place.ok()
     }
 
-    /// Finds all changes of a value, and describes those that `cut` leaves. `cut` returns how many follow them.
+    /// Finds all changes of a value, and describes those that `cut` keeps. `cut` returns how many follow them.
     ///
     /// # Errors
     /// The expression means nothing here, or the search was interrupted.
@@ -206,7 +206,7 @@ impl Past {
         if self.timeline.has_every_instruction() {
             return self.instructions_that_wrote(expression, wanted);
         }
-        // There may be millions of changes: only those that are wanted are kept.
+        // There may be millions of changes: only the requested ones are kept.
         let mut changes = Vec::new();
         let mut before = ShownBefore::default();
         let tracked = self.tracked(expression)?.showing(manner.options());
@@ -254,7 +254,7 @@ impl Past {
         if self.timeline.has_every_instruction() {
             return self.last_instruction_to_write(expression, manner, here);
         }
-        // Each change with the text that was shown for the value before it.
+        // Each change with the text shown for the previous value.
         let mut last: Option<(history::Change, Option<String>)> = None;
         let mut shown: HashMap<Option<u32>, Option<String>> = HashMap::new();
         let tracked = self.tracked_at(expression, here)?.showing(manner.options());
@@ -323,7 +323,8 @@ impl Past {
         }))
     }
 
-    /// Returns the last `most` logged writes to a place, as it was named when it was logged, and how many there are in all.
+    /// Returns the last `most` logged writes to a place, by the name under which it was logged, and how many there are in
+    /// all.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -341,7 +342,7 @@ impl Past {
                 ..looked.view()
             };
             let place = inspect::evaluate_place(&view, target);
-            // What only a library has, its own code sees.
+            // A name that only a library has is visible to its own code.
             let place = place.or_else(|_| inspect::evaluate_place(&looked.view(), target));
             let place = place.ok();
             let text = |bytes: &[u8]| match &place {
@@ -358,7 +359,7 @@ impl Past {
         })
     }
 
-    /// Tells whether a value is that of the last logged write.
+    /// Returns whether a value is that of the last logged write.
     fn is_logged(&self, now: Option<&inspect::ValueReport>) -> Result<bool, Failure> {
         let Some(seq) = now.and_then(|now| now.shown.stale_since) else {
             return Ok(false);
@@ -368,12 +369,12 @@ impl Past {
     }
 }
 
-/// Of each thread's own value, or of the one value, the text that was shown last.
+/// The text that was shown last, of each thread's own value or of the only value.
 #[derive(Default)]
 struct ShownBefore(HashMap<Option<u32>, String>);
 
 impl ShownBefore {
-    /// Gives a change the text that was shown for the value before it.
+    /// Adds to a change the text shown for the previous value.
     fn fill(&mut self, change: &mut history::Change) {
         let before = match change.shown.clone() {
             Some(shown) => self.0.insert(change.own, shown),

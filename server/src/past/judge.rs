@@ -1,4 +1,4 @@
-//! Conditions and messages, evaluated where a recording of every instruction stands at the moment. The rules are those of a
+//! Conditions and messages, evaluated at the current position of a recording of every instruction. The rules are those of a
 //! program under control.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,7 +40,7 @@ pub(super) struct Failed {
 }
 
 impl Judge {
-    /// Reads a condition. Only a logpoint counts its hits from the start of the run.
+    /// Parses a condition. Only a logpoint counts its hits from the start of the run.
     pub fn new(text: Option<&str>, kept: &Arc<Kept>, counts: bool) -> Result<Judge, Failure> {
         let condition = match inspect::condition(text)? {
             None => None,
@@ -60,7 +60,7 @@ impl Judge {
         })
     }
 
-    /// Says whether the condition is true here.
+    /// Returns whether the condition is true here.
     pub fn holds(&self, arrival: &mut Arrival<'_>, hit_count: Option<u64>) -> Result<bool, String> {
         let Some(condition) = &self.condition else {
             return Ok(true);
@@ -115,7 +115,7 @@ impl Writer {
         })
     }
 
-    /// Writes the message as it is here. A value that is not known says why.
+    /// Writes the message with the values of this moment. An unknown value says why.
     pub fn write(&self, arrival: &mut Arrival<'_>, hit_count: u64) -> String {
         let written = in_frames(
             arrival,

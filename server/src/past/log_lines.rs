@@ -32,7 +32,7 @@ pub struct LogWanted {
 pub struct LogLine {
     /// The event before it.
     pub seq: u64,
-    /// The moment is so many instructions later.
+    /// The moment is this many instructions later.
     #[serde(default)]
     pub steps: u64,
     /// The thread.
@@ -46,14 +46,14 @@ pub struct LogLine {
 pub struct LogLines {
     /// The lines, in order.
     pub lines: Vec<LogLine>,
-    /// More follow. How many is not known: the program was not run further.
+    /// More follow, but their number is unknown: the program was not run further.
     pub more: bool,
     /// What could not be evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// What a run has found.
+/// The results of a run.
 #[derive(Default)]
 struct Found {
     /// Position, thread and text.

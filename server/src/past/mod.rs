@@ -38,7 +38,7 @@ use crate::inspect::{RecordedMoment, View};
 use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::session::LastShown;
 
-/// How many outer frames to read: the value of a parameter may be known from what the callers passed.
+/// How many outer frames to read: the value of a parameter may be known from the callers' arguments.
 const CALLERS: usize = 16;
 
 /// The current position: an event, a thread and a frame.
@@ -46,7 +46,7 @@ const CALLERS: usize = 16;
 pub struct Position {
     /// The event.
     pub seq: u64,
-    /// So many instructions after it, of all threads; 0 unless every instruction is recorded.
+    /// This many instructions after it, counting all threads; 0 unless every instruction is recorded.
     pub steps: u64,
     /// The thread.
     pub tid: u32,
@@ -90,7 +90,7 @@ pub struct Past {
     kept: Arc<Kept>,
     /// What was shown last.
     last_shown: Mutex<LastShown>,
-    /// What went wrong with conditions, to be told with the next answer.
+    /// Errors of conditions, to be reported with the next answer.
     untold: Mutex<Vec<String>>,
 }
 
@@ -291,7 +291,7 @@ impl Past {
         &self.last_shown
     }
 
-    /// Has the session keep its values with those of the program.
+    /// Makes the session keep its values with those of the program.
     #[must_use]
     pub fn keeping(self, kept: &Arc<Kept>) -> Past {
         Past {
@@ -346,13 +346,13 @@ impl Past {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has something told with the next answer.
+    /// Reports a text with the next answer.
     fn tell(&self, text: String) {
         let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
         untold.push(text);
     }
 
-    /// Returns what is to be told with an answer.
+    /// Returns the texts to report with an answer.
     pub(crate) fn take_untold(&self) -> Vec<String> {
         let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut untold)
@@ -403,7 +403,7 @@ impl Past {
         Ok(*position)
     }
 
-    /// Returns what is looked at, or the innermost frame at event `at` of its thread.
+    /// Returns the current position, or the innermost frame at event `at` of its thread.
     ///
     /// # Errors
     /// There is no such event.
@@ -476,7 +476,7 @@ impl Past {
         result.map_err(|failure| looked.explained(failure))
     }
 
-    /// Says whether this is the past of a live session.
+    /// Returns whether this is the past of a live session.
     #[must_use]
     pub fn is_of_a_session(&self) -> bool {
         self.is_of_a_program
@@ -509,14 +509,14 @@ impl Past {
     }
 }
 
-/// Says whether a path names a core file.
+/// Returns whether a path names a core file.
 #[must_use]
 pub fn is_core_file(path: &Path) -> bool {
     debuginfo::is_core_file(path).unwrap_or(false)
 }
 
-/// Finds the folder of the recording that a path names. That of a core file is made if there is none yet; `program` is
-/// its program, if it is not where the core file says.
+/// Finds the folder of the recording that a path names. The recording of a core file is made if there is none yet;
+/// `program` is its program, if it is not where the core file says.
 ///
 /// # Errors
 /// There is neither a recording nor a core file, or it cannot be read.

@@ -25,7 +25,7 @@ pub struct CallLine {
     pub end_seq: Option<u64>,
     /// Its function.
     pub function: String,
-    /// What it is called for short, if that is something else.
+    /// Its short name, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_name: Option<String>,
     /// How many recorded calls enclose it.

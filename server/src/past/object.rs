@@ -1,4 +1,4 @@
-//! The life of a heap block: who made it, who freed it, and what was at its address before and after.
+//! The life of a heap block: who allocated it, who freed it, and what was at its address before and after.
 
 use replay::{Block, CallHead};
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,18 @@ use crate::inspect;
 use crate::protocol::Failure;
 use crate::session::hex;
 
-/// Blocks before and after that are told.
+/// Most blocks before and after that are reported.
 const OTHERS: usize = 5;
 
-/// The option that records allocation functions beside those of the program.
+/// The option that records allocation functions in addition to those of the program.
 pub(super) const RECORD_ALLOCATIONS: &str = "hindsight record -f '*' -f 'module:libc.so*' PROGRAM";
 
-/// What is known of a heap block.
+/// What is known about a heap block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectReply {
     /// The address.
     pub address: String,
-    /// The event at which it is looked at.
+    /// The event of the question.
     pub seq: u64,
     /// The block that held it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct ObjectReply {
     pub earlier: Vec<BlockReport>,
     /// Blocks that held it afterwards, in order.
     pub later: Vec<BlockReport>,
-    /// Blocks before and after that are not told.
+    /// Blocks before and after that are omitted.
     pub more: usize,
     /// What is not known, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,9 +43,9 @@ pub struct ObjectReply {
 pub struct BlockReport {
     /// Its first byte.
     pub address: String,
-    /// How many bytes were asked for.
+    /// The requested size in bytes.
     pub size: u64,
-    /// How far behind its first byte the address is.
+    /// How far the address is after its first byte.
     pub offset: u64,
     /// The call that returned it.
     pub made: BlockCall,
@@ -54,7 +54,7 @@ pub struct BlockReport {
     pub freed: Option<BlockCall>,
 }
 
-/// A call that made or freed a block.
+/// A call that allocated or freed a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockCall {
     /// Its enter event.
@@ -79,10 +79,9 @@ pub struct BlockCall {
 }
 
 impl Past {
-    /// Describes the block that holds an address at event `at`, or at the moment that is looked at.
+    /// Describes the block that holds an address at event `at`, or at the current moment.
     ///
-    /// # Errors
-    /// The address is none, there is no such event, or the recording cannot be read.
+    /// # Errors The address is invalid, there is no such event, or the recording cannot be read.
     pub(crate) fn object(&self, text: &str, at: Option<u64>) -> Result<ObjectReply, Failure> {
         let here = self.position_at(at)?;
         let address = match parsed(text) {

@@ -11,7 +11,7 @@ use crate::protocol::Failure;
 const REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
 /// Arguments of a function without a description that are shown.
 const UNDESCRIBED: usize = 3;
-/// Frames that are looked at for the source line of a call: its own and its caller's.
+/// Frames that are unwound for the source line of a call: its own and its caller's.
 const FRAMES: usize = 2;
 /// Characters of a value.
 const LONGEST: usize = 60;
@@ -21,18 +21,18 @@ const LONGEST: usize = 60;
 pub(super) struct Word {
     /// The parameter's name.
     pub name: String,
-    /// Its bits, extended as its type says.
+    /// Its bits, extended according to its type.
     pub bits: u64,
     /// As it is written.
     pub text: String,
-    /// It is an address, as far as its type says.
+    /// It is an address, according to its type.
     pub is_address: bool,
     /// Nothing describes it.
     pub is_raw: bool,
 }
 
 impl Word {
-    /// Tells whether another value is unlikely to be the same by chance.
+    /// Returns whether an equal value is unlikely to be a coincidence.
     pub fn is_telling(&self) -> bool {
         let is_small = |bits: i64| (-4096..=4096).contains(&bits);
         match self.is_address {
@@ -48,7 +48,8 @@ impl Past {
         self.timeline.function(call.function)
     }
 
-    /// Tells whether a call is of the program: not of a library of the system, and not through a table of the linker.
+    /// Returns whether a call is of the program: not of a system library, and not an entry of the procedure linkage
+    /// table.
     pub(super) fn is_own(&self, call: &CallHead) -> bool {
         if self.timeline.name(call).ends_with("@plt") {
             return false;
@@ -120,8 +121,8 @@ impl Past {
         }))
     }
 
-    /// Writes a call with its arguments: those that registers hold as numbers, others by their names as far as they are
-    /// known where it began.
+    /// Writes a call with its arguments: arguments in registers as numbers, others by name if they are known at its
+    /// beginning.
     pub(super) fn call_text(&self, call: &CallHead) -> Result<String, Failure> {
         let words = self.arguments(call)?;
         let name = self.timeline.name(call);
@@ -169,7 +170,7 @@ impl Past {
             .collect()
     }
 
-    /// Returns the line from which a call was made; `None` if nothing tells the line of its very caller.
+    /// Returns the line from which a call was made; `None` if the line of its direct caller is unknown.
     pub(super) fn called_at(&self, call: &CallHead) -> Option<(String, u32)> {
         let position = Position::of_event(call.start, call.tid?);
         let place = self.look_at(position, FRAMES, |looked| {
@@ -218,7 +219,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Reads a value that one register holds: its bits, extended as its type says, and as text.
+/// Reads a value that one register holds: its bits, extended according to its type, and as text.
 fn read(kind: &ValueKind, bits: u64) -> Option<(u64, String)> {
     let narrowed = |bytes: u8, signed: bool| {
         let shift = 64 - 8 * u32::from(bytes.clamp(1, 8));

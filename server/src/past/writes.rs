@@ -1,4 +1,4 @@
-//! Who wrote a value, where every instruction is recorded: the write itself is found, in any function and in the kernel's name.
+//! Who wrote a value, in a recording of every instruction: the write itself is found, in any function or by the kernel.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use crate::inspect::{self, Manner, MemoryPlace};
 use crate::protocol::{Code, Failure};
 use crate::verbs::{HistoryReply, LastWriteReply};
 
-/// Most frames among which that of a variable is looked for.
+/// Most frames that are searched for a variable.
 const MOST_FRAMES: usize = 256;
 /// The usual size of a stack.
 const MOST_OF_A_STACK: u64 = 8 << 20;
 /// Most writes that are counted, and most that are described at once.
 const MOST_COUNTED: usize = 100_000;
 const MOST_SHOWN: usize = 1000;
-/// Who wrote a value while the program ran by itself, between two parts that are recorded.
+/// Who wrote a value while the program ran unrecorded, between two recorded parts.
 const UNRECORDED: &str = "something that was not recorded";
 
 impl Past {
@@ -30,7 +30,7 @@ impl Past {
         })
     }
 
-    /// Finds the instruction that wrote a value last before a moment.
+    /// Finds the last instruction before a moment that wrote a value.
     pub(super) fn last_instruction_to_write(
         &self,
         expression: &str,
@@ -62,8 +62,8 @@ impl Past {
         })
     }
 
-    /// Finds the instructions that wrote a value: of a variable on the stack while its function has run up to here, of any
-    /// other one in the whole run.
+    /// Finds the instructions that wrote a value: for a variable on the stack, since its function began; for any other
+    /// one, in the whole run.
     pub(super) fn instructions_that_wrote(
         &self,
         expression: &str,
@@ -150,7 +150,7 @@ impl Past {
         })?;
         let new = self.look_at(at(wrote.after), 1, |looked| Ok(text(looked, place)))?;
         let in_gap = self.timeline.is_gap_after(wrote.before);
-        // Which thread and which instruction it was is not known then.
+        // The thread and the instruction are then unknown.
         let is_known = !in_gap.map_err(|error| of_replay(&error))?;
         Ok(Change {
             seq: wrote.before.seq,

@@ -45,7 +45,7 @@ pub struct Recording {
     pub watch: Vec<String>,
     /// Probes that are set before the program runs.
     pub probes: Probes,
-    /// Have the kernel put a started program and its libraries at the same addresses in each run.
+    /// Give a started program and its libraries the same addresses in each run.
     pub no_aslr: bool,
 }
 

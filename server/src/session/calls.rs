@@ -17,7 +17,7 @@ pub struct ProgramCalls<'a> {
     pub tid: Tid,
     /// How long a function may take.
     pub timeout: Duration,
-    /// Is told what is worth knowing of a call.
+    /// Receives what is worth knowing about a call.
     pub tell: &'a dyn Fn(String),
 }
 
@@ -55,7 +55,8 @@ impl Calls for ProgramCalls<'_> {
     }
 }
 
-/// What the headers of the C library say of a function that has no debug information: its parameters, and what it returns.
+/// The prototype of a function without debug information from the headers of the C library: its parameters and return
+/// type.
 fn by_prototype(name: &str, function: &Value) -> Option<(Vec<Type>, Option<Type>)> {
     let is_untyped = |ty: Type| ty.strip().kind() == TypeKind::Void;
     if !function.ty.strip().target().is_some_and(is_untyped) {
@@ -120,12 +121,13 @@ struct Given {
     integers: Vec<u64>,
     /// xmm0 and following.
     floats: Vec<u64>,
-    /// Texts that are in no memory yet, by the integer that leads to each.
+    /// Texts that are not in memory yet, by the integer that will point to each.
     texts: Vec<(usize, Vec<u8>)>,
 }
 
 impl Given {
-    /// An array is passed as its address. One that the expression itself has, as `"text"`, gets one for the call.
+    /// An array is passed as its address. An array of the expression itself, like `"text"`, gets an address for the
+    /// call.
     fn array(&mut self, argument: &Value) -> Option<()> {
         let address = argument.address();
         if address.is_none() {

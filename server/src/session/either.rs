@@ -18,7 +18,7 @@ pub enum Session {
     Recorded(Arc<Past>),
 }
 
-/// What was shown last, for verbs that go on behind it.
+/// What was shown last, for verbs that continue after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastShown {
     /// The lines of source.
@@ -72,11 +72,11 @@ impl Session {
             Session::Live(session) => &session.last_shown,
             Session::Recorded(past) => past.last_shown(),
         };
-        // Both parts are whole at all times.
+        // Both parts are consistent at all times.
         shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says whether the session's program has ended; false for a recording.
+    /// Returns whether the session's program has ended; false for a recording.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         match self {

@@ -1,5 +1,4 @@
-//! Probes that are set before a program runs: what is written on the command line of `record` and `start` as what the recorder
-//! sets.
+//! Probes that are set before a program runs: converts the command line of `record` and `start` to the recorder's probes.
 
 use debuginfo::{AddressSpace, Diagnostic};
 use recorder::live::{Action, FirstProbes, Location, LoggedPlace, ProbeSpec};
@@ -17,7 +16,7 @@ const WORD: u64 = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Probes {
-    /// Places all of whose writes are logged: an expression over global variables, or `0xADDRESS[:LENGTH]`.
+    /// Places whose writes are all logged: an expression over global variables, or `0xADDRESS[:LENGTH]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log_writes: Vec<String>,
     /// Logpoints.
@@ -33,7 +32,7 @@ pub struct Probes {
 pub struct FirstLogpoint {
     /// Where.
     pub at: Target,
-    /// The text; `{EXPR}` stands for values.
+    /// The text; values replace `{EXPR}`.
     pub message: String,
     /// Only if this is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,13 +40,13 @@ pub struct FirstLogpoint {
 }
 
 impl Probes {
-    /// Tells whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.log_writes.is_empty() && self.logpoints.is_empty()
     }
 
-    /// Understands them, as far as that needs no program.
+    /// Parses them, as far as possible without a program.
     ///
     /// # Errors
     /// [`Code::BadRequest`], [`Code::InvalidAddress`], [`Code::InvalidCondition`]: something has a mistake.
@@ -124,7 +123,7 @@ fn point_location(target: &Target) -> Result<Location, Failure> {
     })
 }
 
-/// Says why a place is none in a program that begins with these modules.
+/// Explains why a place does not exist in a program that begins with these modules.
 fn check(space: &AddressSpace, spec: &ProbeSpec) -> Result<(), Diagnostic> {
     let checked = checked_location(space, &spec.location);
     checked.map_err(|failure| Diagnostic {

@@ -111,7 +111,7 @@ impl LiveSession {
             .clone()
     }
 
-    /// Says whether the program has ended or was detached from.
+    /// Returns whether the program has ended or was detached from.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         matches!(self.live.status(), Status::Ended(_))

@@ -1,5 +1,5 @@
-//! The past of a live session: its own recording, as far as it was written when the program stopped. It is reopened
-//! when it has grown.
+//! The past of a live session: its own recording, up to the point where the program stopped. It is reopened when it
+//! has grown.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -39,7 +39,7 @@ pub struct PlaceReport {
     /// The function that contains the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// What that is called for short, if that is something else.
+    /// Its short name, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_name: Option<String>,
     /// Its source file.
@@ -134,7 +134,7 @@ pub enum ReasonReport {
         /// No handler will catch it.
         unhandled: bool,
     },
-    /// Something happened that a catchpoint waits for.
+    /// An event happened that a catchpoint waits for.
     Happened {
         /// The catchpoint's number.
         probe: u32,
@@ -149,7 +149,7 @@ pub enum ReasonReport {
     Event {
         /// The event's number.
         seq: u64,
-        /// The moment is so many instructions later, of all threads.
+        /// The moment is this many instructions later, counting all threads.
         #[serde(default, skip_serializing_if = "is_nothing")]
         steps: u64,
         /// What happened, as text.
@@ -482,7 +482,7 @@ impl LiveSession {
         }
     }
 
-    /// Says why a thread stopped, with watched values formatted as by `print`.
+    /// Describes why a thread stopped, with watched values formatted as by `print`.
     #[must_use]
     pub fn report_reason(&self, stop: &Stop) -> ReasonReport {
         let Reason::Watch {

@@ -66,7 +66,7 @@ pub(super) fn stopped(call: &Call<'_>, session: &LiveSession) -> Result<MotionRe
     Ok(newest(call, session, Duration::ZERO)?.report)
 }
 
-/// Returns the oldest stop that no answer has shown yet, else the last one shown if its thread is still there, else
+/// Returns the oldest stop that no answer has shown yet, else the last one shown if its thread still exists, else
 /// waits for one. A thread that `eval` uses for a call is back at its stop when the call has ended.
 fn newest(call: &Call<'_>, session: &LiveSession, timeout: Duration) -> Result<Came, Failure> {
     let until = Instant::now() + timeout;

@@ -107,7 +107,7 @@ impl Command for Backtrace {
         }
         let frames = reply.threads.iter().flat_map(|thread| &thread.stack.frames);
         let variables = frames.flat_map(|frame| frame.args.iter().chain(&frame.locals).flatten());
-        // Names are those of the frame that is looked at.
+        // Names are those of the frame itself.
         let is_cut = variables.map(|v| VariableReport::left_out(v).map(|_| ""));
         text.and(show::left_out(is_cut))
     }

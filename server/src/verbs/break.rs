@@ -60,7 +60,7 @@ pub enum BreakReply {
 }
 
 impl BreakReply {
-    /// Tells of a changed breakpoint of a recording.
+    /// Describes a changed breakpoint of a recording.
     pub(super) fn of_recording(changed: recorded::Break) -> BreakReply {
         BreakReply::Recorded {
             breaks: vec![changed],
@@ -143,7 +143,7 @@ fn recorded(past: &Past, args: ProbeArgs<BreakAdd>) -> Result<Vec<recorded::Brea
     match args {
         ProbeArgs::List => Ok(past.all_breaks()),
         ProbeArgs::Add(add) => {
-            // Where every instruction is recorded, all threads stand where one stops.
+            // If every instruction is recorded, all threads stop when one does.
             let knows_all = past.timeline().has_every_instruction();
             if add.pending || add.all_threads && !knows_all {
                 return Err(past.needs_the_program("break with --pending or --all-threads"));

@@ -104,7 +104,7 @@ impl<'a> Call<'a> {
         reply.map_err(|failure| call.with_the_way_back(failure))
     }
 
-    /// Does `work`. Where it runs a recording's instructions, the client is told how far it is, and may end it.
+    /// Does `work`. Where it runs a recording's instructions, the client receives its progress, and may end it.
     fn overseen<T>(&self, work: impl FnOnce() -> T) -> T {
         let past = match self.session() {
             Ok(Session::Recorded(past)) => past,
@@ -238,7 +238,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Says whether the client has gone or no longer wants the answer.
+    /// Returns whether the client has gone or no longer wants the answer.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.gone.is_set()

@@ -20,7 +20,7 @@ pub struct Condition;
 pub struct ConditionArgs {
     /// The probe's number.
     pub id: ProbeId,
-    /// The condition. Without one the probe has none afterwards.
+    /// The condition. Without one, the probe becomes unconditional.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
 }
@@ -92,7 +92,7 @@ fn title(probe: &ProbeReport) -> String {
     word
 }
 
-/// Gives a probe another condition. Its other properties stay, and so does its state.
+/// Gives a probe another condition. Its other properties and its state stay.
 ///
 /// # Errors
 /// [`Code::BreakpointNotFound`], [`Code::InvalidCondition`].

@@ -95,7 +95,7 @@ pub(super) fn add(
     added.map_err(|error| of_recorder(&error))
 }
 
-/// Returns what is displayed with the values where somebody looks.
+/// Returns the displayed expressions with their values at the current position.
 pub(super) fn values(
     view: &View<'_>,
     displays: &[recorder::live::Display],

@@ -18,7 +18,7 @@ pub struct Examine;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExamineArgs {
-    /// An address, or an expression with an address as its value. Default: behind what `x` showed last.
+    /// An address, or an expression with an address as its value. Default: after what `x` showed last.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
     /// How many, in which format, of which size: `4xw`, `s`, `3i`. Default: `1xw`.
@@ -54,7 +54,7 @@ pub struct ExamineRow {
     pub is_current: bool,
 }
 
-/// What the letters behind the slash say.
+/// The meaning of the letters after the slash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Asked {
     count: usize,
@@ -195,7 +195,7 @@ impl Asked {
         })
     }
 
-    /// How many values stand in a line.
+    /// How many values a line shows.
     fn in_line(self) -> usize {
         match self.bytes {
             1 | 2 => 8,
@@ -209,7 +209,7 @@ impl Asked {
 #[derive(Clone, Copy, Debug)]
 struct Last {
     address: u64,
-    /// The name of a base type, and how many values of it the thing is, if it is an array.
+    /// The name of a base type, and the number of elements, if it is an array.
     unit: &'static str,
     count: Option<u64>,
 }
@@ -253,7 +253,7 @@ impl Last {
     }
 }
 
-/// The address behind what `$_` points to.
+/// The address after what `$_` points to.
 fn behind_last(view: &View<'_>) -> Result<u64, Failure> {
     let first = |_| {
         Failure::bad_request("x needs an address: nothing has been shown yet")

@@ -1,4 +1,4 @@
-//! `handle`: whether a signal stops the program, in gdb's words. It sets and removes catchpoints.
+//! `handle`: whether a signal stops the program, with gdb's keywords. It sets and removes catchpoints.
 
 use recorder::live::{Action, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};
@@ -126,14 +126,14 @@ impl Command for Handle {
     }
 }
 
-/// Whether the signal is to stop the program; `None` if nothing says so.
+/// Whether the signal is to stop the program; `None` if no word says so.
 fn wish(actions: &[String]) -> Result<Option<bool>, Failure> {
     let mut wish = None;
     for action in actions {
         match action.as_str() {
             "stop" => wish = Some(true),
             "nostop" => wish = Some(false),
-            // Signals are events of the recording in any case, and the program gets them in any case.
+            // Signals are always events of the recording, and the program always gets them.
             "print" | "noprint" | "pass" | "noignore" => {}
             "nopass" | "ignore" => {
                 return Err(Failure::new(

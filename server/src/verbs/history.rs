@@ -22,7 +22,7 @@ pub struct History;
 pub struct HistoryArgs {
     /// The expression, as for `print`.
     pub expression: String,
-    /// At most so many changes, 0 for all. Default: 100,000; a text shows the first page of them.
+    /// At most this many changes, 0 for all. Default: 100,000; a text shows the first page of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// How many changes to leave out at the start.
@@ -55,7 +55,7 @@ pub struct HistoryReply {
     /// How many changes follow these.
     #[serde(default, skip_serializing_if = "page::is_nothing")]
     pub left_out: usize,
-    /// A command that tells, in a second run, which lines wrote where this recording does not.
+    /// A command that records, in a second run, which lines wrote, if this recording does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -124,12 +124,12 @@ impl Command for History {
     }
 }
 
-/// Says which command tells more.
+/// Names the command that shows more.
 pub(super) fn in_a_second_run(command: &str) -> String {
     format!("A second run tells which line writes it: {command}")
 }
 
-/// Writes when it was: an event, and instructions after it.
+/// Writes the time: an event, and instructions after it.
 #[must_use]
 pub fn moment(change: &Change) -> String {
     match change.steps {
@@ -138,7 +138,7 @@ pub fn moment(change: &Change) -> String {
     }
 }
 
-/// Writes where the thread stood, if that is known, and what it had called to write.
+/// Writes the thread's position, if known, and the function that it had called to write.
 #[must_use]
 pub fn place(change: &Change) -> String {
     let mut text = change

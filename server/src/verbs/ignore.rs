@@ -1,4 +1,4 @@
-//! `ignore`: lets threads pass a breakpoint some times before it stops them.
+//! `ignore`: skips the next N hits of a breakpoint.
 
 use recorder::live::ProbeId;
 use serde::{Deserialize, Serialize};
@@ -44,13 +44,13 @@ impl Verb for Ignore {
             return Err(probes::no_such(args.id, ProbeKind::Breakpoint, &known));
         };
         let old = view.spec.condition_text();
-        // What `ignore` itself has set may be replaced.
+        // A count that `ignore` set may be replaced.
         let is_own = |text: &str| {
             let rest = text.strip_prefix("hitCount > ");
             rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
         };
         if let Some(old) = old.filter(|old| !is_own(old)) {
-            // Only arrivals are counted, and those of which the condition was false count too.
+            // Only arrivals are counted, including those with a false condition.
             let message = format!("breakpoint {} has a condition: {old}", args.id);
             return Err(Failure::new(Code::NotAllowed, message).hint(format!(
                 "count within it: condition {} hitCount > {} && ({old}); or stop at its Nth hit: break LOCATION --condition '{old}' --hit-count N",
@@ -58,7 +58,7 @@ impl Verb for Ignore {
             )));
         }
         let text = (args.count > 0).then(|| format!("hitCount > {}", args.count));
-        // Its count begins again with the new condition.
+        // The count restarts with the new condition.
         let report = condition::change(&session, args.id, text.as_deref())?;
         Ok(BreakReply::Probes(ProbesReply {
             probes: vec![report],

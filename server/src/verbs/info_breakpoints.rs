@@ -99,7 +99,7 @@ impl Command for InfoBreakpoints {
     }
 }
 
-/// One table for each kind that there is.
+/// One table for each existing kind.
 fn of_program(probes: &[ProbeReport]) -> Text {
     if probes.is_empty() {
         return Text::line("There are none.");

@@ -1,4 +1,4 @@
-//! `info_functions`: the functions whose names fit a regular expression, with their lines and addresses.
+//! `info_functions`: the functions whose names match a regular expression, with their lines and addresses.
 
 use debuginfo::Mapped;
 use serde::{Deserialize, Serialize};
@@ -19,10 +19,10 @@ pub struct ListingArgs {
     /// A regular expression that has a match in the name. Default: all names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// At most so many, 0 for all; left out: all, of which a text shows the first page.
+    /// At most this many, 0 for all; default: all, of which a text shows the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// So many are left out at the start.
+    /// How many to skip at the start.
     pub skip: usize,
     /// All of them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

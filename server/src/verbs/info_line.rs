@@ -41,7 +41,7 @@ pub struct LineCode {
     /// The symbol there, and the offset in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_symbol: Option<String>,
-    /// The address behind the last instruction, in hexadecimal.
+    /// The address after the last instruction, in hexadecimal.
     pub end: String,
     /// The symbol there, and the offset in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,8 +136,8 @@ fn described(view: &View<'_>, args: &InfoLineArgs) -> Result<InfoLineReply, Fail
     })
 }
 
-/// The starts of a line's code. A breakpoint on a function's first line is behind its prologue, but the line begins
-/// before.
+/// The starts of a line's code. A breakpoint on a function's first line is after its prologue, but the line begins
+/// before it.
 fn of_line(space: &AddressSpace, file: &str, line: u32) -> Result<Vec<u64>, Failure> {
     let places = space
         .resolve_line(file, line, None)

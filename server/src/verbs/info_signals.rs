@@ -33,9 +33,9 @@ pub struct SignalLine {
     pub signal: String,
     /// Its number.
     pub number: i32,
-    /// A thread that gets it stops first, whatever comes of it.
+    /// A thread that gets it stops first, whether or not the program gets it.
     pub stops: bool,
-    /// The catchpoint that says so.
+    /// The catchpoint that stops it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catchpoint: Option<u32>,
     /// It is an event of the recording.

@@ -1,4 +1,4 @@
-//! `info_types`: the types whose names fit a regular expression.
+//! `info_types`: the types whose names match a regular expression.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct InfoTypesReply {
     pub left_out: usize,
 }
 
-/// Types of one module that are looked through, at most.
+/// Most types of one module that are searched.
 const MAX_TYPES: usize = 1 << 20;
 
 impl Verb for InfoTypes {

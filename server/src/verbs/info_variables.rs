@@ -1,4 +1,4 @@
-//! `info_variables`: the global variables whose names fit a regular expression, with their types.
+//! `info_variables`: the global variables whose names match a regular expression, with their types.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,12 +25,12 @@ pub struct InfoVariablesReply {
 pub struct VariableLine {
     /// Its name, without namespaces.
     pub name: String,
-    /// Its type, if the name alone says which variable is meant.
+    /// Its type, if the name is unambiguous.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
 }
 
-/// Variables of one module that are looked through, at most.
+/// Most variables of one module that are searched.
 const MAX_VARIABLES: usize = 1 << 20;
 
 impl Verb for InfoVariables {

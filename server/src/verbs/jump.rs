@@ -1,4 +1,4 @@
-//! `jump`: lets the thread go on at another place.
+//! `jump`: makes the thread continue at another place.
 
 use debuginfo::Register;
 use recorder::live::Motion;

@@ -33,19 +33,19 @@ pub struct LastWriteReply {
     /// The first event that showed the current value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Change>,
-    /// The value now, as far as it is known.
+    /// The current value, as far as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Shown>,
     /// A later write of the same value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Change>,
-    /// The value is that of the last write, as far as writes are logged.
+    /// The value is that of the last logged write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_logged: bool,
     /// Every instruction is recorded: no later one wrote it, and no other one did if there is no change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_exact: bool,
-    /// A command that tells, in a second run, which line wrote it.
+    /// A command that records, in a second run, which line wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -123,7 +123,7 @@ impl Command for LastWrite {
     }
 }
 
-/// Says which line wrote a value.
+/// Describes the line that wrote a value.
 fn wrote(name: &str, change: &Change) -> String {
     let was = change.old.as_ref().map(|old| format!(", after {old}"));
     let pc = change.pc.as_ref().map(|pc| format!(" (instruction {pc})"));

@@ -65,7 +65,7 @@ pub(super) const FORMAT: Word = Word::new(
     "How numbers are written",
 );
 
-/// The option of verbs that show what may be long.
+/// The option of verbs whose values may be long.
 pub(super) const FULL: Word = Word::flag("full", None, "Leave nothing out");
 
 impl LocalsArgs {
@@ -99,7 +99,7 @@ impl VariablesReply {
     }
 }
 
-/// Describes the variables of a view; where the file of its module is missing, that is said.
+/// Describes the variables of a view, or reports that the file of its module is missing.
 pub(super) fn described(view: &View<'_>, manner: Manner) -> Result<VariablesReply, Failure> {
     let variables = inspect::variables(view, manner)?;
     let absent = view.recorded.and_then(|recorded| recorded.absent_module());

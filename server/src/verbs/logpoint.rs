@@ -1,5 +1,5 @@
 //! `logpoint`: adds, lists, removes and switches logpoints. A hit records an event with a text and stops nothing. In a recording of
-//! every instruction, prints at once what one would have printed.
+//! every instruction, prints at once what the logpoint would have printed.
 
 use recorder::live::{Action, ProbeSpec};
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct LogpointAdd {
     /// Allow the logpoint to wait for a module that is not loaded yet.
     #[serde(default)]
     pub pending: bool,
-    /// In a recording: at most so many lines, 0 for all. Default: 50.
+    /// In a recording: at most this many lines, 0 for all. Default: 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// In a recording: how many lines to leave out at the start.
@@ -49,7 +49,7 @@ pub struct LogpointAdd {
 pub enum LogpointReply {
     /// Logpoints in a program.
     Probes(ProbesReply),
-    /// What one would have printed in a recorded run.
+    /// What it would have printed in a recorded run.
     Recorded(LogLines),
 }
 
@@ -82,7 +82,7 @@ impl Verb for Logpoint {
     }
 }
 
-/// In a recording there are no logpoints to list: each prints at once.
+/// A recording has no logpoints to list: each prints at once.
 fn recorded(past: &Past, args: ProbeArgs<LogpointAdd>) -> Result<LogpointReply, Failure> {
     let knows_all = past.timeline().has_every_instruction();
     match args {
@@ -159,7 +159,7 @@ const WHERE: Word = Word::new(
 )
 .against("condition");
 
-/// Writes lines that a logpoint would have printed, and how to go on.
+/// Writes lines that a logpoint would have printed, and how to see more.
 fn printed(lines: &LogLines, asked: &LogpointAdd) -> Text {
     let text = match (lines.lines.is_empty(), asked.skip) {
         (false, _) => written(lines),

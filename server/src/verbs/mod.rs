@@ -325,7 +325,7 @@ fn unknown(command: &str) -> Failure {
     let aliases = ALL.iter().flat_map(|verb| verb.aliases).copied();
     let mut near: Vec<(f64, &str)> = names()
         .chain(aliases)
-        // Any word that begins with its letter would be like a name of one letter.
+        // Any word that begins with its letter would be similar to a name of one letter.
         .filter(|name| name.len() > 1)
         .map(|name| (strsim::jaro_winkler(command, name), name))
         .filter(|(likeness, _)| *likeness > 0.75)

@@ -25,7 +25,7 @@ pub struct NoteLine {
 pub struct NotesReply {
     /// The notes, in order.
     pub notes: Vec<NoteLine>,
-    /// How many there are behind these.
+    /// How many more follow these.
     #[serde(default, skip_serializing_if = "page::is_nothing")]
     pub left_out: usize,
 }

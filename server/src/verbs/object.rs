@@ -14,9 +14,9 @@ pub struct Object;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectArgs {
-    /// An address, or an expression that is one.
+    /// An address, or an expression whose value is one.
     pub address: String,
-    /// The event at which it is looked at; left out: where one is.
+    /// The event of the question. Default: the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
 }
@@ -88,7 +88,7 @@ impl Command for Object {
     }
 }
 
-/// Who made a block, and who freed it.
+/// Who allocated a block, and who freed it.
 fn life(block: &BlockReport) -> Vec<String> {
     let made = format!("  made by {}", told(&block.made));
     let freed = match &block.freed {

@@ -1,5 +1,5 @@
-//! Pages of long lists: people see so many rows at a time, and how to go on; who asks for data gets all of it, unless a limit
-//! is given.
+//! Pages of long lists: a text shows a limited number of rows, and how to see more; JSON has all rows unless the request has
+//! a limit.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Form, Text, Word, locals};
 
-/// Rows that are shown if nobody says how many.
+/// The default number of rows that are shown.
 pub(super) const ROWS: usize = 50;
 
-/// Rows of a very long list that are kept if nobody says how many.
+/// The default limit of rows of a very long list.
 const MOST: usize = 100_000;
 
 /// The option of how many rows.
@@ -21,7 +21,7 @@ pub(super) const LIMIT: Word = Word::new(
     "At most so many rows, 0 for all [default: 50]",
 );
 
-/// The option of where the rows begin.
+/// The option for the first row.
 pub(super) const SKIP: Word = Word::new(
     "skip",
     "N",
@@ -36,10 +36,10 @@ pub(super) const WORDS: [Word; 3] = [LIMIT, SKIP, locals::FULL];
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageArgs {
-    /// At most so many rows, 0 for all; left out: all, of which a text shows the first page.
+    /// At most this many rows, 0 for all; default: all, of which a text shows the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// So many are left out at the start.
+    /// How many to skip at the start.
     pub skip: usize,
     /// All rows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -47,7 +47,7 @@ pub struct PageArgs {
 }
 
 impl PageArgs {
-    /// Returns which rows are asked for.
+    /// Returns which rows the request selects.
     pub(super) fn page(&self) -> Page {
         Page {
             skip: self.skip,
@@ -57,19 +57,19 @@ impl PageArgs {
     }
 }
 
-/// Which rows of a list are asked for.
+/// Which rows of a list a request selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
-    /// So many are left out at the start.
+    /// How many to skip at the start.
     pub skip: usize,
-    /// At most so many; 0: all. Left out: all of the data, and a page of the text.
+    /// At most this many; 0: all. Default: all of the data, and a page of the text.
     pub limit: Option<usize>,
     /// All of the text, too.
     pub full: bool,
 }
 
 impl Page {
-    /// Keeps the rows that are asked for. Returns how many are left out behind them.
+    /// Keeps the selected rows. Returns how many are left out after them.
     pub(super) fn cut<T>(self, rows: &mut Vec<T>) -> usize {
         rows.drain(..self.skip.min(rows.len()));
         let limit = self.limit.filter(|limit| *limit > 0);
@@ -79,8 +79,8 @@ impl Page {
         left
     }
 
-    /// Returns the numbers of the rows that are asked for, of a list that may be too long to be kept as a whole: at most
-    /// [`MOST`], unless all are asked for.
+    /// Returns the numbers of the selected rows of a list that may be too long to keep as a whole: at most [`MOST`],
+    /// unless the request selects all.
     pub(super) fn range(self) -> Range<usize> {
         let limit = match self.limit.unwrap_or(MOST) {
             0 => usize::MAX,
@@ -89,7 +89,7 @@ impl Page {
         self.skip..self.skip.saturating_add(limit)
     }
 
-    /// Returns the rows that a text shows, and what it says if more follow: `left` behind these rows, or some of them.
+    /// Returns the rows that a text shows, and its note if more follow: `left` after these rows, or some of them.
     pub(super) fn shown<T>(self, rows: &[T], left: usize) -> (&[T], Text) {
         let most = match (self.limit, self.full) {
             (None, false) => ROWS,
@@ -106,7 +106,7 @@ impl Page {
     }
 }
 
-/// Tells whether a reply need not say how many rows are left out.
+/// Returns whether a reply may omit how many rows are left out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 pub(super) fn is_nothing(left_out: &usize) -> bool {
     *left_out == 0

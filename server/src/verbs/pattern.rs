@@ -1,17 +1,17 @@
-//! Regular expressions of verbs that look for names.
+//! Regular expressions of verbs that search for names.
 
 use regex_automata::meta::Regex;
 
 use crate::protocol::Failure;
 
-/// A regular expression, or none, which all names fit.
+/// A regular expression, or none, which matches all names.
 pub(super) struct Pattern(Option<Regex>);
 
 impl Pattern {
     /// Reads it.
     ///
     /// # Errors
-    /// [`crate::protocol::Code::BadRequest`]: it is no regular expression.
+    /// [`crate::protocol::Code::BadRequest`]: it is not a regular expression.
     pub fn read(text: Option<&str>) -> Result<Pattern, Failure> {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return Ok(Pattern(None));
@@ -26,12 +26,12 @@ impl Pattern {
         })
     }
 
-    /// Says whether a name has a match.
+    /// Returns whether a name has a match.
     pub fn fits(&self, name: &str) -> bool {
         self.0.as_ref().is_none_or(|regex| regex.is_match(name))
     }
 
-    /// Says whether all names fit.
+    /// Returns whether all names fit.
     pub fn is_none(&self) -> bool {
         self.0.is_none()
     }

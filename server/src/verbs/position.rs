@@ -26,7 +26,7 @@ pub struct PositionReply {
     /// The current event; for a stopped program, the event of its stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// The moment is so many instructions later.
+    /// The moment is this many instructions later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
     /// The selected thread.

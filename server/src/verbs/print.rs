@@ -20,7 +20,7 @@ pub struct PrintArgs {
     /// How to write its value.
     #[serde(default)]
     pub format: ValueFormat,
-    /// Include the type in the text; the reply has it in any case.
+    /// Include the type in the text; the reply always has it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_type: bool,
     /// All of the values, however long they are.
@@ -80,7 +80,7 @@ pub(super) fn text(reply: &ValueReport, with_type: bool) -> Text {
         None => format!("{ty}{} = {value}", reply.expression),
     };
     let left_out = reply.shown.left_out.as_deref();
-    // To ask for the same again shows no more.
+    // The same request would not show more.
     let left_out = left_out.map(|inner| if inner == reply.expression { "" } else { inner });
     let note = reply.note.as_ref().map(|note| format!("({note})"));
     Text::lines([value].into_iter().chain(note)).and(show::left_out([left_out]))

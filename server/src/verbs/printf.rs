@@ -1,4 +1,4 @@
-//! `printf`: a text in which values stand, as C's function of that name writes it: `printf "%d of %s\n", n, name`.
+//! `printf`: a text with values, formatted like C's function of that name: `printf "%d of %s\n", n, name`.
 
 use debuginfo::types::TypeKind;
 use debuginfo::value::Value;
@@ -15,7 +15,7 @@ pub struct Printf;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrintfArgs {
-    /// The format, in double quotes, then the expressions, all with commas between. The quotes may be missing.
+    /// The format, in double quotes, then the expressions, all with commas between. The quotes are optional.
     pub of: String,
 }
 
@@ -105,8 +105,8 @@ fn check(parts: &[Part], given: usize) -> Result<(), Failure> {
     }
 }
 
-/// Splits the format from the expressions. Without quotes, which a shell takes away, the last expressions are as many as
-/// the format wants.
+/// Splits the format from the expressions. Without quotes, which a shell removes, the format determines how many of the
+/// last parts are expressions.
 fn taken_apart(text: &str) -> Result<(String, Vec<String>), Failure> {
     let text = text.trim();
     let Some(inner) = text.strip_prefix('"') else {
@@ -268,7 +268,8 @@ impl Directive {
         Ok(self.padded(text))
     }
 
-    /// The text of `%s`: what a pointer or an array of characters has, or the value as it is shown, without quotes.
+    /// The text of `%s`: the text of a pointer to or an array of characters, or else the value as shown, without
+    /// quotes.
     fn text(&self, view: &View<'_>, expression: &str, value: &Value) -> Result<String, Failure> {
         let is_text = matches!(value.kind(), TypeKind::Pointer | TypeKind::Array);
         let address = match is_text {
@@ -366,7 +367,7 @@ impl Directive {
     }
 }
 
-/// `1.5e+00`: the exponent has two digits at least.
+/// `1.5e+00`: the exponent has at least two digits.
 fn exponential(number: f64, precision: usize) -> String {
     let text = format!("{number:.precision$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -375,7 +376,7 @@ fn exponential(number: f64, precision: usize) -> String {
     format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// The shorter of both forms, without zeros at the end.
+/// The shorter of the two forms, without trailing zeros.
 fn general(number: f64, precision: usize) -> String {
     let scientific = exponential(number, precision - 1);
     let exponent = scientific

@@ -45,7 +45,7 @@ fn name(probe: &ProbeReport) -> String {
 /// Writes a probe, `Breakpoint 1: parse at parse.c:42`, and remarks on it.
 fn set(probe: &ProbeReport) -> Vec<String> {
     let several = probe.places.len() > 1;
-    // Where the C++ runtime or the dynamic linker comes by says nothing of what is caught.
+    // The place in the C++ runtime or the dynamic linker says nothing about what is caught.
     let is_catch = probe.kind == ProbeKind::Catchpoint;
     let mut first = match probe.places.as_slice() {
         [_] if is_catch => format!("{}: {}", name(probe), probe.location),
@@ -127,7 +127,7 @@ pub(super) fn listed(probes: &[ProbeReport]) -> Text {
     table.and(Text::lines(probes.iter().flat_map(notes)))
 }
 
-/// Says what is wrong with a probe, and why its hits are slower than possible, if they are.
+/// Describes the faults of a probe, and why its hits are slower than possible, if they are.
 fn notes(probe: &ProbeReport) -> impl Iterator<Item = String> {
     let id = probe.id;
     let message = probe.message.as_ref();
@@ -172,7 +172,7 @@ pub(super) fn breaks<A>(breaks: &[Break], of_a_program: bool, asked: &ProbeArgs<
     }
 }
 
-/// What a breakpoint of a recording is about.
+/// The functions or addresses of a breakpoint in a recording.
 fn reach(known: &Break) -> String {
     match known.addresses.is_empty() {
         true => count(known.functions.len() as u64, "function"),

@@ -178,7 +178,7 @@ fn each(
     chosen: &Chosen,
     change: impl Fn(ProbeId) -> recorder::Result<ProbeView>,
 ) -> Result<Vec<ProbeView>, Failure> {
-    // Numbers are of all kinds, and so is what `delete 3` means.
+    // All kinds of probes share their numbers, so `delete 3` may mean any kind.
     let known = match (kind, chosen.all) {
         (ProbeKind::Breakpoint, false) => session.live.probes(),
         _ => of_kind(session, kind),

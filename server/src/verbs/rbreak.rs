@@ -1,4 +1,4 @@
-//! `rbreak`: sets a breakpoint on each of the program's functions whose name fits a regular expression.
+//! `rbreak`: sets a breakpoint on each of the program's functions whose name matches a regular expression.
 
 use recorder::live::{Action, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};

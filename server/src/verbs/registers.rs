@@ -50,7 +50,7 @@ impl Verb for Registers {
 
     fn run(call: &Call<'_>, args: RegistersArgs) -> Result<RegistersReply, Failure> {
         call.look(1, |view| match view.recorded {
-            // Shows all that is known of the thread, even if no frame is known.
+            // Shows all that is known about the thread, even if no frame is known.
             Some(_) if view.frame == 0 => described(view, view.machine, &args),
             _ => described(view, &view.frame_machine()?, &args),
         })

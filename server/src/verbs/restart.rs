@@ -86,7 +86,7 @@ impl Command for Restart {
     }
 }
 
-/// Says whether one of the probes may stop the program.
+/// Returns whether one of the probes may stop the program.
 fn stops_somewhere(probes: &[ProbeView]) -> bool {
     let stops = |probe: &ProbeView| {
         probe.state != ProbeState::Disabled && matches!(probe.spec.action, Action::Break { .. })

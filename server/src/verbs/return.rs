@@ -1,7 +1,7 @@
-//! `return`: leaves the innermost function at once, as if it had come to its end.
+//! `return`: leaves the innermost function at once, as if it had reached its end.
 //!
-//! The thread goes on at a `ret` instruction of the function with the stack and the preserved registers of the caller.
-//! So the return is recorded like any other.
+//! The thread continues at a `ret` instruction of the function with the caller's stack and callee-saved registers. So
+//! the return is recorded like any other.
 
 use debuginfo::value::Value;
 use debuginfo::{Machine, Register};
@@ -20,7 +20,7 @@ pub struct Return;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReturnArgs {
-    /// What it returns: a number or a pointer. Default: whatever is in the register.
+    /// What it returns: a number or a pointer. Default: the value in the register.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }

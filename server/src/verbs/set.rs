@@ -1,5 +1,5 @@
-//! `set`: writes a value: `set p->len 3`. A local requires a stopped thread, a global does not, and a variable of the
-//! session, `$name`, not even a program.
+//! `set`: writes a value: `set p->len 3`. A local requires a stopped thread, a global does not, and a convenience
+//! variable, `$name`, not even a program.
 
 use debuginfo::{Machine, Register};
 use expr::Missing;
@@ -38,7 +38,7 @@ pub struct Written {
     /// The destination, as the user wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
-    /// The address, the register, the variable of the session, or the setting.
+    /// The address, the register, the convenience variable, or the setting.
     pub address: String,
     /// The old value as text; bytes in hexadecimal if no type is known.
     pub previous_value: String,
@@ -91,7 +91,7 @@ impl Command for Set {
     }
 }
 
-/// The settings of gdb for new processes, and their only values here.
+/// gdb's settings for new processes, and their only values here.
 const USUAL: [(&str, &str); 2] = [("follow-fork-mode", "parent"), ("detach-on-fork", "on")];
 
 fn usual(setting: &str) -> Option<&'static str> {

@@ -94,7 +94,7 @@ fn reason(reason: &ReasonReport) -> String {
     }
 }
 
-/// Writes what a moment of a recording is.
+/// Writes a moment of a recording.
 fn event(seq: u64, steps: u64, what: &str, breaks: &[u32]) -> String {
     let text = match steps {
         0 => format!("at event {seq}, {what}"),
@@ -278,7 +278,7 @@ fn table_of(variables: &[VariableReport], is_full: bool) -> Text {
     }
 }
 
-/// Says how many variables a list does not show because they are optimized out, `is_more` if it shows others.
+/// Writes how many variables a list omits because they are optimized out; `is_more` if it shows others.
 fn optimized_out(count: usize, is_more: bool) -> Option<String> {
     let more = if is_more { " more" } else { "" };
     match count {
@@ -296,7 +296,7 @@ pub(super) fn own_variables(own: &FrameVariables, is_full: bool) -> Text {
     match own.variables.is_empty() {
         true => heading.and(Text::line("None are known there.")),
         false => {
-            // Expressions mean what the selected frame has.
+            // Expressions refer to the selected frame.
             let cut = shown(&own.variables, is_full).map(|v| v.left_out().map(|_| ""));
             let table = table_of(&own.variables, is_full);
             heading.and(table).and(left_out(cut))
@@ -312,7 +312,7 @@ pub(super) fn of_frame(index: usize, function: Option<&str>) -> String {
     }
 }
 
-/// Says how to see what values leave out: the expressions for that, empty where none says it.
+/// Writes how to see what values leave out: the expressions for that, empty if there is none.
 pub(super) fn left_out<'a>(values: impl IntoIterator<Item = Option<&'a str>>) -> Text {
     let mut left_out = values.into_iter().flatten().peekable();
     if left_out.peek().is_none() {

@@ -23,7 +23,7 @@ pub struct SourceArgs {
     pub context: Option<u32>,
     /// Show the whole function.
     pub function: bool,
-    /// Go on behind the lines that were shown last.
+    /// Continue after the lines that were shown last.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub next: bool,
     /// Show the lines before those that were shown last.
@@ -87,7 +87,7 @@ impl Command for Source {
 /// How many lines follow with `--next`.
 const MORE: u32 = 10;
 
-/// The lines behind or before those that were shown last.
+/// The lines after or before those that were shown last.
 fn beside(view: &View<'_>, shown: Option<&Listed>, is_next: bool) -> Result<SourceReport, Failure> {
     let none = |message: String, hint: &str| Failure::new(Code::InvalidLine, message).hint(hint);
     let Some(Listed { file, first, last }) = shown else {
@@ -155,10 +155,10 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
     inspect::line_source(space, &target.file, target.line, context, None)
 }
 
-/// The lines that stand in a list of a source file at most.
+/// Most lines in a list of a source file.
 const MOST_LINES: u32 = 100_000;
 
-/// Lines from one to another: `10,20`, `a.c:10,20`, `10,`, `,20`. One that is not written is ten lines from the other.
+/// Lines from one to another: `10,20`, `a.c:10,20`, `10,`, `,20`. A missing one is ten lines from the other.
 #[derive(Debug, PartialEq, Eq)]
 struct LineRange {
     file: Option<String>,
@@ -167,7 +167,7 @@ struct LineRange {
 }
 
 impl LineRange {
-    /// Reads it; `None` if the text is another location, as `area(int, int)`.
+    /// Parses it; `None` if the text is another location, like `area(int, int)`.
     fn read(text: &str) -> Result<Option<LineRange>, Failure> {
         let Some((from, to)) = text.rsplit_once(',') else {
             return Ok(None);

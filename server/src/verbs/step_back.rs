@@ -23,7 +23,7 @@ pub struct CountArgs {
 }
 
 impl CountArgs {
-    /// The same as arguments of the verbs that go forwards.
+    /// The same as arguments of the verbs that move forwards.
     pub(super) fn as_steps(&self) -> StepArgs {
         StepArgs {
             count: self.count,

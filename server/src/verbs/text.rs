@@ -19,7 +19,7 @@ pub enum Piece {
     Table(Vec<Column>, Vec<Vec<String>>),
     /// A line of parts in different styles.
     Styled(Vec<(Style, String)>),
-    /// A line that says what to ask next, in the words of the command line.
+    /// A line with the next command to use, in the words of the command line.
     Hint(String),
 }
 
@@ -82,7 +82,7 @@ impl Text {
         }
     }
 
-    /// A line that says what to ask next.
+    /// A line with the next command to use.
     #[must_use]
     pub fn hint(text: impl Into<String>) -> Text {
         Text {

@@ -15,7 +15,7 @@ pub struct Threads;
 pub struct ThreadsReply {
     /// The threads, by number.
     pub threads: Vec<ThreadReport>,
-    /// How many there are behind these.
+    /// How many more follow these.
     #[serde(default, skip_serializing_if = "page::is_nothing")]
     pub left_out: usize,
 }
@@ -32,7 +32,7 @@ pub struct ThreadReport {
     /// Why it stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<ReasonReport>,
-    /// Its position; not known while it runs.
+    /// Its position; unknown while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceReport>,
     /// The thread is selected.

@@ -29,7 +29,7 @@ pub struct TraceReply {
     pub recorded: u64,
     /// Some of them.
     pub functions: Vec<String>,
-    /// How many that match were recorded before.
+    /// How many matching ones were already recorded.
     pub already: u64,
     /// How many cannot be recorded.
     pub skipped: u64,

@@ -1,5 +1,5 @@
-//! `until`: runs until the selected frame or one further out reaches a place, or the selected frame returns. So it does in a
-//! recording of every instruction.
+//! `until`: runs until the selected frame or one further out reaches a place, or the selected frame returns. In a recording
+//! of every instruction it does the same.
 
 use recorder::live::Motion;
 use serde::{Deserialize, Serialize};

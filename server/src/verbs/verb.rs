@@ -18,7 +18,7 @@ pub trait Verb {
     const ALIASES: &'static [&'static str] = &[];
     /// What it needs; without it, the verb is refused.
     const NEEDS: Needs;
-    /// Whether it looks, moves or changes.
+    /// Whether it inspects, moves or changes.
     const DOES: Does;
     /// The kind of its words, for completion and quoting.
     const TAKES: Takes = Takes::Others;
@@ -208,7 +208,7 @@ impl Word {
         }
     }
 
-    /// Excludes the word together with another field.
+    /// Makes the word exclude another field.
     #[must_use]
     pub const fn against(self, field: &'static str) -> Word {
         Word {

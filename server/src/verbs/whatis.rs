@@ -1,4 +1,4 @@
-//! `whatis`: the type of an expression in one line, or what a type's name stands for.
+//! `whatis`: the type of an expression in one line, or the type that a name stands for.
 
 use serde::{Deserialize, Serialize};
 

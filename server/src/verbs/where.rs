@@ -66,7 +66,7 @@ impl Verb for Where {
                 let view = moment.view();
                 let mut stop = session.report_stop(&moment.stop);
                 session.live.mark_shown(moment.stop.number);
-                // In the frame that is looked at, and as it is now: something may have been changed since the stop.
+                // In the selected frame and with current values: something may have changed since the stop.
                 stop.displays = values(&view, &session.live.displays(), args.full);
                 described(&view, stop, &args)
             }

@@ -15,7 +15,7 @@ pub struct Why;
 pub struct WhyArgs {
     /// The number of an event, or an expression.
     pub of: String,
-    /// The event at which the expression is meant; left out: where one is.
+    /// The event at which to evaluate the expression. Default: the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
 }

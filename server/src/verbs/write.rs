@@ -34,7 +34,7 @@ pub struct WriteTarget {
     /// With `address`: the type there, such as `f64`, `i32`, `unsigned long`, `char *` or `pointer`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
-    /// A number, a truth value or an expression.
+    /// A number, a Boolean or an expression.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub value: Value,
     /// With `address`, instead of `value`: bytes in hexadecimal.

@@ -1,7 +1,7 @@
-//! The journal of paths that the catalog was told: it is appended to, so that telling costs one system call.
+//! The journal of the paths of new recordings: it is append-only, so that adding a path costs one system call.
 //!
-//! A record is a zero byte, `+` or `-`, the path, and a zero byte. One that was cut by a crash has no second zero, and
-//! the next record begins with one: it damages nothing but itself, and names no recording.
+//! A record is a zero byte, `+` or `-`, the path, and a zero byte. A record cut by a crash has no second zero, and the
+//! next record begins with one: it damages nothing but itself, and names no recording.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ pub fn add(folder: &Path, path: &Path) -> Result<()> {
     append(folder, b'+', path)
 }
 
-/// Takes a path away.
+/// Removes a path.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -47,7 +47,7 @@ fn append(folder: &Path, sign: u8, path: &Path) -> Result<()> {
     prepare(folder)?;
     let file = folder.join(FILE);
     let written = opened(&file).and_then(|mut journal| {
-        // Only a rewriting of the file is waited for, which takes no longer than writing it.
+        // Waits only while the file is being rewritten, which takes no longer than writing it.
         journal.lock_shared()?;
         journal.write_all(&record(sign, path))
     });
@@ -64,7 +64,7 @@ fn record(sign: u8, path: &Path) -> Vec<u8> {
     [&[0, sign], path.as_os_str().as_bytes(), &[0]].concat()
 }
 
-/// Returns the paths that were added and not taken away.
+/// Returns the paths that were added and not removed.
 ///
 /// # Errors
 /// [`Error::Io`].

@@ -1,4 +1,4 @@
-//! Goal: the catalog has what it was told, and loses nothing that the recordings still have. Method: lose, damage and
+//! Goal: the catalog has what was added, and loses nothing that the recordings still have. Method: lose, damage and
 //! lock its files.
 
 use std::fs;

@@ -70,7 +70,7 @@ impl LiveProbes {
         self.defined.contains(&probe)
     }
 
-    /// Tells whether a logpoint's record has as many words as its format reads; `None` without a format.
+    /// Returns whether a logpoint's record has as many words as its format reads; `None` without a format.
     pub(super) fn fits(&self, probe: u32, words: &[u8]) -> Option<bool> {
         let count = (words.len() / WORD_LEN) as u64;
         self.formats.get(&probe).map(|needed| *needed == count)

@@ -183,7 +183,7 @@ impl Indexed {
             builder = builder.with_projection(mask);
         }
         let mut reader = builder.build().map_err(|source| self.failed(source))?;
-        // The library panics at some damaged pages. Of ours it then holds only the reader, which is dropped.
+        // The library panics at some damaged pages. It then holds nothing of ours but the reader, which is dropped.
         let read = catch_unwind(AssertUnwindSafe(move || reader.next().transpose()));
         let batch = read.map_err(|_| self.damaged("a page cannot be decoded"))?;
         let batch = batch.map_err(|source| Error::Arrow {
@@ -210,7 +210,7 @@ impl Indexed {
     }
 }
 
-/// Tells whether a row group's columns lie within a file of `len` bytes. The library asserts it.
+/// Returns whether a row group's columns lie within a file of `len` bytes. The library asserts it.
 fn is_inside(group: &RowGroupMetaData, len: u64) -> bool {
     let column_is = |column: &ColumnChunkMetaData| {
         let data = column.data_page_offset();

@@ -144,7 +144,7 @@ impl CallColumn {
         }
     }
 
-    /// Tells whether rows may be null in this column.
+    /// Returns whether rows may be null in this column.
     pub const fn is_optional(&self) -> bool {
         !matches!(self.source, ColumnSource::Always(_) | ColumnSource::Flag(_))
     }

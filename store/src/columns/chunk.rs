@@ -1,6 +1,6 @@
 //! Collects the pages of one column chunk and writes them in Parquet's order: dictionary first, with indexes.
 //!
-//! Consecutive pages of one same value, or of nulls only, become one page.
+//! Consecutive pages of one value, or of nulls only, become one page.
 
 use std::io;
 
@@ -48,7 +48,7 @@ pub(super) struct Chunk {
     pages: Vec<DataPage>,
 }
 
-/// Rows with one same value, not yet a page.
+/// Rows with the same value, not yet a page.
 #[derive(Clone, Copy, Debug)]
 struct Constant {
     value: Option<i64>,
@@ -365,7 +365,7 @@ impl Totals {
     }
 }
 
-/// Tells whether `values`, which is not empty, has only one distinct value.
+/// Returns whether `values`, which is not empty, has only one distinct value.
 fn is_constant(values: &[i64]) -> bool {
     let first = values[0];
     let differs = |chunk: &[i64]| chunk.iter().fold(0, |any, value| any | (value ^ first)) != 0;

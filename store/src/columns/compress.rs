@@ -32,7 +32,7 @@ impl Compressor {
         Compression::ZSTD(ZstdLevel::try_new(LEVEL).expect("1 is a level of zstd"))
     }
 
-    /// Returns `bytes` compressed, whatever the length.
+    /// Returns `bytes` compressed, at any length.
     pub(super) fn compress(&mut self, bytes: &[u8]) -> io::Result<&[u8]> {
         self.out.clear();
         self.out
@@ -48,7 +48,7 @@ impl Compressor {
     }
 }
 
-/// Tells whether `packed` instead of `raw` bytes pays for decompression on every read.
+/// Returns whether `packed` instead of `raw` bytes pays for decompression on every read.
 pub(super) fn is_worth(packed: usize, raw: usize) -> bool {
     packed.saturating_mul(100) <= raw * WORTH_PERCENT
 }

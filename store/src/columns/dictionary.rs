@@ -29,8 +29,8 @@ impl Dictionary {
         usize::BITS - self.values.len().saturating_sub(1).leading_zeros()
     }
 
-    /// Sets `numbers` to the numbers of `values`. Tells whether the dictionary stays within `max_values`;
-    /// otherwise it is unchanged and `numbers` has no meaning.
+    /// Sets `numbers` to the numbers of `values`. Returns whether the dictionary stays within `max_values`; otherwise
+    /// it is unchanged and `numbers` has no meaning.
     pub(super) fn number_all(
         &mut self,
         values: &[i64],

@@ -27,9 +27,9 @@
 //! | `snapshot` | | number of the snapshot | aux: why; size: bytes that had changed |
 //! | `condition_error` | why | | probe; aux: the condition; addr: what could not be read |
 //!
-//! Sections are those of a record: what arguments of a system call lead to.
+//! Sections are those of a record: the memory that arguments of a system call point to.
 //!
-//! Values are an object in JSON: expressions and their texts. Where a write was is told by four texts with tabs between
+//! Values are an object in JSON: expressions and their texts. The place of a write is four texts with tabs between
 //! them: file, line, the function that wrote if it is not `aux`, and `shared` or nothing.
 
 use std::sync::Arc;

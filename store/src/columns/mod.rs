@@ -6,9 +6,9 @@
 //! [`CALL_COLUMNS`], [`events_schema`] and [`states_schema`] list the columns.
 //!
 //! A file of calls is in order of `end_seq`, with unfinished calls at its end. Row groups have 262,144 rows, pages
-//! 8,192; consecutive pages of one same value are one page. Every column has a column index and an offset index. The
-//! first page of a chunk decides between DELTA_BINARY_PACKED, RLE_DICTIONARY, PLAIN and BYTE_STREAM_SPLIT, and whether
-//! the chunk's pages are compressed with zstd; flags are RLE. Data pages are version 2.
+//! 8,192; consecutive pages of one value are one page. Every column has a column index and an offset index. The first
+//! page of a chunk decides between DELTA_BINARY_PACKED, RLE_DICTIONARY, PLAIN and BYTE_STREAM_SPLIT, and whether the
+//! chunk's pages are compressed with zstd; flags are RLE. Data pages are version 2.
 
 mod access;
 mod bitpack;

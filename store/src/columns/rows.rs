@@ -36,7 +36,7 @@ pub trait Batch: Default {
     /// Appends a row.
     fn push(&mut self, row: &Self::Row<'_>);
 
-    /// Tells whether the rows must be written before the next one comes.
+    /// Returns whether the rows must be written before the next one comes.
     fn is_full(&self) -> bool;
 
     /// Returns the approximate memory of the rows.

@@ -1,5 +1,5 @@
-//! Goal: every column returns what was written, whatever its values look like, and readers can skip. Method: columns
-//! of different shapes, with lengths around pages and row groups, read back with the `parquet` crate.
+//! Goal: every column returns what was written, for any values, and readers can skip. Method: columns of different
+//! shapes, with lengths around pages and row groups, read back with the `parquet` crate.
 
 use std::fs::File;
 use std::ops::Range;

@@ -210,7 +210,7 @@ pub struct LoggedWrite {
     pub old: ByteBuf,
     /// All its bytes after this write.
     pub new: ByteBuf,
-    /// The instruction that wrote, hooks undone, where it could be told.
+    /// The instruction that wrote, with hooks undone, if it could be determined.
     pub pc: Option<u64>,
     /// The function that wrote, or the one of the program's own code that had called it.
     pub function: Option<String>,
@@ -424,7 +424,7 @@ pub enum SnapshotReason {
     Pause,
     /// Taken at a regular interval.
     Interval,
-    /// A thread is about to be paused. The others were held for the copy and run on after it.
+    /// A thread is about to be paused. The others were held for the copy and continue after it.
     Held,
     /// The program exits.
     Exit,

@@ -109,7 +109,7 @@ impl<F: StorageFile> FrameWriter<F> {
         self.len
     }
 
-    /// Tells whether no frame has been appended.
+    /// Returns whether no frame has been appended.
     pub fn is_empty(&self) -> bool {
         self.len <= FILE_HEADER_LEN as u64
     }

@@ -191,7 +191,7 @@ impl LogReader {
             self.forget();
             match verdict {
                 Verdict::End(end) => return Ok(Settled::End(end)),
-                // The writer may have continued between two looks at a growing file: only a lasting fault is damage.
+                // The writer may have continued between two reads of a growing file: only a lasting fault is damage.
                 Verdict::Damage(_) if !looked_again => looked_again = true,
                 Verdict::Damage(error) => return Err(error),
             }

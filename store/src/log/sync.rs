@@ -92,7 +92,7 @@ impl<F: StorageFile> Syncer<F> {
         files.names_changed = true;
     }
 
-    /// Syncs everything once more and ends the thread.
+    /// Syncs everything again and ends the thread.
     ///
     /// # Errors
     /// [`Error::Sync`] when this or an earlier sync failed.

@@ -205,7 +205,7 @@ impl Memory {
         (page - run.addr < u64::from(run.len)).then_some((at, run))
     }
 
-    /// Tells whether each of the snapshots `from..=until` covers a page: it was always mapped.
+    /// Returns whether each of the snapshots `from..=until` covers a page: it was always mapped.
     fn was_covered(&self, page: u64, from: usize, until: usize) -> bool {
         self.coverage[self.coverage_of(from)..=self.coverage_of(until)]
             .iter()
@@ -268,7 +268,7 @@ fn region_at(regions: &[Region], addr: u64) -> Option<&Region> {
 }
 
 impl Contents {
-    /// Tells whether a writer could have written this.
+    /// Returns whether a writer could have written this.
     fn is_sound(&self) -> bool {
         let regions = self.regions.iter().map(|region| (region.addr, region.len));
         let runs = self.runs.iter().map(|run| (run.addr, u64::from(run.len)));

@@ -71,7 +71,7 @@ fn a_page_is_that_of_the_newest_snapshot_that_has_it() {
     assert!(memory.check().unwrap() > 0);
 }
 
-/// Memory that was unmapped and mapped anew holds zeroes, not its earlier content.
+/// Memory that was unmapped and mapped again holds zeroes, not its earlier content.
 #[test]
 fn memory_that_was_gone_in_between_is_new() {
     let dir = tempfile::tempdir().unwrap();

@@ -53,7 +53,7 @@ impl<F: StorageFile> SnapshotWriter<F> {
     /// [`Error::Append`] when the disk takes no more.
     ///
     /// # Panics
-    /// When `bytes` are no whole pages, or more than [`MAX_RUN_LEN`].
+    /// When `bytes` are not whole pages, or more than [`MAX_RUN_LEN`].
     pub fn append(&mut self, addr: u64, bytes: &[u8]) -> Result<()> {
         let is_whole = addr.is_multiple_of(PAGE_LEN)
             && bytes.len().is_multiple_of(PAGE_LEN as usize)

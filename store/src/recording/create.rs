@@ -103,7 +103,7 @@ impl OpenRecording {
     }
 }
 
-/// Tells in advance whether a recording of that name can be made: returns its folder, with the ending.
+/// Checks in advance whether a recording of that name can be made; returns its folder, with the ending.
 ///
 /// # Errors
 /// [`Error::BadName`], [`Error::Exists`], or [`Error::NotCreated`] if the parent folder is missing or read-only.

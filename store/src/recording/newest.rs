@@ -1,7 +1,7 @@
-//! Finds the newest of the recordings that were to have one name.
+//! Finds the newest of the recordings that share one intended name.
 //!
-//! The manifest of a numbered recording says whose name it would have had, so that the recording of a program that is
-//! called `t-2` is not taken for the second one of `t`.
+//! The manifest of a numbered recording states its intended name, so that the recording of a program called `t-2` is
+//! not mistaken for the second one of `t`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -22,7 +22,7 @@ const OLD_CATALOG_DIR: &str = "catalog";
 pub struct Removed {
     /// Bytes of the deleted files.
     pub len_bytes: u64,
-    /// What was in the folder and is no file of a recording: it is still there, and so is the folder.
+    /// Files in the folder that belong to no recording: they remain, and so does the folder.
     pub left: Vec<PathBuf>,
 }
 

@@ -45,7 +45,7 @@ const SIGNALS: [&str; 31] = [
     "SIGSYS",
 ];
 
-/// Adds a record of a thread, other than enters, leaves, thread exits and system calls; output to other files is no event.
+/// Adds a record of a thread, other than enters, leaves, thread exits and system calls; output to other files is not an event.
 pub(super) fn record<S: Sink>(
     record: &Record<'_>,
     live: &Live,
@@ -113,7 +113,7 @@ pub(super) fn torn<S: Sink>(tid: Option<u32>, ts_ns: i64, out: &mut Numbered<S>)
     gap(tid, None, GapReason::Torn, ts_ns, out)
 }
 
-/// Adds a control event. Definitions and ends of threads are no events here.
+/// Adds a control event. Definitions and ends of threads are not events here.
 pub(super) fn control<S: Sink>(
     control: &Control,
     live: &mut Live,

@@ -1,7 +1,7 @@
 //! Releases the records of all threads and the control events in one order: by time, control events first, then by
 //! ring and tenancy.
 //!
-//! It releases only what is older than the watermark, because nothing older can come any more. Records of a later
+//! It releases only what is older than the watermark, because nothing older can still arrive. Records of a later
 //! frame that claim to be older count as of the watermark. Memory holds the records between two watermarks.
 
 use std::cmp::Reverse;
@@ -117,7 +117,7 @@ impl Merge {
         self.begin_release(u64::MAX);
     }
 
-    /// Tells whether a release is in progress.
+    /// Returns whether a release is in progress.
     pub(super) fn is_releasing(&self) -> bool {
         self.release.is_some()
     }
@@ -265,7 +265,7 @@ impl Release {
         }
     }
 
-    /// Returns the ticks from which on `source` must let others go first.
+    /// Returns the ticks from which on other sources precede `source`.
     fn stop_at(&self, source: RecordSource) -> u64 {
         let Some(Reverse(other)) = self.heads.peek() else {
             return self.limit;

@@ -128,7 +128,7 @@ fn push_narrow(text: &mut String, kind: LogKind, bits: u64, bytes: u32) {
     }
 }
 
-/// Appends a number as C's `%g` would, with as many digits as tell it apart; `rest` are its bits after the exponent,
+/// Appends a number as C's `%g` would, with as many digits as identify it; `rest` are its bits after the exponent,
 /// `scientific` its digits as in `1.25e-7`.
 fn push_c_float(text: &mut String, number: f64, rest: u64, scientific: &str) {
     let sign = if number.is_sign_negative() { "-" } else { "" };

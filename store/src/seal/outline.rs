@@ -1,6 +1,6 @@
 //! Keeps what a list of recordings shows of one: how the program ended, and which builds it consisted of.
 //!
-//! It is a part of `seal.state`, so that nobody reads columns or definitions for a list.
+//! It is a part of `seal.state`, so that a list needs no columns or definitions.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +27,9 @@ pub enum End {
     Code(i32),
     /// A signal of this name ended it.
     Signal(String),
-    /// It ended; nobody saw how.
+    /// It ended; how is unknown.
     Unseen,
-    /// It went on when the recorder left it.
+    /// It continued when the recorder detached.
     Detached,
 }
 
@@ -43,7 +43,7 @@ pub struct BuildId {
 }
 
 impl Outline {
-    /// Takes what a control event says of it.
+    /// Takes the facts of a control event.
     pub(super) fn add(&mut self, control: &Control) {
         match control {
             Control::ProcessExit {

@@ -60,7 +60,7 @@ pub struct Part {
     pub captures_file: Option<FileSum>,
 }
 
-/// Tells whether a file of that name, in the columns folder, is one of a part, whole or begun.
+/// Returns whether a file of that name, in the columns folder, is one of a part, whole or begun.
 pub(crate) fn is_part_file(name: &str) -> bool {
     Part::number_from_name(name).is_some()
 }
@@ -336,7 +336,7 @@ impl Write for Summed {
     }
 }
 
-/// Tells whether the file `name` is incomplete.
+/// Returns whether the file `name` is incomplete.
 pub(super) fn is_draft(name: &str) -> bool {
     name.ends_with(DRAFT_SUFFIX)
 }

@@ -28,7 +28,7 @@ pub(super) struct Block {
 }
 
 impl Queue {
-    /// Tells whether no record waits.
+    /// Returns whether no record waits.
     pub(super) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }

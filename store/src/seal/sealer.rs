@@ -22,7 +22,7 @@ use crate::recording::Recording;
 
 /// Bytes of blocks that count as one event against the budget of a step.
 const BYTES_PER_BUDGET: u64 = 64;
-/// Events released between two looks at the progress callback.
+/// Events released between two calls of the progress callback.
 const CLOSE_STEP: u64 = 1 << 20;
 
 /// A sealer of one recording.
@@ -117,8 +117,7 @@ impl Sealer {
 
     /// Reads on and numbers about `max_events` events, fewer when the log has no more for now.
     ///
-    /// # Errors
-    /// Those of the log's reader, or when columns cannot be written. The sealer is then of no use any more; another
+    /// # Errors Those of the log's reader, or when columns cannot be written. The sealer is then unusable; another
     /// one resumes from the last checkpoint.
     pub fn step(&mut self, max_events: u64) -> Result<Progress> {
         let mut budget = max_events.max(1);
@@ -151,8 +150,8 @@ impl Sealer {
         })
     }
 
-    /// As [`Self::finish`], as long as `goes_on` says so from time to time. What is left then is sealed by the next one
-    /// that opens the recording, as after a recorder that was killed.
+    /// As [`Self::finish`], as long as `goes_on` returns true; it is called from time to time. Otherwise the next
+    /// reader that opens the recording seals the rest, as after a recorder that was killed.
     ///
     /// # Errors
     /// As for [`Self::step`]; [`Error::SealingLeft`].
@@ -167,7 +166,7 @@ impl Sealer {
             if !goes_on(&step) {
                 return Err(self.left());
             }
-            // A program may write faster than this reads: a reader is content with what there was when it began.
+            // A program may write faster than this reads: a reader stops at the end that it saw when it began.
             let has_read_all = self.out_dir.is_some() && self.bytes_done >= there;
             let may_end = ending == Ending::LiveTail && !self.merge.is_releasing();
             if step.caught_up || has_read_all && may_end {
@@ -189,7 +188,7 @@ impl Sealer {
         Ok(self.sealed())
     }
 
-    /// Leaves the recording as of the last checkpoint.
+    /// Leaves the recording in the state of the last checkpoint.
     fn left(self) -> Error {
         if self.out_dir.is_some() {
             return Error::SealingLeft;
@@ -205,7 +204,7 @@ impl Sealer {
             }
         };
         drop(self);
-        // A new one drops what no checkpoint counts.
+        // The next sealer drops what no checkpoint counts.
         match noted.and_then(|()| Self::own(&recording, options)) {
             Ok(_) => Error::SealingLeft,
             Err(error) => error,

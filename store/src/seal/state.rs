@@ -36,7 +36,7 @@ pub struct SealState {
     pub definitions_len: u64,
     /// Whether everything is sealed: the log is no longer needed.
     pub closed: bool,
-    /// How the program ended and what it consisted of, as far as that is sealed; `None` in files of before.
+    /// How the program ended and what it consisted of, as far as that is sealed; `None` in files of older releases.
     #[serde(default)]
     pub outline: Option<Outline>,
     /// Open calls and waiting records, compressed.
@@ -78,7 +78,7 @@ impl SealState {
         document::write(path, header, self)
     }
 
-    /// Stores the waiting records and open calls. Tells whether they fit a state.
+    /// Stores the waiting records and open calls. Returns whether they fit a state.
     pub(super) fn set_pending(&mut self, merge: &mut Merge) -> Result<bool> {
         merge.trim();
         let what = "open calls";

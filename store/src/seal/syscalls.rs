@@ -32,7 +32,7 @@ impl Syscalls {
         if self.open.len() == MOST_OPEN {
             self.open.remove(0);
         }
-        // What was open at the same place did not come back.
+        // A call that was open at the same place did not return.
         self.open.retain(|(stack, _)| *stack != call.stack);
         self.open.push((call.stack, out.next_seq));
         let bytes = [call.arguments, call.memory].concat();

@@ -31,7 +31,7 @@ pub fn seal_tail(
     })
 }
 
-/// As [`seal_tail`], as long as `goes_on` says so from time to time.
+/// As [`seal_tail`], as long as `goes_on` returns true; it is called from time to time.
 ///
 /// # Errors
 /// As there; [`Error::SealingLeft`].

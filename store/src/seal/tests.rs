@@ -1,5 +1,5 @@
 //! Goal: a crash at any moment of sealing loses nothing and duplicates nothing. Method: count the moments, crash at
-//! each of them, damage what was not yet counted, resume sealing, and compare with a run without a crash.
+//! each of them, damage what the state does not count yet, resume sealing, and compare with a run without a crash.
 
 use std::fs;
 use std::path::Path;
@@ -385,12 +385,12 @@ fn progress_ends_with_all_bytes_done() {
         .unwrap();
     let last = seen.last().unwrap();
     assert!(last.bytes_done > 10_000 && last.events > 300, "{last:?}");
-    // Bytes after the last frame of the last segment, and headers and last frames of segments, are no frames.
+    // Bytes after the last frame of the last segment, and headers and last frames of segments, are not frames.
     assert!(last.bytes_total - last.bytes_done < 200, "{last:?}");
     assert!(seen.is_sorted_by_key(|progress| progress.bytes_done));
 }
 
-/// Who leaves sealing loses nothing: the next one goes on.
+/// Interrupted sealing loses nothing: the next sealer continues.
 #[test]
 fn sealing_that_was_left_goes_on() {
     let whole = tempfile::tempdir().unwrap();
@@ -423,7 +423,7 @@ fn sealing_that_was_left_goes_on() {
             assert_eq!(fs::read_dir(aside.path()).unwrap().count(), 0);
             let aside = tempfile::tempdir().unwrap();
             let left = crate::Reader::open_while(&dir.path().join("r"), aside.path(), |_| false);
-            // What is sealed whole is not sealed again.
+            // A completely sealed recording is not sealed again.
             assert!(matches!(left, Ok(_) | Err(Error::SealingLeft)), "{left:?}");
             drop(left);
             assert_eq!(

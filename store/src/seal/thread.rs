@@ -57,7 +57,7 @@ impl Thread {
         self.stacks.open()
     }
 
-    /// Tells whether it is finished: no record waits and no call is open.
+    /// Returns whether it is finished: no record waits and no call is open.
     pub(super) fn is_over(&self) -> bool {
         self.queue.is_empty() && self.open().next().is_none()
     }

@@ -1,4 +1,4 @@
-//! Decides which way to the disk is faster now: past the page cache or through it.
+//! Decides whether direct I/O or the page cache is faster now.
 
 use std::time::{Duration, Instant};
 

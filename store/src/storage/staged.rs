@@ -311,7 +311,7 @@ impl Pool {
 }
 
 impl Target {
-    /// Waits until there is nothing to write, and tells whether all was written.
+    /// Waits until there is nothing to write, and returns whether all was written.
     fn wait(&self) -> io::Result<()> {
         let mut state = lock(&self.state);
         while state.jobs > 0 {

@@ -1,4 +1,4 @@
-//! Records and control events of live control for made-up logs, and a whole made-up debugging session.
+//! Records and control events of live control for made-up logs, and a complete synthetic debugging session.
 
 use super::Synth;
 use crate::control::{
@@ -7,7 +7,7 @@ use crate::control::{
 };
 use crate::wire;
 
-/// Where the made-up program is mapped.
+/// Where the synthetic program is mapped.
 const BASE: u64 = 0x5555_5555_4000;
 /// Where its threads stop: in `price`, after the prologue.
 const PRICE: u64 = BASE + 0x1048;
@@ -61,7 +61,7 @@ pub fn pause(ticks: u64, tid: u32, reason: PauseReason) -> Pause {
     }
 }
 
-/// Returns a made-up debugging session: a breakpoint and a step, a logpoint, a watchpoint, writes, an exception.
+/// Returns a synthetic debugging session: a breakpoint and a step, a logpoint, a watchpoint, writes, an exception.
 pub fn debugged() -> Synth {
     let mut synth = Synth::new();
     synth.control(Control::ModuleLoad {

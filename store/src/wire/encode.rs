@@ -196,7 +196,7 @@ pub fn push_syscall(
     push_syscall_words(block, ticks, SYSCALL_BEGINS, &words, memory);
 }
 
-/// Appends the record of a system call that is back at the stack pointer `stack`.
+/// Appends the record of a system call that returns at the stack pointer `stack`.
 pub fn push_syscall_end(
     block: &mut Vec<u8>,
     ticks: u64,

@@ -263,22 +263,22 @@ pub struct Syscall<'a> {
     pub addr: u64,
     /// The stack pointer there.
     pub stack: u64,
-    /// What its arguments lead to, as far as it was read: [`sections`].
+    /// The memory that its arguments point to, as far as it was read: [`sections`].
     pub memory: &'a [u8],
 }
 
-/// A system call that is back.
+/// A system call that returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyscallEnd<'a> {
     /// What the kernel returned; an error is negative.
     pub result: u64,
-    /// The stack pointer there, by which it is paired with its beginning.
+    /// The stack pointer there, which pairs it with its beginning.
     pub stack: u64,
     /// What the kernel has written, as far as it was read: [`sections`].
     pub memory: &'a [u8],
 }
 
-/// Tells whether `bytes` are complete sections.
+/// Returns whether `bytes` are complete sections.
 pub(super) fn are_sections(mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
         match split_section(bytes) {
@@ -361,12 +361,12 @@ pub enum Record<'a> {
     },
     /// A system call begins.
     Syscall(Syscall<'a>),
-    /// A system call is back.
+    /// A system call returns.
     SyscallEnd(SyscallEnd<'a>),
 }
 
 impl Record<'_> {
-    /// Tells whether it only adds to the record before it.
+    /// Returns whether it only extends the record before it.
     #[inline]
     pub fn is_capture(&self) -> bool {
         matches!(self, Self::Capture(_))

@@ -1,4 +1,5 @@
-//! What has another number in each run, and is told apart all the same: descriptors, processes and blocks of memory.
+//! Things whose number differs in each run, and that must still be matched: descriptors, processes and blocks of
+//! memory.
 
 use std::fs;
 
@@ -61,7 +62,7 @@ int main(int count, char **words) {
 }
 "#;
 
-/// The functions of the program and those that open and close.
+/// The functions of the program, and those that open and close descriptors.
 const OPENING: [&str; 8] = ["-f", "*", "-f", "open*", "-f", "dup*", "-f", "close*"];
 
 /// Builds and records a program.
@@ -118,7 +119,7 @@ fn descriptors_are_the_calls_that_opened_them() {
     recorded(&scratch, "other", DESCRIPTORS, wrong, &OPENING);
     with_one_more_open(&scratch, "one", "two", &OPENING);
     is_same(&compare(&scratch, &["one", "two", "--full"]));
-    // The same class, and another descriptor: with the same numbers, and with others.
+    // The same class, but another descriptor: with the same numbers, and with different ones.
     for a in ["one", "two"] {
         let found = json(&scratch, a, "other");
         let parting = &found["threads"][0]["parting"];
@@ -202,7 +203,7 @@ fn places_in_blocks_and_more_blocks() {
     }
     assert_eq!(found["differing"], 1);
 
-    // After one more block, all have other numbers: that is no difference of the calls that use them.
+    // After one more block, all have different numbers: the calls that use them do not differ.
     recorded(
         &scratch,
         "more",
@@ -217,7 +218,7 @@ fn places_in_blocks_and_more_blocks() {
         found["calls"]
     );
 
-    // What is accepted is this difference, and no other one.
+    // Only this difference is accepted.
     let accept = |b| compare(&scratch, &["one", b, "--accept", "known.json"]);
     ends_with(&accept("swapped"), 0);
     ends_with(&accept("swapped"), 0);

@@ -41,7 +41,7 @@ fn bugs() -> Vec<Bug> {
     paragraphs.map(bug).collect()
 }
 
-/// Where a program's sources are, how it is built in a copy of them, and its arguments.
+/// A program's sources, the commands that build it in a copy of them, and its arguments.
 fn recipe(program: &str) -> (Vec<PathBuf>, &'static str, &'static [&'static str]) {
     let of = |fixture: &str, file: &str| fixture_source(fixture).join(file);
     match program {
@@ -124,7 +124,7 @@ fn copy(sources: &[PathBuf], to: &Path, bug: Option<&Bug>) {
     }
 }
 
-/// Returns the place of the right function among those that are suspected, from 1.
+/// Returns the rank of the right function among the suspects, from 1.
 fn rank(found: &Value, function: &str) -> Option<usize> {
     let suspects = found["suspects"].as_array().expect("a list");
     let is_it = |suspect: &Value| {

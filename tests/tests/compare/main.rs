@@ -1,5 +1,5 @@
-//! Goal: `compare` calls two runs of a deterministic program the same, finds the function with a bug that was planted, and refuses
-//! what cannot be compared. Method: real programs with address randomisation; a list of edits (`bugs.txt`), each built, recorded and
+//! Goal: `compare` calls two runs of a deterministic program the same, finds the function with a planted bug, and refuses what
+//! cannot be compared. Method: real programs with address randomisation; a list of edits (`bugs.txt`), each built, recorded and
 //! compared with the unchanged build; damaged and mismatched recordings.
 
 mod alike;

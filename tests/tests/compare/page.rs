@@ -1,4 +1,4 @@
-//! The page of `--html` in a browser: it is drawn, both sides are beside each other, and nothing is wrong with it.
+//! The page of `--html` in a browser: it is drawn, both sides are next to each other, and it has no errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const BROWSERS: [&str; 4] = [
     "google-chrome",
 ];
 
-/// Notes in the page what is seen of the places where both sides are.
+/// Writes into the page the visible positions of both sides.
 const LOOK: &str = "<script>addEventListener('load', () => {
   const seen = [...document.querySelectorAll('.sides section')].map(section => {
     const { left, top, width, height } = section.getBoundingClientRect();
@@ -116,7 +116,7 @@ fn the_page_is_drawn_with_both_sides() {
     let mut number = || numbers.next().and_then(Result::ok);
     let (colours, drawn) = (number(), number());
     let errors = String::from_utf8_lossy(&counted.stderr);
-    // Letters are drawn in shades, on a mark, beside the lines of both sides.
+    // Letters are drawn in shades, on a mark, next to the lines of both sides.
     assert!(colours > Some(30), "{told}{errors}");
     assert!(drawn > Some(20) && drawn < Some(700), "{told}{errors}");
 
@@ -132,14 +132,14 @@ fn the_page_is_drawn_with_both_sides() {
     beside(&seen[0..2], [&["per_mille / 1000"], &["per_mille / 900"]]);
     beside(&seen[2..4], [&call, &call]);
 
-    // What is wrong with a page would be told.
+    // The browser would report errors of the page.
     let wrong = "<script>nothing.at.all()</script>";
     fs::write(scratch.join("wrong.html"), wrong).expect("the test's folder is writable");
     let ended = open(&browser, &scratch, &["--dump-dom"], "wrong.html");
     assert!(said(&ended)[0].contains("nothing is not defined"));
 }
 
-/// Two sides are beside each other, and each has its texts.
+/// The two sides are next to each other, and each has its texts.
 #[track_caller]
 fn beside(seen: &[Value], texts: [&[&str]; 2]) {
     for (side, texts) in seen.iter().zip(texts) {

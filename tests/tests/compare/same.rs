@@ -64,7 +64,7 @@ fn programs_of_the_system_twice_are_the_same() {
     });
     is_same_twice("sort", &[], |scratch| {
         Program::new("/usr/bin/sort", scratch.path())
-            // Without a size, it asks how much memory is free.
+            // Without a size, it depends on the free memory.
             .args(["--parallel=1", "-S", "8M"])
             .stdin(text.clone())
     });
@@ -74,7 +74,7 @@ fn programs_of_the_system_twice_are_the_same() {
 fn python_with_a_fixed_hash_seed_twice_is_the_same() {
     let script =
         "d = {str(i): i for i in range(2000)}\nprint(sum(len(k) for k in d), sorted(d)[:3])\n";
-    // Python hashes addresses: its dictionaries do other work in another place.
+    // Python hashes addresses: the work of its dictionaries depends on the addresses.
     is_same_twice("python", &["--no-aslr"], |scratch| {
         fs::write(scratch.join("script.py"), script).expect("the test's folder is writable");
         Program::new("/usr/bin/python3", scratch.path())

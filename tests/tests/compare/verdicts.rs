@@ -1,4 +1,4 @@
-//! What is told, what is passed over, and what is refused.
+//! What is reported, what is ignored, and what is refused.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{build, compare, ends_with, record};
 
-/// Builds and records `invoices` as it is, and once with a wrong tax.
+/// Builds and records `invoices` unchanged, and once with a wrong tax.
 pub fn with_a_bug(scratch: &Scratch) {
     let source = fs::read_to_string(fixture_source("hunts").join("invoices.c")).expect("a source");
     let wrong = source.replace("per_mille / 1000", "per_mille / 900");
@@ -304,7 +304,7 @@ fn the_same_build_is_seldom_called_slower() {
             (0..4).map(|run| format!("{side}{pair}{run}")).collect()
         };
         let (own, other) = (runs('a'), runs('b'));
-        // In turn, as the machine may become slower meanwhile.
+        // In turn, because the machine may become slower meanwhile.
         for (a, b) in own.iter().zip(&other) {
             record(&scratch, a, &[], &fib);
             record(&scratch, b, &[], &fib);

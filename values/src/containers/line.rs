@@ -17,11 +17,11 @@ const MAX_DAMAGED: usize = 8;
 /// Limits of a container's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Elements; `...` stands for the rest.
+    /// Elements; `...` replaces the rest.
     pub elements: usize,
     /// Units of a string.
     pub text: usize,
-    /// The whole text has a budget: elements that are left out are counted.
+    /// The whole text has a budget: omitted elements are counted.
     pub has_budget: bool,
 }
 
@@ -35,8 +35,8 @@ impl Default for Limits {
     }
 }
 
-/// Formats one value inside a container, or leaves it for later; with what continues an expression for the container to
-/// one for that value.
+/// Formats one value inside a container, or leaves it for later; with the text that extends an expression for the
+/// container to one for that value.
 pub type Show<'s> = &'s mut dyn FnMut(&Value, Option<&str>) -> Draft<Later>;
 
 impl Container {
@@ -116,7 +116,7 @@ impl Container {
         line
     }
 
-    /// What stands before the elements of a container of C++.
+    /// The text before the elements of a container of C++.
     fn front(&self, len: Result<u64, Unknown>) -> String {
         let label = &self.label;
         match (len, matches!(self.content, Content::Map(_))) {
@@ -127,7 +127,7 @@ impl Container {
         }
     }
 
-    /// Bits as one binary number, whose first digit is the last bit; `...` stands for the higher ones.
+    /// Bits as one binary number, whose first digit is the last bit; `...` replaces the higher ones.
     fn bits(&self, items: &Items, limits: &Limits, reach: &Reach) -> String {
         let mut digits = Vec::new();
         let walked = items.visit.visit(reach, 0, &mut |element| {
@@ -156,7 +156,7 @@ impl Container {
     }
 }
 
-/// What continues the expression of a map to that of the value with this key.
+/// The text that extends the expression of a map to that of the value with this key.
 fn step_to(key: &Draft<Later>) -> Option<String> {
     let key = key.words()?;
     let is_number = key.parse::<i128>().is_ok();
@@ -172,8 +172,8 @@ fn joined(around: [&str; 3], key: Draft<Later>, value: Draft<Later>) -> Draft<La
     line
 }
 
-/// The elements with commas between them, and what stands for those that are left out. A repeated error of consecutive
-/// elements is shown only once.
+/// The elements with commas between them, and the mark for the omitted ones. A repeated error of consecutive elements
+/// is shown only once.
 fn listed(elements: Vec<Draft<Later>>, left: Option<u64>, has_budget: bool) -> Draft<Later> {
     let is_same = |a: &Draft<Later>, b: &Draft<Later>| {
         a.starts_with("<unknown:") && a.words().is_some() && a.words() == b.words()

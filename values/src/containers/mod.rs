@@ -1,7 +1,7 @@
 //! Containers of Rust's std and of libstdc++ as users expect them: strings as text, vectors as their elements, maps by
 //! key, smart pointers as their targets, locks as free or held.
 //!
-//! Layouts come from the debug information; the members that exist tell versions of a library apart. Damaged or
+//! Layouts come from the debug information; the members that exist distinguish versions of a library. Damaged or
 //! unfinished containers give an error: every walk is bounded and detects cycles, and no number from memory sizes an
 //! allocation.
 
@@ -39,7 +39,7 @@ pub use room::{Room, room};
 pub enum Key {
     /// An integer: an index into a sequence, or a key.
     Integer(i128),
-    /// A text: a string key, or a key as it is shown, such as `RED` or `(1, 2)`.
+    /// A text: a string key, or a key as displayed, such as `RED` or `(1, 2)`.
     Text(String),
 }
 
@@ -61,11 +61,11 @@ pub struct Entries {
     pub list: Vec<Entry>,
     /// The container has more than the limit.
     pub more: bool,
-    /// Why there are no more, if the container is damaged or unknown after them.
+    /// Why there are no more, if the rest of the container is damaged or unknown.
     pub error: Option<Unknown>,
 }
 
-/// Parts that were seen at different moments need not be consistent: that is no damage.
+/// Parts that were seen at different moments need not be consistent: that is not damage.
 fn mixed(why: Unknown, certainty: Certainty) -> Unknown {
     match certainty {
         Certainty::Stale { .. } if why.cause == Cause::Corrupt => Unknown::because(APART),
@@ -124,7 +124,7 @@ impl Container {
         Some(found.map_err(|why| mixed(why, certainty)))
     }
 
-    /// Tells whether values of `ty` are containers.
+    /// Returns whether values of `ty` are containers.
     #[must_use]
     pub fn is_type(ty: &Type) -> bool {
         let space = AddressSpace::default();
@@ -159,7 +159,7 @@ impl Container {
         }
     }
 
-    /// Tells whether it is a string with a NUL after its text.
+    /// Returns whether it is a string with a NUL after its text.
     #[must_use]
     pub fn is_terminated(&self) -> bool {
         match &self.content {
@@ -168,7 +168,7 @@ impl Container {
         }
     }
 
-    /// Tells whether elements are found by index.
+    /// Returns whether elements are found by index.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         matches!(
@@ -190,7 +190,7 @@ impl Container {
         Some(self.items()?.len(&self.reach(look.machine, look.space)))
     }
 
-    /// Tells whether elements are found by key: [`Container::lookup`] takes a key, not an index.
+    /// Returns whether elements are found by key: [`Container::lookup`] takes a key, not an index.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         matches!(self.content, Content::Set(_) | Content::Map(_))
@@ -331,7 +331,7 @@ impl Container {
     }
 
     /// A named part. A part in the object itself, as in an optional or a variant, is unknown if it was seen when the
-    /// object was another; the target of a pointer is as it was seen there.
+    /// object was another; the target of a pointer is what was seen there.
     fn part(&self, spot: &TypedPlace, reach: &Reach) -> Value {
         match spot.at {
             At::Memory(address) if self.own.contains(&address) => self.alone(spot, reach),
@@ -360,7 +360,7 @@ impl Container {
             let len = bytes.len() as u64;
             let seen = Piece::just_read(*address, len, value.certainty, reach.machine);
             if let Err(why) = check(&seen) {
-                // Some of its members may be as new as the data that led here.
+                // Some of its members may be as new as the data that leads here.
                 value.bytes = Err(why);
                 value.certainty = Certainty::Known;
             }
@@ -441,7 +441,7 @@ fn nothing() -> Unknown {
     Unknown::because("there is no value")
 }
 
-/// A machine that knows nothing: for questions about types alone.
+/// A machine that knows nothing, for questions that concern only types.
 struct Nothing;
 
 impl Machine for Nothing {

@@ -1,6 +1,6 @@
-//! Locks of glibc as what they are for: free, or held and by whom. The unions around them only reserve room.
+//! Locks of glibc by their state: free, or held and by whom. The unions around them only reserve space.
 //!
-//! C++'s locks have these inside. What their fields mean is that of glibc since 2.25.
+//! C++'s locks contain these. Their fields have the meaning of glibc since 2.25.
 
 use crate::containers::content::{Content, Part};
 use crate::containers::typed_place::{Reach, TypedPlace, path_of};
@@ -28,7 +28,7 @@ pub(super) fn content(spot: &TypedPlace, reach: &Reach) -> Found {
     Some(content.map(|content| (name.to_owned(), content)))
 }
 
-/// Words and the fields that they are about.
+/// Words and the fields that they describe.
 struct Line {
     text: Vec<Part>,
     children: Vec<(String, TypedPlace)>,

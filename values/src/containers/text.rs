@@ -27,7 +27,7 @@ pub(crate) struct Text {
     pub len: u64,
 }
 
-/// Most bytes of a string that are read, whatever the limit of the caller.
+/// Most bytes of a string that are read, even if the caller's limit is higher.
 const MAX_BYTES: u64 = 1 << 16;
 
 impl Text {

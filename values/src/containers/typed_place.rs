@@ -66,7 +66,7 @@ impl<'a> Reach<'a> {
         self.trail.into_inner()
     }
 
-    /// Adds a read that was made elsewhere and leads further.
+    /// Adds a read that was made elsewhere and whose result leads on.
     pub(crate) fn led_by(&self, piece: Piece) -> Result<(), Unknown> {
         self.trail.borrow_mut().add(piece, self.machine)
     }

@@ -35,7 +35,7 @@ pub fn container(value: &Value, look: &Look<'_>) -> Container {
     found.unwrap_or_else(|why| panic!("{}: {why}", value.ty.name()))
 }
 
-/// The container's contents alone: elements, or keys and values, between braces.
+/// Only the container's contents: elements, or keys and values, between braces.
 pub fn flat(value: &Value, look: &Look<'_>) -> String {
     let Some(found) = Container::of(value, look) else {
         return plain(value, look);

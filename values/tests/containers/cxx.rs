@@ -9,7 +9,7 @@ use values::{RenderOptions, render_with};
 use crate::common::{behind, container, flat, look};
 use crate::snapshot::Snapshot;
 
-/// What gdb shows as plain structures, or in a way of its own.
+/// What gdb shows as plain structures, or in its own notation.
 const OWN_WAY: [&str; 20] = [
     "function_empty",
     "function_plain",

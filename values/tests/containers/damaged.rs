@@ -1,4 +1,4 @@
-//! Bytes that are no such containers: an error, no endless walk, nothing allocated by a length that was read.
+//! Bytes that are not valid containers: an error, no endless walk, no allocation sized by a length from memory.
 
 use debuginfo::value::Value;
 use values::containers::Container;
@@ -7,7 +7,7 @@ use values::{RenderOptions, render_with};
 use crate::common::{ALL, behind, look};
 use crate::snapshot::Snapshot;
 
-/// Goes through all of a container in every way, and returns the text.
+/// Visits all of a container in every way, and returns the text.
 fn exhaust(value: &Value, snapshot: &Snapshot) -> String {
     let look = look(snapshot);
     if let Some(Ok(container)) = Container::of(value, &look) {

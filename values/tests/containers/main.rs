@@ -1,6 +1,6 @@
-//! Goal: containers show what is in them. Method: a fixture holds one of each kind and is stopped; for C++ gdb with the
-//! printers that come with libstdc++ tells the contents, for Rust the program prints its own; ours must agree, element by
-//! element and as text. Damaged containers must give an error, soon.
+//! Goal: containers show their contents. Method: a fixture holds one of each kind and is stopped; for C++, gdb prints the
+//! contents with the printers of libstdc++; for Rust, the program prints its own; ours must agree, element by element and
+//! as text. Damaged containers must quickly give an error.
 
 mod common;
 mod cxx;

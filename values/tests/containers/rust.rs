@@ -1,4 +1,4 @@
-//! Containers of Rust's std, against what the program prints of itself.
+//! Containers of Rust's std, against what the program itself prints.
 
 use values::containers::{Container, Key};
 use values::{RenderOptions, render_with};

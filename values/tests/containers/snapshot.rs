@@ -18,7 +18,7 @@ pub struct Snapshot {
     pub space: AddressSpace,
     /// What gdb printed.
     pub said: String,
-    /// What the program printed, if it was asked to.
+    /// The program's output, if requested.
     pub printed: String,
     /// Holds the program, which the space's module maps.
     _dir: TempDir,
@@ -49,7 +49,7 @@ fn run(command: &mut Command) -> String {
 }
 
 impl Snapshot {
-    /// Builds and stops one; gdb tells the members of `*everything` if `members`.
+    /// Builds and stops one; gdb lists the members of `*everything` if `members`.
     pub fn take(fixture: &str, artifact: &str, members: bool) -> Snapshot {
         let dir = tempfile::Builder::new()
             .prefix("debuginfo-containers-")

@@ -73,7 +73,7 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
         let operations = self.operations(expression);
         if let Some(home) = self.home(&operations) {
             return match home {
-                // The caller's stack: the argument is there before the first instruction, too.
+                // The caller's stack: it also holds the argument before the first instruction.
                 Home {
                     base: FrameBase::Cfa,
                     offset: 0..,

@@ -1,4 +1,4 @@
-//! What short names leave out of standard libraries: their paths, and arguments that are defaults.
+//! What short names omit of standard libraries: their paths, and default arguments.
 
 use super::Segment;
 
@@ -83,7 +83,7 @@ const CORE_MODULES: [&str; 52] = [
     "vec",
 ];
 
-/// Modules of Rust's `std` that C++'s has no namespace, class or function of.
+/// Modules of Rust's `std` whose names are not namespaces, classes or functions of C++'s.
 const STD_MODULES: [&str; 24] = [
     "alloc",
     "backtrace",
@@ -111,8 +111,8 @@ const STD_MODULES: [&str; 24] = [
     "ascii",
 ];
 
-/// Says which segment of a path of Rust's standard library is the first to keep: that of the type, or the module of a
-/// function. `None`: it is no such path.
+/// Returns the first segment to keep of a path of Rust's standard library: that of the type, or the module of a
+/// function. `None`: it is not such a path.
 fn rust_path_end(segments: &[Segment]) -> Option<usize> {
     let [first, second, rest @ ..] = segments else {
         return None;
@@ -125,7 +125,7 @@ fn rust_path_end(segments: &[Segment]) -> Option<usize> {
     let is_rust = match &*first.name {
         "core" | "alloc" => CORE_MODULES.contains(&module) && !rest.is_empty(),
         "std" => match module {
-            // In C++ the one is a class and the other a template.
+            // In C++ one is a class and the other a template.
             "thread" | "hash" => {
                 let functions = ["spawn", "sleep", "park", "lifecycle"];
                 let is_function = |third: &Segment| functions.contains(&&*third.name);

@@ -1,4 +1,4 @@
-//! Goal: short names are those that people use. Method: names that compilers make, and made-up ones.
+//! Goal: short names are those that people use. Method: names from compilers, and invented ones.
 
 use super::*;
 
@@ -147,7 +147,7 @@ fn closures_are_called_by_their_line() {
     );
 }
 
-/// Made-up names, most of which make sense.
+/// Random names, most of which make sense.
 struct MadeUp(u64);
 
 impl MadeUp {
@@ -215,7 +215,7 @@ impl MadeUp {
         }
     }
 
-    /// A name, of which a piece may be missing.
+    /// A name, possibly with a missing piece.
     fn name(&mut self) -> String {
         let mut name = self.path(3);
         if self.below(3) == 0 {

@@ -101,7 +101,7 @@ fn at_address<T>(
     })
 }
 
-/// Stands in for a thread, since compiling must not depend on one.
+/// A substitute for a thread, since compiling must not depend on one.
 struct Nobody;
 
 impl Machine for Nobody {

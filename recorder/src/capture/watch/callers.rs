@@ -45,7 +45,7 @@ pub(super) fn at_calls_of_copies(
     let of_site = |standing: Standing<'_>| {
         let is_here = match standing {
             Standing::Returned(to) => is_inside(to),
-            // The return address may lie behind the copy.
+            // The return address may lie after the copy.
             Standing::Calling(to) => is_inside(to - 1),
             Standing::Anywhere | Standing::Entry { .. } => false,
         };

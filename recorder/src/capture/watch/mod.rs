@@ -20,7 +20,7 @@ use self::pointer_path::{When, program};
 use self::trace::{Problem, Standing, ways};
 use crate::{Error, Result};
 
-/// The expressions, and what the runtime knows of them.
+/// The expressions, and what the runtime knows about them.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     all: Vec<Watch>,
@@ -31,7 +31,7 @@ pub(crate) struct Watches {
 struct Watch {
     text: String,
     scope: WatchScope,
-    /// Whether every place is captured in which the value lies.
+    /// Whether every place of the value is captured.
     is_whole: bool,
 }
 
@@ -141,8 +141,8 @@ impl Found {
     }
 }
 
-/// Finds where an expression has a value. `scope` is what is known already, `known` the words that the runtime has,
-/// `room` the number of words still free.
+/// Finds where an expression has a value. `scope` is what is already known, `known` the words that the runtime has,
+/// `room` the number of free words.
 ///
 /// # Errors
 /// Why the expression can never be watched.
@@ -232,7 +232,7 @@ fn words_within(
     functions: &[FunctionDef],
     (known, room): (&[u64], usize),
 ) -> std::result::Result<Found, Diagnostic> {
-    // Captures at entries come first; captures at calls get the room that is left.
+    // Captures at entries come first; captures at calls get the remaining room.
     let (mut words, mut at_calls) = (Vec::new(), Vec::new());
     let mut refused = None;
     // A library that is loaded again at its old address adds nothing new.

@@ -35,7 +35,7 @@ const MAX_READS: usize = 1000;
 const DEPENDS: &str =
     "which memory it looks at depends on a number: only addresses can be followed";
 const AT_ONCE: &str = "it looks at more than 256 bytes at once: watch a part of it";
-/// Maximum number of bytes of one value, or of the text or elements that it leads to.
+/// Maximum number of bytes of one value, or of the text or elements that it points to.
 const MAX_LEN: usize = 256;
 /// Maximum number of bytes to read at once on the way to a value, enough for pointers and slices. Larger objects are
 /// read in parts.
@@ -211,7 +211,7 @@ fn ways_with(
     }
 }
 
-/// Returns the frame of the function where the thread is, after those of what is inlined there.
+/// Returns the frame of the function where the thread is, after those of functions inlined there.
 fn frames(space: &AddressSpace, machine: &Tracing<'_>) -> Vec<Frame> {
     let mut frames = match machine.standing {
         Standing::Anywhere => Vec::new(),

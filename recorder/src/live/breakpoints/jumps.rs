@@ -54,8 +54,8 @@ impl Sites {
         }
     }
 
-    /// Returns whether a site has code and may have its jump: its probe is the only user, and no other trap or jump
-    /// stands in the bytes.
+    /// Returns whether a site has code and may have its jump: its probe is the only user, and the bytes hold no other
+    /// trap or jump.
     pub fn may_arm(&self, address: u64, user: User) -> bool {
         let Some(site) = self.by_address.get(&address) else {
             return false;
@@ -74,7 +74,7 @@ impl Sites {
         Some(*site)
     }
 
-    /// Returns the sites whose traps or jumps stand in these bytes.
+    /// Returns the sites whose traps or jumps are in these bytes.
     pub fn near(&self, patched: std::ops::RangeInclusive<u64>) -> impl Iterator<Item = u64> {
         self.by_trap.range(patched).map(|(_, address)| *address)
     }
@@ -166,7 +166,7 @@ impl Sites {
         }
     }
 
-    /// Moves all threads that stand between the bytes of these sites' jumps, or will return there from a signal
+    /// Moves all threads that are between the bytes of these sites' jumps, or will return there from a signal
     /// handler.
     pub fn move_threads(
         &self,

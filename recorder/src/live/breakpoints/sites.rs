@@ -1,7 +1,7 @@
 //! Places where a thread can be stopped: a trap byte, and a slot where the displaced instruction runs.
 //!
 //! A trap is never lifted while it is in use. A thread that continues from it jumps to the slot, so that no other
-//! thread can run past meanwhile. Slots are never reused, because a thread may stand in one, or return into one from a
+//! thread can run past meanwhile. Slots are never reused, because a thread may be in one, or return into one from a
 //! signal handler, long after the trap is gone.
 
 use std::{
@@ -40,7 +40,7 @@ pub(crate) enum User {
 pub(crate) struct BreakpointSite {
     /// The address of the instruction in the program.
     pub address: u64,
-    /// Where the trap stands: at `address`, or in the copy that a hook made.
+    /// Where the trap is: at `address`, or in the copy that a hook made.
     pub patched_at: u64,
     /// The displaced instruction.
     pub slot: Trampoline,
@@ -126,12 +126,12 @@ impl Sites {
         self.by_address.get(&address)
     }
 
-    /// Returns the site whose trap stands, or stood, at `address`.
+    /// Returns the site whose trap is, or was, at `address`.
     pub fn by_trap(&self, address: u64) -> Option<&BreakpointSite> {
         self.by_address.get(self.by_trap.get(&address)?)
     }
 
-    /// Returns where a trap for `address` stands, or would stand.
+    /// Returns where a trap for `address` is, or would be.
     pub fn trap_address(&self, memory: &LiveMemory, address: u64) -> u64 {
         if let Some(site) = self.by_address.get(&address) {
             return site.patched_at;
@@ -228,7 +228,7 @@ impl Sites {
         Ok(())
     }
 
-    /// Returns where the trap for `address` must stand, and how to map the address of a following instruction. Both
+    /// Returns where the trap for `address` must be, and how to map the address of a following instruction. Both
     /// differ if a hook has moved the instruction.
     fn around(
         &self,

@@ -1,8 +1,8 @@
-//! Copies that the program makes of itself by fork, where they are to be recorded too.
+//! Copies that the program makes of itself by fork, if they are to be recorded too.
 //!
-//! Such a copy has the program's patches and a runtime that keeps silent. It is stopped where fork returns in it, in the
-//! C library: the patches are taken back, it is parked there, and its recorder loads another runtime, as into a program
-//! that was recorded before.
+//! Such a copy has the program's patches and an inactive runtime. It is stopped where fork returns in it, in the C
+//! library: the patches are removed, it is parked there, and its recorder loads another runtime, as into a program that
+//! was recorded before.
 
 use std::{io, os::unix::fs::FileExt};
 
@@ -60,12 +60,12 @@ impl Family {
     }
 }
 
-/// Takes the patches back in a copy of the program, parks it where it is, and lets it go.
+/// Removes the patches from a copy of the program, parks it where it is, and releases it.
 fn park(pid: Tid, hooks: &Hooks) -> io::Result<Parked> {
     let memory = memory(pid)?;
     for (entry, jump, original) in hooks.patches() {
         let mut found = [0; 5];
-        // What the program has unmapped is not there.
+        // Memory that the program has unmapped does not exist.
         if memory.read_exact_at(&mut found, entry).is_ok() && found == jump {
             memory.write_all_at(original, entry)?;
         }

@@ -27,11 +27,11 @@ use crate::{
     stop::procfs,
 };
 
-/// What a recorder answers when it records, before the recording's name.
+/// A recorder's answer when it records, before the recording's name.
 pub const RECORDED: &str = "recorded ";
-/// What it answers when it does not, before the reason.
+/// Its answer when it does not, before the reason.
 pub const REFUSED: &str = "refused ";
-/// How long to try to get a process back, which a recorder that has failed may still trace.
+/// How long to try to take back a process, which a failed recorder may still trace.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -45,7 +45,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts it in a thread of its own, which tells the tracer what came of it.
+    /// Starts it in a thread of its own, which reports the outcome to the tracer.
     pub fn hand_over(self, tracer: Commands) {
         let log = Arc::clone(&self.log);
         let parked = self.parked.clone();
@@ -113,7 +113,7 @@ impl Recorder {
 }
 
 fn settled(tracer: &Commands) {
-    // If the tracer has ended, nobody waits for this.
+    // If the tracer has ended, nothing waits for this.
     let _ = ask(tracer, |tracer| {
         if let Some(family) = &mut tracer.family {
             family.pending -= 1;
@@ -124,7 +124,7 @@ fn settled(tracer: &Commands) {
 fn give_back(log: &ProcessLog, tracer: &Commands, parked: &Parked, why: String) {
     let pid = parked.pid;
     if procfs::is_dead(procfs::state(pid, pid)) {
-        // Nobody has traced it when it was killed.
+        // It was killed before any tracer had it.
         let why = "it was killed before its recording began".to_owned();
         let (unix_ns, code, signal) = (now(), None, None);
         let _ = log.add(&Fact::Unrecorded { pid, why });
@@ -156,7 +156,7 @@ fn give_back(log: &ProcessLog, tracer: &Commands, parked: &Parked, why: String) 
     settled(tracer);
 }
 
-/// Returns why a program is not recorded, without its path, which is known.
+/// Returns why a program is not recorded, without its path, which the caller knows.
 #[must_use]
 pub fn why_refused(error: &Error) -> String {
     match error {

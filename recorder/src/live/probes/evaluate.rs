@@ -25,7 +25,7 @@ pub(crate) struct Filled {
     pub text: String,
     /// Its values as text, with the expressions.
     pub values: Vec<(String, String)>,
-    /// Why the first value that is missing is missing.
+    /// Why the first missing value is missing.
     pub error: Option<String>,
 }
 /// Time limit for a condition, a message or a displayed value.
@@ -37,7 +37,7 @@ impl Tracer {
         let alone = self.evaluate_with(tid, condition, 1);
         let called = alone.or_else(|_| self.evaluate_with(tid, condition, FRAMES));
         match called {
-            // The condition may name a function further out.
+            // The condition may name an outer function.
             Err(_) if condition.names_scopes() => self.evaluate_with(tid, condition, MOST_FRAMES),
             called => called,
         }

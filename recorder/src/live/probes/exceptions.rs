@@ -115,7 +115,7 @@ impl Tracer {
         if depth == DEEPEST {
             return;
         }
-        // The class of the type_info object tells the kind of type. Its own type_info is found before its virtual
+        // The class of the type_info object shows the kind of type. Its own type_info is found before its virtual
         // functions.
         let class = word(vtable.wrapping_sub(8)).and_then(|class| word(class.wrapping_add(8)));
         let kind = class.map_or_else(String::new, |name_at| self.type_text(name_at));

@@ -1,9 +1,9 @@
-//! Finds out what has happened to the program: whether a catchpoint waits for it, and what to say of it.
+//! Finds out what happened to the program: whether a catchpoint waits for the event, and how to report it.
 //!
-//! A thread that is stopped for the user stands where the program's own code can go on, never in the middle of a system
-//! call: there, any change of its registers would change the call. Hence a thread in a call that is caught is taken back
-//! to before the call, which it makes when it is resumed; and one that has made a process stops behind the call that
-//! did so.
+//! A thread that is stopped for the user is at a place where the program's own code can continue, never inside a system
+//! call: there, a change of its registers would change the call. A thread that is caught at a call is therefore moved
+//! back to before the call, which it makes when it is resumed; a thread that has created a process stops after the call
+//! that did so.
 
 use super::exceptions::Thrown;
 use crate::{
@@ -39,7 +39,8 @@ pub(crate) enum Done {
 
 impl Tracer {
     fn catcher(&self, is_it: impl Fn(&Happening) -> bool) -> Option<ProbeId> {
-        // Asked whenever a thread is resumed, and breakpoints may be thousands: those of events have no places.
+        // This runs whenever a thread is resumed, and there may be thousands of breakpoints: those of events have no
+        // places.
         let placeless = self.probes.placeless.iter();
         let mut all = placeless.filter_map(|id| self.probes.by_id.get(id));
         let found = all.find(|probe| {
@@ -59,7 +60,7 @@ impl Tracer {
         })
     }
 
-    /// Resumes a thread: up to its next system call, if one is to be seen.
+    /// Resumes a thread, up to its next system call if those are watched.
     pub fn run_thread(&self, tid: Tid, signal: i32) {
         let thread = self.tracee.threads.get(&tid);
         let is_leaving = thread.is_some_and(|thread| thread.done.is_some());
@@ -75,7 +76,7 @@ impl Tracer {
         };
     }
 
-    /// Has running threads report their system calls from now on.
+    /// Makes running threads report their system calls from now on.
     pub fn see_calls(&mut self) {
         if !self.tracee.is_held {
             // A thread that does not stop in time reports them after its next stop.
@@ -84,7 +85,7 @@ impl Tracer {
         }
     }
 
-    /// Notes that a thread has made a process or executed a program, if that is caught.
+    /// Notes that a thread has created a process or executed a program, if that is caught.
     pub fn note_done(&mut self, tid: Tid, done: Done) {
         let is_it = |happening: &Happening| match done {
             Done::Forked { borrows: false, .. } => *happening == Happening::Fork,
@@ -113,7 +114,7 @@ impl Tracer {
         let Ok(registers) = ptrace::registers(tid) else {
             return;
         };
-        // Calls of our own code have no place in the program.
+        // Calls by our own code have no place in the program.
         let place = self.exact_pc(registers.rip.wrapping_sub(SYSCALL_BYTES));
         let passed = self
             .tracee
@@ -155,8 +156,8 @@ impl Tracer {
         self.run_thread(tid, 0);
     }
 
-    /// Takes a thread that has entered a system call back to before the call, which the kernel skips. A filter of a
-    /// sandbox would see the skipped call and might end the program; one that we are subject to as well is a container's.
+    /// Moves a thread that has entered a system call back to before the call, which the kernel skips. A filter of a
+    /// sandbox would see the skipped call and might end the program; a filter that also applies to us is a container's.
     fn take_back(&mut self, tid: Tid, number: u64) -> bool {
         if Seccomp::of(tid) > Seccomp::of(std::process::id() as i32) {
             if let Some(thread) = self.tracee.threads.get_mut(&tid) {
@@ -195,7 +196,7 @@ impl Tracer {
         }
     }
 
-    /// Handles a thread that has made a process or executed a program.
+    /// Handles a thread that has created a process or executed a program.
     pub fn has_done(&mut self, tid: Tid, done: Done) {
         let (id, what) = match done {
             Done::Forked { child, borrows } => {
@@ -230,8 +231,8 @@ impl Tracer {
         true
     }
 
-    /// Says what has happened at the entry of a function of [`Happening::entries`]; `None` if it is not what is waited
-    /// for.
+    /// Returns what has happened at the entry of a function of [`Happening::entries`]; `None` if the catchpoint does
+    /// not wait for it.
     pub fn happened(&self, tid: Tid, happening: &Happening) -> Option<Thrown> {
         let told = |what| Thrown {
             what,

@@ -1,6 +1,6 @@
-//! Logged writes: each write to a place becomes an event, and nothing stops for anybody.
+//! Logged writes: each write to a place becomes an event, and no thread stops for the user.
 //!
-//! The processor's watchpoints tell of a write when it was made. A place is armed when there is such a variable: a module that is loaded
+//! The processor's watchpoints report a write after it happened. A place is armed once its variable exists: a module that is loaded
 //! later may have it.
 
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
@@ -28,11 +28,11 @@ struct Logged {
     /// What the person wrote.
     target: String,
     place: Place,
-    /// The mapped file that it lies in, if it does.
+    /// The mapped file that it lies in, if any.
     module: Option<Range<u64>>,
-    /// Its bytes when last looked at; `None`: there was no memory yet.
+    /// Its bytes when last read; `None`: there was no memory yet.
     last: Option<Vec<u8>>,
-    /// Threads whose write is still to be looked at, and may be in `last` already.
+    /// Threads whose write is still to be handled, and may already be in `last`.
     seen_early: BTreeSet<Tid>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct WriteLog {
 }
 
 impl WriteLog {
-    /// Code has come or gone.
+    /// Forgets cached code, because code was loaded or unloaded.
     pub fn forget_code(&mut self) {
         self.writers = Writers::default();
     }
@@ -86,7 +86,7 @@ impl Tracer {
         read.is_ok().then_some(bytes)
     }
 
-    /// Logs the writes of a probe no more.
+    /// Stops logging the writes of a probe.
     pub fn disarm_logged(&mut self, probe: ProbeId) {
         self.remove_watch(probe);
         let places = &mut self.probes.write_log.places;
@@ -103,7 +103,7 @@ impl Tracer {
         self.probes.write_log.forget_code();
     }
 
-    /// Arms what waits for a variable that there is now; what was in a module that is gone waits again.
+    /// Arms probes whose variable exists now; those in a module that is gone wait again.
     pub fn settle_logged(&mut self) {
         self.probes.write_log.forget_code();
         let space = self.space_now();
@@ -136,7 +136,7 @@ impl Tracer {
         }
     }
 
-    /// Arms a probe if there is such a place now; what stands against it is in its message.
+    /// Arms a probe if its place exists now; its message has the reason if that fails.
     fn try_to_log(&mut self, probe: ProbeId, place: &LoggedPlace) {
         let found = self.find_logged(place);
         let armed = found.and_then(|found| match found {
@@ -175,7 +175,7 @@ impl Tracer {
         }
     }
 
-    /// What is logged was written to from outside: that is no write of the program's.
+    /// A logged place was written to from outside: that is not a write of the program.
     pub fn look_at_logged(&mut self) {
         for index in 0..self.probes.write_log.places.len() {
             let now = self.bytes_at(self.probes.write_log.places[index].place);
@@ -183,7 +183,7 @@ impl Tracer {
         }
     }
 
-    /// Debug registers have fired in a thread: writes down what it has written to logged places.
+    /// Debug registers have fired in a thread: logs its writes to logged places.
     pub fn log_writes(&mut self, tid: Tid, bits: u64) {
         for index in 0..self.probes.write_log.places.len() {
             let probe = self.probes.write_log.places[index].probe;
@@ -202,7 +202,7 @@ impl Tracer {
         };
         let logged = &mut self.probes.write_log.places[index];
         let old = logged.last.replace(now.clone());
-        // Its write may be in what was read for another thread.
+        // Its write may be in the bytes that were read for another thread.
         let was_read = logged.seen_early.remove(&tid);
         logged.seen_early.extend(&others);
         let (probe, target) = (logged.probe, logged.target.clone());
@@ -211,7 +211,7 @@ impl Tracer {
             if old.as_ref() == Some(&now) && !was_read {
                 return;
             }
-            // Whoever it was: the value has changed.
+            // The writer is unknown, but the value has changed.
             return self.send_logged(tid, (probe, target), place, (old, now, shared), None);
         };
         self.send_logged(
@@ -256,7 +256,7 @@ impl Tracer {
             })));
     }
 
-    /// Returns the other threads that have accessed one of these places too, and are still to be looked at.
+    /// Returns the other threads that have also accessed one of these places, and are still to be handled.
     pub fn others_that_accessed(&self, tid: Tid, registers: u64) -> Vec<Tid> {
         let accessed = |event: &Option<Event>| matches!(event, Some(Event::Watch { bits }) if bits & registers != 0);
         let threads = self.tracee.threads.iter();
@@ -269,7 +269,7 @@ impl Tracer {
     }
 }
 
-/// Says where a place is.
+/// Describes where a place is.
 pub(crate) fn told(place: Place) -> String {
     let Place { address, len } = place;
     match len {

@@ -1,4 +1,4 @@
-//! Which memory is meant whose writes are to be logged, and how the processor's watchpoints cover it.
+//! Which memory a logged place means, and how the processor's watchpoints cover it.
 
 use std::cell::Cell;
 
@@ -11,14 +11,14 @@ use expr::{Context, EvalError, Missing};
 
 use crate::live::model::{LoggedPlace, MAX_LOGGED_LEN};
 
-/// Functions that are searched for a local variable of a name that is not global.
+/// Most functions that are searched for a local variable of a name that is not global.
 const MOST_FUNCTIONS: usize = 20_000;
-/// Global variables of each module whose names may have been meant.
+/// Most global variables of each module that are considered for suggestions.
 const MOST_NAMES: usize = 20_000;
 
 /// Below this address the kernel maps nothing, as `vm.mmap_min_addr` usually is.
 const LOWEST: u64 = 0x1_0000;
-/// Addresses of programs end here, without the larger ones that they have to ask for.
+/// Addresses of programs end here, except the larger ones that they must request.
 const HIGHEST: u64 = 0x7fff_ffff_f000;
 
 /// Memory whose writes are logged.
@@ -44,7 +44,7 @@ impl Place {
         pieces
     }
 
-    /// Tells whether some of `len` bytes at `address` are among its own.
+    /// Returns whether some of `len` bytes at `address` are among its own.
     pub fn has_some_of(self, address: u64, len: u64) -> bool {
         let end = self.address.saturating_add(self.len);
         address < end && self.address < address.saturating_add(len)
@@ -54,13 +54,13 @@ impl Place {
 /// Why there is no such place.
 #[derive(Debug)]
 pub(crate) enum Unplaced {
-    /// It names what no loaded module has; one that is loaded later may.
+    /// It names something that no loaded module has; one that is loaded later may have it.
     Missing(Diagnostic),
     /// It is not to be logged.
     Refused(Diagnostic),
 }
 
-/// Memory of a process in which no thread is looked at.
+/// Memory of a process, without a thread.
 pub(crate) struct Globals<R>(pub R);
 
 impl<R: Fn(u64, &mut [u8]) -> std::io::Result<()>> Machine for Globals<R> {
@@ -81,7 +81,7 @@ impl<R: Fn(u64, &mut [u8]) -> std::io::Result<()>> Machine for Globals<R> {
     }
 }
 
-/// Finds the memory that is meant, in a program whose modules are `space`.
+/// Finds the memory of a place in a program whose modules are `space`.
 ///
 /// # Errors
 /// There is none, or it cannot be logged.
@@ -110,7 +110,7 @@ pub(crate) fn find(
         LoggedPlace::Address { .. } if !is_of_programs(found) => Err(Unplaced::Refused(
             format!("{place}: no program has memory there").into(),
         )),
-        // The program may get memory there later, as its heap is not there when it begins.
+        // The program may get memory there later: its heap does not exist when it begins.
         LoggedPlace::Address { .. } => Ok(found),
         LoggedPlace::Expression(text) => {
             let mut bytes = vec![0; found.len as usize];
@@ -129,7 +129,7 @@ fn is_of_programs(place: Place) -> bool {
 
 fn evaluated(text: &str, space: &AddressSpace, machine: &dyn Machine) -> Result<Place, Unplaced> {
     match evaluated_in(text, space, machine, &[]) {
-        // What only a library has, its own code sees.
+        // A name that only a library has is visible to its own code.
         Err(Unplaced::Missing(what)) => {
             let modules = space.modules().iter().filter(|module| !module.is_system);
             let mut found = modules.filter_map(|module| {
@@ -144,7 +144,7 @@ fn evaluated(text: &str, space: &AddressSpace, machine: &dyn Machine) -> Result<
     }
 }
 
-/// A frame of some function of a module: names are looked up as there.
+/// A frame of some function of a module, for looking up names there.
 fn frame_in(module: &Mapped, space: &AddressSpace) -> Option<Frame> {
     let functions = module.module.functions().list.iter();
     let mut entries = functions.map(|function| module.address(function.svma));
@@ -213,7 +213,7 @@ fn evaluated_in(
     }
 }
 
-/// Says why an expression has no value, and what to do.
+/// Explains why an expression has no value, and what to do.
 fn unplaced(
     text: &str,
     expression: &expr::Expr,
@@ -237,7 +237,7 @@ fn unplaced(
     }
 }
 
-/// Returns the global variable whose name is most like one that the expression uses, if one is like it at all.
+/// Returns the global variable whose name is most similar to one in the expression, if any is similar enough.
 fn nearest_global(expression: &expr::Expr, space: &AddressSpace) -> Option<String> {
     let known = global_names(space, MOST_NAMES);
     let names = expr::names(expression);
@@ -251,7 +251,7 @@ fn nearest_global(expression: &expr::Expr, space: &AddressSpace) -> Option<Strin
     })
 }
 
-/// What an expression leads to is not there yet.
+/// The target of an expression does not exist yet.
 fn unreachable(text: &str, why: &str) -> Diagnostic {
     let what = format!("nothing is known to be at {text} before the program runs: {why}");
     Diagnostic::new(what).with_hint(format!(
@@ -269,7 +269,7 @@ fn of_each_thread(text: &str) -> Diagnostic {
     ))
 }
 
-/// What is asked of a program, and whether something was asked that only a thread has.
+/// The machine of a program, which notes whether something was requested that only a thread has.
 struct OfProgram<'m> {
     machine: &'m dyn Machine,
     asks_thread: Cell<bool>,
@@ -291,7 +291,7 @@ impl Machine for OfProgram<'_> {
     }
 }
 
-/// What to do about a name that a function has for a variable of its own.
+/// What to do about a name of a function's local variable.
 fn local(expression: &expr::Expr, space: &AddressSpace) -> Option<Diagnostic> {
     let names = expr::names(expression);
     let (function, name) = names.iter().find_map(|name| function_with(name, space))?;

@@ -1,4 +1,4 @@
-//! Probes: what the user asked for, bound to its current places.
+//! Probes: the user's requests, bound to their current places.
 //!
 //! A probe without a place in any loaded module is pending until such a module is loaded, and again after it is
 //! unloaded.
@@ -64,7 +64,7 @@ impl Probe {
         matches!(self.view.spec.action, Action::Log(_))
     }
 
-    /// Returns whether the program could evaluate anything of it.
+    /// Returns whether the program could evaluate any part of it.
     pub fn may_be_compiled(&self) -> bool {
         let spec = &self.view.spec;
         let place = matches!(
@@ -245,7 +245,7 @@ impl Tracer {
         Ok(view)
     }
 
-    /// Arms a new probe that logs writes, if there is such a place. Returns where it is.
+    /// Arms a new probe that logs writes, if its place exists. Returns the place.
     fn begin_to_log(&mut self, id: ProbeId, place: &LoggedPlace) -> LiveResult<Option<String>> {
         let Some(found) = self.find_logged(place)? else {
             return Ok(None);
@@ -518,7 +518,7 @@ impl Tracer {
         Ok(probe.view)
     }
 
-    /// Has threads that run report system calls, if the probe waits for some.
+    /// Makes running threads report system calls, if the probe waits for some.
     fn begin_to_watch_for(&mut self, id: ProbeId) {
         let probe = self.probes.by_id.get(&id);
         let location = probe.map(|probe| &probe.view.spec.location);

@@ -32,7 +32,7 @@ pub(crate) struct StoplessQueries {
     pub are_expected: bool,
     /// The thread being evaluated.
     now: Option<(Registers, Arc<Asked>)>,
-    /// Threads that were told to run into the trap.
+    /// Threads that were directed into the trap.
     decided: Vec<Decided>,
     /// By probe and address: how many inlined calls are still to come, and how many lie inside the function whose
     /// variables the probe refers to. Valid as long as the modules are the same.
@@ -46,7 +46,7 @@ struct Decided {
     tid: Tid,
     probe: ProbeId,
     address: u64,
-    /// The thread's stack pointer, to tell it from a signal handler that runs into the same trap first.
+    /// The thread's stack pointer, to distinguish it from a signal handler that runs into the same trap first.
     stack: u64,
     hits: u64,
 }

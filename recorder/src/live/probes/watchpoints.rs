@@ -255,7 +255,7 @@ impl Tracer {
     pub fn watched(&mut self, tid: Tid, bits: u64) {
         let holds = !self.tracee.is_held && self.tracee.others_run(tid);
         if holds {
-            // A thread that does not stop in time keeps running. The access is reported all the same.
+            // A thread that does not stop in time keeps running. The access is reported anyway.
             let _ = self.hold_within(COPY_PATIENCE);
         }
         self.accessed(tid, bits);
@@ -306,7 +306,7 @@ impl Tracer {
         }
     }
 
-    /// Nobody wants the thread stopped: it goes on, or has made its step.
+    /// No user wants the thread stopped: it continues, or has finished its step.
     fn go_on_unless_stepping(&mut self, tid: Tid) {
         let thread = self.tracee.threads.get(&tid);
         match thread.is_some_and(|thread| thread.is_stepping) {
@@ -339,7 +339,7 @@ impl Tracer {
     }
 }
 
-/// Says that the processor has too few watchpoints left for a place.
+/// Returns the error that the processor has too few watchpoints left for a place.
 pub(crate) fn too_few(target: &str, place: Place, free: usize) -> Diagnostic {
     let needed = place.pieces().len();
     let what = Diagnostic::new(format!(

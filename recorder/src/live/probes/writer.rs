@@ -1,5 +1,5 @@
-//! Who wrote: the instruction behind which the processor has stopped a thread, and the source line of the program's own that
-//! had it executed.
+//! Who wrote: the instruction after which the processor stopped a thread, and the source line of the program itself that led
+//! to it.
 //!
 //! A thread has run past the instruction that wrote. The one before its next instruction is found by decoding the function
 //! from its beginning; a repeated string instruction may have been stopped between two of its rounds.
@@ -17,11 +17,11 @@ use crate::{
     stop::Registers,
 };
 
-/// Callers in which the program's own code is looked for.
+/// Most callers that are searched for the program's own code.
 const MOST_FRAMES: usize = 64;
-/// Functions that are longer are not decoded.
+/// Longer functions are not decoded.
 const MOST_CODE: usize = 1 << 20;
-/// Bytes that one round of a string instruction writes at most.
+/// Most bytes that one round of a string instruction writes.
 const ROUND: u64 = 8;
 /// Who wrote.
 #[derive(Clone, Debug, Default)]
@@ -37,24 +37,24 @@ pub(crate) struct Writer {
     pub via: Option<String>,
 }
 
-/// What is known of code that has written.
+/// What is known about code that has written.
 #[derive(Debug, Default)]
 pub(crate) struct Writers {
-    /// What may have been executed last, by the next instruction.
+    /// The instructions that may have been executed last, by the next instruction.
     before: HashMap<(u64, bool), Arc<[Instruction]>>,
-    /// Where an instruction is in the program's own code; `None`: in none, the callers tell.
+    /// Where an instruction is in the program's own code; `None`: it is outside, so its callers are used.
     named: HashMap<u64, Option<Arc<Writer>>>,
 }
 
 impl Tracer {
-    /// Finds who wrote to `place`, where a thread has been stopped for that. `None`: the instruction is known, and wrote
-    /// elsewhere.
+    /// Finds who wrote to `place`, for a thread that was stopped for that write. `None`: the instruction is known, and
+    /// wrote elsewhere.
     pub fn writer(&mut self, tid: Tid, place: Place) -> Option<Arc<Writer>> {
         let Ok(registers) = self.registers(tid) else {
             return Some(Arc::default());
         };
         let next = self.original_pc(registers.rip);
-        // In a copy of ours, the instruction that is told may be the one that was just executed.
+        // In our own copy, the reported instruction may be the one that was just executed.
         let is_ours = next != registers.rip;
         let candidates = self.before(next, is_ours);
         let pc = match chosen(&candidates, next, !is_ours, &registers, place) {
@@ -77,7 +77,7 @@ impl Tracer {
         Some(Arc::new(Writer { pc, ..called }))
     }
 
-    /// The instructions that a thread may have executed last which will execute the one at `next`.
+    /// The instructions that a thread about to execute the one at `next` may have executed last.
     fn before(&mut self, next: u64, is_ours: bool) -> Arc<[Instruction]> {
         let key = (next, is_ours);
         if let Some(known) = self.probes.write_log.writers.before.get(&key) {
@@ -121,10 +121,10 @@ impl Tracer {
         found
     }
 
-    /// The program's own code, as far as there is some.
+    /// The program's own code, as far as it exists.
     fn code(&self, start: u64, len: usize) -> Vec<u8> {
         let mut code = self.tracee.memory.read_up_to(start, len);
-        // What was just read can be read once more.
+        // It was just read, so it can be read again.
         let _ = self.tracee.memory.read(start, &mut code);
         code
     }
@@ -223,7 +223,8 @@ fn writes(used: &UsedMemory) -> bool {
     )
 }
 
-/// Tells whether an instruction that was just executed has written to `place`; `None`: that cannot be told any more.
+/// Returns whether an instruction that was just executed has written to `place`; `None`: that can no longer be
+/// determined.
 fn wrote(
     instruction: &Instruction,
     used: &UsedMemory,
@@ -248,7 +249,7 @@ fn wrote(
     let len = used.memory_size().size() as u64;
     match place.has_some_of(address, len.max(1)) {
         true => Some(true),
-        // A register that it has changed too no longer tells.
+        // A register that it has also changed no longer shows the address.
         false if changes_its_address(instruction, used) => None,
         false => Some(false),
     }

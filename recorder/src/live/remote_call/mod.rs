@@ -1,6 +1,6 @@
 //! Calls a function of the program in a stopped thread, and restores the thread afterwards.
 //!
-//! The call returns to a trap of ours. The function's changes to memory stay; those to registers, flags and vectors do
+//! The call returns to our own trap. The function's changes to memory stay; those to registers, flags and vectors do
 //! not.
 
 pub(crate) mod syscall;
@@ -275,7 +275,7 @@ impl Tracer {
         Ok(at)
     }
 
-    /// Allocates memory of ours in the program, near its code.
+    /// Allocates memory for us in the program, near its code.
     pub fn spare(&mut self, len: u64) -> LiveResult<u64> {
         let near = self
             .space_now()

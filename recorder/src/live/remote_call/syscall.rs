@@ -114,7 +114,7 @@ impl Tracer {
         Err(LiveError::Ended)
     }
 
-    /// Maps memory of ours within reach of `near`.
+    /// Maps memory for us within reach of `near`.
     pub fn map_near(&mut self, near: u64, len: u64, protection: i32) -> LiveResult<Range<u64>> {
         let system = |action| move |source| LiveError::System { action, source };
         let maps =

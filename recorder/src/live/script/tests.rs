@@ -444,7 +444,7 @@ fn any_text_is_a_condition_or_has_a_mistake_at_a_place() {
             Ok(Condition::JavaScript(source)) => {
                 let script = scripts.compile(&source).expect("it compiles");
                 let engine = scripts.engine.as_ref().expect("it has compiled");
-                // Whatever the result, the engine still works.
+                // The engine still works after any result.
                 let _ = judged(engine, &script);
                 let sound = engine.compile(SOUND).expect("it is right");
                 prop_assert_eq!(judged(engine, &sound), Ok(true));

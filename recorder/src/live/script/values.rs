@@ -19,7 +19,7 @@ const MAX_STEPS: usize = 16;
 const MAX_TEXT: usize = 1 << 16;
 /// Maximum number of entries of a map or set.
 const MAX_ENTRIES: usize = 1 << 14;
-/// Parts of a container that stand for its contents.
+/// Parts of a container that represent its contents.
 const HELD: [&str; 5] = ["value", "*get()", "*", "data", "c"];
 /// The reason for a value that the compiler has removed.
 pub const OPTIMIZED_OUT: &str = "optimized out";

@@ -65,7 +65,7 @@ impl Tracer {
             Goal::ProbePlace => Then::Stop,
             _ => Then::Look,
         };
-        // If no trap can be set, the thread runs on and the user sees it running.
+        // If no trap can be set, the thread continues and the user sees it running.
         let _ = self.trap_at(tid, &mut plan, target, lowest_sp, then);
         self.put_plan(tid, plan);
     }

@@ -6,7 +6,7 @@
 //! stepped through without counting.
 //!
 //! Inlined calls are stepped over and into like other calls: a thread that reaches the first instruction of an inlined
-//! copy is at the line of the call until told to step into it. The rules are gdb's.
+//! copy is at the line of the call until the user steps into it. The rules are gdb's.
 
 mod arrivals;
 mod callee;

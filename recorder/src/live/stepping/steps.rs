@@ -207,7 +207,7 @@ impl Tracer {
                 function: None,
                 copies: Vec::new(),
             });
-            // Whatever it returns to is outside.
+            // Any place it returns to is outside.
             plan.cfa = plan.cfa.saturating_sub(8);
         } else {
             plan.goal = Goal::ProbePlace;

@@ -1,8 +1,8 @@
 //! Processes that the program starts: they are not controlled, and must not run into our traps.
 //!
-//! A forked child has a copy of the program's memory: its traps are lifted, and it is let go. A child of vfork borrows
-//! the memory itself, where the traps must stay: it is kept until it executes another program or ends, and is made to
-//! pass them.
+//! A forked child has a copy of the program's memory: its traps are lifted, and it is released. A child of vfork
+//! borrows the memory itself, where the traps must stay: it stays traced until it executes another program or ends,
+//! and is moved past them.
 
 use std::{fs::OpenOptions, os::unix::fs::FileExt, sync::PoisonError};
 
@@ -14,7 +14,7 @@ use crate::{
 /// How a child was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Child {
-    /// With memory of its own.
+    /// With its own memory.
     Forked,
     /// With its parent's memory.
     Borrowing,

@@ -25,7 +25,7 @@ pub(crate) enum Event {
     Redirected,
     /// It is before a system call that is caught.
     Call { number: u64 },
-    /// It has made a process or executed a program.
+    /// It has created a process or executed a program.
     Done(Done),
 }
 

@@ -126,7 +126,7 @@ impl Tracer {
         true
     }
 
-    /// Releases everything that a panic has left held.
+    /// Releases everything that a panic left held.
     pub fn let_go_of_what_is_held(&mut self, was_holding: bool) {
         if self.tracee.is_held && !was_holding {
             self.release();

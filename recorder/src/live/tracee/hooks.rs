@@ -1,6 +1,6 @@
 //! The recorder's own changes in the program's code, so that they can be hidden from everyone else.
 //!
-//! A byte is *patched* where one of ours stands, and *original* as in the file. The first instructions of a hooked
+//! A byte is *patched* where we replaced it, and *original* as in the file. The first instructions of a hooked
 //! function were moved to a trampoline. The return addresses of hooked calls are kept in the shadow of their slot.
 
 use std::{collections::BTreeMap, ops::Range, sync::RwLock};
@@ -85,7 +85,7 @@ impl Hooks {
         hook.trampoline.original(pc)
     }
 
-    /// Returns whether `address` lies in code or memory of ours.
+    /// Returns whether `address` lies in our own code or memory.
     pub fn is_ours(&self, address: u64) -> bool {
         self.runtime.contains(&address) || self.ours.iter().any(|range| range.contains(&address))
     }
@@ -95,7 +95,7 @@ impl Hooks {
         &self.leave
     }
 
-    /// Returns each jump of ours: where it is, its bytes, and the program's own bytes under it.
+    /// Returns each of our jumps: its address, its bytes, and the program's own bytes under it.
     pub fn patches(&self) -> impl Iterator<Item = (u64, [u8; 5], &[u8])> {
         self.entries
             .iter()

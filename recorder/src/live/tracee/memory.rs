@@ -11,7 +11,7 @@ use std::{
 use super::hooks::{Hooks, SharedHooks};
 use crate::{guardian::Announcer, return_trampoline::unhook, stop::memory::read_up_to};
 
-/// A byte of the program that is covered by one of ours.
+/// A byte of the program that one of our own covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Covered {
     pub original: u8,

@@ -1,4 +1,4 @@
-//! The tracee: its threads and what the kernel reports of them, its memory, and the processes that it starts.
+//! The tracee: its threads and what the kernel reports about them, its memory, and the processes that it starts.
 
 pub(crate) mod children;
 pub(crate) mod copies;
@@ -41,7 +41,7 @@ pub(crate) struct Tracee {
     pub busy: BTreeSet<Tid>,
     /// Threads have deferred events.
     pub has_deferred: bool,
-    /// Processes started by the program that were not let go yet.
+    /// Processes started by the program that were not released yet.
     pub children: BTreeMap<Tid, Child>,
     /// Time of the last check whether the first thread has ended.
     looked_after: Instant,
@@ -172,9 +172,8 @@ impl Tracee {
         }
     }
 
-    /// Lets a halted thread report the trap that it has hit. It executes nothing for this. If the trap were left
-    /// pending, it would kill the program once nobody traces it, and the code may have changed by then. `run`: how the
-    /// thread ran.
+    /// Lets a halted thread report the trap that it has hit. It executes nothing for this. A pending trap would kill
+    /// the program once it is no longer traced, and the code may have changed by then. `run`: how the thread ran.
     pub fn tell_trap(&mut self, tid: Tid, run: Run) {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;

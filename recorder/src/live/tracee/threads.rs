@@ -33,7 +33,7 @@ pub(crate) struct Halt {
     pub stop: Option<Stop>,
     /// Its event that came while all threads were held.
     pub pending: Option<Event>,
-    /// It has hit the trap where it stands, and the trap was handled.
+    /// It has hit the trap at its position, and the trap was handled.
     pub is_at_trap: bool,
     /// It was stopped by job control, and we hold it too.
     pub is_job_stopped: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Thread {
     pub done: Option<Done>,
     /// It has stopped before the system call at this address, which it makes next.
     pub passes_call: Option<u64>,
-    /// A filter watches its system calls: it is not stopped at them.
+    /// A filter checks its system calls: it is not stopped at them.
     pub is_sandboxed: bool,
 }
 

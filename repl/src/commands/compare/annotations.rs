@@ -8,7 +8,7 @@ use super::sarif::within;
 /// GitHub shows ten of each level for a step.
 const MOST: usize = 10;
 
-/// Writes one line for each finding that counts, up to ten of a level.
+/// Writes one line for each relevant finding, up to ten per level.
 pub fn annotations(findings: &[Finding]) -> String {
     let mut text = String::new();
     for weight in [Weight::Error, Weight::Warning] {

@@ -1,11 +1,11 @@
-//! What a comparison found, one by one, as build servers list it.
+//! The single findings of a comparison, as build servers list them.
 
 use query::compare::{CallPair, Comparison, FunctionPair};
 
 /// How much a finding counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// A difference in what the program shows, or the function that most likely made it.
+    /// A difference in the program's output, or the function that most likely made it.
     Error,
     /// Another difference.
     Warning,
@@ -18,13 +18,13 @@ pub enum Weight {
 pub struct Finding {
     /// Its kind: one of [`KINDS`].
     pub kind: &'static str,
-    /// What it is about: a function, a stream.
+    /// Its subject: a function, a stream.
     pub subject: String,
     /// What was found.
     pub message: String,
     /// How much it counts.
     pub weight: Weight,
-    /// The source file and line that it is about.
+    /// The source file and line of the subject.
     pub place: Option<(String, u32)>,
 }
 
@@ -42,13 +42,14 @@ pub const KINDS: [(&str, &str); 6] = [
 ];
 
 impl Finding {
-    /// Returns what stays the same for the same finding in later comparisons: no number of an event, no count.
+    /// Returns an identifier that stays the same for the same finding in later comparisons: without event numbers and
+    /// counts.
     pub fn fingerprint(&self) -> String {
         format!("{}:{}", self.kind, self.subject)
     }
 }
 
-/// Lists all findings, those that count most first.
+/// Lists all findings, the most relevant first.
 pub fn findings(comparison: &Comparison) -> Vec<Finding> {
     if comparison.is_same {
         return Vec::new();
@@ -142,12 +143,12 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
     all
 }
 
-/// Tells whether calls of a function differ.
+/// Returns whether calls of a function differ.
 pub fn differs(pair: &FunctionPair) -> bool {
     pair.arguments + pair.results + pair.inside + pair.only.0 + pair.only.1 > 0
 }
 
-/// Counts the calls of a function that differ, by how they do.
+/// Counts the calls of a function that differ, by kind of difference.
 pub fn counted(pair: &FunctionPair) -> String {
     let parts = [
         (pair.arguments, "with other arguments"),
@@ -168,7 +169,7 @@ pub fn counted(pair: &FunctionPair) -> String {
     )
 }
 
-/// The side in the words of people.
+/// The side in words for people.
 pub fn upper(side: char) -> char {
     side.to_ascii_uppercase()
 }

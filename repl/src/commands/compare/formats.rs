@@ -27,7 +27,7 @@ pub struct Formats {
 }
 
 impl Formats {
-    /// Tells whether any is wanted: they describe calls.
+    /// Returns whether any is requested: they describe calls.
     pub fn describe_calls(&self) -> bool {
         self.github
             || [&self.html, &self.junit, &self.sarif]
@@ -35,7 +35,7 @@ impl Formats {
                 .any(|file| file.is_some())
     }
 
-    /// Writes the files, and returns what is to be printed besides.
+    /// Writes the files, and returns what else to print.
     ///
     /// # Errors
     /// A file cannot be written.

@@ -1,5 +1,5 @@
-//! A comparison as one page that needs no other file: the likeliest functions first, then where both sides parted, side by
-//! side.
+//! A comparison as one page that needs no other file: the likeliest functions first, then where the two sides diverged,
+//! side by side.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use query::compare::{
@@ -11,7 +11,7 @@ use values::quantity::{duration, grouped};
 use super::findings::{counted, differs, upper};
 
 const STYLE: &str = include_str!("style.css");
-/// Functions and calls that are shown.
+/// Most functions and calls that are shown.
 const MOST: usize = 200;
 
 /// Writes the page.

@@ -55,7 +55,7 @@ pub fn within(file: &str) -> String {
     }
 }
 
-/// A path as a URI reference (RFC 3986): bytes that are not allowed there are escaped.
+/// A path as a URI reference (RFC 3986): bytes that are not allowed in it are escaped.
 fn uri(path: &str) -> String {
     let scheme = if path.starts_with('/') { "file://" } else { "" };
     let mut uri = scheme.to_owned();

@@ -1,4 +1,4 @@
-//! `hindsight compare --baseline A.. --candidate B..`: is a build slower, by several recordings of each?
+//! `hindsight compare --baseline A.. --candidate B..`: is a build slower, according to several recordings of each?
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

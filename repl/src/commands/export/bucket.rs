@@ -11,7 +11,7 @@ use super::request::{Channel, Failure, Reply};
 use super::settings::{Settings, settings};
 use crate::error::Error;
 
-/// How long a signed address is good for.
+/// How long a signed address is valid.
 const GOOD_FOR: Duration = Duration::from_secs(900);
 
 /// How many parts an object can have.
@@ -27,10 +27,9 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Opens `BUCKET/PREFIX` with what the environment says; asks the store nothing yet. Takes over Ctrl-C.
+    /// Opens `BUCKET/PREFIX` with the settings of the environment; sends nothing to the store yet. Takes over Ctrl-C.
     ///
-    /// # Errors
-    /// When the environment has no credentials, or a name cannot be one.
+    /// # Errors When the environment has no credentials, or a name is invalid.
     pub fn open(place: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Bucket, Error> {
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
         let prefix = prefix.trim_matches('/');
@@ -62,14 +61,13 @@ impl Bucket {
         format!("s3://{}/{}{key}", self.address.name(), self.prefix)
     }
 
-    /// Tells whether there is an object.
+    /// Returns whether there is an object.
     ///
-    /// # Errors
-    /// When the store does not say, or Ctrl-C is pressed.
+    /// # Errors When the store does not answer that, or Ctrl-C is pressed.
     pub fn has(&mut self, key: &str) -> Result<bool, Error> {
         let name = self.name(key);
         let key = format!("{}{key}", self.prefix);
-        // A list, because its refusals say why, unlike those of the request for one object.
+        // A list request, because its refusals give a reason, unlike those of a request for one object.
         let mut list = self.address.list_objects_v2(Some(&self.credentials));
         list.with_prefix(key.as_str());
         list.with_max_keys(1);
@@ -84,7 +82,7 @@ impl Bucket {
     /// Writes an object.
     ///
     /// # Errors
-    /// When the store does not take it, or Ctrl-C is pressed.
+    /// When the store does not accept it, or Ctrl-C is pressed.
     pub fn put(&mut self, key: &str, bytes: &Arc<Vec<u8>>) -> Result<(), Error> {
         let name = self.name(key);
         let key = format!("{}{key}", self.prefix);
@@ -115,7 +113,7 @@ impl Bucket {
     /// Writes a part, the first is 1, and returns its tag.
     ///
     /// # Errors
-    /// When the store does not take it, or Ctrl-C is pressed.
+    /// When the store does not accept it, or Ctrl-C is pressed.
     pub fn part(
         &mut self,
         key: &str,
@@ -139,7 +137,7 @@ impl Bucket {
         reply.etag.ok_or_else(|| self.strange(&name))
     }
 
-    /// Puts the parts of an object together.
+    /// Completes an object from its parts.
     ///
     /// # Errors
     /// When the store refuses, or Ctrl-C is pressed.
@@ -153,14 +151,14 @@ impl Bucket {
         let body = Arc::new(action().body().into_bytes());
         let sign = || action().sign(GOOD_FOR).into();
         let reply = self.channel.send(Method::Post, &body, sign);
-        // It is done when an earlier try was, and only its answer got lost.
+        // It is complete if an earlier attempt succeeded and only its answer was lost.
         if matches!(&reply, Ok(reply) if reply.code() == Some("NoSuchUpload")) && self.has(key)? {
             return Ok(());
         }
         self.accepted(reply, &name).map(drop)
     }
 
-    /// Throws the parts of an object away, as far as possible.
+    /// Discards the parts of an object, as far as possible.
     pub fn abort(&mut self, key: &str, id: &str) {
         let key = format!("{}{key}", self.prefix);
         let abort = self
@@ -213,7 +211,7 @@ impl Bucket {
     }
 }
 
-/// Returns what a refusal says, and what to do about it.
+/// Returns the message of a refusal, and what to do about it.
 fn refusal(reply: &Reply, bucket: &str) -> (String, String) {
     let told = reply.field("Message").unwrap_or("it says no more");
     let region = reply.region.as_deref().or(reply.field("Region"));

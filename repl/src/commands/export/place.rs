@@ -1,5 +1,5 @@
-//! Where an export goes: a folder of this machine, or a bucket of an object store. What is being written is a draft that
-//! nobody sees before it is finished, and that goes away with its value.
+//! Where an export goes: a folder of this machine, or a bucket of an object store. A file is a draft that stays
+//! invisible until it is finished; dropping its value deletes it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -21,8 +21,7 @@ pub enum Place {
 impl Place {
     /// Reads the target as the command line names it.
     ///
-    /// # Errors
-    /// When it is in a kind of store that is not written to, or the environment has no credentials for it.
+    /// # Errors When it is in an unsupported kind of store, or the environment has no credentials for it.
     pub fn of(to: &Path) -> Result<Place, Error> {
         let text = to.to_string_lossy();
         match text.split_once("://") {
@@ -39,7 +38,7 @@ impl Place {
         }
     }
 
-    /// Returns the name of a file of it as messages show it.
+    /// Returns the name of one of its files as messages show it.
     pub fn name(&self, key: &str) -> String {
         match self {
             Place::Folder(folder) => folder.join(key).display().to_string(),
@@ -47,15 +46,14 @@ impl Place {
         }
     }
 
-    /// Tells whether asking what it has already is quick.
+    /// Returns whether checking for existing files is quick.
     pub fn is_near(&self) -> bool {
         matches!(self, Place::Folder(_))
     }
 
-    /// Tells whether it has the file.
+    /// Returns whether it has the file.
     ///
-    /// # Errors
-    /// When that cannot be found out, or Ctrl-C is pressed.
+    /// # Errors When that cannot be determined, or Ctrl-C is pressed.
     pub fn has(&mut self, key: &str) -> Result<bool, Error> {
         match self {
             Place::Folder(folder) => Ok(folder.join(key).exists()),
@@ -74,7 +72,7 @@ impl Place {
         }
     }
 
-    /// Removes files that may be there, as far as possible, and the folders that were made for them.
+    /// Removes files that may exist, as far as possible, and the folders that were made for them.
     pub fn remove(&mut self, keys: &[String]) {
         match self {
             Place::Folder(folder) => {
@@ -107,7 +105,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Takes what a write failed with, if it says more than the write's own error.
+    /// Takes the cause of a failed write, if it says more than the write's own error.
     pub fn failure(&mut self) -> Option<Error> {
         match self {
             Draft::File(_) => None,
@@ -132,7 +130,7 @@ impl Write for Draft<'_> {
     }
 }
 
-/// A file under a hidden name, which it has until it is complete.
+/// A file that has a hidden name until it is complete.
 pub struct FileDraft {
     path: PathBuf,
     hidden: PathBuf,
@@ -164,7 +162,7 @@ impl FileDraft {
 
 impl Drop for FileDraft {
     fn drop(&mut self) {
-        // Nothing has this name if the file was finished.
+        // This name no longer exists if the file was finished.
         let _ = fs::remove_file(&self.hidden);
     }
 }

@@ -1,5 +1,5 @@
-//! One request to an object store at a time: sent again after a failure that may pass, left at once when Ctrl-C is pressed.
-//! Addresses are signed by the caller, and are never shown: they carry the signature.
+//! Requests to an object store, one at a time: a request is retried after a temporary failure, and Ctrl-C abandons it at
+//! once. Addresses are signed by the caller, and are never shown: they carry the signature.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::error::Error;
 
 /// How often a request is sent.
 const TRIES: u32 = 6;
-/// The wait before the second try, and at most; each wait is twice the one before.
+/// The wait before the second attempt, and the longest wait; each is twice the previous one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// The longest text of an answer that is read.
 const MOST_TEXT: u64 = 1 << 20;
-/// Bytes of a body between two looks at whether it is still wanted.
+/// Bytes of a body between two checks whether it is still wanted.
 const PIECE: usize = 64 << 10;
-/// How long a request that is not wanted any more has to end.
+/// How long an abandoned request may take to end.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// A connection to a store.
@@ -38,7 +38,7 @@ pub struct Channel {
 pub struct Reply {
     pub status: u16,
     pub etag: Option<String>,
-    /// Where the bucket is, if the store says it.
+    /// Where the bucket is, if the store names it.
     pub region: Option<String>,
     pub text: String,
 }
@@ -47,17 +47,17 @@ pub struct Reply {
 #[derive(Debug)]
 pub enum Failure {
     Interrupted,
-    /// What went wrong on the way, the last time.
+    /// The last error of the connection.
     Unreachable(String),
     Other(Error),
 }
 
 impl Reply {
-    /// Tells whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     fn may_pass(&self) -> bool {
         matches!(self.status, 429 | 500..=599)
             || matches!(self.code(), Some("RequestTimeout" | "SlowDown"))
-            // The store began to answer before it knew, when it puts an object together.
+            // When a store completes an object, it begins its answer before it knows the outcome.
             || self.status == 200 && self.code() == Some("InternalError")
     }
 
@@ -115,7 +115,7 @@ impl Channel {
         self.tried(TRIES, method, body, sign)
     }
 
-    /// Sends a request that cleans up, also after Ctrl-C. Only another one stops it, and whether it succeeds is not told.
+    /// Sends a request that cleans up, also after Ctrl-C. Only another one stops it, and its success is not reported.
     pub fn clean(&mut self, sign: impl Fn() -> String) {
         self.interrupts.forget();
         let _ = self.tried(2, Method::Delete, &Arc::default(), sign);
@@ -136,7 +136,7 @@ impl Channel {
                 Err(error) if left == 0 => return Err(Failure::Unreachable(error.to_string())),
                 Ok(_) | Err(_) => {}
             }
-            // Many who were sent away together are not to come back together.
+            // Clients that were refused together should not return together.
             let jitter = wait.mul_f64(f64::from(std::process::id() % 64) / 128.0);
             let pause = async move { tokio::time::sleep(wait + jitter).await };
             let waited = self.interrupts.wait(pause);
@@ -163,14 +163,14 @@ impl Channel {
         // A thread, because this one must see Ctrl-C while the request waits.
         let thread = std::thread::Builder::new().name("request".to_owned());
         let spawned = thread.spawn(move || {
-            // Nobody waits for it after Ctrl-C.
+            // Ctrl-C ends the wait.
             let _ = done.send(perform(&agent, method, &url, body));
         });
         spawned.map_err(|source| Failure::Other(Error::io("start a thread", source)))?;
         match self.interrupts.wait(&mut finished) {
             Ok(answer) => Ok(answer.expect("the thread sends before it ends")),
             Err(_) => {
-                // Half a body makes no object. A whole one may: what comes after this must find it.
+                // A partial body makes no object. A complete one may: the clean-up after this must find it.
                 unwanted.store(true, Ordering::Relaxed);
                 let end = tokio::time::timeout;
                 let _ = self
@@ -182,7 +182,7 @@ impl Channel {
     }
 }
 
-/// A body that ends with an error when nobody wants it any more.
+/// A body that ends with an error when it is no longer needed.
 struct Body {
     bytes: Arc<Vec<u8>>,
     at: usize,

@@ -1,10 +1,11 @@
-//! What the environment says of an object store: the standard variables of AWS, as its own command line reads them.
+//! The settings of an object store in the environment: the standard variables of AWS, as its own command line reads
+//! them.
 
 use rusty_s3::{Bucket, BucketError, Credentials, UrlStyle};
 
 use crate::error::Error;
 
-/// The region where nothing names one; also what stores of others expect.
+/// The default region, which other vendors' stores also expect.
 const DEFAULT_REGION: &str = "us-east-1";
 
 /// What is needed to ask a bucket.
@@ -17,15 +18,14 @@ pub struct Settings {
     pub endpoint: String,
 }
 
-/// Reads the settings for a bucket; `variable` returns what a variable of the environment has.
+/// Reads the settings for a bucket; `variable` returns the value of an environment variable.
 ///
-/// # Errors
-/// When there are no credentials, or the bucket or the endpoint cannot be one.
+/// # Errors When there are no credentials, or the bucket or the endpoint is invalid.
 pub fn settings(
     bucket: &str,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Settings, Error> {
-    // An empty variable is none: scripts unset them so.
+    // An empty variable counts as unset: scripts unset variables this way.
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
     check_name(bucket)?;
     let region = variable("AWS_REGION")
@@ -36,7 +36,7 @@ pub fn settings(
         Some(url) => url.trim_end_matches('/').to_owned(),
         None => amazon(&region),
     };
-    // The certificate of Amazon is good for one more level of names only.
+    // Amazon's certificate covers only one more level of names.
     let style = match custom.is_some() || bucket.contains('.') {
         true => UrlStyle::Path,
         false => UrlStyle::VirtualHost,
@@ -92,7 +92,7 @@ fn credentials(variable: impl Fn(&str) -> Option<String>) -> Result<Credentials,
     })
 }
 
-/// Refuses what is no name of a bucket, before it becomes a part of an address.
+/// Refuses an invalid bucket name before it becomes part of an address.
 fn check_name(bucket: &str) -> Result<(), Error> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let is_name = bucket.len() >= 3

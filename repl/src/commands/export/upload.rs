@@ -1,5 +1,5 @@
-//! An object on its way to a bucket. It appears when it is complete: a small one by one request, a large one in parts, which
-//! are thrown away if it is not finished. Memory holds one part.
+//! An upload to a bucket. The object appears when it is complete: a small one takes one request, a large one has parts,
+//! which are discarded if the upload is not finished. Memory holds one part.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::bucket::Bucket;
 use crate::error::Error;
 
-/// The length of the first parts in bytes; a store takes none below 5 MiB but the last.
+/// The length of the first parts in bytes; a store accepts none below 5 MiB except the last.
 const PART: usize = 8 << 20;
-/// After as many parts they are twice as long: a store takes 10,000, so objects up to 500 GB fit.
+/// After this many parts, the length doubles: a store accepts 10,000 parts, so objects up to 500 GB fit.
 const SAME_LEN: usize = 2000;
 
 /// An object that is being written.
@@ -18,7 +18,7 @@ pub struct Upload<'a> {
     key: String,
     buffer: Vec<u8>,
     len: u64,
-    /// The number of the upload at the store, and the tags of the parts that are there.
+    /// The number of the upload at the store, and the tags of the uploaded parts.
     begun: Option<Begun>,
     failure: Option<Error>,
 }
@@ -29,7 +29,7 @@ struct Begun {
 }
 
 impl<'a> Upload<'a> {
-    /// Begins an object; the store is told when there is a part for it.
+    /// Begins an object; the store learns of it with the first part.
     pub fn new(bucket: &'a mut Bucket, key: &str) -> Upload<'a> {
         Upload {
             bucket,
@@ -41,15 +41,14 @@ impl<'a> Upload<'a> {
         }
     }
 
-    /// Takes what the last write failed with.
+    /// Takes the error of the last write.
     pub fn failure(&mut self) -> Option<Error> {
         self.failure.take()
     }
 
     /// Completes the object and returns its length in bytes.
     ///
-    /// # Errors
-    /// When the store does not take it, or Ctrl-C is pressed; then there is no object.
+    /// # Errors When the store does not accept it, or Ctrl-C is pressed; then there is no object.
     pub fn finish(mut self) -> Result<u64, Error> {
         if self.begun.is_none() {
             let bytes = Arc::new(std::mem::take(&mut self.buffer));
@@ -78,7 +77,7 @@ impl<'a> Upload<'a> {
         let number = begun.tags.len() + 1;
         let tag = self.bucket.part(&self.key, &begun.id, number, &bytes)?;
         begun.tags.push(tag);
-        // Nobody else has it now, and its room is used again.
+        // No other owner is left, and the buffer is reused.
         self.buffer = Arc::try_unwrap(bytes).unwrap_or_default();
         self.buffer.clear();
         Ok(())
@@ -108,7 +107,7 @@ impl Write for Upload<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // A part has its length; what is left goes with the end.
+        // Parts have a fixed length; the rest follows at the end.
         Ok(())
     }
 }

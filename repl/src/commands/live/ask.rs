@@ -39,7 +39,7 @@ pub enum Patience {
     Answer,
     /// The time for a stop: the given seconds, or the configured time.
     Stop(Option<f64>),
-    /// A start reads programs and may download what is needed once. Only the time without progress is limited.
+    /// A start reads programs and may download the one-time prerequisites. Only the time without progress is limited.
     Start(Option<f64>),
     /// The time for a search through a recording.
     Search,
@@ -144,7 +144,7 @@ pub fn asked_of_daemon<V: Verb>(
     Ok(answered?)
 }
 
-/// Returns the session that the verb is about, if one is given anywhere.
+/// Returns the session of the verb, if one is given anywhere.
 ///
 /// # Errors
 /// The environment variable is not a session's number.

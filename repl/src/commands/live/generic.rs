@@ -1,4 +1,4 @@
-//! Verbs that define their own form. Their command lines and the text of their replies are made from it.
+//! Verbs that define their own form, from which their command lines and the text of their replies are made.
 
 use std::ffi::OsString;
 use std::sync::LazyLock;

@@ -125,8 +125,8 @@ pub fn watched<T>(interrupt: impl FnOnce() + Send, work: impl FnOnce() -> T) -> 
     }))
 }
 
-/// Stops the program from a new thread, so that the next Ctrl-C need not wait for it.
-/// Where there is no program but a recording, `leave` ends the wait: the daemon then ends the run through it.
+/// Stops the program from a new thread, so that the next Ctrl-C need not wait for it. For a recording, `leave` ends
+/// the wait: the daemon then ends the run through it.
 fn pause(paths: Paths, session: Option<u32>, leave: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         let wait = Wait {

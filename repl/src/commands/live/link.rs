@@ -30,7 +30,7 @@ pub struct Link {
     was_interrupted: Cell<bool>,
     /// A user types the lines of the prompt.
     is_typed: Cell<bool>,
-    /// Shows how far the recording in this process is with an answer.
+    /// Shows the progress of the recording in this process with an answer.
     progress: Arc<Progress>,
 }
 
@@ -39,7 +39,7 @@ pub struct Link {
 pub enum Origin {
     /// Its program was started.
     Started,
-    /// Its program was running already, or it is a recording.
+    /// Its program was already running, or it is a recording.
     Found,
 }
 
@@ -82,12 +82,12 @@ impl Link {
         &self.terminal
     }
 
-    /// Says whether a prompt sends the requests.
+    /// Returns whether a prompt sends the requests.
     pub fn is_prompt(&self) -> bool {
         self.is_prompt
     }
 
-    /// Tells the link that a user types the lines. From now on Ctrl-C ends a search in this process, not the prompt.
+    /// Sets that a user types the lines. From now on Ctrl-C ends a search in this process, not the prompt.
     pub fn types(&self) {
         self.is_typed.set(true);
     }
@@ -142,7 +142,7 @@ impl Link {
         self.was_interrupted.set(true);
     }
 
-    /// Says whether Ctrl-C was pressed during a wait since the last call.
+    /// Returns whether Ctrl-C was pressed during a wait since the last call.
     pub fn take_interrupted(&self) -> bool {
         self.was_interrupted.take()
     }

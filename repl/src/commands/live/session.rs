@@ -107,7 +107,7 @@ impl Start {
 }
 
 impl Launching {
-    /// Says whether an option is given that only applies to a program.
+    /// Returns whether an option is given that only applies to a program.
     pub fn is_given(&self) -> bool {
         let kept = &self.kept;
         self.stops()
@@ -123,7 +123,7 @@ impl Launching {
             || kept.captured.is_given()
     }
 
-    /// Says whether the program stops without being asked to.
+    /// Returns whether the program stops without being asked to.
     pub fn stops(&self) -> bool {
         self.stop_on_entry || !self.breaks.is_empty()
     }

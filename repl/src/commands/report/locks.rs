@@ -1,4 +1,4 @@
-//! How what threads did with locks reads: who waits for whom at the end, then each lock with the longest waits and holds.
+//! The text about locks: who waits for whom at the end, then each lock with the longest waits and holds.
 
 use std::io::{self, Write};
 
@@ -10,9 +10,9 @@ use crate::render::{Paint, Table, Terminal, escaped};
 
 /// Frames of a place that are shown.
 const FRAMES: usize = 3;
-/// Locks of which the longest wait and the longest hold are told.
+/// Most locks whose longest wait and longest hold are reported.
 const LONGEST: usize = 5;
-/// Threads that are listed as waiting.
+/// Most threads that are listed as waiting.
 const WAITING: usize = 10;
 const HOW: &str = "hindsight record --locks PROGRAM records the calls that take and give locks";
 

@@ -1,4 +1,4 @@
-//! How what a program did with memory reads: what was left at the end, the most there was, and who allocated it.
+//! The text about memory: what was left at the end, the peak, and who allocated it.
 
 use std::io::{self, Write};
 

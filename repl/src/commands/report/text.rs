@@ -1,5 +1,5 @@
-//! How a report reads: tables of functions, a function between its callers and callees, and a tree within a number of
-//! lines.
+//! The text of a report: tables of functions, a function between its callers and callees, and a tree within a number
+//! of lines.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use super::Args;
 use crate::error::Error;
 use crate::render::{Align, Column, Layout, Paint, Table, Terminal, escaped};
 
-/// Paths with a smaller part of the time are left out of the tree.
+/// Paths with a smaller share of the time are omitted from the tree.
 const LEAST_SHARE: f64 = 0.001;
 /// The most columns of a name. Those of templates may have hundreds of characters; --json has them whole.
 const NAME_COLUMNS: usize = 100;
@@ -95,7 +95,7 @@ fn table(
     Ok(())
 }
 
-/// A function's name, with its place in the source if that is known, or else its module.
+/// A function's name, with its place in the source if known, or else its module.
 fn place(function: &FunctionTime) -> String {
     let name = within(&function.function, NAME_COLUMNS);
     let file = function
@@ -195,7 +195,7 @@ pub fn chosen<'r>(found: &'r Report, wanted: &str) -> Result<Vec<&'r FunctionTim
     }
 }
 
-/// Says whether a function is called so in the tables, which have short names.
+/// Returns whether a function has this name in the tables, which use short names.
 fn is_shown_as(function: &FunctionTime, wanted: &str) -> bool {
     within(&function.function, NAME_COLUMNS) == wanted
 }
@@ -270,7 +270,7 @@ struct Line {
     depth: usize,
 }
 
-/// Chooses the lines of the tree: the paths with the most time, as deep as asked for, and each after its parent.
+/// Chooses the lines of the tree: the paths with the most time, down to the requested depth, each after its parent.
 fn lines(paths: &Paths, args: &Args) -> (Vec<Line>, u64) {
     let mut depth = vec![0; paths.all.len()];
     let mut whole_ns = 0;

@@ -1,7 +1,7 @@
 //! Gets debug information from debuginfod servers into the cache that elfutils' clients use.
 //!
-//! A file appears in the cache whole or not at all: it is written beside its place under a name of its own, its build id
-//! is compared, and then it is moved. Nothing is tried twice.
+//! A file appears in the cache whole or not at all: it is written in the same folder under a temporary name, its build
+//! id is compared, and then it is renamed. Nothing is retried.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -31,14 +31,14 @@ pub struct Server {
     agent: Agent,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// The file is in the cache: its path and size.
     Stored(PathBuf, u64),
     /// No server has it.
     NotThere(String),
-    /// It could not be had; the text says why.
+    /// It could not be fetched; the text says why.
     Failed(String),
 }
 
@@ -168,7 +168,7 @@ fn store_in(
     }
 }
 
-/// Checks that a file has the build id that was asked for.
+/// Checks that a file has the requested build id.
 fn is_of(path: &Path, build_id: &str) -> Result<(), String> {
     match debuginfo::build_id_of(path) {
         Some(found) if found == build_id => Ok(()),
@@ -180,7 +180,7 @@ fn is_of(path: &Path, build_id: &str) -> Result<(), String> {
 }
 
 impl Fetched {
-    /// Says what came of it.
+    /// Describes the outcome.
     pub fn words(&self) -> String {
         match self {
             Fetched::Stored(path, len) => format!("fetched, {}: {}", bytes(*len), path.display()),
@@ -189,7 +189,7 @@ impl Fetched {
         }
     }
 
-    /// Returns what came of it for a module.
+    /// Returns the outcome for a module.
     pub fn as_json(&self, module: &Path) -> Value {
         match self {
             Fetched::Stored(path, len) => {

@@ -6,13 +6,13 @@ use recorder::live::MAX_LOGGED_LEN;
 use super::super::{Past, Position};
 use crate::inspect;
 
-/// A thread's stack is at most so large here, in bytes from its innermost frame on.
+/// The assumed maximum size of a thread's stack, in bytes from its innermost frame on.
 const STACK: u64 = 8 << 20;
 /// Bytes below the stack pointer that a function may use.
 const RED_ZONE: u64 = 128;
 
 impl Past {
-    /// Returns the command of a second run that logs the writes to an expression's memory; `None` if it has none that means the same
+    /// Returns the command of a second run that logs the writes to an expression's memory; `None` if no memory of it means the same
     /// in another run.
     pub(super) fn second_run(&self, expression: &str, here: Position) -> Option<String> {
         if self.timeline.is_core() {
@@ -49,7 +49,7 @@ impl Past {
         )
     }
 
-    /// A core file shows one moment, and no program is run again by it: the program must be recorded.
+    /// A core file shows one moment, and its program cannot be run again from it: the program must be recorded.
     fn recorded_instead(&self, expression: &str, here: Position) -> Option<String> {
         let program = self.timeline.recording().manifest().argv.first()?;
         self.is_in_module(expression, here).then(|| {

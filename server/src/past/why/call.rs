@@ -1,4 +1,5 @@
-//! What led to a call: its callers, where the values of its arguments were before, and where its error first came up.
+//! What led to a call: its callers, where the values of its arguments were before, and where its error first
+//! appeared.
 
 use replay::CallHead;
 use store::control::ValueKind;
@@ -21,7 +22,7 @@ const DEEPEST: usize = 12;
 const HOLDERS: usize = 64;
 /// Watched expressions that are compared.
 const WATCHED: usize = 8;
-/// How far above a call's frame its thread's stack is taken to reach, in bytes.
+/// How far above a call's frame its thread's stack is assumed to reach, in bytes.
 const STACK: u64 = 8 << 20;
 
 impl Past {
@@ -61,8 +62,8 @@ impl Past {
         Ok(())
     }
 
-    /// Follows the result of a call that looks like an error, or may be the code of one: down to where it came up, and up as far as it
-    /// went.
+    /// Follows the result of a call that looks like an error, or may be an error code: down to its origin, and up as far as it was
+    /// passed.
     fn error(
         &self,
         reply: &mut WhyReply,
@@ -90,7 +91,7 @@ impl Past {
             }
             let Some(origin) = origin else {
                 if !is_error {
-                    // It may be any number: that no other call returned it says nothing.
+                    // It may be any number, so it means nothing that no other call returned it.
                     break;
                 }
                 let name = self.timeline.short_name(&inner);
@@ -134,20 +135,20 @@ impl Past {
         Ok(())
     }
 
-    /// Says whether a result may be the code of an error: a small number that is no truth value.
+    /// Returns whether a result may be an error code: a small number that is not a Boolean.
     fn may_be_code(&self, call: &CallHead, result: &Word) -> bool {
         let kind = self.definition(call).map(|function| &function.ret);
         let is_number = matches!(kind, Some(ValueKind::Int { .. } | ValueKind::Enum { .. }));
         is_number && (2..=4095).contains(&result.bits)
     }
 
-    /// Says whether a call returned these bits.
+    /// Returns whether a call returned these bits.
     fn has_result(&self, call: &CallHead, bits: u64) -> Result<bool, Failure> {
         let result = self.result(call)?;
         Ok(result.is_some_and(|result| result.bits == bits))
     }
 
-    /// Says whether a result looks like an error: a negative number, or a null pointer.
+    /// Returns whether a result looks like an error: a negative number, or a null pointer.
     fn is_error(&self, call: &CallHead, result: &Word) -> bool {
         let kind = self.definition(call).map(|function| &function.ret);
         let is_negative = (-4095..0).contains(&(result.bits as i64));
@@ -216,7 +217,8 @@ impl Past {
         Ok(())
     }
 
-    /// Tells which of the watched expressions had the value of an argument where the call began. Returns whether one had.
+    /// Reports which of the watched expressions had the value of an argument where the call began. Returns whether one
+    /// had.
     fn watched(&self, reply: &mut WhyReply, call: &CallHead, word: &Word, depth: u32) -> bool {
         let captures = &self.timeline.recording().manifest().settings.captures;
         let watched = captures
@@ -243,7 +245,7 @@ impl Past {
         false
     }
 
-    /// The outermost of the callers one after another that were passed a value, and their argument.
+    /// The outermost of the consecutive callers that received a value, and their argument.
     fn holder(
         &self,
         bits: u64,
@@ -261,7 +263,7 @@ impl Past {
     }
 }
 
-/// Says whether an address lies above a call's frame, on its thread's stack.
+/// Returns whether an address lies above a call's frame, on its thread's stack.
 fn is_on_stack(call: &CallHead, address: u64) -> bool {
     let slot = call.slot;
     slot != 0 && (slot..slot.saturating_add(STACK)).contains(&address)

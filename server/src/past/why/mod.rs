@@ -1,7 +1,8 @@
 //! The chain of recorded events that led to a call or a value.
 //!
-//! What is told is recorded: who called whom, who returned what. Where two values are equal, it says so, and no more:
-//! that one came of the other is not known. Where knowledge ends, the option is named that would have recorded more.
+//! It reports only recorded facts: who called whom, who returned what. Where two values are equal, it says so and no
+//! more: whether one came from the other is not known. Where knowledge ends, it names the option that would have
+//! recorded more.
 
 mod again;
 mod call;
@@ -14,13 +15,13 @@ use super::words::Word;
 use super::{Past, of_replay};
 use crate::protocol::Failure;
 
-/// Callers that are told.
+/// Most callers that are reported.
 const CALLERS: usize = 6;
 
 /// A chain of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyReply {
-    /// What was asked for.
+    /// The subject of the question.
     pub of: String,
     /// The event at which it was.
     pub seq: u64,
@@ -35,7 +36,7 @@ pub struct WhyReply {
 pub struct WhyStep {
     /// The event that shows it.
     pub seq: u64,
-    /// How far it is from what was asked for.
+    /// Its distance from the subject.
     pub depth: u32,
     /// `call`, `caller`, `event`, `same_value`, `value` or `open`.
     pub kind: String,
@@ -72,7 +73,8 @@ impl WhyReply {
 }
 
 impl Past {
-    /// Finds what led to an event, if `of` is its number, or to the value of an expression at event `at` or where one is.
+    /// Finds what led to an event, if `of` is its number, or to the value of an expression at event `at` or at the
+    /// current position.
     ///
     /// # Errors
     /// There is no such event, the expression means nothing there, or the search was interrupted.
@@ -169,7 +171,7 @@ impl Past {
         Ok(inside)
     }
 
-    /// Writes how a call came out: `f(n=3) returned -1`.
+    /// Writes the outcome of a call: `f(n=3) returned -1`.
     fn outcome(&self, call: &CallHead) -> Result<String, Failure> {
         let text = self.call_text(call)?;
         let result = self.result(call)?;

@@ -9,11 +9,11 @@ use crate::past::Change;
 use crate::protocol::Failure;
 use crate::verbs::LastWriteReply;
 
-/// Open calls that are told.
+/// Most open calls that are reported.
 const OPEN: usize = 4;
-/// Calls that ended between the two events that are looked at.
+/// Most calls that ended between the two events and are examined.
 const ENDED: usize = 64;
-/// Calls that ended there and are told.
+/// Most of them that are reported.
 const ENDED_TOLD: usize = 3;
 
 impl Past {
@@ -82,7 +82,7 @@ impl Past {
         Ok(())
     }
 
-    /// Tells what the value is. Returns whether it may have changed since it was seen.
+    /// Reports the value. Returns whether it may have changed since it was seen.
     fn value_now(&self, reply: &mut WhyReply, last: &LastWriteReply, here: Position) -> bool {
         let name = &last.expression;
         let Some(now) = &last.now else { return true };
@@ -108,7 +108,7 @@ impl Past {
         (now.stale_since.is_some() && logged.is_none()) || now.unknown.is_some()
     }
 
-    /// Tells of calls that ended while the value changed: those that returned it first. Returns one that did.
+    /// Reports calls that ended while the value changed, first those that returned it. Returns one that did.
     fn ended_between(
         &self,
         reply: &mut WhyReply,
@@ -173,7 +173,7 @@ impl Past {
         Ok(ended)
     }
 
-    /// Tells of the calls that were open when the value was first seen, and which of their arguments are the same.
+    /// Reports the calls that were open when the value was first seen, and which of their arguments are equal to it.
     fn open_then(
         &self,
         reply: &mut WhyReply,
@@ -203,7 +203,7 @@ impl Past {
     }
 }
 
-/// Says which line wrote a value, where the write itself is recorded.
+/// Describes the line that wrote a value, if the write itself is recorded.
 fn written(expression: &str, write: &Change) -> String {
     let old = write.old.as_ref().map(|old| format!(", after {old}"));
     let function = write.function.as_ref().map(|name| format!(", by {name}"));
@@ -222,7 +222,7 @@ struct Window {
     until: u64,
 }
 
-/// Reads the number that a value begins with, unless so many are the same that it tells nothing.
+/// Parses the number at the beginning of a value, unless it is too common to mean anything.
 pub(super) fn number(text: &str) -> Option<u64> {
     let word = text.split_whitespace().next()?;
     let number = match word.strip_prefix("0x") {

@@ -20,7 +20,7 @@ const ROOM: usize = (MAX_WORDS + 1).next_power_of_two();
 
 const _: () = assert!(PIECE_WORDS * WORD_LEN <= PACKED_MAX_LEN);
 
-/// Tells whether the record at the start of `words` is an event; captures of another record are none.
+/// Returns whether the record at the start of `words` is an event; captures of another record are none.
 #[inline(always)]
 pub fn is_event(words: &[Word]) -> bool {
     let word1 = words.get(1).map_or(0, |word| u64::from_le_bytes(*word));

@@ -187,7 +187,7 @@ fn a_closed_log_without_its_last_segment_is_refused() {
         matches!(closed, Err(Error::SegmentMissing { .. })),
         "{closed:?}"
     );
-    // The segment before says that the log continues: it was there.
+    // The previous segment says that the log continues, so this one existed.
     let died = read(dir.path(), Tail::MayBeTorn);
     assert!(
         matches!(died, Err(Error::SegmentMissing { .. })),

@@ -165,7 +165,7 @@ fn a_log_is_followed_while_another_thread_writes_it() {
     });
 }
 
-/// More than a piece in each part, then words that are no records: packed frames, then a raw one.
+/// More than a piece in each part, then words that are not records: packed frames, then a raw one.
 #[test]
 fn a_long_block_is_read_back_from_less_than_half_of_its_bytes() {
     let mut records = Vec::new();

@@ -1,4 +1,5 @@
-//! `error_code`, `error_condition` and `exception_ptr`: what an error is, from the types of its category or object.
+//! `error_code`, `error_condition` and `exception_ptr`: the meaning of an error, from the types of its category or
+//! object.
 
 use crate::containers::content::{Content, Part};
 use crate::containers::typed_place::{Reach, TypedPlace};
@@ -10,7 +11,7 @@ use debuginfo::types::{Near, find_type};
 const MAX_NAME: u64 = 4096;
 /// Bytes that are read at a time.
 const CHUNK: u64 = 64;
-/// What stands before a thrown object (Itanium C++ ABI, Exception Handling, 2.2.1; libstdc++'s `unwind-cxx.h`). Its first
+/// The header before a thrown object (Itanium C++ ABI, Exception Handling, 2.2.1; libstdc++'s `unwind-cxx.h`). Its first
 /// word points to the type.
 const HEADER: u64 = 0x70;
 

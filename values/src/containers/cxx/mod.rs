@@ -1,5 +1,5 @@
 //! Containers of libstdc++, recognised by their names in `std`. Layouts come from the debug information; the members
-//! that exist tell versions of the library apart.
+//! that exist distinguish versions of the library.
 
 mod erased;
 mod errors;

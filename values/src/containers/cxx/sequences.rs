@@ -36,7 +36,7 @@ pub(super) fn vector(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknow
     }
     let size = size(&element)?;
     let len = match distance(start, finish, size) {
-        // The distance of made-up addresses need not be a whole number of elements.
+        // The distance of garbage addresses need not be a whole number of elements.
         Err(_) if reach.machine.is_symbolic() && size > 0 => finish.abs_diff(start) / size,
         len => len?,
     };

@@ -21,7 +21,7 @@ pub(super) fn set(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> 
 fn items(map: &TypedPlace, keys: bool, reach: &Reach) -> Result<Items, Unknown> {
     let len = map.field("length")?.number(reach)?;
     let root = map.field("root")?;
-    // `None` is a null pointer to the root; the other members are where `Some` has them.
+    // `None` is a null pointer to the root; the other members are at their places in `Some`.
     let variants = root.ty.variants().map(|v| v.list).unwrap_or_default();
     let some = variants.iter().find(|v| v.name.as_deref() == Some("Some"));
     let unknown = || Unknown::because(format!("{} has no root that is known", map.ty.name()));

@@ -95,7 +95,7 @@ fn once(spot: &TypedPlace, field: &str, name: &str, reach: &Reach) -> Result<Con
     Ok(Content::around(&format!("{name}("), "value", value, ")"))
 }
 
-/// Tells whether a `Once` has run.
+/// Returns whether a `Once` has run.
 fn is_complete(once: &TypedPlace, reach: &Reach) -> Result<bool, Unknown> {
     let state = once.field("inner")?;
     // Older releases number the states upwards, from incomplete to complete.

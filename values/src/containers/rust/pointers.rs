@@ -166,7 +166,7 @@ impl Shared {
     }
 }
 
-/// The value behind an `Rc` or an `Arc`.
+/// The value that an `Rc` or an `Arc` owns.
 pub(super) fn target(spot: &TypedPlace, reach: &Reach) -> Result<TypedPlace, Unknown> {
     Ok(shared(spot, reach)?.value)
 }

@@ -155,7 +155,7 @@ impl Visit for Chain {
     }
 }
 
-/// The text that an iterator over characters has still to return.
+/// The text that an iterator over characters has yet to return.
 pub(super) fn chars(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let bytes = spot.field("iter")?;
     let element = argument(&bytes.ty, 0)?;
@@ -170,7 +170,8 @@ pub(super) fn chars(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown
     Ok(Content::Text(text.checked(reach)?))
 }
 
-/// What an iterator over contiguous elements has still to return: the elements from its pointer up to the one in `end`.
+/// The elements that an iterator over contiguous elements has yet to return: those from its pointer up to the one in
+/// `end`.
 pub(super) fn rest(spot: &TypedPlace, end: &str, reach: &Reach) -> Result<Content, Unknown> {
     let element = argument(&spot.ty, 0)?;
     let start = spot.field("ptr")?.innermost().number(reach)?;
@@ -179,7 +180,7 @@ pub(super) fn rest(spot: &TypedPlace, end: &str, reach: &Reach) -> Result<Conten
     let bytes = end
         .checked_sub(start)
         .filter(|bytes| size > 0 && bytes % size == 0);
-    // Elements without a size are counted in a way of their own.
+    // Zero-sized elements are counted differently.
     let unknown = || {
         Unknown::because(format!(
             "how many elements from {start:#x} to {end:#x} is not known"

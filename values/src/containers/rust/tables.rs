@@ -1,4 +1,4 @@
-//! Iterators over hash maps and sets: what hashbrown's walk over the control bytes has still to return.
+//! Iterators over hash maps and sets: what hashbrown's walk over the control bytes has yet to return.
 
 use crate::containers::content::Content;
 use crate::containers::items::{Each, Element, Items, Visit};
@@ -6,12 +6,12 @@ use crate::containers::rust::{Found, element_type};
 use crate::containers::typed_place::{Reach, Slot, TypedPlace, size};
 use debuginfo::Unknown;
 
-/// Control bytes that are looked at together: those of an SSE2 register.
+/// Control bytes that are read together: those of an SSE2 register.
 const GROUP: u64 = 16;
 /// The bit of a control byte that marks an empty or deleted bucket.
 const VACANT: u8 = 0x80;
 
-/// The iterators: their paths, the way to hashbrown's walk, and the part of an entry that they return.
+/// The iterators: their paths, the member path to hashbrown's walk, and the part of an entry that they return.
 const ITERATORS: [(&str, &[&str], Option<&str>); 11] = [
     ("map::Iter", &["base", "inner"], None),
     ("map::IterMut", &["base", "inner"], None),

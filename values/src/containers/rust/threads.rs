@@ -5,7 +5,7 @@ use crate::containers::rust::{Found, pointers};
 use crate::containers::typed_place::{Reach, TypedPlace};
 use debuginfo::Unknown;
 
-/// Recognises the handle of a thread; `None` if its layout is not known.
+/// Recognises the handle of a thread; `None` if its layout is unknown.
 pub(super) fn handle(spot: &TypedPlace, reach: &Reach) -> Found {
     let inner = spot.find("__0")?;
     let (thread, packet) = (inner.find("thread")?, inner.find("packet")?);

@@ -1,8 +1,8 @@
 //! Decides which probes the program evaluates itself, and installs their code and jumps.
 //!
 //! A probe is compiled when it is set or changed. Its jump is written when the probe is the only user of its site and
-//! no other trap stands in the five bytes. As soon as another trap is needed there, the jump is replaced by a trap
-//! again. While a jump is not possible, the trap has the same effect.
+//! the five bytes hold no other trap. As soon as another trap is needed there, a trap replaces the jump. While a jump
+//! is not possible, the trap has the same effect.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -190,7 +190,7 @@ impl Tracer {
 
     /// Notes that a site has changed: its jump, or that of a nearby site, may now be possible.
     pub fn site_changed(&mut self, address: u64) {
-        // If a hook has moved the instruction, its trap or jump stands elsewhere.
+        // If a hook has moved the instruction, its trap or jump is elsewhere.
         let Some(at) = self
             .breakpoints
             .sites
@@ -468,7 +468,7 @@ impl Tracer {
     }
 
     /// Runs a halted thread out of our code: the code that records or evaluates, and the code after a displaced
-    /// instruction. Its registers and frames are then the program's. It may reach the trap; then it stands at its site.
+    /// instruction. Its registers and frames are then the program's. It may reach the trap; then it is at its site.
     pub fn leave_ours(&mut self, tid: Tid) -> LiveResult<()> {
         self.dismiss(tid);
         // The thread may be waiting there for a copy of memory whose maker waits for the tracer.

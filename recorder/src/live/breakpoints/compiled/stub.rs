@@ -29,7 +29,7 @@ const VECTOR_AREA: i32 = 48;
 /// Flags that are always set in user space: IF, and bit 1.
 const ALWAYS_SET: i32 = 0x202;
 
-/// What a statement's code is to do.
+/// What a statement's code should do.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     /// Continue only if this is not 0.
@@ -80,7 +80,7 @@ pub(super) struct Log {
 pub(crate) struct Stub {
     /// Its first instruction.
     pub at: u64,
-    /// Its end: where the displaced instructions go.
+    /// Its end: the place for the displaced instructions.
     pub end: u64,
     pub bytes: Vec<u8>,
     /// Where a load that faults continues.
