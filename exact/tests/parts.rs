@@ -1,8 +1,7 @@
 //! Goal: recording may begin and end at any moment of a run, and the program does not notice. Method: programs whose threads
-//! leave calls by longjmp and change their mappings are recorded in parts. Output and exit code are those without recording; every recording runs
-//! again to its last instruction, and from one part into another and back. Programs of several threads are missing: a part
-//! that begins while threads are made, or in which a signal comes to the vDSO, is not always run again rightly yet, so that `hindsight record`
-//! does not offer parts.
+//! wait in the kernel, get signals, leave calls by longjmp and change their mappings are recorded in parts, up to 1,000 of them. Output and
+//! exit code are those without recording; every recording runs again to its last instruction with the values that are in it, and from
+//! one part into another and back.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use exact::{MappedFile, Options, Outline, Replay, Traced, When, outline, record, trace};
+use exact::{
+    Gap, MappedFile, Options, Outline, Replay, Traced, When, outline, record, trace, verify,
+};
 use tempfile::TempDir;
 
 fn compiled(name: &str, folder: &Path) -> PathBuf {
@@ -64,8 +65,9 @@ fn same(command: &[&str], when: When) -> (TempDir, Outline) {
     let outline = outline(folder.path()).expect("the recording can be read");
     assert_eq!(outline.end, summary.instructions);
     assert!(outline.before.is_some());
-    let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
-    replay.goto(replay.end()).expect("the end can be reached");
+    let verdict = verify(folder.path(), &mut |_, _| true).expect("it can be run again");
+    assert_eq!(verdict.contradiction, None, "{command:?}");
+    assert!(verdict.whole, "{verdict:?}");
     (folder, outline)
 }
 
@@ -86,6 +88,43 @@ fn address(program: &Path, name: &str) -> impl FnMut(&[MappedFile]) -> Vec<u64> 
         let first = files.iter().find(|file| file.path == program);
         first.map(|file| file.start + offset).into_iter().collect()
     }
+}
+
+#[test]
+fn threads_wait_when_recording_begins() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("blocked.c", folder.path());
+    let program = program.to_str().expect("a path in text");
+    for milliseconds in [5, 20, 40] {
+        let (_folder, outline) = same(&[program], after(milliseconds, u64::MAX, 1));
+        assert_eq!(outline.gaps, []);
+        assert!(outline.threads.len() >= 6, "{:?}", outline.threads);
+        let (before, file) = outline.before.expect("it has run before");
+        assert!(before >= milliseconds * 1_000_000);
+        assert_eq!(file, program);
+    }
+}
+
+#[test]
+fn threads_are_made_and_ask_for_the_time_when_recording_begins() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("births.c", folder.path());
+    let program = program.to_str().expect("a path in text");
+    for milliseconds in [1, 2, 3] {
+        same(&[program, "40"], after(milliseconds, u64::MAX, 1));
+    }
+    same(&[program, "100"], after(1, 1000, 100));
+}
+
+#[test]
+fn recording_begins_and_ends_a_thousand_times() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("blocked.c", folder.path());
+    let program = program.to_str().expect("a path in text");
+    let (_folder, outline) = same(&[program, "2000"], after(1, 2000, 1000));
+    let is_whole = |gap: &&Gap| gap.nanoseconds.is_some();
+    let whole = outline.gaps.iter().filter(is_whole).count();
+    assert!(whole > 300, "{whole}");
 }
 
 #[test]

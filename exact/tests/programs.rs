@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use exact::{Options, Replay, Traced, record, trace};
+use exact::{Options, Replay, Traced, record, trace, verify};
 use rand::{Rng, SeedableRng};
 use tempfile::TempDir;
 
@@ -143,6 +143,22 @@ fn signals_faults_children_and_code_that_changes() {
 fn threads_that_race_and_are_interrupted() {
     for _ in 0..5 {
         same_compiled("turns.c");
+    }
+}
+
+/// A second signal of the same kind, which comes while the first one is brought to its handler, waits until that has ended.
+#[test]
+fn signals_that_come_faster_than_they_are_handled() {
+    let folder = TempDir::new().expect("a folder");
+    let command = [compiled("ticking.c", folder.path()).into_os_string()];
+    for _ in 0..20 {
+        assert_eq!(
+            recorded(&command, folder.path()),
+            (String::from("79999800000 ticks\n"), Some(3))
+        );
+        let verdict = verify(folder.path(), &mut |_, _| true).expect("it can be run again");
+        assert_eq!(verdict.contradiction, None);
+        assert!(verdict.whole && verdict.memory > 0, "{verdict:?}");
     }
 }
 

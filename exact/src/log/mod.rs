@@ -175,7 +175,13 @@ pub(crate) enum Entry {
         state: Option<u32>,
     },
     /// A handler has ended by rt_sigreturn(2).
-    Return { at: u64, context: Context },
+    Return {
+        at: u64,
+        context: Context,
+        /// What the rest of a function wrote that the handler had interrupted while nothing was recorded.
+        #[serde(default)]
+        writes: Vec<Bytes>,
+    },
     /// A thread begins.
     Thread {
         at: u64,

@@ -88,6 +88,12 @@ impl Recorder {
         let (_, info) = self.held.remove(index).expect("it was found");
         // Signals can be passed on where one has stopped the thread: that of a step will do.
         self.step(tid, 0)?;
+        if self.is_blocked(tid, info.si_signo)? {
+            // A handler that began meanwhile keeps it away. It waits in the kernel, as if it had come just now.
+            ptrace::set_signal_info(tid, &info).context("deliver a signal")?;
+            ptrace::cont(tid, info.si_signo).context("resume the program")?;
+            return Ok(true);
+        }
         match self.deliver(tid, &info, true)? {
             Next::Resume => Ok(false),
             Next::Running => Ok(true),
@@ -152,21 +158,24 @@ impl Recorder {
                 None
             }
         };
+        let state = matches!(self.threads[&tid].state, State::Ready)
+            .then(|| digest::of_registers(&own, own.rip));
         self.out_of_overlay(&mut own)?;
         ptrace::set_registers(tid, &own).context("set registers")?;
         let status = self.step(tid, number)?;
         if !libc::WIFSTOPPED(status) || libc::WSTOPSIG(status) != libc::SIGTRAP {
             return Ok(Next::Stopped(status));
         }
-        self.handler(tid, number, &own, call)
+        self.handler(tid, number, (&own, state), call)
     }
 
-    /// A thread is at the first instruction of a handler.
+    /// A thread is at the first instruction of a handler. `before`: its registers when the signal came, and what stands for those that
+    /// running again has then.
     fn handler(
         &mut self,
         tid: i32,
         number: i32,
-        before: &user_regs_struct,
+        (before, state): (&user_regs_struct, Option<u32>),
         call: Option<(u64, i64)>,
     ) -> Result<Next> {
         let context = self.context(tid)?;
@@ -178,8 +187,6 @@ impl Recorder {
         } else {
             before.rsp - RED_ZONE
         };
-        let state = matches!(self.threads[&tid].state, State::Ready)
-            .then(|| digest::of_registers(before, before.rip));
         let length = top.saturating_sub(registers.rsp).min(64 << 10);
         let mut writes = vec![Bytes {
             at: registers.rsp,
@@ -241,6 +248,12 @@ impl Recorder {
             moved = true;
             self.step(tid, 0)?;
         }
+    }
+
+    /// Whether a thread that is in no call has blocked a signal.
+    fn is_blocked(&self, tid: i32, number: i32) -> Result<bool> {
+        let mask = ptrace::signal_mask(tid).context("read blocked signals")?;
+        Ok(mask & (1 << (number - 1)) != 0)
     }
 
     fn is_caught(&self, number: i32) -> Result<bool> {

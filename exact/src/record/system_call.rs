@@ -162,6 +162,7 @@ impl Recorder {
                 false => -i64::from(libc::ENOSYS),
             } as u64;
             registers.rcx = next;
+            registers.r11 = registers.eflags;
             ptrace::set_registers(tid, registers).context("set registers")?;
         }
         let ends = number == libc::SYS_exit as u64 && self.threads.len() == 1;
@@ -314,12 +315,13 @@ impl Recorder {
                 _ => {}
             }
         }
-        self.step_out(tid)?;
+        let writes = self.step_out(tid)?;
         let context = self.context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
         self.log.add(&Entry::Return {
             at: self.count,
             context,
+            writes,
         })?;
         self.count += 1;
         self.enter(tid, &registers)

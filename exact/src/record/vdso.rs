@@ -1,12 +1,15 @@
 //! The vDSO: its functions read memory that the kernel changes at any moment. To the translator, and in what is recorded, each of
 //! them makes the system call that it stands for. The program's memory stays as it is.
 
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, Mnemonic};
 use libc::user_regs_struct;
 
 use super::Recorder;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Span};
+use crate::operands::{State, operands};
 use crate::ptrace;
+use crate::system_calls::written::{Finished, Written, written};
 use crate::tracee::Tracee;
 
 /// Names (as linux/arch/x86/entry/vdso/vdso.lds.S exports them) and system calls.
@@ -42,6 +45,8 @@ pub(super) fn overlay(process: &Tracee, span: Span) -> Vec<Bytes> {
 
 /// Where the last instruction lies in what stands for a function.
 const RETURN: u64 = 7;
+/// Most bytes of an instruction.
+const LONGEST: usize = 15;
 /// Steps that a thread needs at most to come out of the vDSO.
 const MOST_STEPS: usize = 20_000;
 
@@ -67,19 +72,73 @@ impl Recorder {
         Ok(())
     }
 
-    /// A thread that returns into the vDSO, where a signal had interrupted it unrecorded, comes out of it.
-    pub(super) fn step_out(&mut self, tid: i32) -> Result<()> {
+    /// A thread that is inside of a function of the vDSO, where it was unrecorded, comes out of it. Returns what it has written.
+    pub(super) fn step_out(&mut self, tid: i32) -> Result<Vec<Bytes>> {
         let Some(vdso) = self.vdso else {
-            return Ok(());
+            return Ok(Vec::new());
         };
+        let mut spans = Vec::new();
         for _ in 0..MOST_STEPS {
-            let at = ptrace::registers(tid).context("read registers")?.rip;
-            if !(vdso.start..vdso.end).contains(&at) {
+            let before = ptrace::registers(tid).context("read registers")?;
+            let at = before.rip;
+            // At its beginning it is what stands for the function.
+            let begins = self.process.overlay.iter().any(|part| part.at == at);
+            if begins || !(vdso.start..vdso.end).contains(&at) {
                 break;
             }
+            let stored = self.stores(tid, &before)?;
             self.step(tid, 0)?;
+            spans.extend(match stored {
+                Some(stored) => stored,
+                None => self.written_by_call(tid, &before)?,
+            });
         }
-        Ok(())
+        spans.sort_unstable();
+        spans.dedup();
+        let bytes = |(at, length): (u64, u64)| Bytes {
+            at,
+            bytes: self.process.bytes(at, length as usize),
+        };
+        Ok(spans.into_iter().map(bytes).collect())
+    }
+
+    /// Where the next instruction of a stopped thread writes: addresses and lengths. `None`: it is a system call.
+    fn stores(&self, tid: i32, before: &user_regs_struct) -> Result<Option<Vec<(u64, u64)>>> {
+        let code = self.process.bytes(before.rip, LONGEST);
+        let instruction = Decoder::with_ip(64, &code, before.rip, DecoderOptions::NONE).decode();
+        if instruction.mnemonic() == Mnemonic::Syscall {
+            return Ok(None);
+        }
+        let state = State {
+            general: *before,
+            extended: ptrace::extended_state(tid).context("read registers")?,
+        };
+        let mut info = InstructionInfoFactory::new();
+        let word = |at| self.process.word(at).ok();
+        let found = operands(&mut info, &instruction, &state, &word).into_iter();
+        let stores = found.filter(|operand| operand.writes);
+        Ok(Some(
+            stores
+                .map(|operand| (operand.address, operand.size))
+                .collect(),
+        ))
+    }
+
+    /// What a system call wrote that a thread has just made.
+    fn written_by_call(&self, tid: i32, before: &user_regs_struct) -> Result<Vec<(u64, u64)>> {
+        let after = ptrace::registers(tid).context("read registers")?;
+        let call = Finished {
+            number: before.rax,
+            args: [
+                before.rdi, before.rsi, before.rdx, before.r10, before.r8, before.r9,
+            ],
+            result: after.rax as i64,
+        };
+        Ok(match written(&call, &self.process) {
+            Written::Exactly(spans) => spans,
+            // The vDSO has no such calls.
+            Written::Unknown => Vec::new(),
+        })
     }
 }
 

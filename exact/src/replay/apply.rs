@@ -47,7 +47,10 @@ impl Replay {
                 writes,
                 ..
             } => self.signal((*tid, *number), *call_done, context, writes),
-            Entry::Return { context, .. } => {
+            Entry::Return {
+                context, writes, ..
+            } => {
+                self.kernel_writes(self.now.running, writes)?;
                 self.now.count += 1;
                 self.load(context)
             }
@@ -162,6 +165,7 @@ impl Replay {
         let (Entry::SystemCall { writes, .. }
         | Entry::Signal { writes, .. }
         | Entry::Thread { writes, .. }
+        | Entry::Return { writes, .. }
         | Entry::Resumed { writes, .. }
         | Entry::End { writes, .. }) = entry
         else {
