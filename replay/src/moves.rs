@@ -10,6 +10,7 @@ use debuginfo::{Diagnostic, Glob, short_name_at};
 use crate::calls::CallHead;
 use crate::error::{Error, Result};
 use crate::event::{Event, Kind};
+use crate::marks::Mark;
 use crate::timeline::Timeline;
 
 /// A direction in time.
@@ -418,9 +419,13 @@ impl Timeline {
                 .others
                 .first(at, u64::MAX, |head| head.kind == Kind::Output)?
         {
-            found.extend(self.others.event(head.seq)?);
+            found.push(Mark {
+                seq: head.seq,
+                tid: head.tid,
+            });
             at = head.seq + 1;
         }
-        Ok(found)
+        // A page of events is decoded once for all that it has.
+        self.others.events(&found)
     }
 }

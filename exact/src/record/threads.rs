@@ -81,6 +81,11 @@ impl Recorder {
 
     /// The next event. `None`: the turn of the current thread is over, or it waits while others could run.
     fn next_event(&mut self) -> Result<Option<(i32, i32)>> {
+        // The current thread has stopped again before it ran: a signal whose handler has no room on the stack, for example.
+        let of_current = |(tid, _): &(i32, i32)| Some(*tid) == self.current;
+        if let Some(index) = self.arrived.iter().position(of_current) {
+            return Ok(self.arrived.remove(index));
+        }
         let runs = |current: i32| matches!(self.threads[&current].state, State::Ready);
         let others = !self.ready.is_empty()
             || !self.arrived.is_empty()

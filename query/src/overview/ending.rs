@@ -4,7 +4,7 @@ use replay::Timeline;
 use serde::Serialize;
 use store::recording::RecordingState;
 
-use super::source::{CallLine, Source, told};
+use super::source::{CallLine, MOST_AROUND, Source, told};
 use crate::error::Result;
 use crate::rows::Row;
 
@@ -95,6 +95,8 @@ pub struct Crash {
     pub frames: Vec<Place>,
     /// How many frames are omitted.
     pub more_frames: u64,
+    /// The stack is deeper than was looked at: only recorded calls are counted in `more_frames`.
+    pub is_cut: bool,
     /// Its last calls that had ended, the last one first.
     pub ended: Vec<CallLine>,
 }
@@ -225,7 +227,7 @@ fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
         Some(ts_ns) => ts_ns,
         None => told(timeline.ts_ns(seq))?,
     };
-    let (frames, more_frames) = frames(source, tid, seq)?;
+    let (frames, more_frames, is_cut) = frames(source, tid, seq)?;
     let ended = source.ended_before(tid, seq, BEFORE)?;
     Ok(Some(Crash {
         seq,
@@ -235,6 +237,7 @@ fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
         address: address.map(|address| format!("{address:#x}")),
         frames,
         more_frames,
+        is_cut,
         ended: ended
             .iter()
             .map(|call| source.described(call))
@@ -243,11 +246,13 @@ fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
 }
 
 /// Joins the stack at an event with the calls that were open.
-fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64)> {
+fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64, bool)> {
     let open = source.around(tid, seq)?;
     let mut open = open.iter().peekable();
     let mut found = Vec::new();
-    let sql = format!("select function, file, line from backtrace({seq}) order by frame limit 256");
+    let sql = format!(
+        "select function, file, line from backtrace({seq}) order by frame limit {MOST_AROUND}"
+    );
     // Without a captured stack, only the recorded calls are known.
     let stack = source.ask(&sql).unwrap_or_default();
     for row in &stack {
@@ -280,9 +285,19 @@ fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64)> 
             args: Some(call.args),
         });
     }
-    let more = found.len().saturating_sub(FRAMES);
+    let more = found.len().saturating_sub(FRAMES) as u64;
     found.truncate(FRAMES);
-    Ok((found, more as u64))
+    if stack.len() < MOST_AROUND {
+        return Ok((found, more, false));
+    }
+    let sql = format!(
+        "select count(*) from calls where tid = {tid} and start_seq <= {seq} and (end_seq is null or end_seq > {seq})"
+    );
+    let open = source.ask(&sql)?;
+    let open = open.first().and_then(|row| row.number(0)).unwrap_or(0);
+    let shown = found.iter().filter(|place| place.seq.is_some()).count() as u64;
+    let open = u64::try_from(open).unwrap_or(0);
+    Ok((found, more.max(open.saturating_sub(shown)), true))
 }
 
 /// Which rows of `exceptions` are of the signal that ended the program.

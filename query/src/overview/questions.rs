@@ -38,6 +38,17 @@ pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
         let question = format!("select * from locals({seq})");
         all.push(sql("the variables there", &question));
     }
+    let has = |what: &str| overview.program.captures.iter().any(|one| one == what);
+    let is_in_call = |thread: &super::threads::Thread| matches!(thread.end, ThreadEnd::In { .. });
+    if has("locks") && overview.threads.told.iter().any(is_in_call) {
+        all.insert(
+            0,
+            Question {
+                about: "which locks were held and waited for, and deadlocks".to_owned(),
+                command: format!("hindsight report {name} --locks"),
+            },
+        );
+    }
     let first = overview
         .failures
         .told

@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::state::failed;
 
 /// Most calls around a moment that are examined.
-const MOST_AROUND: usize = 256;
+pub const MOST_AROUND: usize = 256;
 
 /// A call in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -22,6 +22,8 @@ pub struct Tally {
     pub longest_ns: u64,
     /// The enter event of the first call that took this long, if one has ended.
     pub longest: Option<u64>,
+    /// The longest such time of one call that had not ended, in ns, and its enter event.
+    pub open: (u64, Option<u64>),
     /// The enter event of its first call.
     pub first: u64,
     /// How many returned a value in rax.
@@ -269,7 +271,10 @@ fn add_open(source: &Source<'_>, all: &mut [Tally], (seq, end_ns): (u64, i64)) -
             until = whole.ts_ns;
             inner_ns = whole.dur_ns.max(0);
             if let Ok(at) = all.binary_search_by_key(&call.function, |tally| tally.function) {
-                all[at].self_ns += u64::try_from(own).unwrap_or(0);
+                let own = u64::try_from(own).unwrap_or(0);
+                let tally = &mut all[at];
+                tally.self_ns += own;
+                tally.open = longer(tally.open, (own, Some(call.start)), |seq| *seq);
             }
         }
     }

@@ -187,9 +187,13 @@ impl Overview {
             thread_name(crash.tid, crash.thread.as_deref())
         );
         let mut lines: Vec<String> = crash.frames.iter().map(frame).collect();
+        if crash.is_cut {
+            let more = grouped(crash.more_frames);
+            lines.push(format!("  and at least {more} more"));
+        }
         lines.extend(before(crash));
         Some(Section {
-            missing: crash.more_frames,
+            missing: if crash.is_cut { 0 } else { crash.more_frames },
             ..Section::new(heading, 5, lines)
         })
     }
@@ -529,8 +533,11 @@ fn thread(thread: &Thread) -> String {
 
 fn function_time(time: &FunctionTime) -> String {
     let longest = match (time.calls, time.longest_ns) {
-        (_, 0) => format!("not ended, seq {}", time.seq),
+        (1, _) if time.is_open => format!("not ended, seq {}", time.seq),
         (1, _) => format!("seq {}", time.seq),
+        (_, ns) if time.is_open => {
+            format!("longest {}, not ended, seq {}", duration(ns), time.seq)
+        }
         (_, ns) => format!("longest {}, seq {}", duration(ns), time.seq),
     };
     named(

@@ -126,18 +126,19 @@ pub fn threads(
         thread.end = match (died, &thread.end) {
             (Some((tid, end_seq)), _) if tid == thread.tid => ThreadEnd::Died { end_seq },
             (_, ThreadEnd::Ended { end_seq }) => ThreadEnd::Ended { end_seq: *end_seq },
-            _ => last_of(source, thread)?,
+            _ => last_of(source, thread, died.map(|(_, end_seq)| end_seq))?,
         };
     }
     Ok(Threads { total, told: all })
 }
 
-/// Returns what a thread was in when the recording ended.
-fn last_of(source: &Source<'_>, thread: &Thread) -> Result<ThreadEnd> {
+/// Returns what a thread was in when the recording ended, or when a signal ended the program: all calls end after that.
+fn last_of(source: &Source<'_>, thread: &Thread, died: Option<u64>) -> Result<ThreadEnd> {
     let timeline = source.timeline().expect("there are threads");
-    let last = told(timeline.last_of_thread(thread.tid, timeline.last(), 0))?;
+    let end = died.unwrap_or(timeline.last());
+    let last = told(timeline.last_of_thread(thread.tid, end, 0))?;
     let last_seq = last.unwrap_or(thread.first_seq);
-    let open = source.around(thread.tid, timeline.last())?;
+    let open = source.around(thread.tid, end)?;
     let Some(call) = open.first() else {
         return Ok(ThreadEnd::Outside { last_seq });
     };
@@ -145,7 +146,7 @@ fn last_of(source: &Source<'_>, thread: &Thread) -> Result<ThreadEnd> {
     Ok(ThreadEnd::In {
         function: source.name(call.function),
         in_seq: call.start,
-        for_ns: u64::try_from(timeline.last_ts_ns() - since).unwrap_or(0),
+        for_ns: u64::try_from(told(timeline.ts_ns(end))? - since).unwrap_or(0),
         last_seq,
     })
 }

@@ -32,10 +32,12 @@ pub struct FunctionTime {
     pub self_ns: u64,
     /// Its share of the time in recorded calls, from 0 to 1.
     pub share: f64,
-    /// The longest such time of one call, in ns; 0 if none has ended.
+    /// The longest such time of one call, in ns.
     pub longest_ns: u64,
-    /// The enter event of that call, or of the first one if none has ended.
+    /// The enter event of that call.
     pub seq: u64,
+    /// That call had not ended when the recording did.
+    pub is_open: bool,
 }
 
 /// Returns the functions to report.
@@ -51,14 +53,16 @@ pub fn time(source: &Source<'_>, tallies: &[Tally]) -> Time {
     let recorded_ns: u64 = tallies.iter().map(|tally| tally.self_ns).sum();
     let functions = most(tallies).into_iter().map(|tally| {
         let longest = tally.longest.filter(|_| tally.longest_ns > 0);
+        let open = tally.open.1.filter(|_| tally.open.0 > tally.longest_ns);
         FunctionTime {
             function: source.name(tally.function),
             function_id: tally.function,
             calls: tally.calls,
             self_ns: tally.self_ns,
             share: tally.self_ns as f64 / recorded_ns.max(1) as f64,
-            longest_ns: tally.longest_ns,
-            seq: longest.unwrap_or(tally.first),
+            longest_ns: tally.longest_ns.max(tally.open.0),
+            seq: open.or(longest).unwrap_or(tally.first),
+            is_open: open.is_some(),
         }
     });
     Time {

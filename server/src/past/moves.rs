@@ -14,6 +14,8 @@ use crate::verbs::{CallsReply, NoteLine, NotesReply, StepArgs};
 const FRAMES: usize = 1;
 /// How many lines of output are shown.
 const LINES: usize = 1000;
+/// Events of output that are read at once: as many as a page of events has.
+const OUTPUT: usize = 8192;
 
 /// A call in the call tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -303,7 +305,7 @@ impl Past {
         let mut is_open = false;
         let mut dropped = false;
         loop {
-            let events = self.timeline.output(from, 256);
+            let events = self.timeline.output(from, OUTPUT);
             let events = events.map_err(|error| of_replay(&error))?;
             let Some(last) = events.last() else { break };
             from = last.seq + 1;
