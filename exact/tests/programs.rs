@@ -21,6 +21,7 @@ fn compiled(name: &str, folder: &Path) -> PathBuf {
         .args(["-O1", "-g", "-pthread", "-o"])
         .arg(&program)
         .arg(&source)
+        .arg("-lm")
         .status();
     assert!(
         status.expect("the compiler is installed").success(),
@@ -160,6 +161,12 @@ fn signals_that_come_faster_than_they_are_handled() {
         assert_eq!(verdict.contradiction, None);
         assert!(verdict.whole && verdict.memory > 0, "{verdict:?}");
     }
+}
+
+/// Such state is saved anew by each run, and has parts that another run would not see again.
+#[test]
+fn saved_state_has_the_addresses_of_the_program() {
+    same_compiled("saving.c");
 }
 
 #[test]

@@ -13,7 +13,7 @@ const NAME: &str = "log.zst";
 /// What the file begins with, and the version of what follows.
 const MAGIC: &[u8] = b"hsexact";
 const VERSION: u8 = 3;
-/// The first one is the same without values to compare with, the second without what is written behind a handler.
+/// The first one is the same without values to compare with, the second without some writes.
 const READ: std::ops::RangeInclusive<u8> = 1..=VERSION;
 /// Fast enough to keep up with a program that maps a lot of files.
 const LEVEL: i32 = 1;

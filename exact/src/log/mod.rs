@@ -160,6 +160,9 @@ pub(crate) enum Entry {
         /// Stands for the registers before it (`digest::of_registers`).
         #[serde(default)]
         state: Option<u32>,
+        /// What it saved in memory.
+        #[serde(default)]
+        writes: Vec<Bytes>,
     },
     /// A handler begins: the registers and the frame.
     Signal {

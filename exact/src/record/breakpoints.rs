@@ -30,15 +30,33 @@ impl Breakpoints {
         }
     }
 
-    /// Makes these the addresses where it stops; those where nothing can be read are left out.
+    /// Makes these the addresses where it stops; those where nothing can be read are left out. What stays is not touched: other
+    /// threads may run.
     pub(super) fn choose(&mut self, addresses: &[u64]) -> Result<()> {
-        self.take_away()?;
         let memory = memory(self.pid)?;
-        self.known.clear();
-        for address in addresses {
+        let wanted: FxHashSet<u64> = addresses.iter().copied().collect();
+        let are_set = self.are_set;
+        self.known.retain(|address, byte| {
+            let stays = wanted.contains(address);
+            let mut now = [0];
+            if !stays
+                && are_set
+                && matches!(memory.read_at(&mut now, *address), Ok(1))
+                && now[0] == INT3
+            {
+                let _ = memory.write_all_at(&[*byte], *address);
+            }
+            stays
+        });
+        for address in wanted {
             let mut byte = [0];
-            if matches!(memory.read_at(&mut byte, *address), Ok(1)) {
-                self.known.insert(*address, byte[0]);
+            if !self.known.contains_key(&address)
+                && matches!(memory.read_at(&mut byte, address), Ok(1))
+            {
+                self.known.insert(address, byte[0]);
+                if are_set {
+                    let _ = memory.write_all_at(&[INT3], address);
+                }
             }
         }
         Ok(())

@@ -1,12 +1,14 @@
 //! Recording: the program runs translated code, one thread at a time; whatever it does not compute by itself comes by here.
 
 mod breakpoints;
+mod chance;
 mod checks;
 mod code;
 mod goal;
 pub(crate) mod image;
 mod inject;
 mod known;
+mod linker;
 mod native;
 mod release;
 mod signal;
@@ -27,7 +29,6 @@ use std::time::Duration;
 use libc::user_regs_struct;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Context, Entry, Fatal, MappedFile, Registers, Span, Writer};
 use crate::ptrace;
@@ -452,32 +453,6 @@ impl Recorder {
         registers.rip = target;
         ptrace::set_registers(tid, registers).context("set registers")?;
         Ok(None)
-    }
-
-    /// An instruction with results of its own is executed, and its results are kept.
-    fn chance(
-        &mut self,
-        tid: i32,
-        registers: &mut user_regs_struct,
-        at: u64,
-        next: u64,
-    ) -> Result<()> {
-        self.take_counter(tid, registers, at)?;
-        let pc = self.translator.place(at).map(|place| place.pc);
-        let state = pc.map(|pc| digest::of_registers(registers, pc));
-        self.step(tid, 0)?;
-        let mut after = ptrace::registers(tid).context("read registers")?;
-        let mut own = after;
-        own.rip = next;
-        own.gs_base = 0;
-        self.log.add(&Entry::Chance {
-            at: self.count,
-            registers: Registers::from(&own),
-            state,
-        })?;
-        self.count += 1;
-        after.rip = next;
-        self.enter(tid, &after)
     }
 
     /// One instruction of a stopped thread, or into the handler of a signal.

@@ -155,7 +155,7 @@ impl Native {
         Ok(Ok(came))
     }
 
-    fn go_on(&self, tid: i32, signal: i32) -> Result<()> {
+    pub(super) fn go_on(&self, tid: i32, signal: i32) -> Result<()> {
         if self.is_stopping && self.tids.contains(&tid) {
             // The stop that it is in has made the kernel forget that it is to stop.
             let _ = ptrace::interrupt(tid);

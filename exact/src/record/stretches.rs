@@ -7,6 +7,7 @@ use super::breakpoints::entry_point;
 use super::goal::Goal;
 use super::inject::Quiet;
 use super::known::Known;
+use super::linker::Linker;
 use super::native::{Came, Native, Until};
 use super::take::Beginning;
 use super::{Ended, Recorder, Summary, When};
@@ -29,6 +30,8 @@ pub(super) fn record(pid: i32, log: Writer, args: &[OsString], when: When) -> Re
         since: Instant::now(),
         entry: None,
         is_first: true,
+        linker: None,
+        files: Vec::new(),
     };
     parts.record(log)
 }
@@ -44,6 +47,10 @@ struct Parts {
     entry: Option<u64>,
     /// Nothing has been recorded yet.
     is_first: bool,
+    /// Who says that libraries have come or gone, if functions are waited for.
+    linker: Option<Linker>,
+    /// The files among which functions were chosen.
+    files: Vec<MappedFile>,
 }
 
 /// Where the program was stopped.
@@ -105,6 +112,8 @@ impl Parts {
             };
             known = recorder.leave(is_over)?;
             self.native.tids = recorder.threads.keys().copied().collect();
+            // Libraries may have come while all was recorded.
+            self.choose()?;
             self.since = Instant::now();
             self.native.resume()?;
             stop = match self.next()? {
@@ -143,10 +152,10 @@ impl Parts {
             }
             | When::Always => None,
             When::After { instructions, .. } => Some(Goal::Count(recorder.count + instructions)),
-            When::Calls(_) => Some(Goal::calls(self.native.breakpoints.addresses())),
+            When::Calls(_) => Some(Goal::calls(self.functions())),
         };
         if let When::Calls(_) = self.when {
-            for entry in self.native.breakpoints.addresses() {
+            for entry in self.functions() {
                 recorder.translator.add_stop(entry);
             }
         }
@@ -179,11 +188,19 @@ impl Parts {
                     if let Err(ended) = self.native.stop(Some(tid))? {
                         return Ok(Err(ended));
                     }
+                    self.entry = None;
+                    self.linker = Linker::of(self.pid)?;
                     self.choose()?;
                     self.native.resume()?;
                     continue;
                 }
+                Until::Breakpoint(tid, at) if self.is_linker(at) => {
+                    self.loaded(tid)?;
+                    continue;
+                }
                 Until::Executed if self.is_first => {
+                    self.linker = None;
+                    self.files.clear();
                     self.set_entry()?;
                     self.native.resume()?;
                     continue;
@@ -207,14 +224,39 @@ impl Parts {
         }
     }
 
-    /// The program is at its entry point: chooses the functions.
+    /// The functions at whose entries the program stops.
+    fn functions(&self) -> impl Iterator<Item = u64> {
+        let all = self.native.breakpoints.addresses();
+        all.filter(|at| !self.is_linker(*at))
+    }
+
+    fn is_linker(&self, at: u64) -> bool {
+        self.linker.as_ref().is_some_and(|linker| linker.at == at)
+    }
+
+    /// The dynamic linker says something, on this thread; others run.
+    fn loaded(&mut self, tid: i32) -> Result<()> {
+        if let Some(linker) = &self.linker {
+            linker.pass(tid)?;
+            if linker.has_loaded() {
+                self.choose()?;
+            }
+        }
+        self.native.go_on(tid, 0)
+    }
+
+    /// Chooses the functions among the libraries that are there, if others were there before.
     fn choose(&mut self) -> Result<()> {
-        self.entry = None;
-        let files: Vec<MappedFile> = image::files(self.pid)?;
         let When::Calls(choose) = &mut self.when else {
             return Ok(());
         };
-        let addresses = choose(&files);
+        let files: Vec<MappedFile> = image::files(self.pid)?;
+        if files == self.files {
+            return Ok(());
+        }
+        let mut addresses = choose(&files);
+        addresses.extend(self.linker.as_ref().map(|linker| linker.at));
+        self.files = files;
         self.native.breakpoints.choose(&addresses)
     }
 }

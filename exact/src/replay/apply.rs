@@ -35,10 +35,9 @@ impl Replay {
                 self.now.count += 1;
                 self.answer(*tid, *number, *result)
             }
-            Entry::Chance { registers, .. } => {
-                self.now.count += 1;
-                self.enter(&user_regs_struct::from(registers))
-            }
+            Entry::Chance {
+                registers, writes, ..
+            } => self.chance(registers, writes),
             Entry::Signal {
                 tid,
                 number,
@@ -166,6 +165,7 @@ impl Replay {
         | Entry::Signal { writes, .. }
         | Entry::Thread { writes, .. }
         | Entry::Return { writes, .. }
+        | Entry::Chance { writes, .. }
         | Entry::Resumed { writes, .. }
         | Entry::End { writes, .. }) = entry
         else {

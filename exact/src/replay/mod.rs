@@ -2,6 +2,7 @@
 //! instruction, and is told what the kernel and the processor had answered.
 
 mod apply;
+mod chance;
 mod checkpoint;
 mod notes;
 mod oversee;

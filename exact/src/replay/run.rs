@@ -11,7 +11,7 @@ const STEPPED: u64 = 112;
 /// More than any block has instructions.
 const BLOCK: u64 = 100;
 /// A limit that is never reached.
-const FAR: u64 = 1 << 40;
+pub(super) const FAR: u64 = 1 << 40;
 
 /// So many stops that nobody asked for are passed before they are taken out of the code.
 const PASSED: u32 = 500;
@@ -186,7 +186,7 @@ impl Replay {
             .wrapping_sub(u64::from(place.ahead)))
     }
 
-    fn wait(&self) -> Result<i32> {
+    pub(super) fn wait(&self) -> Result<i32> {
         loop {
             if let Some((_, status)) =
                 ptrace::wait(self.process.pid, false).context("wait for the replay")?

@@ -152,6 +152,28 @@ impl Replay {
         Ok(())
     }
 
+    /// The instruction at `address` has saved state of the processor; `before`: what lay there.
+    pub(super) fn found_saved(&mut self, address: u64, writes: &[Bytes], before: &[Vec<u8>]) {
+        let (position, tid) = (self.now.count, self.now.running);
+        let code = self.process.bytes(address, LONGEST);
+        let decoded = Decoder::with_ip(64, &code, address, DecoderOptions::NONE).decode();
+        let Some(found) = self.found.as_mut().filter(|found| found.has_code(address)) else {
+            return;
+        };
+        let number = found.number(address, &code[..decoded.len()]);
+        for (bytes, before) in writes.iter().zip(before) {
+            let touch = Touch {
+                position,
+                tid,
+                instruction: Some(number),
+                address: bytes.at,
+                size: bytes.bytes.len() as u64,
+                is_write: true,
+            };
+            found.written(touch, before, &bytes.bytes);
+        }
+    }
+
     /// What lies where the kernel is about to write.
     pub(super) fn before_kernel(&self, writes: &[Bytes]) -> Vec<Vec<u8>> {
         let Some(found) = &self.found else {

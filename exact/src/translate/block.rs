@@ -127,6 +127,24 @@ fn is_chance(instruction: &Instruction) -> bool {
             | Mnemonic::Rdseed
             | Mnemonic::Rdpid
             | Mnemonic::Rdpmc
+            | Mnemonic::Xgetbv
+    ) || saves_state(instruction)
+}
+
+/// Instructions that save state of the processor in memory. Which parts of it are in use depends on what the kernel did meanwhile.
+pub(crate) fn saves_state(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Fnstenv
+            | Mnemonic::Fnsave
+            | Mnemonic::Fxsave
+            | Mnemonic::Fxsave64
+            | Mnemonic::Xsave
+            | Mnemonic::Xsave64
+            | Mnemonic::Xsaveopt
+            | Mnemonic::Xsaveopt64
+            | Mnemonic::Xsavec
+            | Mnemonic::Xsavec64
     )
 }
 
@@ -391,8 +409,10 @@ impl Block<'_> {
         if is_chance(instruction) {
             self.own(pc);
             self.trap(pc, Trap::Chance { pc, next });
-            let bytes = self.original(instruction);
-            self.e.put(&bytes);
+            // Where it faults, it does so before the instruction.
+            self.place(pc, true, false);
+            let used = self.uses(instruction);
+            self.copy(instruction, &used);
             return self.trap(next, Trap::Unsupported { pc });
         }
         match instruction.flow_control() {

@@ -12,6 +12,7 @@ mod places;
 use iced_x86::InstructionInfoFactory;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub(crate) use block::saves_state;
 pub use places::Place;
 use places::Places;
 

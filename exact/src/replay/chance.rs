@@ -1,0 +1,59 @@
+//! Instructions that save state in memory: they are executed for what else they do, and what they saved is what was recorded.
+
+use libc::user_regs_struct;
+
+use super::Replay;
+use super::run::FAR;
+use crate::error::{Context as _, Result};
+use crate::log::{Bytes, Registers};
+use crate::ptrace;
+use crate::translate::Trap;
+
+impl Replay {
+    /// An instruction with results of its own, before which the process is.
+    pub(super) fn chance(&mut self, registers: &Registers, writes: &[Bytes]) -> Result<()> {
+        if !writes.is_empty() {
+            let address = self.registers()?.rip;
+            let before = self.before_kernel(writes);
+            self.execute()?;
+            if self.write(writes).is_err() {
+                return Err(self.diverged("there is no memory where state was saved"));
+            }
+            self.found_saved(address, writes, &before);
+        }
+        self.now.count += 1;
+        self.enter(&user_regs_struct::from(registers))
+    }
+
+    /// Executes its translation.
+    fn execute(&mut self) -> Result<()> {
+        let (pid, own) = (self.process.pid, self.registers()?);
+        self.limit = self.now.count + FAR;
+        self.enter(&own)?;
+        let mut is_there = false;
+        loop {
+            let mut registers = self.process.registers_after_step(pid)?;
+            let at = registers.rip;
+            if is_there && self.translator.place(at).map(|place| place.pc) != Some(own.rip) {
+                return Ok(());
+            }
+            match self.translator.trap(at) {
+                Some(trap @ (Trap::Chance { .. } | Trap::Stop { .. })) => {
+                    is_there |= matches!(trap, Trap::Chance { .. });
+                    registers.rip = at + 1;
+                    ptrace::set_registers(pid, &registers).context("set registers")?;
+                }
+                Some(_) => return Err(self.diverged("it asks for something that was not recorded")),
+                None => {}
+            }
+            ptrace::step(pid, 0).context("step the replay")?;
+            let signal = self.wait()?;
+            if signal == libc::SIGSEGV && self.emptied()? {
+                continue;
+            }
+            if signal != libc::SIGTRAP {
+                return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
+            }
+        }
+    }
+}
