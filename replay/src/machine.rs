@@ -164,13 +164,19 @@ impl<'s> StateMachine<'s> {
 
     /// The open call of the thread whose slot holds `address`.
     fn slot(&self, address: u64) -> Option<(u64, CallHead)> {
-        let mut links = self.open_calls();
+        let mut links = self.open_calls_from(address);
         let link = links.find(|link| link.slot == address)?;
         Some((link.returns_to?, link.call))
     }
 
     fn open_calls(&self) -> impl Iterator<Item = Link> {
         (0..).map_while(|index| self.state.open_call(index).ok().flatten())
+    }
+
+    /// Those whose slots may be at an address or above it.
+    fn open_calls_from(&self, address: u64) -> impl Iterator<Item = Link> {
+        let first = self.state.first_reaching(address);
+        (first..).map_while(|index| self.state.open_call(index).ok().flatten())
     }
 
     /// The call that the thread makes at this event, if any.
@@ -395,7 +401,7 @@ impl Machine for StateMachine<'_> {
             return None;
         }
         let entry = self.space.function_at(lookup_pc)?.entry;
-        for link in self.open_calls().filter(|link| link.slot >= sp) {
+        for link in self.open_calls_from(sp).filter(|link| link.slot >= sp) {
             let here = timeline.entry_of(link.call.function, self.state.seq);
             match here == Some(entry) {
                 // If rsp is unknown, at a logpoint, the call may have been left without an event: an unwound one
@@ -416,7 +422,10 @@ impl Machine for StateMachine<'_> {
         if !Register::PRESERVED.contains(&register) {
             return None;
         }
-        let call = self.open_calls().find(|link| link.slot == slot)?.call;
+        let call = self
+            .open_calls_from(slot)
+            .find(|link| link.slot == slot)?
+            .call;
         let timeline = self.state.timeline;
         let written = || {
             timeline

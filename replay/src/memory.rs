@@ -441,7 +441,7 @@ impl State<'_> {
     /// The return addresses of the enclosing calls within `range`.
     fn slots(&self, range: &Range<u64>) -> Result<Vec<ByteSource<'_>>> {
         let mut sources = Vec::new();
-        for index in 0..MAX_SLOTS {
+        for index in self.first_reaching(range.start)..MAX_SLOTS {
             let Some(link) = self.open_call(index)? else {
                 break;
             };

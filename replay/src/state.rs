@@ -188,6 +188,8 @@ pub struct State<'t> {
 #[derive(Default)]
 struct Open {
     links: Vec<Link>,
+    /// How many of the first links have ascending slots: a stack grows down, but a handler may have another one.
+    ascending: usize,
     /// The links are complete.
     is_whole: bool,
 }
@@ -305,6 +307,10 @@ impl<'t> State<'t> {
                 Some(call) => {
                     let inside = open.links.last().map(|link| (link.call, link.returns_to));
                     let returns_to = self.timeline.return_address_around(&call, inside)?;
+                    let is_above = open.links.last().is_none_or(|last| last.slot < call.slot);
+                    if is_above && open.ascending == open.links.len() {
+                        open.ascending += 1;
+                    }
                     open.links.push(Link {
                         call,
                         slot: call.slot,
@@ -314,6 +320,14 @@ impl<'t> State<'t> {
             }
         }
         Ok(open.links.get(index).copied())
+    }
+
+    /// Returns the number of the innermost open call whose slot may reach an address: all inside it lie lower. Calls that have
+    /// not been looked at yet may follow.
+    pub(crate) fn first_reaching(&self, address: u64) -> usize {
+        let open = self.open.borrow();
+        let ascending = &open.links[..open.ascending];
+        ascending.partition_point(|link| link.slot.saturating_add(8) <= address)
     }
 
     /// Returns the registers.

@@ -29,7 +29,7 @@ pub use source::{SourceReport, function_source, line_source, source_line};
 pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use values::{
     Change, Extent, FrameVariables, Manner, MemoryPlace, Shown, ValueFormat, ValueReport,
-    VariableReport, as_assignment, assign, bytes_text, evaluate, evaluate_address,
+    VariableReport, arguments, as_assignment, assign, bytes_text, evaluate, evaluate_address,
     evaluate_and_keep, evaluate_place, is_meaningless, keep, kept_name, own_variables, type_of,
     value_of, variables,
 };

@@ -1,7 +1,7 @@
 //! Variables and expressions, as they are on the wire.
 
 use debuginfo::location::FrameContext;
-use debuginfo::scope::variables_at;
+use debuginfo::scope::{Variable, variables_at};
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError};
 use debuginfo::{AddressSpace, Certainty, Frame, Machine, at_frame};
@@ -217,6 +217,22 @@ pub fn as_assignment(text: &str) -> Option<(String, String)> {
 /// # Errors
 /// [`Code::NotStopped`]: there is no frame.
 pub fn variables(view: &View<'_>, manner: Manner) -> Result<Vec<VariableReport>, Failure> {
+    chosen(view, manner, |_| true)
+}
+
+/// As [`variables`], for the parameters alone.
+///
+/// # Errors
+/// As there.
+pub fn arguments(view: &View<'_>, manner: Manner) -> Result<Vec<VariableReport>, Failure> {
+    chosen(view, manner, |variable| variable.is_parameter)
+}
+
+fn chosen(
+    view: &View<'_>,
+    manner: Manner,
+    wanted: fn(&Variable) -> bool,
+) -> Result<Vec<VariableReport>, Failure> {
     let frame = view.frame()?;
     if !frame.pc_is_known {
         let name = frame.function.as_deref().unwrap_or("its function");
@@ -228,7 +244,7 @@ pub fn variables(view: &View<'_>, manner: Manner) -> Result<Vec<VariableReport>,
     }
     // The value of an argument may be known from its caller, whose own values may be known from the next caller.
     let found = at_frame(view.space, view.machine, view.frames, view.frame, |site| {
-        variables_in(site, manner)
+        variables_in(site, manner, wanted)
     });
     Ok(found.unwrap_or_default())
 }
@@ -250,7 +266,11 @@ pub fn own_variables(view: &View<'_>, manner: Manner) -> Option<FrameVariables> 
     })
 }
 
-fn variables_in(site: &FrameContext<'_>, manner: Manner) -> Vec<VariableReport> {
+fn variables_in(
+    site: &FrameContext<'_>,
+    manner: Manner,
+    wanted: fn(&Variable) -> bool,
+) -> Vec<VariableReport> {
     let look = Look {
         space: site.space,
         machine: site.machine,
@@ -258,6 +278,7 @@ fn variables_in(site: &FrameContext<'_>, manner: Manner) -> Vec<VariableReport> 
     let found = variables_at(site);
     found
         .into_iter()
+        .filter(wanted)
         .map(|variable| {
             let value = variable.read(site);
             VariableReport {

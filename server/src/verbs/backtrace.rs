@@ -186,7 +186,12 @@ fn described(
     for frame in &mut stack.frames {
         let view = view.at_frame(frame.index);
         // A frame without debug information has no variables that are known.
-        let variables = inspect::variables(&view, Manner::of_many(args.full)).unwrap_or_default();
+        let manner = Manner::of_many(args.full);
+        let variables = match args.locals {
+            true => inspect::variables(&view, manner),
+            false => inspect::arguments(&view, manner),
+        };
+        let variables = variables.unwrap_or_default();
         let (args_only, locals) = variables.into_iter().partition(|v| v.is_parameter);
         frame.args = Some(args_only);
         frame.locals = args.locals.then_some(locals);
