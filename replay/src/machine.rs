@@ -169,11 +169,7 @@ impl<'s> StateMachine<'s> {
         Some((link.returns_to?, link.call))
     }
 
-    fn open_calls(&self) -> impl Iterator<Item = Link> {
-        (0..).map_while(|index| self.state.open_call(index).ok().flatten())
-    }
-
-    /// Those whose slots may be at an address or above it.
+    /// The open calls whose slots may be at an address or above it.
     fn open_calls_from(&self, address: u64) -> impl Iterator<Item = Link> {
         let first = self.state.first_reaching(address);
         (first..).map_while(|index| self.state.open_call(index).ok().flatten())

@@ -221,6 +221,12 @@ fn threads_are_told_apart_and_recursion_counts_once() {
     assert!(text.contains("(worker)"), "{text}");
     // The recorder's work after a signal does not count as time of the interrupted call.
     assert!(!text.contains("waited or computed"), "{text}");
+    // The signal ended the calls of the other thread, too: it was in them until then.
+    let json = recorded.json();
+    let told = json["threads"]["told"].as_array().expect("a list");
+    let main = told.iter().find(|thread| thread["end"] == "in");
+    let main = main.unwrap_or_else(|| panic!("{told:#?}"));
+    assert_eq!(main["function"], "main", "{text}");
     let fib = Recorded::of("fib", "fib", &["20"], &[]);
     let text = fib.text();
     let json = fib.json();

@@ -73,6 +73,12 @@ fn a_program_that_becomes_another_one_ends_its_calls_and_keeps_its_status() {
     );
     let open: Vec<_> = open.iter().filter_map(|r| r["function"].as_str()).collect();
     assert_eq!(open, ["in_thread", "inner", "main", "outer", "waiting"]);
+    let overview = recording.command("overview", &[]).text();
+    let became = format!(
+        "from seq {} on it was another program, /bin/sh, whose calls are not recorded",
+        exec["seq"]
+    );
+    assert!(overview.contains(&became), "{overview}");
     let facts = recording.row(
         "SELECT (SELECT count(*) FROM calls WHERE function = 'work' AND NOT unwound) AS work, \
          (SELECT count(*) FROM calls WHERE end_seq IS NULL) AS unfinished, \

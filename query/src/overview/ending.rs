@@ -23,6 +23,8 @@ pub struct Ending {
     pub how: How,
     /// The event of it.
     pub seq: Option<u64>,
+    /// The last program that it executed in its place before that, and the event: the calls of that one are not recorded.
+    pub became: Option<(u64, String)>,
     /// The last moment of the thread that a signal ended.
     pub crash: Option<Crash>,
     /// The last calls of the main thread, the last one first, if the exit code is not 0.
@@ -145,6 +147,7 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
         None => how(source, end),
     };
     let seq = end.and_then(|row| row.count(3));
+    let became = became(source, &how)?;
     let crash = crash(source, &how)?;
     let last_calls = match (&how, seq) {
         (How::Exited { code: 1.. }, Some(seq)) => of_main(source, seq)?,
@@ -154,11 +157,25 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
     Ok(Ending {
         how,
         seq,
+        became,
         crash,
         last_calls,
         exceptions,
         exception_count,
     })
+}
+
+/// The program that another one became before its end.
+fn became(source: &Source<'_>, how: &How) -> Result<Option<(u64, String)>> {
+    if *how == How::Became {
+        return Ok(None);
+    }
+    let sql = "select seq, text from events where kind = 'exec' order by seq desc limit 1";
+    let rows = source.ask(sql)?;
+    Ok(rows.first().and_then(|row| {
+        let program = row.text(1).unwrap_or_default();
+        Some((row.count(0)?, program.to_owned()))
+    }))
 }
 
 /// The end of a program according to its core file.

@@ -144,6 +144,12 @@ impl Overview {
             2,
             vec![recorded],
         );
+        if let Some((seq, became)) = &self.ending.became {
+            section.lines.push(format!(
+                "  from seq {seq} on it was another program, {}, whose calls are not recorded",
+                escaped(became)
+            ));
+        }
         if program.gaps > 0 {
             let first = program
                 .first_gap
