@@ -335,7 +335,11 @@ fn folder(name: &str) -> Result<PathBuf, Failure> {
     }
     let found = store::recording::resolve(path);
     let found = found.map_err(|error| {
-        let failure = Failure::new(Code::Failed, format!("cannot {error}"));
+        let message = match &error {
+            store::Error::NotARecording { .. } => error.to_string(),
+            _ => format!("cannot {error}"),
+        };
+        let failure = Failure::new(Code::Failed, message);
         let hint = "debug_session {\"action\": \"list\"} shows the recordings of this folder";
         failure.hint(error.hint().unwrap_or(hint))
     })?;

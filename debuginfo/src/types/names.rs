@@ -247,7 +247,15 @@ fn qualify(qualifier: Qualifier, target: &Type, inner: String, steps: usize) -> 
         Shape::Pointer(_) if target.node().name.is_none() => {
             declare(target, spaced(&format!(" {word}"), &inner), steps)
         }
-        _ => format!("{word} {}", declare(target, inner, steps)),
+        _ => {
+            let declared = declare(target, inner, steps);
+            let qualified = format!("{word} ");
+            // Compilers qualify an array and its elements: in C that is one qualifier (C17, 6.7.3).
+            match declared.starts_with(&qualified) {
+                true => declared,
+                false => qualified + &declared,
+            }
+        }
     }
 }
 
