@@ -151,7 +151,7 @@ fn notes(row: &Process) -> String {
 }
 
 /// Orders the processes so that each stands below its parent, and tells how deep.
-fn as_tree(processes: &[Process]) -> Vec<(usize, &Process)> {
+pub fn as_tree(processes: &[Process]) -> Vec<(usize, &Process)> {
     // The parent of a row is the last row of that number that began before it.
     let mut newest: BTreeMap<i32, usize> = BTreeMap::new();
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); processes.len()];
