@@ -138,7 +138,6 @@ impl Past {
             events,
             logpoints: !is_watching,
             passes_pauses: is_watching,
-            ..Stops::default()
         };
         self.run_to(&stops, direction, is_interrupted)
     }
