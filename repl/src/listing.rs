@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use server::inspect::signal_name;
 use server::quantity::{duration, grouped};
 use store::Summary;
 use store::catalog::Entry;
@@ -16,6 +17,7 @@ use crate::error::Error;
 use crate::output::{self, to_stdout};
 use crate::recording::size_on_disk;
 use crate::render::{Align, Colour, Column, Layout, Table, Terminal, bytes, date};
+use crate::sets::Whole;
 
 /// A recording in a list.
 pub struct Row {
@@ -31,6 +33,14 @@ pub struct Row {
     pub labels: Labels,
     state: State,
     totals: Option<Totals>,
+    /// Of a set of recordings: what is in it.
+    members: Option<Members>,
+}
+
+/// What is in a set.
+struct Members {
+    processes: usize,
+    recordings: Vec<Row>,
 }
 
 /// The state of a recording.
@@ -61,10 +71,63 @@ impl Row {
             },
             labels: summary.labels,
             totals: summary.totals,
+            members: None,
         }
     }
 
-    /// Returns the row of an entry of the catalog: the recording's own facts, or, if it is gone, the known ones.
+    /// Returns the row of a set as a whole.
+    pub fn of_set(set: Whole) -> Row {
+        let ending = set.ending();
+        let has_ended = ending.is_some_and(|process| process.end_unix_ns.is_some());
+        let end = ending.and_then(|process| match (process.exit_code, process.exit_signal) {
+            (Some(code), _) => Some(End::Code(code)),
+            (None, Some(signal)) => Some(End::Signal(signal_name(signal))),
+            (None, None) => None,
+        });
+        let (calls, events, is_partly) = set.rows();
+        let is = |state: State| set.recordings.iter().any(|row| row.state == state);
+        let state = match is(State::Live) || !has_ended && set.recordings.is_empty() {
+            true => State::Live,
+            false if is(State::Open) => State::Open,
+            false => State::Closed,
+        };
+        let duration_ns = set.duration_ns().and_then(|ns| i64::try_from(ns).ok());
+        Row {
+            name: name_of(&set.dir),
+            start_unix_ns: set.start_unix_ns(),
+            argv: set
+                .first()
+                .map(|first| first.argv.clone())
+                .unwrap_or_default(),
+            labels: set
+                .recordings
+                .first()
+                .map(|first| first.labels.clone())
+                .unwrap_or_default(),
+            state,
+            totals: duration_ns
+                .filter(|_| !is_partly)
+                .map(|duration_ns| Totals {
+                    events,
+                    calls,
+                    duration_ns,
+                    end,
+                    builds: None,
+                }),
+            path: set.dir,
+            members: Some(Members {
+                processes: set.processes.len(),
+                recordings: set.recordings,
+            }),
+        }
+    }
+
+    /// Returns what is known of it as a whole.
+    pub fn totals(&self) -> Option<&Totals> {
+        self.totals.as_ref()
+    }
+
+    /// Returns the row of an entry of the catalog: the recording's own facts, or if it is gone those that are known.
     pub fn of_entry(entry: Entry) -> Row {
         match Summary::read(&entry.path) {
             Ok(summary) => Row::of(summary),
@@ -79,6 +142,7 @@ impl Row {
                 argv: entry.argv,
                 labels: entry.labels,
                 totals: entry.totals,
+                members: None,
             },
         }
     }
@@ -155,6 +219,11 @@ impl Row {
             "calls": totals.map(|totals| totals.calls),
             "bytes_on_disk": (!self.is_gone()).then(|| self.size()),
             "labels": self.labels,
+            "processes": self.members.as_ref().map(|members| members.processes),
+            "recordings": self.members.as_ref().map(|members| {
+                let rows = members.recordings.iter();
+                rows.map(Row::as_json).collect::<Vec<_>>()
+            }),
         })
     }
 }
@@ -186,8 +255,10 @@ pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Err
         let rows: Vec<Value> = rows.iter().map(Row::as_json).collect();
         writeln!(text, "{:#}", Value::from(rows)).expect("memory takes what is written to it");
     } else {
+        let has_sets = rows.iter().any(|row| row.members.is_some());
         let columns = [
             ("recording", Align::Left),
+            ("processes", Align::Right),
             ("started", Align::Left),
             ("lasted", Align::Right),
             ("ended", Align::Left),
@@ -196,15 +267,19 @@ pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Err
             ("command", Align::Left),
             ("labels", Align::Left),
         ];
-        let columns = columns.map(|(name, align)| Column {
-            name: name.to_owned(),
-            align,
+        let shown = columns
+            .iter()
+            .filter(|(name, _)| has_sets || *name != "processes");
+        let columns = shown.map(|(name, align)| Column {
+            name: (*name).to_owned(),
+            align: *align,
         });
-        let mut table = Table::new(columns.into());
+        let mut table = Table::new(columns.collect());
         for row in rows {
             let totals = row.totals.as_ref();
             let lasted = totals.and_then(|totals| u64::try_from(totals.duration_ns).ok());
-            table.push(vec![
+            let processes = row.members.as_ref().map_or(1, |members| members.processes);
+            let mut cells = vec![
                 Some(short(&row.path)),
                 Some(date(row.start_unix_ns)),
                 Some(lasted.map_or_else(unknown, duration)),
@@ -216,7 +291,11 @@ pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Err
                 }),
                 Some(row.argv.join(" ")),
                 Some(labels(&row.labels)),
-            ]);
+            ];
+            if has_sets {
+                cells.insert(1, Some(grouped(processes as u64)));
+            }
+            table.push(cells);
         }
         let (layout, colour) = match terminal.stdout {
             true => (Layout::Fit(Terminal::size().0), terminal.stdout_colour),

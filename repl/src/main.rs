@@ -19,6 +19,7 @@ mod prompt;
 mod recording;
 mod render;
 mod report;
+mod sets;
 mod size;
 mod spelling;
 mod statement;

@@ -8,6 +8,7 @@ use store::format::RECORDING_SUFFIX as SUFFIX;
 use store::recording;
 
 use crate::error::Error;
+use crate::sets;
 use crate::suggest;
 
 /// Finds the folder of the recording called `name`.
@@ -28,6 +29,9 @@ pub fn locate_with(name: &Path, options: &CoreOptions) -> Result<PathBuf, Error>
         if matches!(error, replay::Error::NoCore { .. }) {
             return Error::from(server::Error::from(of_replay(&error)));
         }
+        if let Some(set) = sets::named(name) {
+            return is_set(&set);
+        }
         let folder = recording::with_suffix(name);
         match [name, &folder].into_iter().find(|path| path.exists()) {
             Some(path) => Error::NotARecording {
@@ -39,6 +43,17 @@ pub fn locate_with(name: &Path, options: &CoreOptions) -> Result<PathBuf, Error>
             },
         }
     })
+}
+
+/// Says that a word means a set where one recording is wanted.
+fn is_set(set: &Path) -> Error {
+    let set = set.display();
+    Error::usage(
+        format!("{set} is a set of recordings, and one of them is wanted"),
+        Some(format!(
+            "`hindsight ls {set}` lists them; name one as {set}/NAME"
+        )),
+    )
 }
 
 /// The option of commands that open a recording or a core file.

@@ -141,6 +141,34 @@ impl Others {
         Ok(found)
     }
 
+    /// Returns the events of a kind, by its name in queries: all of them, or those that `wanted` accepts.
+    pub(crate) fn named(
+        &self,
+        kind: &str,
+        wanted: Option<&dyn Fn(&ReadEvent) -> bool>,
+    ) -> Result<Vec<u64>> {
+        let mut found = Vec::new();
+        for number in 0..self.pages.len() {
+            let Page { file, page, .. } = self.pages.get(number);
+            let mut seqs = Vec::new();
+            self.files[file].heads(page, |head| {
+                if head.kind == kind {
+                    seqs.push(head.seq);
+                }
+            })?;
+            match wanted {
+                None => found.append(&mut seqs),
+                Some(_) if seqs.is_empty() => {}
+                Some(wanted) => {
+                    let events = self.files[file].events(page, &seqs)?;
+                    let events = events.iter().filter(|event| wanted(event));
+                    found.extend(events.map(|event| event.seq));
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Finds the first event in `seq..=ceiling` that `wanted` accepts.
     pub(crate) fn first(
         &self,

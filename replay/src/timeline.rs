@@ -196,6 +196,18 @@ impl Timeline {
         }
     }
 
+    /// Returns the events of a kind, by its name in queries, in order: all of them, or those that `wanted` accepts.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn events_of(
+        &self,
+        kind: &str,
+        wanted: Option<&dyn Fn(&ReadEvent) -> bool>,
+    ) -> Result<Vec<u64>> {
+        self.others.named(kind, wanted)
+    }
+
     /// Returns the last stop of a thread.
     #[must_use]
     pub fn last_stop(&self, tid: u32) -> Option<u64> {

@@ -519,6 +519,13 @@ fn functions_of_other_modules_are_called() {
     let said = text(&["call", "atoi(\"4711\")"]);
     assert!(said.contains(" = 4711"), "{said}");
     assert!(said.contains("atoi is a function of libc.so.6"), "{said}");
+    // Debug information of the C library names it, and describes nothing, as it is written in assembler.
+    let said = text(&["call", "getpid()"]);
+    let pid = said
+        .lines()
+        .find_map(|line| line.strip_prefix('$')?.split_once(" = "));
+    let (_, pid) = pid.unwrap_or_else(|| panic!("{said}"));
+    assert!(text(&["threads"]).contains(&format!(" {pid} |")), "{said}");
     let said = text(&["call", "puts(\"from the prompt\")"]);
     assert!(!said.contains("error"), "{said}");
     text(&["call", "fflush(0)"]);

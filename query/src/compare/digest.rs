@@ -11,6 +11,9 @@ use crate::error::Result;
 /// Rows of a thread that share a hash.
 const CHUNK_ROWS: u64 = 4096;
 
+/// Rows for which the caches are prepared together. They have room for what these need.
+const PREPARED_ROWS: usize = 1024;
+
 /// The rows of one thread.
 #[derive(Clone, Debug, Default)]
 pub struct Digest {
@@ -53,6 +56,10 @@ pub fn pass(files: &CallFiles, maker: &RowMaker<'_>) -> Result<Pass> {
     let mut calls = files.calls(Position::default(), None);
     while let Some(batch) = calls.next()? {
         for at in 0..batch.rows() {
+            if at.is_multiple_of(PREPARED_ROWS) {
+                let until = batch.rows().min(at + PREPARED_ROWS);
+                maker.prepare(&batch, at..until);
+            }
             let id = batch.function(at);
             if let Some(tally) = tallies.get_mut(id as usize) {
                 let (total_ns, self_ns) = batch.times_ns(at);

@@ -176,6 +176,22 @@ impl Form {
         words
     }
 
+    /// Returns the words that any of `forms` compares by what they point into.
+    pub fn pointers<'f>(forms: impl Iterator<Item = &'f Form>) -> Vec<Word> {
+        let mut words = Vec::new();
+        for form in forms {
+            let atoms = form.args.iter().map(|(_, atom)| atom).chain(&form.result);
+            for atom in atoms.filter(|atom| {
+                !matches!(atom.way, Way::Number { .. } | Way::Bool | Way::Descriptor)
+            }) {
+                if !words.contains(&atom.word) {
+                    words.push(atom.word);
+                }
+            }
+        }
+        words
+    }
+
     /// Hashes the arguments of a call.
     #[inline]
     pub fn args_hash(

@@ -4,7 +4,7 @@
 //! build of the module. All other memory is one class; where the calls that allocate were recorded, the block of a thread's own
 //! that an address lies in is told by them (`origins`).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use debuginfo::{AddressSpace, Svma};
@@ -51,9 +51,13 @@ pub struct Places {
     space: Arc<AddressSpace>,
     /// The processes and threads of both recordings; their numbers differ in each run.
     numbers: Arc<FxHashSet<u64>>,
+    /// The lowest and the highest of them.
+    numbered: (u64, u64),
     /// The blocks and descriptors of this recording.
     origins: Arc<Origins>,
     known: RefCell<FxHashMap<u64, u64>>,
+    /// Addresses between two modules, where the last one lay that is in none. Those of the heap follow each other.
+    gap: Cell<(u64, u64)>,
 }
 
 impl Places {
@@ -89,18 +93,49 @@ impl Places {
             modules,
             heap: end.map(|end| end..end.saturating_add(HEAP_BYTES)),
             space,
+            numbered: (
+                numbers.iter().min().copied().unwrap_or(u64::MAX),
+                numbers.iter().max().copied().unwrap_or(0),
+            ),
             numbers,
             origins: Arc::default(),
             known: RefCell::default(),
+            gap: Cell::default(),
         }
     }
 
+    #[inline]
     fn module(&self, address: u64) -> Option<&Range> {
+        let (start, end) = self.gap.get();
+        match (start..end).contains(&address) {
+            true => None,
+            false => self.found_module(address),
+        }
+    }
+
+    fn found_module(&self, address: u64) -> Option<&Range> {
         let after = self
             .modules
             .partition_point(|module| module.start <= address);
-        let module = self.modules[..after].last()?;
-        (address < module.end).then_some(module)
+        let module = self.modules[..after].last();
+        if let Some(module) = module.filter(|module| address < module.end) {
+            return Some(module);
+        }
+        let start = module.map_or(0, |module| module.end);
+        let end = self.modules.get(after).map_or(u64::MAX, |next| next.start);
+        self.gap.set((start, end));
+        None
+    }
+
+    /// Tells whether blocks are known.
+    pub fn has_blocks(&self) -> bool {
+        self.origins.has_blocks()
+    }
+
+    /// Reads what is known of a block that begins at an address.
+    #[inline]
+    pub fn touch(&self, address: u64) -> u64 {
+        self.origins.touch(address)
     }
 
     /// Takes the blocks and descriptors of the recording.
@@ -145,8 +180,11 @@ impl Places {
         }
     }
 
+    #[inline]
     fn of_number(&self, number: u64) -> u64 {
-        match number >= 300 && self.numbers.contains(&number) {
+        let (lowest, highest) = self.numbered;
+        let may_be = number >= 300 && (lowest..=highest).contains(&number);
+        match may_be && self.numbers.contains(&number) {
             true => OWN_PROCESS,
             false => number,
         }

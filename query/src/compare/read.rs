@@ -22,16 +22,10 @@ use crate::error::{Error, Result};
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 8192;
 
-const PLACES: [&str; 8] = [
-    "end_seq",
-    "start_seq",
-    "dur_ns",
-    "child_ns",
-    "function_id",
-    "tid",
-    "depth",
-    "unwound",
-];
+/// Columns that are always read.
+const PLACES: [&str; 5] = ["end_seq", "start_seq", "function_id", "tid", "unwound"];
+/// Columns that are not read by who asks for words alone.
+const SHAPE: [&str; 3] = ["dur_ns", "child_ns", "depth"];
 
 /// The place of a row in a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +48,7 @@ impl Position {
 pub struct CallFiles {
     parts: Vec<(CheckedFile, ArrowReaderMetadata)>,
     words: Vec<Word>,
+    has_shape: bool,
     stop: Stop,
 }
 
@@ -90,8 +85,17 @@ impl CallFiles {
         Ok(Self {
             parts: parts.collect::<Result<_>>()?,
             words,
+            has_shape: true,
             stop: stop.clone(),
         })
+    }
+
+    /// Leaves out the times and depths of calls, which then read as zero.
+    pub fn words_alone(self) -> Self {
+        Self {
+            has_shape: false,
+            ..self
+        }
     }
 
     /// Reads the calls from `from` on. With `tid`, some of those that are not of this thread are left out.
@@ -135,11 +139,11 @@ pub struct Batch {
     pub first: Position,
     end_seq: Int64Array,
     start_seq: Int64Array,
-    dur_ns: Int64Array,
-    child_ns: Int64Array,
+    dur_ns: Option<Int64Array>,
+    child_ns: Option<Int64Array>,
     function_id: Int32Array,
     tid: Int32Array,
-    depth: Int32Array,
+    depth: Option<Int32Array>,
     unwound: BooleanArray,
     int: [Option<Int64Array>; 6],
     sse: [Option<Int64Array>; 8],
@@ -171,7 +175,7 @@ impl Calls<'_> {
                 continue;
             };
             if let Some(batch) = reader.next() {
-                let batch = Batch::of(self.at, &batch.map_err(Error::Arrow)?, &self.files.words);
+                let batch = Batch::of(self.at, &batch.map_err(Error::Arrow)?, self.files);
                 self.at.row += batch.rows() as u64;
                 return Ok(Some(batch));
             }
@@ -217,7 +221,9 @@ impl Calls<'_> {
                 .iter()
                 .map(|word| column_of(*word))
                 .collect();
-            let names = PLACES.into_iter().chain(names.iter().map(String::as_str));
+            let shape = SHAPE.iter().filter(|_| self.files.has_shape);
+            let names = names.iter().map(String::as_str);
+            let names = PLACES.iter().chain(shape).copied().chain(names);
             let mask = ProjectionMask::columns(metadata.parquet_schema(), names);
             let skipped = self.at.row.saturating_sub(rows.start);
             self.at.row = self.at.row.max(rows.start);
@@ -254,22 +260,23 @@ fn int(batch: &RecordBatch, name: &str) -> Option<Int32Array> {
 }
 
 impl Batch {
-    fn of(first: Position, batch: &RecordBatch, words: &[Word]) -> Batch {
+    fn of(first: Position, batch: &RecordBatch, files: &CallFiles) -> Batch {
         let there = "the sealed file has the columns of calls";
-        let word = |word: Word| match words.contains(&word) {
+        let word = |word: Word| match files.words.contains(&word) {
             true => long(batch, &column_of(word)),
             false => None,
         };
+        let shape = files.has_shape;
         let unwound = batch.column_by_name("unwound").map(Arc::clone);
         Batch {
             first,
             end_seq: long(batch, "end_seq").expect(there),
             start_seq: long(batch, "start_seq").expect(there),
-            dur_ns: long(batch, "dur_ns").expect(there),
-            child_ns: long(batch, "child_ns").expect(there),
+            dur_ns: shape.then(|| long(batch, "dur_ns").expect(there)),
+            child_ns: shape.then(|| long(batch, "child_ns").expect(there)),
             function_id: int(batch, "function_id").expect(there),
             tid: int(batch, "tid").expect(there),
-            depth: int(batch, "depth").expect(there),
+            depth: shape.then(|| int(batch, "depth").expect(there)),
             unwound: unwound.expect(there).as_boolean().clone(),
             int: std::array::from_fn(|at| word(Word::Int(at as u8))),
             sse: std::array::from_fn(|at| word(Word::Sse(at as u8))),
@@ -304,8 +311,9 @@ impl Batch {
 
     /// Returns how long a call took, and its own part of that, in ns; zero if it had not ended.
     pub fn times_ns(&self, row: usize) -> (u64, u64) {
-        let whole = self.dur_ns.value(row);
-        let own = whole.saturating_sub(self.child_ns.value(row));
+        let ns = |column: &Option<Int64Array>| column.as_ref().map_or(0, |ns| ns.value(row));
+        let whole = ns(&self.dur_ns);
+        let own = whole.saturating_sub(ns(&self.child_ns));
         (
             u64::try_from(whole).unwrap_or(0),
             u64::try_from(own).unwrap_or(0),
@@ -327,7 +335,8 @@ impl Batch {
 
     /// Returns the number of recorded calls around a call.
     pub fn depth(&self, row: usize) -> usize {
-        self.depth.value(row) as u32 as usize
+        let depth = self.depth.as_ref().map_or(0, |depth| depth.value(row));
+        depth as u32 as usize
     }
 
     /// Tells whether a call ended without a return.

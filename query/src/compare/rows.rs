@@ -3,9 +3,11 @@
 //! A thread's rows are in the order in which its calls ended, so a call comes after those inside it. The number of direct
 //! calls inside is part of the row: together with the order it tells the whole tree.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
-use super::forms::{Form, Formed};
+use super::forms::{Form, Formed, Word};
 use super::hash;
 use super::origins::Seen;
 use super::places::Places;
@@ -69,6 +71,8 @@ pub struct RowMaker<'r> {
     pub numbers: &'r [Option<u32>],
     /// By function id: what is compared.
     pub forms: &'r [Form],
+    /// Words that may be addresses.
+    pub pointers: &'r [Word],
     /// What addresses point into.
     pub places: &'r Places,
 }
@@ -92,6 +96,23 @@ impl Nested {
 }
 
 impl RowMaker<'_> {
+    /// Has the processor read what these rows will need to know of blocks. Here one address does not wait for another; between
+    /// the hashes of two rows each would.
+    pub fn prepare(&self, batch: &Batch, rows: Range<usize>) {
+        if !self.places.has_blocks() {
+            return;
+        }
+        let mut read = 0;
+        for word in self.pointers {
+            for row in rows.clone() {
+                if let Some(address) = batch.word(row, *word) {
+                    read ^= self.places.touch(address);
+                }
+            }
+        }
+        std::hint::black_box(read);
+    }
+
     /// Returns a call as a row; `None` if its function is not compared.
     #[inline]
     pub fn row(&self, batch: &Batch, at: usize, nested: &mut Nested) -> Option<Row> {

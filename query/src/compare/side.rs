@@ -76,6 +76,7 @@ pub struct Side<'s> {
     /// The processes and threads of both.
     pub processes: Arc<FxHashSet<u64>>,
     forms: Vec<Form>,
+    pointers: Vec<Word>,
     places: Places,
 }
 
@@ -125,7 +126,9 @@ impl<'s> Side<'s> {
             .iter()
             .zip(&numbers)
             .filter(|(_, number)| number.is_some());
-        let words = Form::words(compared.map(|(form, _)| form));
+        let compared: Vec<&Form> = compared.map(|(form, _)| form).collect();
+        let words = Form::words(compared.iter().copied());
+        let pointers = Form::pointers(compared.into_iter());
         let source = Source::new(session)?;
         let mut space = Arc::new(AddressSpace::default());
         if let Some(timeline) = source.timeline() {
@@ -144,6 +147,7 @@ impl<'s> Side<'s> {
             stop: asked.stop.clone(),
             numbers,
             forms,
+            pointers,
         })
     }
 
@@ -151,6 +155,7 @@ impl<'s> Side<'s> {
         RowMaker {
             numbers: &self.numbers,
             forms: &self.forms,
+            pointers: &self.pointers,
             places: &self.places,
         }
     }
@@ -176,7 +181,7 @@ impl<'s> Side<'s> {
             None => None,
         };
         let reader = self.source.session().reader();
-        let files = CallFiles::open(reader, origins::words(&does), &self.stop)?;
+        let files = CallFiles::open(reader, origins::words(&does), &self.stop)?.words_alone();
         origins::read(&files, &does, first.unwrap_or(0))
     }
 

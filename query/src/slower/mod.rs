@@ -2,7 +2,8 @@
 //! same build would hardly differ as much.
 //!
 //! The time of all functions together is tested first. Then each function that takes a notable part of it is tested, with a
-//! correction for their number (Holm). A significant but small difference is not called slower.
+//! correction for their number (Holm). The times before are lengthened by the least change that counts, so what is tested is
+//! whether the difference is larger than that: on a noisy machine equal builds are called slower less often than the level says.
 
 mod rank;
 mod samples;
@@ -67,7 +68,8 @@ pub struct Times {
     pub after_ns: f64,
     /// How much longer it is.
     pub shift: Option<Shift>,
-    /// The chance that equal builds would show the candidate this much slower, corrected for the number of tests.
+    /// The chance that builds which differ by no more than the least change that counts would show the candidate this much
+    /// slower, corrected for the number of tests.
     pub slower_by_chance: f64,
     /// The same for faster.
     pub faster_by_chance: f64,
@@ -257,12 +259,14 @@ fn function(named: &Named, before: &[Run], after: &[Run], level: Level) -> Funct
 }
 
 fn times(before: &[f64], after: &[f64], level: Level) -> Times {
+    let lengthened =
+        |times: &[f64]| -> Vec<f64> { times.iter().map(|ns| ns * (1.0 + level.change)).collect() };
     let mut times = Times {
         before_ns: median(before.to_vec()),
         after_ns: median(after.to_vec()),
         shift: shift::shift(before, after),
-        slower_by_chance: rank::one_sided(before, after),
-        faster_by_chance: rank::one_sided(after, before),
+        slower_by_chance: rank::one_sided(&lengthened(before), after),
+        faster_by_chance: rank::one_sided(&lengthened(after), before),
         verdict: Verdict::Same,
     };
     times.verdict = verdict(&times, level);
@@ -384,6 +388,22 @@ mod tests {
         // One of twenty, and of twenty-one.
         assert!(enough(3, 3, 0.05).is_ok());
         assert!(enough(2, 5, 0.05).is_ok());
+    }
+
+    #[test]
+    fn a_change_that_does_not_count_is_no_difference_however_sure_it_is() {
+        let before: Vec<f64> = (0..8).map(|at| 1000.0 + f64::from(at)).collect();
+        let after = |factor: f64| -> Vec<f64> { before.iter().map(|ns| ns * factor).collect() };
+        let level = Level::default();
+        assert_eq!(times(&before, &after(1.04), level).verdict, Verdict::Same);
+        assert!(times(&before, &after(1.04), level).slower_by_chance > 0.9);
+        assert_eq!(times(&before, &after(1.07), level).verdict, Verdict::Slower);
+        assert_eq!(times(&after(1.07), &before, level).verdict, Verdict::Faster);
+        let any = Level {
+            change: 0.0,
+            ..level
+        };
+        assert_eq!(times(&before, &after(1.04), any).verdict, Verdict::Slower);
     }
 
     #[test]

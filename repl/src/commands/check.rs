@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use query::runs::find;
 use serde_json::{Value, json};
 use server::quantity::{count, grouped};
 use store::check::{Finding, Report, Severity};
@@ -15,11 +16,13 @@ use crate::progress::Progress;
 use crate::recording::{OfCore, size_on_disk};
 use crate::render::{Colour, Paint, Terminal, bytes, escaped};
 use crate::report::without_numbers;
+use crate::sets;
 
 const EXAMPLES: &str = "\
 Examples:
   hindsight check app
   hindsight check app --json | jq .findings
+  hindsight check make.children               all recordings of a set
   hindsight check app && cp -r app.hindsight archive/
 
 Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not closed.";
@@ -30,7 +33,7 @@ Exits with 0 when everything holds, 1 when something is damaged, 3 when the reco
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The recording, with or without .hindsight, or a core file
+    /// The recording, with or without .hindsight, a set of recordings, or a core file
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
     #[command(flatten)]
@@ -53,17 +56,11 @@ enum Verdict {
 /// # Errors
 /// When there is no recording or it cannot be read at all.
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
+    if let Some(dir) = sets::named(&args.recording) {
+        return of_set(&dir, args.json, terminal);
+    }
     let path = args.core.locate(&args.recording)?;
-    let progress = Progress::new(terminal);
-    let total = size_on_disk(&path);
-    let mut done = 0;
-    let report = store::check::check(&path, |bytes| {
-        done += bytes;
-        progress.reading(done, total);
-    });
-    progress.finish();
-    let report = report.map_err(|source| Error::Store { source })?;
-    let verdict = verdict(&path, &report);
+    let (report, verdict) = checked(&path, terminal)?;
     let mut out = output::stdout();
     let written = if args.json {
         writeln!(out, "{:#}", as_json(&path, &report, verdict))
@@ -71,11 +68,77 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         write_report(&mut out, &path, &report, verdict, terminal.stdout_colour)
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
-    Ok(match verdict {
+    Ok(code(verdict))
+}
+
+fn code(verdict: Verdict) -> u8 {
+    match verdict {
         Verdict::Whole => exit::DONE,
         Verdict::Damaged => exit::FAILED,
         Verdict::NotClosed(_) => exit::INCOMPLETE,
-    })
+    }
+}
+
+/// Checks each recording of a set. Damage of one counts more than another that is not closed.
+fn of_set(dir: &Path, json: bool, terminal: &Terminal) -> Result<u8, Error> {
+    let mut out = output::stdout();
+    let (mut reports, mut codes) = (Vec::new(), Vec::new());
+    let folders = find(&[dir.to_owned()]).folders;
+    for path in &folders {
+        let (report, verdict) = checked(path, terminal)?;
+        codes.push(code(verdict));
+        if json {
+            reports.push(as_json(path, &report, verdict));
+        } else {
+            let written = write_report(&mut out, path, &report, verdict, terminal.stdout_colour);
+            written.map_err(to_stdout)?;
+        }
+    }
+    let of = |code: u8| codes.iter().filter(|own| **own == code).count() as u64;
+    let worst = [exit::FAILED, exit::INCOMPLETE]
+        .into_iter()
+        .find(|code| of(*code) > 0);
+    let worst = worst.unwrap_or(exit::DONE);
+    let written = if json {
+        let verdict = match worst {
+            exit::DONE => "whole",
+            exit::FAILED => "damaged",
+            _ => "incomplete",
+        };
+        writeln!(
+            out,
+            "{:#}",
+            json!({ "set": dir, "verdict": verdict, "recordings": reports })
+        )
+    } else {
+        let parts = [
+            (exit::DONE, "whole"),
+            (exit::FAILED, "damaged"),
+            (exit::INCOMPLETE, "not closed"),
+        ];
+        let parts = parts.into_iter().filter(|(code, _)| of(*code) > 0);
+        let parts: String = parts
+            .map(|(code, word)| format!(", {} {word}", grouped(of(code))))
+            .collect();
+        let all = count(folders.len() as u64, "recording");
+        writeln!(out, "{}: {all}{parts}", escaped(&dir.to_string_lossy()))
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    Ok(worst)
+}
+
+fn checked(path: &Path, terminal: &Terminal) -> Result<(Report, Verdict), Error> {
+    let progress = Progress::new(terminal);
+    let total = size_on_disk(path);
+    let mut done = 0;
+    let report = store::check::check(path, |bytes| {
+        done += bytes;
+        progress.reading(done, total);
+    });
+    progress.finish();
+    let report = report.map_err(|source| Error::Store { source })?;
+    let verdict = verdict(path, &report);
+    Ok((report, verdict))
 }
 
 fn verdict(path: &Path, report: &Report) -> Verdict {

@@ -1,14 +1,16 @@
-//! Deletes recordings for `rm` and `runs prune`: asks first, and refuses those that are in use.
+//! Deletes recordings for `rm` and `runs prune`: asks first, refuses those that are in use, and keeps the lists of sets true.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
+use query::runs::find;
 use server::client::{Client, Wait};
 use server::paths::Paths;
 use server::quantity::count;
 use server::verbs::{Nothing, Status};
 use store::Recording;
 use store::recording::remove;
+use store::set::{self, Fact, PROCESSES_FILE, ProcessLog};
 
 use crate::error::Error;
 use crate::recording::size_on_disk;
@@ -67,6 +69,44 @@ pub fn delete(folder: &Path) -> Result<(), Error> {
             "hindsight: {} is no file of the recording and stays",
             escaped(&left)
         );
+    }
+    Ok(())
+}
+
+/// Says in the list of a set which recordings were deleted. With the last one, the list and its folder go, too.
+///
+/// # Errors
+/// When the list cannot be read, changed or deleted.
+pub fn forget(set: &Path) -> Result<(), Error> {
+    let in_store = |source| Error::Store { source };
+    let processes = set::processes(set).map_err(in_store)?;
+    let recorded = processes
+        .iter()
+        .filter_map(|process| process.recording.as_ref());
+    let (left, gone): (Vec<_>, Vec<_>) = recorded.partition(|name| set.join(name).exists());
+    if left.is_empty() && find(&[set.to_owned()]).folders.is_empty() {
+        let list = set.join(PROCESSES_FILE);
+        std::fs::remove_file(&list)
+            .map_err(|source| Error::io("delete the list of processes", source))?;
+        // What is not ours stays, and so does its folder.
+        let name = set.to_string_lossy();
+        match std::fs::remove_dir(set) {
+            Ok(()) => println!("deleted {}", escaped(&name)),
+            Err(_) => eprintln!("hindsight: {} has other files and stays", escaped(&name)),
+        }
+        return Ok(());
+    }
+    let log = ProcessLog::open(set).map_err(in_store)?;
+    for process in &processes {
+        if let Some(recording) = process
+            .recording
+            .as_ref()
+            .filter(|name| gone.contains(name))
+        {
+            let (pid, recording) = (process.pid, recording.clone());
+            log.add(&Fact::Pruned { pid, recording })
+                .map_err(in_store)?;
+        }
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! `hindsight info`: what was recorded, when, how much and with which settings.
 
+mod of_set;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -15,10 +17,12 @@ use crate::listing;
 use crate::output::{self, to_stdout};
 use crate::recording::OfCore;
 use crate::render::{Colour, Paint, Terminal, bytes, date, escaped, per};
+use crate::sets::{self, Whole};
 
 const EXAMPLES: &str = "\
 Examples:
   hindsight info app
+  hindsight info make.children                what a set of record --children has as a whole
   hindsight info app --json | jq .rows.calls
   hindsight info app --json | jq -e '.state == \"closed\" and .lost == 0'";
 
@@ -42,7 +46,7 @@ const SELDOM: [&str; 7] = [
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The recording, with or without .hindsight, or a core file
+    /// The recording, with or without .hindsight, a set of recordings, or a core file
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
     #[command(flatten)]
@@ -57,6 +61,9 @@ pub struct Args {
 /// # Errors
 /// When there is no such recording or it cannot be read.
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
+    if let Some(dir) = sets::named(&args.recording) {
+        return of_set::run(&Whole::read(&dir)?, args.json, terminal);
+    }
     let mut asker = Asker::open(&args.core.locate(&args.recording)?)?;
     let facts = Facts::gather(&mut asker)?;
     let mut out = output::stdout();

@@ -1,5 +1,7 @@
 //! `hindsight overview`: what there is to say first of a recording.
 
+mod of_set;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -7,22 +9,24 @@ use crate::error::Error;
 use crate::exit;
 use crate::output::{self, to_stdout};
 use crate::recording::OfCore;
+use crate::sets::{self, Whole};
 
 const EXAMPLES: &str = "\
 Examples:
   hindsight overview app
   hindsight overview app --lines 20
-  hindsight overview app --json | jq .ending";
+  hindsight overview app --json | jq .ending
+  hindsight overview make.children            the processes of a set, and which failed first";
 
 /// Say what is worth knowing first of a recording
 ///
 /// How the program ended, what it printed to standard error and which function did, results that look like failures, its
 /// threads, where the time went, what is unusual, and three commands that ask further. Each claim has the number of its
-/// event.
+/// event. Of a set that record --children has made: which process failed first, and the tree of all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The recording, with or without .hindsight, or a core file
+    /// The recording, with or without .hindsight, a set of recordings, or a core file
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
     #[command(flatten)]
@@ -40,6 +44,9 @@ pub struct Args {
 /// # Errors
 /// When there is no such recording or it cannot be read.
 pub fn run(args: &Args) -> Result<u8, Error> {
+    if let Some(dir) = sets::named(&args.recording) {
+        return of_set::run(&Whole::read(&dir)?, args.lines, args.json);
+    }
     let path = args.core.locate(&args.recording)?;
     let name = args.recording.to_string_lossy();
     let overview = query::open(&path)

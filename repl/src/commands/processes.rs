@@ -150,8 +150,8 @@ fn notes(row: &Process) -> String {
         .join("; ")
 }
 
-/// Orders the processes so that each is below its parent, and returns the depths.
-fn as_tree(processes: &[Process]) -> Vec<(usize, &Process)> {
+/// Orders the processes so that each stands below its parent, and tells how deep.
+pub fn as_tree(processes: &[Process]) -> Vec<(usize, &Process)> {
     // The parent of a row is the last row of that number that began before it.
     let mut newest: BTreeMap<i32, usize> = BTreeMap::new();
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); processes.len()];

@@ -1,27 +1,31 @@
-//! `hindsight rm`: deletes recordings.
+//! `hindsight rm`: deletes recordings, and sets of them.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use query::runs::find;
 
-use crate::commands::deleting::{delete, is_wanted};
+use crate::commands::deleting::{delete, forget, is_wanted};
 use crate::error::Error;
 use crate::exit;
 use crate::recording::locate;
 use crate::render::Terminal;
 use crate::report::report;
+use crate::sets;
 
 const EXAMPLES: &str = "\
 Examples:
   hindsight rm app                asks, then deletes app.hindsight
   hindsight rm --yes 'runs/t-*'   deletes all that match, without asking
+  hindsight rm make.children      deletes a set that record --children has made
 
 Exits with 1 when one of several could not be deleted.";
 
 /// Delete recordings
 ///
 /// Deletes the files of each recording and nothing else: a file in its folder that is not one of them stays, and is named.
-/// A recording that is being made, or is open in a session, is refused.
+/// A recording that is being made, or is open in a session, is refused. A set of record --children goes with the last of its
+/// recordings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -40,15 +44,28 @@ pub struct Args {
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     for word in &args.recordings {
         // A folder of recordings is too much for one word.
-        if !word.to_string_lossy().contains(['*', '?', '[']) {
+        if !is_pattern(word) && sets::named(word).is_none() {
             locate(word)?;
         }
     }
     let found = find(&args.recordings);
-    if let Some((path, why)) = found.nothing.into_iter().next() {
+    let mut sets: BTreeSet<PathBuf> = args
+        .recordings
+        .iter()
+        .filter_map(|word| sets::named(word))
+        .collect();
+    // A set may have no recording.
+    let mut nothing = found.nothing.into_iter();
+    if let Some((path, why)) = nothing.find(|(path, _)| sets::named(path).is_none()) {
         let message = format!("{}: {why}", path.display());
         return Err(Error::usage(message, None));
     }
+    sets.extend(
+        found
+            .folders
+            .iter()
+            .filter_map(|folder| sets::around(folder).map(Path::to_owned)),
+    );
     if !args.yes && !is_wanted(&found.folders, terminal)? {
         return Ok(exit::FAILED);
     }
@@ -62,5 +79,12 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             code = exit::FAILED;
         }
     }
+    for set in &sets {
+        forget(set)?;
+    }
     Ok(code)
+}
+
+fn is_pattern(word: &Path) -> bool {
+    word.to_string_lossy().contains(['*', '?', '['])
 }

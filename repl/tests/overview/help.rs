@@ -402,7 +402,7 @@ fn each_command_explains_itself() {
 
             Arguments:
               <RECORDING>
-                      The recording, with or without .hindsight, or a core file
+                      The recording, with or without .hindsight, a set of recordings, or a core file
 
             Options:
                   --color <WHEN>
@@ -420,6 +420,7 @@ fn each_command_explains_itself() {
 
             Examples:
               hindsight info app
+              hindsight info make.children                what a set of record --children has as a whole
               hindsight info app --json | jq .rows.calls
               hindsight info app --json | jq -e '.state == "closed" and .lost == 0'
         "#]],
@@ -436,7 +437,7 @@ fn each_command_explains_itself() {
 
             Arguments:
               <RECORDING>
-                      The recording, with or without .hindsight, or a core file
+                      The recording, with or without .hindsight, a set of recordings, or a core file
 
             Options:
                   --color <WHEN>
@@ -455,6 +456,7 @@ fn each_command_explains_itself() {
             Examples:
               hindsight check app
               hindsight check app --json | jq .findings
+              hindsight check make.children               all recordings of a set
               hindsight check app && cp -r app.hindsight archive/
 
             Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not

@@ -52,8 +52,10 @@ fn what_would_change_the_program_is_refused() {
             help: or a recording of every instruction: hindsight record --full -- PROGRAM
               at --cmd 7: logpoint settle x (exit code 1)
             error: catch needs a program that runs: this is a recording, and what it recorded does not change
+            help: the signal that ended the program: goto crash; those that were seen: SELECT * FROM exceptions
               at --cmd 8: catch signal (exit code 1)
             error: catch needs a program that runs: this is a recording, and what it recorded does not change
+            help: calls that an exception or a panic left: continue where unwound; or: break __cxa_throw, if it was recorded
               at --cmd 9: catch throw (exit code 1)
             error: pause needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 10: pause (exit code 1)

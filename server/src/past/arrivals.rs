@@ -25,20 +25,21 @@ struct Armed {
     ignored: u64,
 }
 
-/// Where a run ends: the position, the thread, and the breakpoints there.
-struct Stopped {
-    position: u64,
-    tid: u32,
-    breaks: Vec<u32>,
+/// Where a run ends: the place, the thread, and the breakpoints there.
+pub(super) struct Stopped {
+    /// After so many instructions; in a recording of calls the event.
+    pub position: u64,
+    pub tid: u32,
+    pub breaks: Vec<u32>,
 }
 
 /// What a run reports about its breakpoints.
 #[derive(Default)]
-struct Told {
-    stopped: Option<Stopped>,
+pub(super) struct Told {
+    pub stopped: Option<Stopped>,
     /// How many hits were passed, by breakpoint.
-    passed: HashMap<u32, u64>,
-    failed: HashMap<u32, Failed>,
+    pub passed: HashMap<u32, u64>,
+    pub failed: HashMap<u32, Failed>,
 }
 
 impl Past {
@@ -50,6 +51,7 @@ impl Past {
         let here = self.position();
         let stops = Stops {
             logpoints: true,
+            events: self.places_that_stop().1,
             ..Stops::default()
         };
         let event = self.timeline.run(here.seq, &stops, direction);
@@ -86,10 +88,17 @@ impl Past {
         };
         self.go_to_instant(instant, tid)?;
         let is_here = |at: Option<(Instant, Option<u32>)>| at.is_some_and(|(at, _)| at == instant);
-        let breaks = match is_here(found) {
-            true => self.hit(&told),
-            false => Vec::new(),
-        };
+        let mut told = told;
+        if !is_here(found) {
+            told = Told {
+                failed: told.failed,
+                ..Told::default()
+            };
+        }
+        if instant.steps == 0 {
+            self.with_caught(&mut told, instant.seq, tid);
+        }
+        let breaks = self.hit(&told);
         self.tell_failed(&told);
         let mut report = self.motion()?;
         if let Some(stop) = &mut report.stop
@@ -360,7 +369,7 @@ impl Past {
     }
 
     /// Counts a stop at breakpoints, and returns which.
-    fn hit(&self, told: &Told) -> Vec<u32> {
+    pub(super) fn hit(&self, told: &Told) -> Vec<u32> {
         let hit = told.stopped.as_ref().map(|stopped| stopped.breaks.clone());
         let hit = hit.unwrap_or_default();
         let mut breaks = self.breaks();
@@ -373,8 +382,8 @@ impl Past {
         hit
     }
 
-    /// Reports failed conditions with the answer.
-    fn tell_failed(&self, told: &Told) {
+    /// Has failed conditions told with the answer.
+    pub(super) fn tell_failed(&self, told: &Told) {
         let mut failed: Vec<_> = told.failed.iter().collect();
         failed.sort_by_key(|(id, _)| **id);
         for (id, failed) in failed {
@@ -391,6 +400,9 @@ impl Past {
 
     /// Writes the moment after this many instructions.
     pub(super) fn moment_text(&self, position: u64) -> String {
+        if !self.timeline.has_every_instruction() {
+            return format!("event {position}");
+        }
         match self.timeline.instant(position) {
             Ok(Instant { seq, steps: 0 }) => seq.to_string(),
             Ok(Instant { seq, steps }) => format!("{seq}+{steps}"),

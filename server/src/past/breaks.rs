@@ -1,6 +1,7 @@
 //! Breakpoints in a recording. If every instruction is recorded, they are addresses, and may have a condition and a count.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use debuginfo::AddressSpace;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,12 @@ pub struct Break {
     pub location: String,
     /// The ids of the functions.
     pub functions: BTreeSet<u32>,
+    /// Of a catchpoint: how many events are caught.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caught: Option<u64>,
+    /// These events.
+    #[serde(skip)]
+    pub(super) events: Arc<BTreeSet<u64>>,
     /// If every instruction is recorded: the addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<u64>,
@@ -63,11 +70,13 @@ fn is_nothing(number: &u64) -> bool {
 }
 
 impl Break {
-    fn new(id: u32, location: String) -> Break {
+    pub(super) fn new(id: u32, location: String) -> Break {
         Break {
             id,
             location,
             functions: BTreeSet::new(),
+            caught: None,
+            events: Arc::default(),
             addresses: Vec::new(),
             condition: None,
             hit_count: 0,
@@ -85,15 +94,11 @@ impl Past {
     /// passes if every instruction is recorded.
     ///
     /// # Errors
-    /// [`Code::InvalidFunction`]: no recorded function matches. [`Code::InvalidCondition`]. [`Code::NotAllowed`]: a
-    /// condition or a count needs every instruction.
+    /// [`Code::InvalidFunction`]: no recorded function matches. [`Code::InvalidCondition`].
     pub fn add_break(&self, target: &Target, wanted: BreakWanted) -> Result<Break, Failure> {
+        Judge::new(wanted.condition.as_deref(), self.shared_kept(), false)?;
         if self.timeline.has_every_instruction() {
-            Judge::new(wanted.condition.as_deref(), self.shared_kept(), false)?;
             return self.add_break_at(target, wanted);
-        }
-        if wanted != BreakWanted::default() {
-            return Err(self.needs_every_instruction("break with options"));
         }
         let location = target.to_string();
         let line = location
@@ -115,6 +120,9 @@ impl Past {
         }
         let added = Break {
             functions,
+            condition: wanted.condition,
+            hit_count: wanted.hit_count,
+            once: wanted.once,
             ..Break::new(self.next_id(), location)
         };
         self.breaks().push(added.clone());
@@ -257,12 +265,12 @@ impl Past {
     /// Gives a breakpoint another condition, or none.
     ///
     /// # Errors
-    /// [`Code::BreakpointNotFound`], [`Code::InvalidCondition`], [`Code::NotAllowed`].
+    /// [`Code::BreakpointNotFound`], [`Code::InvalidCondition`].
     pub fn change_condition(&self, id: u32, condition: Option<&str>) -> Result<Break, Failure> {
-        if !self.timeline.has_every_instruction() {
-            return Err(self.needs_every_instruction("condition"));
-        }
         Judge::new(condition, self.shared_kept(), false)?;
+        if condition.is_some() {
+            self.refuse_catchpoint(id, "condition")?;
+        }
         self.change_break(id, |known| {
             known.condition = condition.map(str::to_owned);
             known.nth = None;
@@ -272,12 +280,21 @@ impl Past {
     /// Skips a number of hits of a breakpoint before it stops again.
     ///
     /// # Errors
-    /// [`Code::BreakpointNotFound`], [`Code::NotAllowed`].
+    /// [`Code::BreakpointNotFound`].
     pub fn ignore_break(&self, id: u32, count: u64) -> Result<Break, Failure> {
-        if !self.timeline.has_every_instruction() {
-            return Err(self.needs_every_instruction("ignore"));
+        if self.timeline.has_every_instruction() {
+            self.refuse_catchpoint(id, "ignore")?;
         }
         self.change_break(id, |known| known.ignored = count)
+    }
+
+    fn refuse_catchpoint(&self, id: u32, verb: &str) -> Result<(), Failure> {
+        let breaks = self.breaks();
+        let is_it = |known: &Break| known.id == id && known.caught.is_some();
+        match breaks.iter().any(is_it) {
+            true => Err(no_options(verb)),
+            false => Ok(()),
+        }
     }
 
     fn change_break(&self, id: u32, change: impl FnOnce(&mut Break)) -> Result<Break, Failure> {
@@ -297,6 +314,14 @@ impl Past {
                 .hint("or a recording of every instruction: hindsight record --full -- PROGRAM"),
         }
     }
+}
+
+/// Refuses a condition of a catchpoint.
+pub(super) fn no_options(verb: &str) -> Failure {
+    let message = format!("{verb} is not for catchpoints of a recording: they stop at each event");
+    Failure::new(Code::NotAllowed, message).hint(
+        "go to the next event of which something is true: continue where kind = 'syscall' and text like 'write(2,%'",
+    )
 }
 
 fn no_break(id: u32) -> Failure {

@@ -1,5 +1,5 @@
-//! Conditions and messages, evaluated at the current position of a recording of every instruction. The rules are those of a
-//! program under control.
+//! Conditions and messages, evaluated where a recording of every instruction stands at the moment, and conditions at the entry of a
+//! recorded call. The rules are those of a program under control.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use recorder::live::{Condition, Message};
 use replay::Arrival;
 use values::RenderOptions;
 
-use crate::inspect;
+use crate::inspect::{self, View};
 use crate::protocol::{Code, Failure};
 
 /// Frames that an expression may need: its own, and the caller's for values that only the caller still has.
@@ -60,7 +60,36 @@ impl Judge {
         })
     }
 
-    /// Returns whether the condition is true here.
+    /// Says whether there is a condition.
+    pub fn is_conditional(&self) -> bool {
+        self.condition.is_some()
+    }
+
+    /// Says whether the condition is true in a frame.
+    pub fn holds_in(&self, view: &View<'_>) -> Result<bool, String> {
+        let Some(condition) = &self.condition else {
+            return Ok(true);
+        };
+        let context = Context {
+            space: view.space,
+            machine: view.machine,
+            frames: view.frames,
+            index: view.frame,
+            calls: None,
+            kept: Some(view.kept),
+        };
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let parsed = condition.within(&context);
+            let parsed = parsed.map_err(|error| error.one_line())?;
+            let holds = expr::evaluate_condition(&parsed, &context);
+            holds
+                .map(|(holds, _)| holds)
+                .map_err(|error| error.one_line())
+        }));
+        done.unwrap_or_else(|_| Err("hindsight has failed to evaluate it".to_owned()))
+    }
+
+    /// Says whether the condition is true here.
     pub fn holds(&self, arrival: &mut Arrival<'_>, hit_count: Option<u64>) -> Result<bool, String> {
         let Some(condition) = &self.condition else {
             return Ok(true);

@@ -5,7 +5,9 @@
 
 mod arrivals;
 mod breaks;
+mod catches;
 mod describe;
+mod entries;
 mod history;
 mod judge;
 mod log_lines;
@@ -27,6 +29,7 @@ use replay::{Instant, Moment, StateMachine, Target, Timeline};
 use store::Reader;
 
 pub use breaks::{Break, BreakWanted};
+pub use catches::{CatchWanted, Happened};
 pub use history::Change;
 pub use log_lines::{LogLine, LogLines, LogWanted};
 pub use moves::{CallLine, OutputLine, OutputLines};

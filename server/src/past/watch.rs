@@ -1,7 +1,5 @@
 //! Watches: a run through time stops where the value of an expression has changed.
 
-use std::collections::BTreeSet;
-
 use replay::Tracked;
 use replay::history::HistoryScope;
 use replay::moves::{Direction, Stops};
@@ -133,18 +131,13 @@ impl Past {
         if self.timeline.has_every_instruction() {
             return self.run_by_instructions(direction);
         }
-        let functions: BTreeSet<u32> = self
-            .breaks()
-            .iter()
-            .filter(|b| !b.disabled)
-            .flat_map(|b| b.functions.clone())
-            .collect();
+        let (functions, events) = self.places_that_stop();
         let is_watching = !self.watches().is_empty();
         let stops = Stops {
             functions,
+            events,
             logpoints: !is_watching,
             passes_pauses: is_watching,
-            ..Stops::default()
         };
         self.run_to(&stops, direction, is_interrupted)
     }
@@ -162,20 +155,35 @@ impl Past {
         let from = self.position().seq;
         let found = self.timeline.run(from, stops, direction);
         let found = found.map_err(|error| of_replay(&error))?;
-        let (seq, changes) = self.nearest_change(from, found, direction, is_interrupted)?;
-        let Some(seq) = seq else {
+        let (found, mut changes) = self.nearest_change(from, found, direction, is_interrupted)?;
+        let mut told = self.nearest_entry(found, direction, is_interrupted)?;
+        let entry = told.stopped.as_ref().map(|stopped| stopped.position);
+        let Some(seq) = entry.or(found) else {
+            self.hit(&told);
+            self.tell_failed(&told);
             return Err(self.no_stop(from, direction));
         };
+        if Some(seq) != found {
+            changes.clear();
+        }
         self.go_to(seq)?;
+        self.with_plain(&mut told, seq)?;
+        let mut hit = told.stopped.as_ref().map(|stopped| stopped.breaks.clone());
+        hit = hit.filter(|ids| self.has_options(ids));
+        self.hit(&told);
+        self.tell_failed(&told);
         for watch in self.watches().iter_mut() {
             let is_hit = changes.iter().any(|change| change.watch == watch.id);
             watch.hits += u64::from(is_hit);
         }
         let mut report = self.motion()?;
         if let Some(stop) = &mut report.stop
-            && let ReasonReport::Event { changed, .. } = &mut stop.reason
+            && let ReasonReport::Event {
+                changed, breaks, ..
+            } = &mut stop.reason
         {
             *changed = changes;
+            *breaks = hit.unwrap_or_default();
         }
         Ok(report)
     }

@@ -23,9 +23,13 @@ pub struct ProgramCalls<'a> {
 
 impl Calls for ProgramCalls<'_> {
     fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic> {
-        let (parameters, returns) = match function_type(function) {
-            Some(ty) => (ty.parameters(), ty.target()),
-            None => by_prototype(name, function)
+        let described = function_type(function).map(|ty| (ty.parameters(), ty.target()));
+        let (parameters, returns) = match described {
+            Some((parameters, returns)) if !is_of_assembler(&parameters, returns.as_ref()) => {
+                (parameters, returns)
+            }
+            described => by_prototype(name, function)
+                .or(described)
                 .ok_or_else(|| format!("{name} is not a function, nor a pointer to one"))?,
         };
         let address = match function.kind() {
@@ -55,11 +59,17 @@ impl Calls for ProgramCalls<'_> {
     }
 }
 
-/// The prototype of a function without debug information from the headers of the C library: its parameters and return
-/// type.
+/// Tells whether debug information names a function without describing it, as that of assembler does: no parameters, and a
+/// return type without a size.
+fn is_of_assembler(parameters: &[Type], returns: Option<&Type>) -> bool {
+    parameters.is_empty() && returns.is_some_and(|ty| ty.strip().kind() == TypeKind::Unspecified)
+}
+
+/// What the headers of the C library say of a function that debug information does not describe: its parameters, and what it returns.
 fn by_prototype(name: &str, function: &Value) -> Option<(Vec<Type>, Option<Type>)> {
     let is_untyped = |ty: Type| ty.strip().kind() == TypeKind::Void;
-    if !function.ty.strip().target().is_some_and(is_untyped) {
+    let is_described = function_type(function).is_some();
+    if !is_described && !function.ty.strip().target().is_some_and(is_untyped) {
         return None;
     }
     let known = prototype(name.rsplit("::").next()?)?;

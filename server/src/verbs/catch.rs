@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, ProbesReply, Text, Verb, Word,
+    BreakReply, Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, Text, Verb, Word,
     probe_text, probe_words, probes,
 };
 use crate::inspect::{self, signal_by_name};
+use crate::past::{Break, CatchWanted, Happened, Past};
 use crate::protocol::Failure;
+use crate::session::Session;
 
 /// The `catch` verb.
 pub struct Catch;
@@ -73,14 +75,20 @@ pub enum Caught {
 
 impl Verb for Catch {
     const NAME: &'static str = "catch";
-    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, behind the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\nThe program stays the one that is followed: a new process runs on by itself.";
-    const NEEDS: Needs = Needs::Program;
+    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, behind the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\nThe program stays the one that is followed: a new process runs on by itself.\n\nIn a recording, runs through time stop at its events: fork (vfork and posix_spawn are recorded as fork), exec, and system calls if they were recorded (--syscalls).";
+    const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = ProbeArgs<CatchAdd>;
-    type Reply = ProbesReply;
+    type Reply = BreakReply;
 
-    fn run(call: &Call<'_>, args: Self::Args) -> Result<ProbesReply, Failure> {
-        probes::run(call, args, ProbeKind::Catchpoint, |_, add| {
+    fn run(call: &Call<'_>, args: Self::Args) -> Result<BreakReply, Failure> {
+        if let Session::Recorded(past) = call.target()? {
+            return Ok(BreakReply::Recorded {
+                breaks: recorded(&past, args)?,
+                of_a_program: past.is_of_a_session(),
+            });
+        }
+        let reply = probes::run(call, args, ProbeKind::Catchpoint, |_, add| {
             Ok(vec![ProbeSpec {
                 location: location(add.what)?,
                 action: Action::Break {
@@ -90,7 +98,8 @@ impl Verb for Catch {
                 condition: inspect::condition(add.condition.as_deref())?,
                 hit_count: add.hit_count,
             }])
-        })
+        })?;
+        Ok(BreakReply::Probes(reply))
     }
 }
 
@@ -120,8 +129,46 @@ impl Command for Catch {
         })
     }
 
-    fn text(reply: &ProbesReply, asked: &Self::Args) -> Text {
-        probe_text::of_program(&reply.probes, asked)
+    fn text(reply: &BreakReply, asked: &Self::Args) -> Text {
+        match reply {
+            BreakReply::Probes(reply) => probe_text::of_program(&reply.probes, asked),
+            BreakReply::Recorded {
+                breaks,
+                of_a_program,
+            } => probe_text::breaks(breaks, *of_a_program, asked),
+        }
+    }
+}
+
+/// Catches recorded events.
+fn recorded(past: &Past, args: ProbeArgs<CatchAdd>) -> Result<Vec<Break>, Failure> {
+    let is_catch = |known: &Break| known.caught.is_some();
+    match args {
+        ProbeArgs::List => Ok(past.all_breaks().into_iter().filter(is_catch).collect()),
+        ProbeArgs::Add(add) => {
+            let words = location(add.what.clone())?.to_string();
+            let what = match &add.what {
+                Caught::Fork | Caught::Vfork => Happened::Fork,
+                Caught::Exec => Happened::Exec,
+                Caught::Syscall { names } => Happened::Syscall(
+                    names
+                        .iter()
+                        .map(|name| system_call(name))
+                        .collect::<Result<_, _>>()?,
+                ),
+                _ => return Err(past.cannot_catch(&words)),
+            };
+            let has_options = add.condition.is_some() || add.hit_count > 0 || add.all_threads;
+            let wanted = CatchWanted {
+                what,
+                words,
+                has_options,
+            };
+            Ok(vec![past.add_catch(wanted)?])
+        }
+        ProbeArgs::Remove(chosen) => probes::each_id(&chosen, |id| past.remove_break(id)),
+        ProbeArgs::Enable(chosen) => probes::each_id(&chosen, |id| past.switch_break(id, true)),
+        ProbeArgs::Disable(chosen) => probes::each_id(&chosen, |id| past.switch_break(id, false)),
     }
 }
 

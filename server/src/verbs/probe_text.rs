@@ -153,8 +153,13 @@ pub(super) fn breaks<A>(breaks: &[Break], of_a_program: bool, asked: &ProbeArgs<
         _ => {
             let added = |added: &Break| {
                 let live = "It stops runs through the past; to stop the program, first: goto live";
+                let title = if added.caught.is_some() {
+                    "Catchpoint"
+                } else {
+                    "Breakpoint"
+                };
                 let mut line = format!(
-                    "Breakpoint {}: {} ({})",
+                    "{title} {}: {} ({})",
                     added.id,
                     short_name(&added.location),
                     reach(added)
@@ -174,6 +179,9 @@ pub(super) fn breaks<A>(breaks: &[Break], of_a_program: bool, asked: &ProbeArgs<
 
 /// The functions or addresses of a breakpoint in a recording.
 fn reach(known: &Break) -> String {
+    if let Some(caught) = known.caught {
+        return count(caught, "event");
+    }
     match known.addresses.is_empty() {
         true => count(known.functions.len() as u64, "function"),
         false => count(known.addresses.len() as u64, "place"),
@@ -209,7 +217,9 @@ pub(super) fn listed_breaks(breaks: &[Break]) -> Text {
         );
     }
     let knows_all = breaks.iter().any(|known| !known.addresses.is_empty());
-    if !knows_all {
+    let is_plain =
+        |known: &Break| conditions(known).is_none() && !known.disabled && known.caught.is_none();
+    if !knows_all && breaks.iter().all(is_plain) {
         let row = |known: &Break| {
             vec![
                 known.id.to_string(),
@@ -224,6 +234,7 @@ pub(super) fn listed_breaks(breaks: &[Break]) -> Text {
         ];
         return Text::table(&columns, breaks.iter().map(row).collect());
     }
+    let has_places_alone = breaks.iter().all(|known| !known.addresses.is_empty());
     let row = |known: &Break| {
         let state = if known.disabled { "disabled" } else { "set" };
         vec![
@@ -232,7 +243,10 @@ pub(super) fn listed_breaks(breaks: &[Break]) -> Text {
             state.to_owned(),
             known.hits.to_string(),
             conditions(known).unwrap_or_default(),
-            known.addresses.len().to_string(),
+            match has_places_alone {
+                true => known.addresses.len().to_string(),
+                false => reach(known),
+            },
         ]
     };
     let columns = [
@@ -241,7 +255,10 @@ pub(super) fn listed_breaks(breaks: &[Break]) -> Text {
         Column::text("State"),
         Column::number("Hits"),
         Column::text("Stops"),
-        Column::number("Places"),
+        match has_places_alone {
+            true => Column::number("Places"),
+            false => Column::text("Where"),
+        },
     ];
     Text::table(&columns, breaks.iter().map(row).collect())
 }

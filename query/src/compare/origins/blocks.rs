@@ -2,24 +2,26 @@
 //!
 //! The addresses at which blocks began are kept in order, as a tree: a node knows how far the blocks below it reach. So the
 //! few that may have held an address are found without looking at the others. Most pointers lead to the first byte of a block:
-//! those are looked up.
+//! those are looked up (`starts.rs`).
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
-
 use super::Span;
+use super::starts::Starts;
 
 /// A block at one time.
 #[derive(Clone, Copy, Debug)]
 struct Life {
+    address: u64,
     span: Span,
     size: u64,
+    /// The lives behind this one that began at the same address.
+    later: u32,
 }
 
 impl Life {
-    fn end(&self, address: u64) -> u64 {
-        address.saturating_add(self.size.max(1))
+    fn end(&self) -> u64 {
+        self.address.saturating_add(self.size.max(1))
     }
 }
 
@@ -35,7 +37,7 @@ pub struct Within {
 /// Blocks, as the calls are read in the order of their ends.
 #[derive(Debug, Default)]
 pub struct Lives {
-    all: Vec<(u64, Life)>,
+    all: Vec<Life>,
     /// By address: those that are there.
     there: BTreeMap<u64, usize>,
 }
@@ -48,10 +50,15 @@ impl Lives {
 
     /// A call that began at event `start` returned a block. One that it got from another function is the same block.
     pub fn make(&mut self, address: u64, size: u64, span: Span, start: u64) {
-        let life = Life { span, size };
-        while let Some((other, at)) = self.last_below(life.end(address)) {
-            let known = &mut self.all[at].1;
-            if known.end(other) <= address {
+        let life = Life {
+            address,
+            span,
+            size,
+            later: 0,
+        };
+        while let Some((other, at)) = self.last_below(life.end()) {
+            let known = &mut self.all[at];
+            if known.end() <= address {
                 break;
             }
             if known.span.tid == span.tid && known.span.from > start {
@@ -62,7 +69,7 @@ impl Lives {
             self.there.remove(&other);
         }
         self.there.insert(address, self.all.len());
-        self.all.push((address, life));
+        self.all.push(life);
     }
 
     fn last_below(&self, end: u64) -> Option<(u64, usize)> {
@@ -75,7 +82,7 @@ impl Lives {
         let Some(at) = self.there.get(&address) else {
             return;
         };
-        let known = &mut self.all[*at].1.span;
+        let known = &mut self.all[*at].span;
         // What another thread got since at the same address is not what this call freed.
         if known.from < start {
             known.until = start;
@@ -84,68 +91,102 @@ impl Lives {
     }
 
     /// Returns all of them.
-    pub fn finish(mut self) -> Blocks {
-        self.all
-            .sort_by_key(|(address, life)| (*address, life.span.from));
-        let mut blocks = Blocks::default();
-        let mut reach = Vec::new();
-        for (address, life) in &self.all {
-            if blocks.addresses.last() != Some(address) {
-                blocks.firsts.push(blocks.lives.len() as u32);
-                blocks.nodes.insert(*address, blocks.addresses.len() as u32);
-                blocks.addresses.push(*address);
-                reach.push(0);
+    pub fn finish(self) -> Blocks {
+        let mut blocks = Blocks {
+            lives: self.all,
+            ..Blocks::default()
+        };
+        let lives = &mut blocks.lives;
+        lives.sort_unstable_by_key(|life| (life.address, life.span.from));
+        let mut first = 0;
+        for same in lives.chunk_by_mut(|one, next| one.address == next.address) {
+            let address = same[0].address;
+            let reach = same.iter().map(Life::end).max().unwrap_or(address);
+            let count = same.len() as u32;
+            for (later, life) in (0..count).rev().zip(same) {
+                life.later = later;
             }
-            if let Some(reach) = reach.last_mut() {
-                *reach = life.end(*address).max(*reach);
-            }
-            blocks.lives.push(*life);
+            blocks.starts.add(address, first);
+            blocks.nodes.push(Node {
+                address,
+                first,
+                reach,
+            });
+            first += count;
         }
-        blocks.firsts.push(blocks.lives.len() as u32);
-        widen(&mut reach);
-        blocks.reach = reach;
+        widen(&mut blocks.nodes);
         blocks
     }
 }
 
+/// An address at which blocks began.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    address: u64,
+    /// How far the blocks reach that began here or at a node below.
+    reach: u64,
+    /// The first life here.
+    first: u32,
+}
+
 /// Makes each node of the tree reach as far as those below it, and returns how far the root does. The root is in the middle.
-fn widen(reach: &mut [u64]) -> u64 {
-    let middle = reach.len() / 2;
-    let Some((own, after)) = reach.split_at_mut(middle).1.split_first_mut() else {
+fn widen(nodes: &mut [Node]) -> u64 {
+    let middle = nodes.len() / 2;
+    let (before, rest) = nodes.split_at_mut(middle);
+    let Some((node, after)) = rest.split_first_mut() else {
         return 0;
     };
-    let after = widen(after);
-    let own_end = *own;
-    let before = widen(&mut reach[..middle]);
-    reach[middle] = own_end.max(after).max(before);
-    reach[middle]
+    node.reach = node.reach.max(widen(before)).max(widen(after));
+    node.reach
 }
 
 /// All blocks of a recording.
 #[derive(Debug, Default)]
 pub struct Blocks {
     /// Where blocks began, in order.
-    addresses: Vec<u64>,
-    /// The place of each.
-    nodes: FxHashMap<u64, u32>,
-    /// How far the blocks of each node reach.
-    reach: Vec<u64>,
-    /// The first life at each address, and the number of all.
-    firsts: Vec<u32>,
+    nodes: Vec<Node>,
+    /// By address and time.
     lives: Vec<Life>,
+    /// The first life at each address.
+    starts: Starts,
 }
 
 impl Blocks {
     /// Returns the block that an address lay in at an event.
     #[inline]
     pub fn at(&self, address: u64, seq: u64) -> Option<Within> {
-        if self.addresses.first().is_none_or(|first| address < *first) {
-            return None;
-        }
-        let node = self.nodes.get(&address);
         // There is one block at a time.
-        node.and_then(|node| self.of_node(*node as usize, address, seq))
-            .or_else(|| self.within(0..self.addresses.len(), address, seq))
+        self.beginning(address, seq)
+            .or_else(|| self.within(0..self.nodes.len(), address, seq))
+    }
+
+    /// Tells whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lives.is_empty()
+    }
+
+    /// Reads the first life at an address, and returns any of it.
+    #[inline]
+    pub fn touch(&self, address: u64) -> u64 {
+        let first = self.starts.near(address);
+        let life = first.and_then(|first| self.lives.get(first as usize));
+        life.map_or(0, |life| life.address ^ life.size)
+    }
+
+    /// Returns the block that began at an address.
+    #[inline]
+    fn beginning(&self, address: u64, seq: u64) -> Option<Within> {
+        let mut first = self.starts.near(address)? as usize;
+        loop {
+            let life = self.lives.get(first)?;
+            if life.address >= address {
+                return match life.address == address {
+                    true => self.of_address(first, address, seq),
+                    false => None,
+                };
+            }
+            first += 1 + life.later as usize;
+        }
     }
 
     fn within(&self, nodes: std::ops::Range<usize>, address: u64, seq: u64) -> Option<Within> {
@@ -153,26 +194,31 @@ impl Blocks {
             return None;
         }
         let middle = nodes.start + nodes.len() / 2;
-        if self.reach[middle] <= address {
+        let node = self.nodes[middle];
+        if node.reach <= address {
             return None;
         }
-        if self.addresses[middle] > address {
+        if node.address > address {
             return self.within(nodes.start..middle, address, seq);
         }
         self.within(middle + 1..nodes.end, address, seq)
-            .or_else(|| self.of_node(middle, address, seq))
+            .or_else(|| self.of_address(node.first as usize, address, seq))
             .or_else(|| self.within(nodes.start..middle, address, seq))
     }
 
-    fn of_node(&self, node: usize, address: u64, seq: u64) -> Option<Within> {
-        let begun = self.addresses[node];
-        let lives = &self.lives[self.firsts[node] as usize..self.firsts[node + 1] as usize];
-        let after = lives.partition_point(|life| life.span.from <= seq);
-        let life = lives[..after].last()?;
-        let is_it = life.span.has(seq) && address < life.end(begun);
+    /// Returns the block that held an address, if its life is `first` or one of the later ones at the same place.
+    #[inline]
+    fn of_address(&self, first: usize, address: u64, seq: u64) -> Option<Within> {
+        let mut life = &self.lives[first];
+        if life.later > 0 {
+            let lives = &self.lives[first..=first + life.later as usize];
+            let after = lives.partition_point(|life| life.span.from <= seq);
+            life = lives[..after].last()?;
+        }
+        let is_it = life.span.has(seq) && address < life.end();
         is_it.then_some(Within {
             span: life.span,
-            offset: address - begun,
+            offset: address - life.address,
         })
     }
 
@@ -248,7 +294,7 @@ mod tests {
         let mut seq = 0;
         for number in 0..300 {
             seq += 4;
-            let (address, size) = (0x1000 + 16 * next(200), 1 + next(300));
+            let (address, size) = (0x1000 + 8 * next(400), 1 + next(300));
             lives.make(address, size, span(seq, number), seq - 1);
             if next(2) == 0 {
                 lives.free(address, seq + 1);
@@ -258,12 +304,12 @@ mod tests {
         let blocks = lives.finish();
         for _ in 0..20_000 {
             let (address, seq) = (0xfff + next(3600), next(seq + 8));
-            let mut found = all.iter().filter(|(begun, life)| {
-                (*begun..life.end(*begun)).contains(&address) && life.span.has(seq)
-            });
+            let mut found = all
+                .iter()
+                .filter(|life| (life.address..life.end()).contains(&address) && life.span.has(seq));
             let expected = found
                 .next()
-                .map(|(begun, life)| (life.span.number, address - begun));
+                .map(|life| (life.span.number, address - life.address));
             assert!(found.next().is_none(), "one block at a time");
             let found = blocks.at(address, seq);
             assert_eq!(

@@ -7,6 +7,7 @@
 
 mod blocks;
 mod descriptors;
+mod starts;
 
 use rustc_hash::FxHashMap;
 use store::control::FunctionDef;
@@ -237,6 +238,17 @@ impl Origins {
     pub fn block(&self, address: u64, seen: Seen) -> Option<Within> {
         let found = self.blocks.at(address, seen.at)?;
         (found.span.tid == seen.tid).then_some(found)
+    }
+
+    /// Tells whether there are blocks.
+    pub fn has_blocks(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    /// Reads what is known of a block that begins at an address, and returns any of it.
+    #[inline]
+    pub fn touch(&self, address: u64) -> u64 {
+        self.blocks.touch(address)
     }
 
     /// Tells whether places in a block are compared.

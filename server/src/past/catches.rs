@@ -1,0 +1,108 @@
+//! Catchpoints in a recording: breakpoints at recorded events, not at functions.
+
+use std::sync::Arc;
+
+use super::breaks::no_options;
+use super::{Break, Past, of_replay};
+use crate::protocol::{Code, Failure};
+
+/// What a recording has events of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// A new process.
+    Fork,
+    /// Another program.
+    Exec,
+    /// A system call: one of these numbers, or any.
+    Syscall(Vec<u64>),
+}
+
+/// What is wanted of a catchpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatchWanted {
+    /// What is caught.
+    pub what: Happened,
+    /// How it was asked for.
+    pub words: String,
+    /// Something was asked for that only a program can do: a condition or a count.
+    pub has_options: bool,
+}
+
+impl Past {
+    /// Sets a catchpoint and returns it. A run through time stops at the events.
+    ///
+    /// # Errors
+    /// [`Code::NotAllowed`]: there are no such events in the recording.
+    pub fn add_catch(&self, wanted: CatchWanted) -> Result<Break, Failure> {
+        if wanted.has_options {
+            return Err(no_options("a condition or a count"));
+        }
+        let events = match &wanted.what {
+            Happened::Fork => self.timeline.events_of("fork", None),
+            Happened::Exec => self.timeline.events_of("exec", None),
+            Happened::Syscall(numbers) if numbers.is_empty() => {
+                self.timeline.events_of("syscall", None)
+            }
+            Happened::Syscall(numbers) => {
+                let is_it = |event: &store::columns::ReadEvent| {
+                    let number = event.value.and_then(|value| u64::try_from(value).ok());
+                    number.is_some_and(|number| numbers.contains(&number))
+                };
+                self.timeline.events_of("syscall", Some(&is_it))
+            }
+        };
+        let events = events.map_err(|error| of_replay(&error))?;
+        if events.is_empty() {
+            return Err(self.nothing_happened(&wanted)?);
+        }
+        let added = Break {
+            caught: Some(events.len() as u64),
+            events: Arc::new(events.into_iter().collect()),
+            ..Break::new(self.next_id(), wanted.words)
+        };
+        self.breaks().push(added.clone());
+        Ok(added)
+    }
+
+    /// Says why there is no event to be caught.
+    fn nothing_happened(&self, wanted: &CatchWanted) -> Result<Failure, Failure> {
+        let words = &wanted.words;
+        let (message, hint) = match &wanted.what {
+            Happened::Fork => (
+                "the program started no process while it was recorded".to_owned(),
+                "look at its functions: break FUNCTION",
+            ),
+            Happened::Exec => (
+                "the program executed no other one while it was recorded".to_owned(),
+                "what its children executed is in their recordings: hindsight record --children",
+            ),
+            Happened::Syscall(_) => {
+                let any = self.timeline.events_of("syscall", None);
+                match any.map_err(|error| of_replay(&error))?.is_empty() {
+                    true => (
+                        "no system call was recorded".to_owned(),
+                        "record the program with them: hindsight record --syscalls -- PROGRAM",
+                    ),
+                    false => (
+                        format!("{words}: the program made no such call while it was recorded"),
+                        "what it made: SELECT name, count(*) FROM syscalls GROUP BY name",
+                    ),
+                }
+            }
+        };
+        Ok(Failure::new(Code::NotAllowed, message).hint(hint))
+    }
+
+    /// Refuses to catch what is in a recording only as far as somebody looked.
+    pub(crate) fn cannot_catch(&self, words: &str) -> Failure {
+        let refusal = self.needs_the_program("catch");
+        match refusal.hint {
+            Some(_) => refusal,
+            None if words.starts_with("signal") => refusal
+                .hint("the signal that ended the program: goto crash; those that were seen: SELECT * FROM exceptions"),
+            None => refusal.hint(
+                "calls that an exception or a panic left: continue where unwound; or: break __cxa_throw, if it was recorded",
+            ),
+        }
+    }
+}

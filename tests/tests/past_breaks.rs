@@ -1,0 +1,334 @@
+//! Goal: breakpoints in a recording of calls have conditions and counts, stop once, and can be passed, forwards and backwards;
+//! catchpoints stop at recorded events. Method: the same lines at the prompt of a recording of every instruction of the same
+//! program, and values that the program's source tells.
+
+use e2e::{Hindsight, Program, Recording, Scratch, Status};
+
+const SOURCE: &str = r#"
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int sum;
+__attribute__((noinline)) int work(int i) { sum += i; return sum; }
+__attribute__((noinline)) int rest(int n) { return n ? rest(n - 1) : sum; }
+int main(void) {
+  for (int i = 0; i < 20; i++) work(i);
+  printf("%d\n", rest(3));
+  fflush(stdout);
+  for (int i = 0; i < 2; i++)
+    if (fork() == 0) _exit(0);
+  while (wait(0) > 0) {}
+  write(2, "done\n", 5);
+  return 0;
+}
+"#;
+
+struct Made {
+    scratch: Scratch,
+}
+
+impl Made {
+    fn new(name: &str) -> Made {
+        let scratch = Scratch::new(name);
+        std::fs::write(scratch.join("app.c"), SOURCE).expect("writable");
+        let gcc =
+            Program::new("/usr/bin/gcc", scratch.path()).args(["-O0", "-g", "-o", "app", "app.c"]);
+        let built = gcc.run();
+        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+        Made { scratch }
+    }
+
+    fn record(&self, name: &str, options: &[&str]) -> Recording {
+        let program = Program::new(self.scratch.join("app"), self.scratch.path());
+        let ended = Hindsight::record_command(&self.scratch, name, options, &program).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        Recording::new(self.scratch.join(&format!("{name}.hindsight")))
+    }
+}
+
+/// What the prompt says, answers and errors.
+fn said(recording: &Recording, lines: &[&str]) -> String {
+    let words: Vec<&str> = lines.iter().flat_map(|line| ["--cmd", line]).collect();
+    let ended = recording.command("repl", &words);
+    ended.text() + &ended.errors()
+}
+
+/// The values that were printed.
+fn values(recording: &Recording, lines: &[&str]) -> Vec<i64> {
+    let said = said(recording, lines);
+    let values = said
+        .lines()
+        .filter_map(|line| line.strip_prefix('$')?.split_once(" = "));
+    values
+        .map(|(_, value)| value.parse().expect("a number"))
+        .collect()
+}
+
+#[test]
+fn breakpoints_do_the_same_as_where_every_instruction_is_recorded() {
+    let made = Made::new("past-breaks");
+    let (calls, full) = (made.record("calls", &[]), made.record("full", &["--full"]));
+    let cases: [(&[&str], &[i64]); 8] = [
+        (
+            &[
+                "break work if i % 7 == 3",
+                "continue",
+                "print i",
+                "continue",
+                "print i",
+                "continue",
+                "print i",
+            ],
+            &[3, 10, 17],
+        ),
+        (
+            &[
+                "goto last",
+                "break work if i % 7 == 3",
+                "reverse-continue",
+                "print i",
+                "reverse-continue",
+                "print i",
+            ],
+            &[17, 10],
+        ),
+        (
+            &[
+                "tbreak work",
+                "continue",
+                "print i",
+                "break work if i == 9",
+                "continue",
+                "print i",
+            ],
+            &[0, 9],
+        ),
+        (
+            &[
+                "break work",
+                "ignore 1 5",
+                "continue",
+                "print i",
+                "continue",
+                "print i",
+            ],
+            &[5, 6],
+        ),
+        (
+            &[
+                "goto last",
+                "break work",
+                "ignore 1 5",
+                "reverse-continue",
+                "print i",
+                "reverse-continue",
+                "print i",
+            ],
+            &[14, 13],
+        ),
+        (&["break work --hit-count 8", "continue", "print i"], &[7]),
+        (
+            &[
+                "break work",
+                "condition 1 i == 12",
+                "continue",
+                "print i",
+                "condition 1",
+                "continue",
+                "print i",
+            ],
+            &[12, 13],
+        ),
+        (
+            &[
+                "break work if i == 6",
+                "break work --hit-count 4",
+                "break rest if n == 1",
+                "continue",
+                "print i",
+                "continue",
+                "print i",
+                "continue",
+                "print n",
+            ],
+            &[3, 6, 1],
+        ),
+    ];
+    for (lines, expected) in cases {
+        assert_eq!(
+            values(&calls, lines),
+            expected,
+            "{lines:?}: {}",
+            said(&calls, lines)
+        );
+        assert_eq!(
+            values(&full, lines),
+            expected,
+            "{lines:?}: {}",
+            said(&full, lines)
+        );
+    }
+}
+
+#[test]
+fn breakpoints_say_what_they_do() {
+    let made = Made::new("past-breaks-said");
+    let recording = made.record("calls", &[]);
+    let told = said(
+        &recording,
+        &[
+            "tbreak work if i == 4",
+            "continue",
+            "info breakpoints",
+            "continue",
+        ],
+    );
+    assert!(
+        told.contains("Breakpoint 1: work (1 function), only if i == 4, once\n"),
+        "{told}"
+    );
+    assert!(
+        told.contains("at breakpoint 1, at event ") && told.contains("entry of work"),
+        "{told}"
+    );
+    assert!(
+        told.contains("There are no breakpoints; runs through time stop where the recording did."),
+        "{told}"
+    );
+    assert!(told.contains("stops here"), "{told}");
+    // What is not known is no reason to stop, and is told.
+    let unknown = said(
+        &recording,
+        &[
+            "break rest if sum > 100000",
+            "break rest if nothing == 1",
+            "continue",
+        ],
+    );
+    assert!(
+        unknown.contains(
+            "breakpoint 2: its condition could not be evaluated 4 times, first at event "
+        ),
+        "{unknown}"
+    );
+    let listed = said(
+        &recording,
+        &[
+            "break work if i > 3",
+            "ignore 1 2",
+            "break rest",
+            "break disable 2",
+            "continue",
+            "break",
+        ],
+    );
+    let row = |id: &str| {
+        let row = listed
+            .lines()
+            .find(|line| line.trim_start().starts_with(&format!("{id} |")));
+        let cells = row.unwrap_or_else(|| panic!("{listed}")).split('|');
+        cells.map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        row("1"),
+        ["1", "work", "set", "1", "only if i > 3", "1 function"]
+    );
+    assert_eq!(row("2"), ["2", "rest", "disabled", "0", "", "1 function"]);
+    let refused = said(
+        &recording,
+        &[
+            "break work if hitCount > 2",
+            "break work --all-threads",
+            "ignore 9 1",
+        ],
+    );
+    assert!(
+        refused.contains("--hit-count N; or pass some: ignore ID COUNT"),
+        "{refused}"
+    );
+    assert!(refused.contains("there is no breakpoint 9"), "{refused}");
+}
+
+#[test]
+fn catchpoints_stop_at_recorded_events() {
+    let made = Made::new("past-catches");
+    let recording = made.record("calls", &["--syscalls"]);
+    let seqs = |sql: &str| -> Vec<i64> {
+        let rows = recording.rows(sql);
+        rows.iter().filter_map(|row| row["seq"].as_i64()).collect()
+    };
+    let stops = |lines: &[&str]| -> Vec<i64> {
+        let text = said(&recording, lines);
+        let at = text.lines().filter_map(|line| {
+            line.split_once("at event ")?
+                .1
+                .split(',')
+                .next()?
+                .parse()
+                .ok()
+        });
+        at.collect()
+    };
+    let forks = seqs("SELECT seq FROM events WHERE kind = 'fork' ORDER BY seq");
+    assert_eq!(forks.len(), 2);
+    assert_eq!(stops(&["catch fork", "continue", "continue"]), forks);
+    let writes = seqs("SELECT seq FROM syscalls WHERE name = 'write' ORDER BY seq");
+    assert_eq!(writes.len(), 2);
+    assert_eq!(
+        stops(&[
+            "goto last",
+            "catch syscall write",
+            "reverse-continue",
+            "reverse-continue"
+        ])[1..],
+        [writes[1], writes[0]]
+    );
+    assert_eq!(
+        stops(&["catch syscall write", "ignore 1 1", "continue"]),
+        writes[1..]
+    );
+    let told = said(
+        &recording,
+        &[
+            "catch vfork",
+            "catch syscall write",
+            "catch list",
+            "catch remove 1",
+            "break",
+        ],
+    );
+    assert!(told.contains("Catchpoint 1: vfork (2 events)\n"), "{told}");
+    assert!(
+        told.contains("Catchpoint 2: syscall write (2 events)\n"),
+        "{told}"
+    );
+    assert!(
+        told.contains("1 catchpoint removed") || told.contains("1 breakpoint removed"),
+        "{told}"
+    );
+    let refused = said(
+        &recording,
+        &[
+            "catch exec",
+            "catch syscall mount",
+            "catch throw",
+            "catch signal",
+            "catch syscall write if $rdi == 2",
+        ],
+    );
+    for expected in [
+        "the program executed no other one while it was recorded",
+        "syscall mount: the program made no such call while it was recorded",
+        "help: calls that an exception or a panic left: continue where unwound",
+        "help: the signal that ended the program: goto crash",
+        "help: go to the next event of which something is true: continue where kind = 'syscall'",
+    ] {
+        assert!(refused.contains(expected), "{expected}: {refused}");
+    }
+    let plain = made.record("plain", &[]);
+    let refused = said(&plain, &["catch syscall"]);
+    assert!(
+        refused.contains("no system call was recorded") && refused.contains("--syscalls"),
+        "{refused}"
+    );
+}
