@@ -66,6 +66,13 @@ impl Progress {
         self.advance("reading", done_bytes, total_bytes, || bytes(done_bytes));
     }
 
+    /// Shows how many instructions of a recording have been run again.
+    pub fn running_again(&self, done: u64, total: u64) {
+        self.advance("running", done, total, || {
+            format!("{} instructions", grouped(done))
+        });
+    }
+
     /// Shows the progress of a download.
     pub fn fetching(&self, done_bytes: u64, total_bytes: u64) {
         self.advance("fetching", done_bytes, total_bytes, || bytes(done_bytes));

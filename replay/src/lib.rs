@@ -62,5 +62,6 @@ pub use state::{Reason, Seen, State};
 pub use target::Target;
 pub use timeline::{ThreadInfo, Timeline};
 pub use walk::{
-    Arrival, Instant, MOST_WATCHED, Seek, Sought, Spaces, Touched, Until, Walk, Walked, Wrote,
+    Arrival, Instant, MOST_WATCHED, NotRecorded, Seek, Sought, Spaces, Touched, Until, Walk,
+    Walked, Wrote,
 };

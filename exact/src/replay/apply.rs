@@ -10,6 +10,8 @@ use crate::log::{Bytes, Context, Entry, Registers, Space, Span};
 
 /// Bytes of the instruction `syscall`.
 const SYSCALL: u64 = 2;
+/// Bytes that are told apart where only pages are known to have changed.
+const WORD: usize = 8;
 /// arch_prctl(2): sets the base of thread-local storage.
 const ARCH_SET_FS: u64 = 0x1002;
 
@@ -104,12 +106,44 @@ impl Replay {
 
     /// What has happened to the memory while nothing was recorded.
     fn effects_of_gap(&mut self, tid: i32, spaces: &[Space], writes: &[Bytes]) -> Result<()> {
+        // Pages are recorded as a whole.
+        let changed = self.changed(writes);
+        let old = self.before_kernel(&changed);
         for space in spaces {
             let before = self.before_space(*space);
             self.space(*space)?;
             self.found_space(tid, *space, &before);
         }
-        self.effects(tid, None, writes)
+        if self.write(writes).is_err() {
+            return Err(self.diverged("there is no memory where something has changed"));
+        }
+        self.found_kernel(tid, &changed, &old);
+        self.code_written(writes)
+    }
+
+    /// The words among these that are about to change.
+    fn changed(&self, writes: &[Bytes]) -> Vec<Bytes> {
+        let mut changed: Vec<Bytes> = Vec::new();
+        for Bytes { at, bytes } in writes {
+            let old = self.process.bytes(*at, bytes.len());
+            for (index, word) in bytes.chunks(WORD).enumerate() {
+                let here = index * WORD;
+                if old.get(here..here + word.len()) == Some(word) {
+                    continue;
+                }
+                let at = at + here as u64;
+                match changed.last_mut() {
+                    Some(last) if last.at + last.bytes.len() as u64 == at => {
+                        last.bytes.extend_from_slice(word)
+                    }
+                    _ => changed.push(Bytes {
+                        at,
+                        bytes: word.to_vec(),
+                    }),
+                }
+            }
+        }
+        changed
     }
 
     /// A handler begins.
@@ -140,6 +174,11 @@ impl Replay {
             self.found_space(tid, space, &before);
         }
         self.kernel_writes(tid, writes)?;
+        self.code_written(writes)
+    }
+
+    /// Something may have been written over code.
+    fn code_written(&mut self, writes: &[Bytes]) -> Result<()> {
         for bytes in writes {
             self.code_changed(Space::Discard(Span {
                 start: bytes.at,
@@ -166,11 +205,20 @@ impl Replay {
         | Entry::Thread { writes, .. }
         | Entry::Return { writes, .. }
         | Entry::Chance { writes, .. }
-        | Entry::Resumed { writes, .. }
         | Entry::End { writes, .. }) = entry
         else {
+            if let Entry::Resumed { writes, .. } = entry
+                && self.watch.is_some()
+            {
+                let changed = self.changed(writes);
+                self.note_writes(&changed);
+            }
             return;
         };
+        self.note_writes(writes);
+    }
+
+    fn note_writes(&mut self, writes: &[Bytes]) {
         if let Some(watch) = &mut self.watch {
             for bytes in writes {
                 watch.kernel(self.now.count, bytes.at, bytes.bytes.len() as u64);

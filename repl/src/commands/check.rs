@@ -1,5 +1,7 @@
 //! `hindsight check`: reads every byte of a recording and verifies each checksum and each rule of the format.
 
+mod replay;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,7 @@ Examples:
   hindsight check app
   hindsight check app --json | jq .findings
   hindsight check make.children               all recordings of a set
+  hindsight check app --replay        made by record --full: runs it again, and compares
   hindsight check app && cp -r app.hindsight archive/
 
 Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not closed.";
@@ -38,6 +41,9 @@ pub struct Args {
     recording: PathBuf,
     #[command(flatten)]
     core: OfCore,
+    /// Run every instruction again, and compare with what was recorded; name the first contradiction
+    #[arg(long)]
+    replay: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -61,11 +67,33 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     }
     let path = args.core.locate(&args.recording)?;
     let (report, verdict) = checked(&path, terminal)?;
+    let replayed = match args.replay {
+        true => Some(replay::run(&path, terminal)?),
+        false => None,
+    };
+    let verdict = match verdict {
+        Verdict::Whole
+            if replayed
+                .as_ref()
+                .is_some_and(|run| run.contradiction.is_some()) =>
+        {
+            Verdict::Damaged
+        }
+        verdict => verdict,
+    };
     let mut out = output::stdout();
     let written = if args.json {
-        writeln!(out, "{:#}", as_json(&path, &report, verdict))
+        let mut all = as_json(&path, &report, verdict);
+        if let Some(replayed) = &replayed {
+            all["replay"] = replay::as_json(replayed);
+        }
+        writeln!(out, "{all:#}")
     } else {
-        write_report(&mut out, &path, &report, verdict, terminal.stdout_colour)
+        let colour = terminal.stdout_colour;
+        write_report(&mut out, &path, &report, verdict, colour).and_then(|()| match &replayed {
+            Some(replayed) => replay::write(&mut out, replayed, colour),
+            None => Ok(()),
+        })
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     Ok(code(verdict))

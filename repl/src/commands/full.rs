@@ -1,6 +1,8 @@
 //! `hindsight record --full`: records every instruction of a program, so that its state is known at each of them.
 
-use recorder::{FullOptions, FullOutcome, OnFull, Surroundings};
+use std::time::Duration;
+
+use recorder::{FullOptions, FullOutcome, FullPart, OnFull, Surroundings};
 use serde_json::{Value, json};
 use server::quantity::{count, duration};
 
@@ -19,7 +21,7 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
     let progress = Progress::new(terminal);
     let (json, portable, with_report) = (args.json, args.portable, args.report);
     let options = FullOptions {
-        part: recorder::FullPart::All,
+        part: part(&args.full)?,
         output: args.output,
         include: args.include,
         exclude: args.exclude,
@@ -56,6 +58,47 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
     Ok(Ran {
         code: exit::of_program(outcome.exit),
         recording: full.outcome.recording,
+    })
+}
+
+/// What `--full` is given: nothing, a time, or the name of functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    All,
+    After(Duration),
+    Calls(String),
+}
+
+/// Reads one.
+///
+/// # Errors
+/// The time cannot be read.
+pub fn parse_part(text: &str) -> Result<Part, String> {
+    match text.strip_prefix("after:") {
+        _ if text.is_empty() => Ok(Part::All),
+        Some(time) => crate::duration::parse(time).map(Part::After),
+        None => Ok(Part::Calls(text.to_owned())),
+    }
+}
+
+/// What is recorded when all of these are given.
+fn part(given: &[Part]) -> Result<FullPart, Error> {
+    match given {
+        [Part::All] => return Ok(FullPart::All),
+        [Part::After(time)] => return Ok(FullPart::After(*time)),
+        _ => {}
+    }
+    let names = given.iter().map(|part| match part {
+        Part::Calls(name) => Some(name.clone()),
+        Part::All | Part::After(_) => None,
+    });
+    let names: Option<Vec<String>> = names.collect();
+    names.map(FullPart::Calls).ok_or_else(|| {
+        let help = "give one --full, one --full=after:TIME, or --full=NAME as often as you like";
+        Error::usage(
+            "these uses of --full do not go together".to_owned(),
+            Some(help.to_owned()),
+        )
     })
 }
 

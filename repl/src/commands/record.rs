@@ -34,6 +34,7 @@ Examples:
   hindsight record --memory --locks ./app       and who allocates, frees, locks and waits
   hindsight record --children -- make -j2       and every process that it starts
   hindsight record --full ./app                 every instruction: go to any of them, forwards and backwards
+  hindsight record '--full=parse_*' ./app       the same for the calls of these functions alone
   hindsight record --attach 4711 --for 10       look at a running program
   hindsight sql app \"select * from calls\"       then ask
 
@@ -73,9 +74,17 @@ pub struct Args {
     #[command(flatten)]
     pub probing: Probing,
     /// Record every instruction: each register and each byte is known at every moment, and the program can be run
-    /// backwards. It then takes 1.3 to 4 times as long, on one processor; see docs/full.md
-    #[arg(long)]
-    pub full: bool,
+    /// backwards. It then takes 1.3 to 4 times as long, on one processor; see docs/full.md. --full=after:2s begins when the
+    /// program has run for so long, --full=NAME records calls of functions with this name or pattern (may be repeated)
+    #[arg(
+        long,
+        value_name = "PART",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_parser = full::parse_part
+    )]
+    pub full: Vec<full::Part>,
     /// Logpoints and logged variables may wait for libraries that are loaded later
     #[arg(long)]
     pub pending: bool,
@@ -164,7 +173,7 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         let copies = args.copies;
         return children::record_one(options(args, given), copies).map(Ran::of_nothing);
     }
-    if args.full {
+    if !args.full.is_empty() {
         return full::record(args, given, terminal);
     }
     if args.children {
@@ -252,7 +261,7 @@ fn refuse(args: &Args) -> Result<(), Error> {
     if args.parked {
         return Ok(());
     }
-    if args.full {
+    if !args.full.is_empty() {
         full::refuse(args)?;
     }
     if args.children && args.probing.is_given() {

@@ -67,6 +67,19 @@ pub enum Walked {
     Done,
     /// Before that the recording began or ended.
     AtTheEdge,
+    /// On the other side of a gap, in which the program was not recorded.
+    OverGap,
+}
+
+/// A stretch of the run that was not recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotRecorded {
+    /// The last moment before it.
+    pub from: Instant,
+    /// The first one after it.
+    pub until: Instant,
+    /// How long it was.
+    pub nanoseconds: u64,
 }
 
 /// A frame of a function that runs.
@@ -132,17 +145,38 @@ impl Timeline {
         }
     }
 
-    /// Returns whether the program ran unrecorded between a moment and the next one.
+    /// Returns the stretches between two moments, in any order, in which the program ran unrecorded.
     ///
     /// # Errors
     /// There is no such moment.
-    pub fn is_gap_after(&self, instant: Instant) -> Result<bool> {
+    pub fn not_recorded(&self, one: Instant, other: Instant) -> Result<Vec<NotRecorded>> {
+        let Some(every) = &self.every else {
+            return Ok(Vec::new());
+        };
+        let (one, other) = (self.position_of(one)?, self.position_of(other)?);
+        let between = one.min(other)..one.max(other);
+        let gaps = every.outline()?.gaps.iter();
+        let gaps = gaps.filter(|gap| between.contains(&gap.at));
+        gaps.filter_map(|gap| Some((gap.at, gap.nanoseconds?)))
+            .map(|(at, nanoseconds)| {
+                Ok(NotRecorded {
+                    from: self.instant(at)?,
+                    until: self.instant(at + 1)?,
+                    nanoseconds,
+                })
+            })
+            .collect()
+    }
+
+    /// Returns whether recording began when the program had run for a while.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn begins_later(&self) -> Result<bool> {
         let Some(every) = &self.every else {
             return Ok(false);
         };
-        let position = self.position_of(instant)?;
-        let gaps = &every.outline()?.gaps;
-        Ok(gaps.iter().any(|gap| gap.at == position))
+        Ok(every.outline()?.before.is_some())
     }
 
     /// Walks with a thread from a moment, and returns where that ends.
@@ -159,7 +193,16 @@ impl Timeline {
         let position = self.position_of(from)?;
         // Several events of the same moment describe what is mapped at the start.
         let space = self.modules.space(self.instant(position)?.seq);
-        let end = every.outline()?.end;
+        let outline = every.outline()?;
+        let end = outline.end;
+        let gaps = outline.gaps.iter();
+        // The gap that ends the recording has no other side.
+        let mut gaps = gaps.filter(|gap| gap.nanoseconds.is_some());
+        let gap = match direction {
+            Direction::Forward => gaps.find(|gap| gap.at >= position),
+            Direction::Back => gaps.rfind(|gap| gap.at < position),
+        };
+        let gap = gap.map(|gap| gap.at);
         let walked = every.at(position, move |replay| {
             let schedule = replay.schedule();
             let mut walker = Walker {
@@ -172,9 +215,11 @@ impl Timeline {
             if walker.thread().is_none() {
                 return Ok(None);
             }
-            let walked = match direction {
-                Direction::Forward => walker.forward(walk)?,
-                Direction::Back => walker.back(walk)?,
+            let walked = match (direction, gap) {
+                (Direction::Forward, None) => walker.forward(walk)?,
+                (Direction::Forward, Some(gap)) => walker.forward_to_gap(walk, gap)?,
+                (Direction::Back, None) => walker.back(walk)?,
+                (Direction::Back, Some(gap)) => walker.back_to_gap(walk, gap)?,
             };
             Ok(Some((walker.replay.position(), walked)))
         })?;
@@ -195,6 +240,56 @@ impl Activation {
 }
 
 impl Walker<'_> {
+    /// Goes forwards, no further than to the end of this part, at position `gap`; from there to the beginning of the next one.
+    fn forward_to_gap(&mut self, walk: Walk, gap: u64) -> exact::Result<Walked> {
+        let here = self.replay.position();
+        if here < gap {
+            let end = std::mem::replace(&mut self.end, gap);
+            let walked = self.forward(walk);
+            self.end = end;
+            let has_moved = self.replay.position() > here;
+            if walked? == Walked::Done {
+                return Ok(Walked::Done);
+            }
+            if has_moved {
+                self.replay.goto(gap)?;
+                return match self.thread() {
+                    Some(_) => Ok(Walked::Done),
+                    None => self.stays(here),
+                };
+            }
+        }
+        self.over_gap(gap + 1)
+    }
+
+    fn stays(&mut self, here: u64) -> exact::Result<Walked> {
+        self.replay.goto(here)?;
+        Ok(Walked::AtTheEdge)
+    }
+
+    /// Goes backwards, no further than to the beginning of this part; from there to the end of the one before, at position `gap`.
+    fn back_to_gap(&mut self, walk: Walk, gap: u64) -> exact::Result<Walked> {
+        let begins = gap + 1;
+        if self.replay.position() == begins {
+            return self.over_gap(gap);
+        }
+        self.back(walk)?;
+        if self.replay.position() < begins {
+            self.replay.goto(begins)?;
+        }
+        Ok(Walked::Done)
+    }
+
+    /// Goes to the other side of a gap, if the thread is there.
+    fn over_gap(&mut self, to: u64) -> exact::Result<Walked> {
+        let here = self.replay.position();
+        self.replay.goto(to)?;
+        if self.thread().is_some() {
+            return Ok(Walked::OverGap);
+        }
+        self.stays(here)
+    }
+
     fn thread(&self) -> Option<Thread<'_>> {
         Thread::new(self.replay, self.tid)
     }

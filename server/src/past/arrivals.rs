@@ -100,7 +100,7 @@ impl Past {
         }
         let breaks = self.hit(&told);
         self.tell_failed(&told);
-        let mut report = self.motion()?;
+        let mut report = self.motion_from(here)?;
         if let Some(stop) = &mut report.stop
             && let ReasonReport::Event {
                 changed: told,
@@ -147,7 +147,7 @@ impl Past {
         let walked = self.timeline.walk_until(here.instant(), here.tid, until);
         let (instant, walked) = walked.map_err(|error| of_replay(&error))?;
         self.go_to_instant(instant, Some(here.tid))?;
-        let mut report = self.motion()?;
+        let mut report = self.motion_from(here)?;
         if walked == Walked::AtTheEdge
             && let Some(stop) = &mut report.stop
             && let ReasonReport::Event { what, .. } = &mut stop.reason

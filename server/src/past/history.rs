@@ -65,6 +65,9 @@ pub struct Change {
     /// Other threads wrote there too at that moment: the value may be that of another one of these writes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
+    /// The value changed while the program was not recorded: this stretch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_recorded: Option<String>,
 }
 
 fn is_nothing(number: &u64) -> bool {
@@ -87,6 +90,7 @@ impl Change {
             pc: write.pc.map(hex),
             via: write.via,
             shared: write.shared,
+            not_recorded: None,
         }
     }
 }
@@ -152,6 +156,7 @@ impl Past {
             pc: None,
             via: None,
             shared: false,
+            not_recorded: None,
         })
     }
 
@@ -296,6 +301,8 @@ impl Past {
             again: again.transpose()?.flatten(),
             is_logged: self.is_logged(now.as_ref().ok())?,
             is_exact: false,
+            begins_later: false,
+            not_recorded: Vec::new(),
             hint: match is_exact {
                 true => None,
                 false => self.how_to_log(expression),

@@ -1,8 +1,9 @@
 //! Moves through time, and what a recording holds along the way: calls, notes, output.
 
 use replay::moves::{Direction, Note};
-use replay::{CallHead, Walk, Walked};
+use replay::{CallHead, Instant, NotRecorded, Walk, Walked};
 use serde::{Deserialize, Serialize};
+use values::quantity::duration;
 
 use super::describe::ended;
 use super::{Past, Position, of_replay};
@@ -87,6 +88,20 @@ fn edge(tid: u32, direction: Direction) -> Failure {
     Failure::new(Code::NoEvent, message).hint(format!("the other end is at: {end}"))
 }
 
+/// Names a stretch of the run that was not recorded: `event 12+300 to 13 (3.2 ms)`.
+pub(super) fn unrecorded(gap: &NotRecorded) -> String {
+    let moment = |at: Instant| match at.steps {
+        0 => at.seq.to_string(),
+        steps => format!("{}+{steps}", at.seq),
+    };
+    let time = duration(gap.nanoseconds);
+    format!(
+        "event {} to {} ({time})",
+        moment(gap.from),
+        moment(gap.until)
+    )
+}
+
 impl Past {
     /// Describes the current moment as the end of a move.
     pub(crate) fn motion(&self) -> Result<MotionReport, Failure> {
@@ -101,7 +116,20 @@ impl Past {
             already: false,
             returned: None,
             timed_out: false,
+            not_recorded: Vec::new(),
             recording: self.path(),
+        })
+    }
+
+    /// Describes the current moment as the end of a move, and what it went over that was not recorded.
+    pub(super) fn motion_from(&self, start: Position) -> Result<MotionReport, Failure> {
+        let gaps = self
+            .timeline
+            .not_recorded(start.instant(), self.position().instant());
+        let gaps = gaps.map_err(|error| of_replay(&error))?;
+        Ok(MotionReport {
+            not_recorded: gaps.iter().map(unrecorded).collect(),
+            ..self.motion()?
         })
     }
 
@@ -140,6 +168,7 @@ impl Past {
         count: Option<u32>,
         direction: Direction,
     ) -> Result<MotionReport, Failure> {
+        let start = self.position();
         for done in 0..some(count)? {
             let here = self.position();
             let walked = self
@@ -151,11 +180,11 @@ impl Past {
                 return Err(edge(here.tid, direction));
             }
             self.go_to_instant(instant, Some(here.tid))?;
-            if is_at_edge {
+            if is_at_edge || walked == Walked::OverGap {
                 break;
             }
         }
-        self.motion()
+        self.motion_from(start)
     }
 
     /// Moves by a number of events of the current thread, 1 by default, over calls; by lines if every instruction is

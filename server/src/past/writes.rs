@@ -6,6 +6,7 @@ use debuginfo::{Machine, Register};
 use replay::history::HistoryScope;
 use replay::{Instant, Wrote};
 
+use super::moves::unrecorded;
 use super::{Change, Looked, Past, Position, of_replay};
 use crate::inspect::{self, Manner, MemoryPlace};
 use crate::protocol::{Code, Failure};
@@ -18,8 +19,6 @@ const MOST_OF_A_STACK: u64 = 8 << 20;
 /// Most writes that are counted, and most that are described at once.
 const MOST_COUNTED: usize = 100_000;
 const MOST_SHOWN: usize = 1000;
-/// Who wrote a value while the program ran unrecorded, between two recorded parts.
-const UNRECORDED: &str = "something that was not recorded";
 
 impl Past {
     /// Returns where a value lies here.
@@ -47,6 +46,10 @@ impl Past {
             .timeline
             .last_write_before(here.instant(), place.address, place.len)
             .map_err(|error| of_replay(&error))?;
+        let begins_later = self.timeline.begins_later();
+        let since = wrote.map_or(Instant::at(0), |wrote| wrote.after);
+        let gaps = self.timeline.not_recorded(since, here.instant());
+        let gaps = gaps.map_err(|error| of_replay(&error))?;
         let after = wrote
             .map(|wrote| self.written(&place, &wrote))
             .transpose()?;
@@ -58,6 +61,8 @@ impl Past {
             again: None,
             is_logged: false,
             is_exact: true,
+            begins_later: begins_later.map_err(|error| of_replay(&error))?,
+            not_recorded: gaps.iter().map(unrecorded).collect(),
             hint: None,
         })
     }
@@ -149,9 +154,10 @@ impl Past {
             Ok((text(looked, place), looked.place(), pc))
         })?;
         let new = self.look_at(at(wrote.after), 1, |looked| Ok(text(looked, place)))?;
-        let in_gap = self.timeline.is_gap_after(wrote.before);
-        // The thread and the instruction are then unknown.
-        let is_known = !in_gap.map_err(|error| of_replay(&error))?;
+        let gaps = self.timeline.not_recorded(wrote.before, wrote.after);
+        let gaps = gaps.map_err(|error| of_replay(&error))?;
+        // Which thread and which instruction it was is not known in a gap.
+        let is_known = gaps.is_empty();
         Ok(Change {
             seq: wrote.before.seq,
             steps: wrote.before.steps,
@@ -159,16 +165,14 @@ impl Past {
             old,
             value: new.unwrap_or_default(),
             shortened: false,
-            function: match is_known {
-                true => stand.function,
-                false => Some(UNRECORDED.to_owned()),
-            },
+            function: stand.function.filter(|_| is_known),
             file: stand.file.filter(|_| is_known),
             line: stand.line.filter(|_| is_known),
             is_write: true,
             pc: pc.filter(|_| is_known),
             via: None,
             shared: false,
+            not_recorded: gaps.first().map(unrecorded),
         })
     }
 }

@@ -290,6 +290,9 @@ pub struct MotionReport {
     pub returned: Option<inspect::ReturnedReport>,
     /// The wait timed out; the program continues.
     pub timed_out: bool,
+    /// Stretches that the motion went over, and that were not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_recorded: Vec<String>,
     /// The recording's folder.
     pub recording: PathBuf,
 }

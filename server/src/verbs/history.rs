@@ -141,6 +141,9 @@ pub fn moment(change: &Change) -> String {
 /// Writes the thread's position, if known, and the function that it had called to write.
 #[must_use]
 pub fn place(change: &Change) -> String {
+    if let Some(gap) = &change.not_recorded {
+        return format!("not recorded: {gap}");
+    }
     let mut text = change
         .function
         .as_deref()

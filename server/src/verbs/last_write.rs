@@ -45,6 +45,12 @@ pub struct LastWriteReply {
     /// Every instruction is recorded: no later one wrote it, and no other one did if there is no change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_exact: bool,
+    /// The program had run for a while before recording began.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub begins_later: bool,
+    /// Stretches since the write that were not recorded, and in which the same value may have been written once more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_recorded: Vec<String>,
     /// A command that records, in a second run, which line wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -107,7 +113,11 @@ impl Command for LastWrite {
                 told(after),
             ),
             (_, None) if reply.is_exact => {
-                format!("No instruction has written {name} since the program began.")
+                let since = match reply.begins_later {
+                    true => "recording",
+                    false => "the program",
+                };
+                format!("No instruction has written {name} since {since} began.")
             }
             (_, None) => format!("The recording shows no value of {name} up to here."),
         };
@@ -118,13 +128,23 @@ impl Command for LastWrite {
         let since = since.filter(|_| reply.after.is_some());
         let hint = reply.hint.as_deref().map(in_a_second_run);
         let is_short = reply.after.as_ref().is_some_and(|after| after.shortened);
-        let text = Text::lines([said].into_iter().chain(again).chain(since).chain(hint));
+        let gaps = show::went_over(&reply.not_recorded);
+        let gaps = gaps.map(|gaps| {
+            format!(
+                "The same value may have been written once more where nothing is known: {gaps}."
+            )
+        });
+        let lines = [said].into_iter().chain(again).chain(since).chain(gaps);
+        let text = Text::lines(lines.chain(hint));
         text.and(show::left_out([is_short.then_some("")]))
     }
 }
 
 /// Describes the line that wrote a value.
 fn wrote(name: &str, change: &Change) -> String {
+    if let Some(gap) = &change.not_recorded {
+        return not_recorded(name, change, gap);
+    }
     let was = change.old.as_ref().map(|old| format!(", after {old}"));
     let pc = change.pc.as_ref().map(|pc| format!(" (instruction {pc})"));
     format!(
@@ -134,6 +154,16 @@ fn wrote(name: &str, change: &Change) -> String {
         told(change),
         pc.unwrap_or_default(),
         change.thread
+    )
+}
+
+/// Says that a value changed where nothing is recorded.
+fn not_recorded(name: &str, change: &Change, gap: &str) -> String {
+    let value = &change.value;
+    let was = change.old.as_ref().map(|old| format!(", after {old}"));
+    format!(
+        "{name} became {value}{} while the program was not recorded: {gap}. Which instruction wrote it is not known.",
+        was.unwrap_or_default()
     )
 }
 

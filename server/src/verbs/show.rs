@@ -170,6 +170,9 @@ pub(super) fn stepping(report: &MotionReport) -> Text {
                     "{count} more threads have stopped; \"continue\" shows them in turn"
                 )),
             }
+            if let Some(gaps) = went_over(&report.not_recorded) {
+                text.push(gaps);
+            }
             text
         }
         (None, Some(exit), _) => Text::line(format!(
@@ -181,6 +184,18 @@ pub(super) fn stepping(report: &MotionReport) -> Text {
             "No stop within the time; the program is still running. Wait again: hindsight await",
         ),
         (None, None, false) => Text::line("The program is running."),
+    }
+}
+
+/// Says what a motion went over that was not recorded.
+pub(super) fn went_over(gaps: &[String]) -> Option<String> {
+    match gaps {
+        [] => None,
+        [gap] => Some(format!("not recorded: {gap}")),
+        [first, .., last] => Some(format!(
+            "not recorded: {} stretches, from {first} to {last}",
+            gaps.len()
+        )),
     }
 }
 

@@ -258,6 +258,7 @@ pub(super) fn report(
         already: false,
         returned: None,
         timed_out: false,
+        not_recorded: Vec::new(),
         recording: session.live.recording().to_owned(),
     }
 }

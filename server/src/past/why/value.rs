@@ -211,7 +211,9 @@ fn written(expression: &str, write: &Change) -> String {
         (Some(file), Some(line)) => Some(format!(" at {file}:{line}")),
         _ => None,
     };
-    let parts = [old, function, line].map(Option::unwrap_or_default);
+    let gap = write.not_recorded.as_ref();
+    let gap = gap.map(|gap| format!(", not recorded: {gap}"));
+    let parts = [old, function, line, gap].map(Option::unwrap_or_default);
     format!("{expression} became {}{}", write.value, parts.concat())
 }
 

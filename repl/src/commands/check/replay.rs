@@ -1,0 +1,100 @@
+//! `check --replay`: every instruction of a recording is run again, and what comes out is compared with the log.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use exact::{Contradiction, Verdict};
+use serde_json::{Value, json};
+use server::quantity::{count, grouped};
+use store::Recording;
+use store::format::INSTRUCTIONS_DIR;
+
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::render::{Colour, Paint, Terminal, bytes, escaped};
+
+/// Runs the recording in a folder.
+///
+/// # Errors
+/// It has not every instruction, or cannot be run here.
+pub fn run(folder: &Path, terminal: &Terminal) -> Result<Verdict, Error> {
+    let recording = Recording::open(folder).map_err(|source| Error::Store { source })?;
+    if !recording.manifest().settings.has_every_instruction() {
+        let name = folder.display();
+        return Err(Error::usage(
+            format!("{name} has calls, and not every instruction: it cannot be run again"),
+            Some("record with: hindsight record --full -- PROGRAM".to_owned()),
+        ));
+    }
+    let progress = Progress::new(terminal);
+    let ran = exact::verify(&folder.join(INSTRUCTIONS_DIR), &mut |done, all| {
+        progress.running_again(done, all);
+        true
+    });
+    progress.finish();
+    ran.map_err(|error| {
+        Error::usage(
+            format!("the recording cannot be run again: {error}"),
+            Some(
+                "it needs the same kind of processor, and the right to trace processes".to_owned(),
+            ),
+        )
+    })
+}
+
+/// Writes what was found, as lines of the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut dyn Write, verdict: &Verdict, colour: Colour) -> io::Result<()> {
+    writeln!(
+        out,
+        "  replay   {}, registers compared {}, {} of memory{}",
+        count(verdict.instructions, "instruction"),
+        count(verdict.registers, "time"),
+        bytes(verdict.memory),
+        if verdict.whole {
+            ""
+        } else {
+            "; not to the end"
+        },
+    )?;
+    let Some(first) = &verdict.contradiction else {
+        return Ok(());
+    };
+    let Contradiction {
+        position,
+        agreed,
+        tid,
+        what,
+        expected,
+        found,
+    } = first;
+    let word = colour.paint(Paint::Error, "damage:");
+    let told = format!("{what}: {expected} was recorded, and it is {found}");
+    writeln!(
+        out,
+        "  {word} at instruction {}, thread {tid}: {}; all was as recorded up to {}",
+        grouped(*position),
+        escaped(&told),
+        grouped(*agreed),
+    )
+}
+
+/// Returns the same as JSON.
+pub fn as_json(verdict: &Verdict) -> Value {
+    json!({
+        "instructions": verdict.instructions,
+        "registers_compared": verdict.registers,
+        "memory_bytes_compared": verdict.memory,
+        "whole": verdict.whole,
+        "contradiction": verdict.contradiction.as_ref().map(|first| json!({
+            "position": first.position,
+            "agreed": first.agreed,
+            "tid": first.tid,
+            "what": first.what,
+            "expected": first.expected,
+            "found": first.found,
+        })),
+    })
+}

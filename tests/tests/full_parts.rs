@@ -1,0 +1,136 @@
+//! Goal: parts of a run are recorded, the program does not notice, and nothing is said of what lies between them. Method: programs of which
+//! it is known what they call and write are recorded in parts; events, moves and who wrote what are compared with that.
+
+use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
+
+struct Parts {
+    /// Holds the folder.
+    _scratch: Scratch,
+    recording: Recording,
+}
+
+/// Records a fixture in parts: what it prints and how it ends are as without recording.
+fn recorded(scratch: &str, program: (&str, &str), args: &[&str], part: &str) -> Parts {
+    let scratch = Scratch::new(scratch);
+    let program = fixture_artifact(program.0, program.1);
+    let program = Program::new(program, scratch.path()).args(args);
+    let native = program.run();
+    let (ended, recording) = Hindsight::record(&scratch, &[part], &program);
+    let of = |ended: &Ended| (ended.text(), ended.status);
+    assert_eq!(of(&ended), of(&native), "{}", ended.errors());
+    let checked = recording.command("check", &["--replay"]);
+    assert_eq!(checked.status, Status::Code(0), "{}", checked.text());
+    Parts {
+        _scratch: scratch,
+        recording,
+    }
+}
+
+impl Parts {
+    fn calls(&self, function: &str) -> i64 {
+        let count = format!("SELECT count(*) FROM calls WHERE function = '{function}'");
+        self.recording.number(&count)
+    }
+
+    /// What verbs at the prompt print.
+    fn prompt(&self, lines: &[&str]) -> String {
+        let words: Vec<&str> = lines.iter().flat_map(|line| ["--cmd", line]).collect();
+        let ended = self.recording.command("repl", &words);
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        ended.text()
+    }
+}
+
+#[test]
+fn calls_of_a_function_are_recorded_and_nothing_else() {
+    let parts = recorded("parts_calls", ("fib", "fib"), &["10"], "--full=fib");
+    assert_eq!((parts.calls("fib"), parts.calls("main")), (177, 0));
+}
+
+/// They are loaded and unloaded 20 times, one in the place of the other.
+#[test]
+fn functions_of_libraries_that_are_loaded_later_are_found() {
+    let parts = recorded(
+        "parts_plugin",
+        ("plugin", "plugin_host"),
+        &[],
+        "--full=red_work",
+    );
+    assert_eq!(
+        (parts.calls("red_work"), parts.calls("blue_work")),
+        (200, 0)
+    );
+    assert_eq!(parts.calls("inner_step"), 200);
+}
+
+#[test]
+fn what_comes_after_some_time_is_recorded() {
+    let scratch = Scratch::new("parts_after");
+    let program = Program::new("/bin/sleep", scratch.path()).args(["0.5"]);
+    let (ended, recording) = Hindsight::record(&scratch, &["--full=after:100ms"], &program);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let ends = "SELECT count(*) FROM events WHERE kind = 'process_exit'";
+    assert_eq!(recording.number(ends), 1);
+    let scratch = Scratch::new("parts_early");
+    let early = Hindsight::command(&scratch, &["record", "--full=after:60s", "--", "/bin/true"]);
+    let early = early.run();
+    assert_ne!(early.status, Status::Code(0));
+    let errors = early.errors();
+    assert!(
+        errors.contains("before recording began") && errors.contains("shorter time"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn who_wrote_in_a_gap_is_not_known_and_moves_say_what_they_go_over() {
+    let parts = recorded("parts_gaps", ("gaps", "gaps"), &[], "--full=chosen");
+    assert_eq!((parts.calls("chosen"), parts.calls("hidden")), (5, 0));
+    let starts =
+        "SELECT start_seq FROM calls WHERE function = 'chosen' ORDER BY start_seq LIMIT 1 OFFSET 2";
+    let third = format!("goto {}", parts.recording.number(starts));
+    let text = parts.prompt(&[
+        &third,
+        "last-write secret",
+        "last-write total",
+        "last-write untouched",
+    ]);
+    assert!(
+        text.contains("secret became 20, after 10 while the program was not recorded: event ")
+            && text.contains("Which instruction wrote it is not known."),
+        "{text}"
+    );
+    let adds = marked_line("gaps", "gaps.c", "adds");
+    assert!(text.contains("total became 3, after 1 at event "), "{text}");
+    assert!(text.contains(&format!("gaps.c:{adds}")), "{text}");
+    assert!(
+        text.contains("where nothing is known: not recorded: event "),
+        "{text}"
+    );
+    assert!(
+        text.contains("No instruction has written untouched since recording began."),
+        "{text}"
+    );
+    // A part begins at the entry of the function: what comes before it is the end of another part.
+    let over = ["step-back", "step-back -i", "next-back"];
+    for back in over {
+        let text = parts.prompt(&[&third, back]);
+        let said = text
+            .lines()
+            .filter(|line| line.starts_with("not recorded: event "))
+            .count();
+        assert_eq!(said, 1, "{back}: {text}");
+        let text = parts.prompt(&[&third, back, "step -i"]);
+        let said = text
+            .lines()
+            .filter(|line| line.starts_with("not recorded: event "))
+            .count();
+        assert_eq!(said, 2, "{back}: {text}");
+    }
+    // A move by lines ends where the program is not recorded any more; and it says so.
+    let text = parts.prompt(&[&third, "finish", "next"]);
+    assert!(text.contains("not recorded: event "), "{text}");
+    assert!(text.contains("chosen"), "{text}");
+    let text = parts.prompt(&["break chosen", "goto first", "continue", "continue"]);
+    assert!(text.contains("not recorded: event "), "{text}");
+}
