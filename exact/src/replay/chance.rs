@@ -16,8 +16,6 @@ impl Replay {
             let address = self.registers()?.rip;
             let before = self.before_kernel(writes);
             self.execute()?;
-            // It is told once, as what was recorded.
-            self.drop_notes()?;
             if self.write(writes).is_err() {
                 return Err(self.diverged("there is no memory where state was saved"));
             }

@@ -231,14 +231,6 @@ impl Replay {
         known.ok_or_else(cut_off)
     }
 
-    /// Drops the records since they were taken.
-    pub(super) fn drop_notes(&mut self) -> Result<()> {
-        match self.found.is_some() && self.noting.in_use {
-            true => self.set_records(),
-            false => Ok(()),
-        }
-    }
-
     /// All that was found is of instructions before this position.
     pub(super) fn settle_notes(&mut self) {
         let (tid, count) = (self.now.running, self.now.count);
