@@ -15,7 +15,10 @@ impl Replay {
         if !writes.is_empty() {
             let address = self.registers()?.rip;
             let before = self.before_kernel(writes);
+            // It is told once, by the entry.
+            let told = self.records_end()?;
             self.execute()?;
+            self.set_records_end(told)?;
             if self.write(writes).is_err() {
                 return Err(self.diverged("there is no memory where state was saved"));
             }

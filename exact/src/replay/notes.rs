@@ -205,6 +205,22 @@ impl Replay {
             .is_some_and(|found| found.batch.executed.len() + found.batch.accesses.len() >= BATCH)
     }
 
+    /// Where the next record goes; `None`: nothing is noted.
+    pub(super) fn records_end(&self) -> Result<Option<u64>> {
+        if self.found.is_none() || !self.noting.in_use {
+            return Ok(None);
+        }
+        self.process.word(self.records_slot()).map(Some)
+    }
+
+    /// Forgets the records from there on.
+    pub(super) fn set_records_end(&self, end: Option<u64>) -> Result<()> {
+        match end {
+            Some(end) => self.process.set_word(self.records_slot(), end),
+            None => Ok(()),
+        }
+    }
+
     /// Takes the records that there are.
     pub(super) fn drain_notes(&mut self) -> Result<()> {
         if self.found.is_none() || !self.noting.in_use {
