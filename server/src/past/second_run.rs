@@ -23,7 +23,9 @@ impl Past {
     /// Returns the command that records every instruction, and what to ask there.
     pub(super) fn again_in_full(&self, expression: &str) -> Option<String> {
         let can_run = !self.timeline.is_core() && !self.timeline.has_every_instruction();
-        can_run.then(|| {
+        // Only writes to memory can be found.
+        let is_register = expression.trim_start().starts_with('$');
+        (can_run && !is_register).then(|| {
             format!(
                 "{}, then in that recording: last-write {expression}",
                 self.again_with("--full")

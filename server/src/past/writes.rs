@@ -138,8 +138,7 @@ impl Past {
             let entries = self.timeline.entries(*id, usize::MAX);
             entries.unwrap_or_default()
         });
-        let last = entered.map(|(seq, _)| seq).filter(|seq| *seq <= here).max();
-        last
+        entered.map(|(seq, _)| seq).filter(|seq| *seq <= here).max()
     }
 
     /// Describes a write: the value before and after it, and who made it.
