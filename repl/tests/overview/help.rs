@@ -257,10 +257,11 @@ fn each_command_explains_itself() {
                   --condition <EXPRESSION>
                       The logpoint before it counts only if this is true
 
-                  --full
+                  --full[=<PART>]
                       Record every instruction: each register and each byte is known at every moment, and the
                       program can be run backwards. It then takes 1.3 to 4 times as long, on one processor; see
-                      docs/full.md
+                      docs/full.md. --full=after:2s begins when the program has run for so long, --full=NAME
+                      records calls of functions with this name or pattern (may be repeated)
 
                   --pending
                       Logpoints and logged variables may wait for libraries that are loaded later
@@ -308,6 +309,7 @@ fn each_command_explains_itself() {
               hindsight record --children -- make -j2       and every process that it starts
               hindsight record --full ./app                 every instruction: go to any of them, forwards and
               backwards
+              hindsight record '--full=parse_*' ./app       the same for the calls of these functions alone
               hindsight record --attach 4711 --for 10       look at a running program
               hindsight sql app "select * from calls"       then ask
 
@@ -447,6 +449,10 @@ fn each_command_explains_itself() {
                   --program <FILE>
                       With a core file: the program, if it is not where the core file says
 
+                  --replay
+                      Run every instruction again, and compare with what was recorded; name the first
+                      contradiction
+
                   --json
                       Print the result as JSON
 
@@ -457,6 +463,7 @@ fn each_command_explains_itself() {
               hindsight check app
               hindsight check app --json | jq .findings
               hindsight check make.children               all recordings of a set
+              hindsight check app --replay        made by record --full: runs it again, and compares
               hindsight check app && cp -r app.hindsight archive/
 
             Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not
