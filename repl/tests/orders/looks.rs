@@ -131,7 +131,7 @@ fn expressions_are_shown_in_every_format() {
             $5 = (double) 9
             $6 = "Ada's"
             $7 = 1
-            $8 = 0x55a57873f2df
+            $8 = 94169178829535
             $9 = true
             $10 = ""
             *#1   main at /home/ada/orders/orders.c:69

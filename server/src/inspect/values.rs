@@ -347,18 +347,7 @@ pub fn keep(view: &View<'_>, name: &str, text: &str) -> Result<Option<Shown>, Fa
     Ok(before)
 }
 
-/// Registers that hold addresses: these are shown in base 16.
-const OF_ADDRESSES: [&str; 6] = ["$pc", "$rip", "$sp", "$rsp", "$fp", "$rbp"];
-
 fn report(view: &View<'_>, text: &str, manner: Manner, value: &Value) -> ValueReport {
-    let is_address = manner.format == ValueFormat::Natural && OF_ADDRESSES.contains(&text.trim());
-    let manner = match is_address {
-        true => Manner {
-            format: ValueFormat::Hex,
-            ..manner
-        },
-        false => manner,
-    };
     let look = Look {
         space: view.space,
         machine: view.machine,
