@@ -81,7 +81,7 @@ impl Interrupts {
             tokio::select! {
                 done = work => Ok(done),
                 () = interrupted => Err(Error::Interrupted),
-                () = shown => unreachable!("it goes on for ever"),
+                () = shown => unreachable!("it never ends"),
             }
         })
     }
