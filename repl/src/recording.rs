@@ -47,11 +47,12 @@ pub fn locate_with(name: &Path, options: &CoreOptions) -> Result<PathBuf, Error>
 
 /// Says that a word means a set where one recording is wanted.
 fn is_set(set: &Path) -> Error {
+    let name = store::shell::word(&set.to_string_lossy());
     let set = set.display();
     Error::usage(
         format!("{set} is a set of recordings, and one of them is wanted"),
         Some(format!(
-            "`hindsight ls {set}` lists them; name one as {set}/NAME"
+            "`hindsight ls {name}` lists them; name one as {set}/NAME"
         )),
     )
 }

@@ -25,7 +25,7 @@ pub struct Question {
 
 /// Chooses questions about what the overview reported: first those about its end, last the usual ones.
 pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
-    let name = shell_word(recording);
+    let name = store::shell::word(recording);
     let sql = |about: &str, question: &str| Question {
         about: about.to_owned(),
         command: format!("hindsight sql {name} {}", shell_text(question)),
@@ -157,16 +157,6 @@ fn usual(overview: &Overview, name: &str, sql: &dyn Fn(&str, &str) -> Question) 
     usual
 }
 
-/// Quotes a word for a shell, if it needs that.
-fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    match !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false if word.starts_with('-') => shell_word(&format!("./{word}")),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
 /// Quotes a question, which has single quotes itself, for a shell.
 fn shell_text(text: &str) -> String {
     let mut quoted = String::from("\"");
@@ -186,9 +176,6 @@ mod tests {
 
     #[test]
     fn a_shell_reads_what_was_meant() {
-        assert_eq!(shell_word("app.hindsight"), "app.hindsight");
-        assert_eq!(shell_word("my app's"), r"'my app'\''s'");
-        assert_eq!(shell_word("-x"), "./-x");
         assert_eq!(shell_text(r#"f = 'a$b"c'"#), r#""f = 'a\$b\"c'""#);
     }
 }

@@ -361,7 +361,7 @@ pub fn death_line(outcome: &Outcome) -> Option<String> {
     line += &format!(
         ", thread {}; look at it: hindsight repl {}",
         death.tid,
-        escaped(&name.to_string_lossy())
+        store::shell::word(&escaped(&name.to_string_lossy()))
     );
     Some(line)
 }

@@ -228,6 +228,24 @@ impl RecordedMoment for Looked<'_> {
         });
         left.map(drop).map_err(|error| of_replay(&error))
     }
+
+    fn at_entry(&self, frame: usize, work: &mut dyn FnMut(&View<'_>)) -> Result<(), Failure> {
+        let Some(seq) = self.moment.entered_at(frame) else {
+            return Ok(());
+        };
+        let timeline = self.moment.state.timeline();
+        let entry = Moment::at(timeline, seq, self.position.tid, 1);
+        let entry = entry.map_err(|error| of_replay(&error))?;
+        work(&View {
+            space: &entry.space,
+            machine: &entry.machine(),
+            frames: &entry.trace.backtrace.frames,
+            frame: 0,
+            recorded: None,
+            kept: self.kept,
+        });
+        Ok(())
+    }
 }
 
 impl Past {

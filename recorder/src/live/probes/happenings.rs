@@ -5,6 +5,8 @@
 //! back to before the call, which it makes when it is resumed; a thread that has created a process stops after the call
 //! that did so.
 
+use debuginfo::Glob;
+
 use super::exceptions::Thrown;
 use crate::{
     live::{
@@ -17,7 +19,7 @@ use crate::{
             threads::{Run, State},
         },
     },
-    process::status::Seccomp,
+    process::{Maps, maps::MappedFile, status::Seccomp},
     stop::ptrace,
 };
 
@@ -250,8 +252,30 @@ impl Tracer {
                     ..again
                 })
             }
+            Happening::Load(pattern) => self.loaded(pattern.as_deref()).map(told),
             _ => None,
         }
+    }
+
+    /// Names the libraries that are mapped and were not there when modules were last looked at; `None` if none matches.
+    fn loaded(&self, pattern: Option<&str>) -> Option<String> {
+        let maps = Maps::read(self.tracee.pid).ok()?;
+        let space = self.space_now();
+        let glob = pattern.map(Glob::new);
+        let was_there = |file: &MappedFile| {
+            let starts = &self.probes.mapped_before;
+            starts.contains(&file.range.start)
+        };
+        let is_meant = |file: &MappedFile| {
+            let name = file.path.file_name().map(|name| name.to_string_lossy());
+            let matches = |glob: &Glob| name.is_some_and(|name| glob.matches(&name));
+            let is_new = space.at(file.range.start).is_none() && !was_there(file);
+            is_new && glob.as_ref().is_none_or(matches)
+        };
+        let new: Vec<String> = (maps.files().iter().filter(|file| is_meant(file)))
+            .map(|file| file.path.display().to_string())
+            .collect();
+        (!new.is_empty()).then(|| format!("load: {}", new.join(", ")))
     }
 
     /// Returns the exception of a thread at the entry of `__cxa_begin_catch`, unless it refers to another one.
