@@ -58,6 +58,15 @@ fn containers_of_cpp_end_with_an_error() {
         ("shared", "no memory"),
         ("any", "no function is known"),
         ("function", "no function is known"),
+        ("map_unmapped", "<unknown: no memory at 0x1230> {"),
+        ("map_itself", "is in no tree"),
+        ("map_nowhere", "is in no tree"),
+        ("map_reverse", "is in no tree"),
+        ("list_apart", "does not lead back"),
+        ("list_ring", "none of the 2 nodes is the end of a list"),
+        ("hash_unmapped", "no memory at 0x123"),
+        ("deque_nowhere", "is no element of the block"),
+        ("bit", "corrupt: bit"),
     ];
     all_end("containers_cxx", "containers_cxx_O0", "damaged", &expected);
 }

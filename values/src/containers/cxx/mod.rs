@@ -4,6 +4,7 @@
 mod erased;
 mod errors;
 mod hash;
+mod iterators;
 mod lists;
 mod pointers;
 mod sequences;
@@ -30,14 +31,10 @@ pub(super) fn content(spot: &TypedPlace, reach: &Reach) -> Found {
     }
     let path = path_of(&spot.ty);
     let name = path.strip_prefix("std::");
-    let content = match name {
-        Some(name) => standard(&spot, name, reach)?,
-        None if path == "__gnu_cxx::__normal_iterator" => {
-            pointers::plain(&spot, "_M_current", reach)
-        }
-        None => return None,
-    };
-    Some(content.map(|content| (path, content)))
+    match name.and_then(|name| standard(&spot, name, reach)) {
+        Some(content) => Some(content.map(|content| (path, content))),
+        None => iterators::content(&spot, &path, reach),
+    }
 }
 
 fn standard(spot: &TypedPlace, name: &str, reach: &Reach) -> Option<Result<Content, Unknown>> {

@@ -87,7 +87,7 @@ pub(super) fn bitset(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknow
     Ok(Content::Bits(Items::new(Some(bits.len), bits)))
 }
 
-fn bool_type(reach: &Reach) -> Result<Type, Unknown> {
+pub(super) fn bool_type(reach: &Reach) -> Result<Type, Unknown> {
     let found = debuginfo::types::find_type(reach.space, None, "bool");
     found.ok_or_else(|| Unknown::because("there is no type bool"))
 }
