@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::containers::content::Content;
 use crate::containers::cxx::iterators::lists::Links;
-use crate::containers::cxx::iterators::trees::Branches;
-use crate::containers::cxx::{NODE_VALUE, named_argument};
+use crate::containers::cxx::iterators::trees::{Branches, Header};
+use crate::containers::cxx::{NODE_VALUE, libcxx, named_argument};
 use crate::containers::names;
 use crate::containers::typed_place::{Reach, Slot, TypedPlace, argument, path_of};
 use debuginfo::Unknown;
@@ -69,23 +69,33 @@ pub(super) fn content(
             found.map(|target| (path.to_owned(), shown(target)))
         }
         "std::move_iterator" => {
-            let found = target(&spot.find("_M_current")?, Which::Own, reach)?;
+            let current = spot.any_field(&["_M_current", "__current_"]).ok()?;
+            let found = target(&current, Which::Own, reach)?;
             found.map(|target| (path.to_owned(), shown(target)))
         }
-        _ => target(spot, Which::Own, reach)?.map(|target| (label(spot, path), shown(target))),
+        _ => {
+            target(spot, Which::Own, reach)?.map(|target| (label(spot, path, reach), shown(target)))
+        }
     };
     Some(found)
 }
 
 /// The label of an iterator. It names the container if no other has such iterators.
-fn label(spot: &TypedPlace, path: &str) -> String {
+fn label(spot: &TypedPlace, path: &str, reach: &Reach) -> String {
     let of = match path {
         "__gnu_cxx::__normal_iterator" => argument(&spot.ty, 1).map(|ty| path_of(&ty)).ok(),
         "std::_List_iterator" | "std::_List_const_iterator" => Some("std::list".to_owned()),
         "std::_Fwd_list_iterator" | "std::_Fwd_list_const_iterator" => {
             Some("std::forward_list".to_owned())
         }
-        "std::_Deque_iterator" => Some("std::deque".to_owned()),
+        "std::__list_iterator" | "std::__list_const_iterator" => Some("std::list".to_owned()),
+        "std::__forward_list_iterator" | "std::__forward_list_const_iterator" => {
+            Some("std::forward_list".to_owned())
+        }
+        "std::_Deque_iterator" | "std::__deque_iterator" => Some("std::deque".to_owned()),
+        "std::__bit_iterator" => named_argument(&spot.ty, 0, reach)
+            .filter(|ty| path_of(ty) == "std::vector")
+            .map(|_| "std::vector<bool>".to_owned()),
         "std::_Bit_iterator" | "std::_Bit_const_iterator" => Some("std::vector<bool>".to_owned()),
         _ => None,
     };
@@ -113,7 +123,11 @@ fn target(spot: &TypedPlace, which: Which, reach: &Reach) -> Found {
     if spot.ty.kind() == TypeKind::Pointer {
         return Some(runs::pointer(spot, which, reach));
     }
+    let name = spot.ty.own_name().unwrap_or_default();
     let path = path_of(&spot.ty);
+    if names::libcxx(&name).is_some() {
+        return libcxx::iterators::target(spot, path.strip_prefix("std::")?, which, reach);
+    }
     Some(match path.as_str() {
         "__gnu_cxx::__normal_iterator" => spot
             .field("_M_current")
@@ -172,7 +186,7 @@ fn tree(spot: &TypedPlace, which: Which, reach: &Reach) -> Result<Target, Unknow
         right: Slot::of(&node, &["_M_right"])?,
         parent: Slot::of(&node, &["_M_parent"])?,
         value: Slot::of(&node, &NODE_VALUE)?.cast(&value),
-        color: Slot::of(&node, &["_M_color"])?,
+        header: Header::Red(Slot::of(&node, &["_M_color"])?),
     };
     branches.target(at, which, reach)
 }

@@ -9,14 +9,21 @@ use debuginfo::Unknown;
 /// Most levels of a tree: a red-black tree of all addresses has fewer.
 const MAX_LEVELS: usize = 128;
 
+/// How a library marks the header.
+pub(in crate::containers::cxx) enum Header {
+    /// It is a node of this color, red, and its own grandparent, or without a parent (libstdc++). The root is black.
+    Red(Slot),
+    /// It is only the pointer to the root; the word before it points to the first node (libc++).
+    BehindFirst,
+}
+
 /// The members of nodes.
 pub(in crate::containers::cxx) struct Branches {
     pub left: Slot,
     pub right: Slot,
     pub parent: Slot,
     pub value: Slot,
-    /// The root is black. The header is red, and its own grandparent, or without a parent.
-    pub color: Slot,
+    pub header: Header,
 }
 
 /// What lies at an address.
@@ -24,6 +31,8 @@ pub(in crate::containers::cxx) struct Branches {
 enum Found {
     Node,
     Header,
+    /// The memory looks like both.
+    Either,
 }
 
 fn no_tree(at: u64) -> Unknown {
@@ -49,12 +58,20 @@ impl Branches {
         Ok(match self.find(at, reach)? {
             Found::Node => Target::Element(self.value.at(at)),
             Found::Header => Target::Past(Which::Own.past()),
+            Found::Either => Target::Either(self.value.at(at), Which::Own.past()),
         })
     }
 
     fn find(&self, at: u64, reach: &Reach) -> Result<Found, Unknown> {
         reach.step()?;
-        let color = self.color.at(at).number(reach)?;
+        match &self.header {
+            Header::Red(color) => self.by_color(at, color, reach),
+            Header::BehindFirst => self.by_first(at, reach),
+        }
+    }
+
+    fn by_color(&self, at: u64, color: &Slot, reach: &Reach) -> Result<Found, Unknown> {
+        let color = color.at(at).number(reach)?;
         let parent = self.parent.word(reach, at)?;
         if reach.machine.is_symbolic() {
             // This only finds the memory that decides.
@@ -89,6 +106,37 @@ impl Branches {
         }
     }
 
+    fn by_first(&self, at: u64, reach: &Reach) -> Result<Found, Unknown> {
+        if reach.machine.is_symbolic() {
+            let parent = self.parent.word(reach, at)?;
+            self.is_linked(at, parent, reach)?;
+            self.left.word(reach, at)?;
+            return Ok(Found::Node);
+        }
+        let leads_to_first = self.leads_to_first(at, reach);
+        // Behind a header lies the count, and then anything.
+        let parent = self.parent.word(reach, at);
+        let is_linked = parent.and_then(|parent| self.is_linked(at, parent, reach));
+        match (leads_to_first, is_linked) {
+            (Ok(true), Ok(true)) => Ok(Found::Either),
+            (Ok(true), _) => Ok(Found::Header),
+            (_, Ok(true)) => Ok(Found::Node),
+            (Err(why), _) => Err(why),
+            (Ok(false), Err(why)) => Err(why),
+            (Ok(false), Ok(false)) => Err(no_tree(at)),
+        }
+    }
+
+    /// Returns whether the word before `at` points to the leftmost node below it.
+    fn leads_to_first(&self, at: u64, reach: &Reach) -> Result<bool, Unknown> {
+        let first = reach.word(at.wrapping_sub(8))?;
+        // It is a number of bytes, or null, before most nodes.
+        if first == 0 || first % 8 != 0 {
+            return Ok(false);
+        }
+        Ok(self.outermost(&self.left, at, reach)? == first)
+    }
+
     fn is_linked(&self, at: u64, parent: u64, reach: &Reach) -> Result<bool, Unknown> {
         let left = self.left.word(reach, parent)?;
         Ok(left == at || self.right.word(reach, parent)? == at)
@@ -109,13 +157,18 @@ impl Branches {
 
     fn before(&self, at: u64, reach: &Reach) -> Result<Target, Unknown> {
         let found = self.find(at, reach)?;
-        let place = match found {
-            Found::Header => match self.right.word(reach, at)? {
+        let place = match (found, &self.header) {
+            (Found::Either, _) => return Err(Unknown::because("it may be the end of its tree")),
+            (Found::Header, Header::Red(_)) => match self.right.word(reach, at)? {
                 // The header of an empty tree.
                 last if last == at => None,
                 last => Some(last),
             },
-            Found::Node => match self.left.word(reach, at)? {
+            (Found::Header, Header::BehindFirst) => match self.left.word(reach, at)? {
+                0 => None,
+                root => Some(self.outermost(&self.right, root, reach)?),
+            },
+            (Found::Node, _) => match self.left.word(reach, at)? {
                 0 => self.above(at, reach)?,
                 left => Some(self.outermost(&self.right, left, reach)?),
             },
@@ -137,8 +190,12 @@ impl Branches {
             if reach.machine.is_symbolic() {
                 return Ok(Some(parent));
             }
-            if self.find(parent, reach)? == Found::Header {
-                return Ok(None);
+            match self.find(parent, reach)? {
+                Found::Header => return Ok(None),
+                Found::Either => {
+                    return Err(Unknown::because("where its tree ends is not clear"));
+                }
+                Found::Node => {}
             }
             if self.right.word(reach, parent)? == node {
                 return Ok(Some(parent));
