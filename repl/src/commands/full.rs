@@ -148,7 +148,7 @@ fn summary(full: &FullOutcome) -> String {
         "{}: {}, {}, {}, {}, {}{}",
         escaped(&name),
         count(full.instructions, "instruction"),
-        count(outcome.calls, "call"),
+        record::counted(outcome, outcome.calls, "call"),
         count(outcome.threads, "thread"),
         duration(outcome.duration_ns),
         bytes(outcome.bytes_on_disk),
@@ -205,6 +205,7 @@ mod tests {
                 death: None,
                 incomplete: None,
                 is_left: false,
+                is_counted: true,
             },
             instructions,
         }

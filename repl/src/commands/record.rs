@@ -203,7 +203,9 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     if outcome.is_left {
         return Ok(left(outcome, json));
     }
-    if let Some(reason) = &outcome.incomplete {
+    if let Some(reason) = outcome.incomplete.as_ref()
+        && !progress.has_said(reason)
+    {
         progress.warning(&format!("the recording is incomplete: {reason}"));
     }
     let (became, children) = aftermath(&outcome);
@@ -320,6 +322,7 @@ fn options(args: Args, given: Given) -> RecordOptions {
 /// One line: `app.hindsight: 242,785 calls, 485,574 events, 1 thread, 0 lost, 0.41 s, 2.1 MB (8.9 B/call)`.
 fn summary(outcome: &Outcome) -> String {
     let per_call = per(outcome.bytes_on_disk, outcome.calls);
+    let per_call = per_call.filter(|_| outcome.is_counted);
     let per_call = per_call
         .map(|n| format!(" ({n} B/call)"))
         .unwrap_or_default();
@@ -327,8 +330,8 @@ fn summary(outcome: &Outcome) -> String {
     let mut line = format!(
         "{}: {}, {}, {}, {} lost, {}, {}{per_call}",
         escaped(&name),
-        count(outcome.calls, "call"),
-        count(outcome.events, "event"),
+        counted(outcome, outcome.calls, "call"),
+        counted(outcome, outcome.events, "event"),
         count(outcome.threads, "thread"),
         grouped(outcome.gaps_lost),
         duration(outcome.duration_ns),
@@ -343,6 +346,14 @@ fn summary(outcome: &Outcome) -> String {
         );
     }
     line
+}
+
+/// A number of calls or events, if it is known.
+pub fn counted(outcome: &Outcome, number: u64, what: &str) -> String {
+    match outcome.is_counted {
+        true => count(number, what),
+        false => format!("{what}s not counted"),
+    }
 }
 
 /// One line: `SIGSEGV ended the program in parse (app.c:17), address 0x0, thread 4711; look at it: hindsight repl app`.
@@ -432,7 +443,7 @@ pub fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) ->
         Exit::Signal(signal) => (None, Some(signal)),
         Exit::Detached => (None, None),
     };
-    let counted = |number: u64| (!outcome.is_left).then_some(number);
+    let counted = |number: u64| outcome.is_counted.then_some(number);
     json!({
         "recording": outcome.recording,
         "events": counted(outcome.events),
@@ -488,6 +499,7 @@ mod tests {
             death: None,
             incomplete: None,
             is_left: false,
+            is_counted: true,
         }
     }
 
@@ -495,6 +507,21 @@ mod tests {
     fn the_summary_is_one_line() {
         expect!["app.hindsight: 242,785 calls, 485,574 events, 1 thread, 0 lost, 0.41 s, 2.1 MB (8.9 B/call)"]
             .assert_eq(&summary(&outcome()));
+    }
+
+    #[test]
+    fn what_could_not_be_counted_is_not_zero() {
+        let outcome = Outcome {
+            events: 0,
+            calls: 0,
+            is_counted: false,
+            ..outcome()
+        };
+        expect![
+            "app.hindsight: calls not counted, events not counted, 1 thread, 0 lost, 0.41 s, 2.1 MB"
+        ]
+        .assert_eq(&summary(&outcome));
+        assert!(summary_json(&outcome, None, 0)["calls"].is_null());
     }
 
     #[test]

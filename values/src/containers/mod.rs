@@ -1,4 +1,4 @@
-//! Containers of Rust's std and of libstdc++ as users expect them: strings as text, vectors as their elements, maps by
+//! Containers of Rust's std, libstdc++ and libc++ as users expect them: strings as text, vectors as their elements, maps by
 //! key, smart pointers as their targets, locks as free or held.
 //!
 //! Layouts come from the debug information; the members that exist distinguish versions of a library. Damaged or

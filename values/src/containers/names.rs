@@ -1,9 +1,21 @@
 //! Splits names of generic types into the path before the arguments, and the arguments.
 
-/// Returns the path of a type's name: no arguments, and no inline namespaces of libstdc++.
+/// The inline namespaces of libc++ in `std`.
+const LIBCXX: [&str; 3] = ["std::__1::", "std::__ndk1::", "std::__2::"];
+
+/// Returns the path of a type's name: no arguments, and no inline namespaces of the standard libraries.
 pub(crate) fn path(name: &str) -> String {
     let end = name.find('<').unwrap_or(name.len());
-    name[..end].trim().replace("__cxx11::", "")
+    let path = name[..end].trim();
+    match libcxx(path) {
+        Some(namespace) => format!("std::{}", &path[namespace.len()..]),
+        None => path.replace("__cxx11::", ""),
+    }
+}
+
+/// Returns the namespace of a name of libc++.
+pub(crate) fn libcxx(name: &str) -> Option<&'static str> {
+    LIBCXX.into_iter().find(|prefix| name.starts_with(prefix))
 }
 
 /// Returns the outermost generic arguments of `name` as written; empty if there are none.
@@ -38,7 +50,7 @@ pub(crate) fn arguments(name: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{arguments, path};
+    use super::{arguments, libcxx, path};
 
     #[test]
     fn paths_lose_arguments_and_inline_namespaces() {
@@ -50,6 +62,12 @@ mod tests {
             path("std::__cxx11::list<int, std::allocator<int> >"),
             "std::list"
         );
+        assert_eq!(
+            path("std::__1::list<int, std::__1::allocator<int> >"),
+            "std::list"
+        );
+        assert_eq!(libcxx("std::__1::list<int>"), Some("std::__1::"));
+        assert_eq!(libcxx("std::list<std::__1::pair<int, int> >"), None);
         assert_eq!(path("u8"), "u8");
         assert_eq!(path(""), "");
     }

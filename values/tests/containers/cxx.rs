@@ -6,7 +6,7 @@ use debuginfo::value::Value;
 use values::containers::Key;
 use values::{RenderOptions, render_with};
 
-use crate::common::{behind, container, flat, look};
+use crate::common::{ALL, behind, container, flat, look};
 use crate::snapshot::Snapshot;
 
 /// What gdb shows as plain structures, or in its own notation.
@@ -232,6 +232,8 @@ fn each_container_is_one_line() {
             "initializer",
             "std::initializer_list of length 3 = {1, 2, 3}",
         ),
+        ("vector_iterator", "std::vector iterator -> 4"),
+        ("map_iterator", "iterator -> {first = 0, second = 0}"),
     ];
     for (name, expected) in expected {
         let value = everything.member(name, &look).expect("a member");
@@ -269,7 +271,6 @@ fn each_container_is_one_line() {
             "std::function = {Everything::Everything()::{lambda(int)#1}",
             "}",
         ),
-        ("vector_iterator", "__gnu_cxx::__normal_iterator -> ", "4"),
     ];
     for (name, start, end) in ends {
         let value = everything.member(name, &look).expect("a member");
@@ -279,6 +280,137 @@ fn each_container_is_one_line() {
             "{name}: {line}"
         );
     }
+}
+
+/// Without a count in the list nothing distinguishes its end.
+fn doubt(name: &str) -> &'static str {
+    match name {
+        _ if !name.starts_with("list_") || name.contains("null") || name.contains("empty") => "",
+        _ if name.contains("reverse") => " (or rend())",
+        _ => " (or end())",
+    }
+}
+
+fn iterators_point_to_elements(snapshot: &Snapshot, is_counted: bool) {
+    let (iterators, look) = (behind(snapshot, "iterators"), look(snapshot));
+    let lines = snapshot.printed.lines();
+    let lines = lines.filter_map(|line| line.strip_prefix("iterator "));
+    let members: Vec<(&str, &str)> = lines.filter_map(|l| l.split_once(" = ")).collect();
+    assert_eq!(members.len(), 28, "{}", snapshot.printed);
+    for (name, expected) in members {
+        let value = iterators.member(name, &look).expect("a member");
+        let label = match name.split_once('_').map_or(name, |(first, _)| first) {
+            _ if name.contains("reverse") => "std::reverse_iterator",
+            "list" => "std::list iterator",
+            "vector" => "std::vector iterator",
+            "bits" => "std::vector<bool> iterator",
+            "deque" => "std::deque iterator",
+            "moved" => "std::move_iterator",
+            _ => "iterator",
+        };
+        let doubt = if is_counted { "" } else { doubt(name) };
+        let expected = format!("{label} -> {expected}{doubt}");
+        assert_eq!(line(&value, snapshot), expected, "{name}");
+    }
+}
+
+fn iterators_of_no_element_show_none(snapshot: &Snapshot, is_counted: bool) {
+    let (iterators, look) = (behind(snapshot, "iterators"), look(snapshot));
+    let expected = [
+        ("map_end", "iterator -> end()"),
+        ("map_empty_end", "iterator -> end()"),
+        ("map_null", "iterator [null]"),
+        ("multimap_end", "iterator -> end()"),
+        ("set_end", "iterator -> end()"),
+        ("map_reverse_end", "std::reverse_iterator -> rend()"),
+        ("map_empty_reverse", "std::reverse_iterator -> rend()"),
+        ("list_doubtful", "std::list iterator -> 3 (or end())"),
+        ("list_doubtful_end", "std::list iterator -> 3 (or end())"),
+        ("list_odd_end", "std::list iterator -> end()"),
+        ("list_empty_end", "std::list iterator -> end()"),
+        ("list_null", "std::list iterator [null]"),
+        ("list_strings_end", "std::list iterator -> end()"),
+        ("list_reverse_end", "std::reverse_iterator -> rend()"),
+        (
+            "forward_first",
+            "std::forward_list iterator -> 4 (or before_begin())",
+        ),
+        ("forward_end", "std::forward_list iterator -> end()"),
+        ("hash_end", "iterator -> end()"),
+        ("vector_null", "std::vector iterator [null]"),
+        ("string", "std::string iterator -> 104 'h'"),
+        (
+            "inserter",
+            "std::back_insert_iterator of std::vector of length 1 = {42}",
+        ),
+    ];
+    for (name, expected) in expected {
+        let value = iterators.member(name, &look).expect("a member");
+        let shown = line(&value, snapshot);
+        match doubt(name) {
+            doubt if !is_counted && !doubt.is_empty() => {
+                assert!(shown.ends_with(doubt), "{name}: {shown}");
+            }
+            _ => assert_eq!(shown, expected, "{name}"),
+        }
+    }
+}
+
+fn reverse_iterators_walk_back(snapshot: &Snapshot) {
+    let look = look(snapshot);
+    let elements = |holder: &str, name: &str| {
+        let value = behind(snapshot, holder).member(name, &look);
+        let entries = container(&value.expect("a member"), &look).entries(ALL, &look);
+        assert_eq!(entries.error, None);
+        entries.list
+    };
+    let shown = |name: &str| -> Vec<String> {
+        let all = elements("iterators", name);
+        all.iter().map(|e| line(&e.value, snapshot)).collect()
+    };
+    let pairs = elements("everything", "map_many");
+    let pairs = pairs.iter().rev().map(|entry| {
+        let key = entry.key.as_ref().expect("a key");
+        let (key, value) = (line(key, snapshot), line(&entry.value, snapshot));
+        format!("std::reverse_iterator -> {{first = {key}, second = {value}}}")
+    });
+    let pairs: Vec<String> = pairs.collect();
+    assert_eq!(pairs.len(), 1000);
+    assert_eq!(shown("map_all_reverse"), pairs);
+    let numbers = elements("everything", "deque_many");
+    let numbers = numbers.iter().rev();
+    let numbers: Vec<String> = numbers
+        .map(|e| format!("std::reverse_iterator -> {}", line(&e.value, snapshot)))
+        .collect();
+    assert_eq!(shown("deque_all_reverse"), numbers);
+}
+
+fn iterators_agree(artifact: &str) {
+    let snapshot = Snapshot::take("containers_cxx", artifact, false);
+    let is_counted = artifact != "containers_cxx_old_abi";
+    iterators_point_to_elements(&snapshot, is_counted);
+    iterators_of_no_element_show_none(&snapshot, is_counted);
+    reverse_iterators_walk_back(&snapshot);
+}
+
+#[test]
+fn iterators_show_the_element_that_the_program_finds() {
+    iterators_agree("containers_cxx_O0");
+}
+
+#[test]
+fn iterators_of_an_optimised_program_show_the_element_that_it_finds() {
+    iterators_agree("containers_cxx_O2");
+}
+
+#[test]
+fn iterators_with_the_old_abi_show_the_element_or_a_doubt() {
+    iterators_agree("containers_cxx_old_abi");
+}
+
+#[test]
+fn iterators_described_in_type_units_show_the_element() {
+    iterators_agree("containers_cxx_types");
 }
 
 #[test]

@@ -58,8 +58,55 @@ fn containers_of_cpp_end_with_an_error() {
         ("shared", "no memory"),
         ("any", "no function is known"),
         ("function", "no function is known"),
+        ("map_unmapped", "<unknown: no memory at 0x1230> {"),
+        ("map_itself", "is in no tree"),
+        ("map_nowhere", "is in no tree"),
+        ("map_reverse", "is in no tree"),
+        ("list_apart", "does not lead back"),
+        ("list_ring", "none of the 2 nodes is the end of a list"),
+        ("hash_unmapped", "no memory at 0x123"),
+        ("deque_nowhere", "is no element of the block"),
+        ("bit", "corrupt: bit"),
     ];
     all_end("containers_cxx", "containers_cxx_O0", "damaged", &expected);
+}
+
+#[test]
+fn containers_of_libcxx_end_with_an_error() {
+    let expected = [
+        ("string_long", "corrupt"),
+        ("string_short", "corrupt: 100 characters in room for 22"),
+        ("vector_huge", "corrupt"),
+        ("vector_backwards", "corrupt"),
+        ("vector_unmapped", "no memory at 0x1230"),
+        ("bits", "corrupt"),
+        ("list_loop", "corrupt"),
+        ("list_null", "no memory"),
+        ("forward_loop", "corrupt"),
+        ("map_loop", "corrupt"),
+        ("map_null", "corrupt"),
+        ("set_count", "corrupt"),
+        ("deque", "corrupt"),
+        ("deque_garbage", "corrupt"),
+        ("hash_loop", "corrupt"),
+        ("hash_count", "corrupt"),
+        ("variant", "corrupt"),
+        ("optional", "corrupt"),
+        ("shared", "no memory"),
+        ("any", "no function is known"),
+        ("function", "no memory"),
+        ("map_unmapped", "<unknown: no memory at 0x1228> {"),
+        ("map_itself", "is in no tree"),
+        ("map_nowhere", "is in no tree"),
+        ("map_reverse", "is in no tree"),
+        ("list_apart", "does not lead back"),
+        ("list_ring", "none of the 2 nodes is the end of a list"),
+        ("hash_unmapped", "no memory at 0x124"),
+        ("deque_nowhere", "no memory"),
+        ("bit", "corrupt: bit"),
+    ];
+    let program = "containers_libcxx_O0";
+    all_end("containers_libcxx", program, "damaged", &expected);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use debuginfo::Unknown;
 use debuginfo::types::{Near, find_type};
 
 /// The readable name of the function at `address`.
-fn function_name(address: u64, reach: &Reach) -> Result<String, Unknown> {
+pub(super) fn function_name(address: u64, reach: &Reach) -> Result<String, Unknown> {
     let linker_name = reach.space.at(address).and_then(|mapped| {
         let svma = mapped.svma(address);
         mapped.module.linker_name_at(svma)

@@ -16,7 +16,7 @@ const CHUNK: u64 = 64;
 const HEADER: u64 = 0x70;
 
 /// The readable name in the `std::type_info` at `address`.
-fn name_in(address: u64, reach: &Reach) -> Result<String, Unknown> {
+pub(super) fn name_in(address: u64, reach: &Reach) -> Result<String, Unknown> {
     let at = reach.word(address.wrapping_add(8))?;
     let mut mangled = Vec::new();
     while (mangled.len() as u64) < MAX_NAME {
@@ -41,17 +41,23 @@ fn name_in(address: u64, reach: &Reach) -> Result<String, Unknown> {
 }
 
 /// An error number and its category.
-pub(super) fn code(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
-    let (value, category) = (spot.field("_M_value")?, spot.field("_M_cat")?);
+pub(super) fn code(
+    spot: &TypedPlace,
+    (value, category): (&str, &str),
+    reach: &Reach,
+) -> Result<Content, Unknown> {
+    let (value, category) = (spot.field(value)?, spot.field(category)?);
     let table = reach.word(category.number(reach)?)?;
     // The word before a table of virtual functions points to the type.
     let ty = name_in(reach.word(table.wrapping_sub(8))?, reach)?;
     let last = ty.rsplit("::").next().unwrap_or_default();
-    let known = match last {
+    // libc++'s own names begin with underscores.
+    let known = match last.trim_start_matches('_') {
         "generic_error_category" => Some("generic"),
         "system_error_category" => Some("system"),
         "future_error_category" => Some("future"),
         "io_error_category" => Some("io"),
+        "iostream_category" => Some("iostream"),
         _ => None,
     };
     let number = value.number(reach)? as u32 as i32;

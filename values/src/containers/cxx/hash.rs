@@ -12,13 +12,12 @@ pub(super) fn table(spot: &TypedPlace, reach: &Reach) -> Result<Items, Unknown> 
     let node = node(&table, reach)?;
     let len = table.field("_M_element_count")?.number(reach)?;
     let first = table.path(&["_M_before_begin", "_M_nxt"])?;
-    let chain = Chain {
+    Ok(chain(Chain {
         next: Slot::of(&node, &["_M_nxt"])?,
         entries: entries(spot, &node, reach)?,
         first: first.number(reach)?,
         len,
-    };
-    Ok(Items::new(Some(len), chain))
+    }))
 }
 
 /// The type of the nodes, from the table's allocator.
@@ -33,11 +32,16 @@ fn node(table: &TypedPlace, reach: &Reach) -> Result<Type, Unknown> {
     node.map(|ty| ty.strip()).ok_or_else(unknown)
 }
 
-struct Chain {
-    next: Slot,
-    entries: Pair,
-    first: u64,
-    len: u64,
+/// A chain of nodes that ends with a null pointer.
+pub(super) struct Chain {
+    pub next: Slot,
+    pub entries: Pair,
+    pub first: u64,
+    pub len: u64,
+}
+
+pub(super) fn chain(chain: Chain) -> Items {
+    Items::new(Some(chain.len), chain)
 }
 
 impl Visit for Chain {

@@ -16,27 +16,25 @@ pub(super) fn list(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown>
         None => None,
     };
     let (next, value) = slots(spot, &holder, reach)?;
-    let chain = Chain {
+    Ok(chain(Chain {
         next,
         value,
         first: header.field("_M_next")?.number(reach)?,
         end: header.address()?,
         len,
-    };
-    Ok(Content::Sequence(Items::new(len, chain)))
+    }))
 }
 
 pub(super) fn forward_list(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let holder = spot.field("_M_impl")?;
     let (next, value) = slots(spot, &holder, reach)?;
-    let chain = Chain {
+    Ok(chain(Chain {
         next,
         value,
         first: holder.path(&["_M_head", "_M_next"])?.number(reach)?,
         end: 0,
         len: None,
-    };
-    Ok(Content::Sequence(Items::new(None, chain)))
+    }))
 }
 
 /// The members of a node: the pointer to the next one, and the value.
@@ -49,13 +47,18 @@ fn slots(list: &TypedPlace, holder: &TypedPlace, reach: &Reach) -> Result<(Slot,
     ))
 }
 
-struct Chain {
-    next: Slot,
-    value: Slot,
-    first: u64,
+/// A chain of nodes with a value each.
+pub(super) struct Chain {
+    pub next: Slot,
+    pub value: Slot,
+    pub first: u64,
     /// The pointer of the last node.
-    end: u64,
-    len: Option<u64>,
+    pub end: u64,
+    pub len: Option<u64>,
+}
+
+pub(super) fn chain(chain: Chain) -> Content {
+    Content::Sequence(Items::new(chain.len, chain))
 }
 
 impl Visit for Chain {

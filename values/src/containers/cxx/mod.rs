@@ -1,9 +1,11 @@
-//! Containers of libstdc++, recognised by their names in `std`. Layouts come from the debug information; the members
+//! Containers of libstdc++, and in `libcxx` of libc++, recognised by their names in `std`. Layouts come from the debug information; the members
 //! that exist distinguish versions of the library.
 
 mod erased;
 mod errors;
 mod hash;
+mod iterators;
+mod libcxx;
 mod lists;
 mod pointers;
 mod sequences;
@@ -12,13 +14,21 @@ mod threads;
 mod trees;
 mod wrappers;
 
-pub(super) use strings::room as string_room;
-
 use crate::containers::content::Content;
 use crate::containers::names;
+use crate::containers::room::Room;
 use crate::containers::typed_place::{Reach, TypedPlace, argument, path_of};
 use debuginfo::Unknown;
 use debuginfo::types::{Type, TypeKind, find_type};
+
+/// The characters of a string of single bytes.
+pub(super) fn string_room(spot: &TypedPlace, reach: &Reach) -> Result<Room, Unknown> {
+    let name = spot.ty.own_name().unwrap_or_default();
+    match names::libcxx(&name) {
+        Some(_) => libcxx::string_room(spot, reach),
+        None => strings::room(spot, reach),
+    }
+}
 
 type Found = Option<Result<(String, Content), Unknown>>;
 
@@ -28,30 +38,36 @@ pub(super) fn content(spot: &TypedPlace, reach: &Reach) -> Found {
     if !matches!(spot.ty.kind(), TypeKind::Struct | TypeKind::Class) {
         return None;
     }
+    let full = spot.ty.own_name().unwrap_or_default();
     let path = path_of(&spot.ty);
     let name = path.strip_prefix("std::");
-    let content = match name {
-        Some(name) => standard(&spot, name, reach)?,
-        None if path == "__gnu_cxx::__normal_iterator" => {
-            pointers::plain(&spot, "_M_current", reach)
-        }
-        None => return None,
-    };
-    Some(content.map(|content| (path, content)))
+    let found = name.and_then(|name| match names::libcxx(&full) {
+        Some(_) => libcxx::standard(&spot, name, reach),
+        None => standard(&spot, name, reach),
+    });
+    match found {
+        Some(content) => Some(content.map(|content| (path, content))),
+        None => iterators::content(&spot, &path, reach),
+    }
 }
 
 fn standard(spot: &TypedPlace, name: &str, reach: &Reach) -> Option<Result<Content, Unknown>> {
     Some(match name {
         "basic_string" => strings::string(spot, reach),
-        "basic_string_view" => strings::view(spot, reach),
+        "basic_string_view" => strings::view(spot, &["_M_str"], &["_M_len"], reach),
         "filesystem::path" => spot
             .field("_M_pathname")
             .and_then(|text| strings::string(&text, reach)),
         "vector" => sequences::vector(spot, reach),
         "deque" => sequences::deque(spot, reach),
-        "array" => sequences::array(spot, reach),
-        "initializer_list" => sequences::span(spot, "_M_array", "_M_len", reach),
-        "span" => sequences::span(spot, "_M_ptr", "_M_extent", reach),
+        "array" => sequences::array(spot, "_M_elems", reach),
+        "initializer_list" => sequences::span(
+            spot,
+            &["_M_array", "__begin_"],
+            &["_M_len", "__size_"],
+            reach,
+        ),
+        "span" => sequences::span(spot, &["_M_ptr"], &["_M_extent"], reach),
         "bitset" => sequences::bitset(spot, reach),
         "list" => lists::list(spot, reach),
         "forward_list" => lists::forward_list(spot, reach),
@@ -63,9 +79,11 @@ fn standard(spot: &TypedPlace, name: &str, reach: &Reach) -> Option<Result<Conte
         "optional" => wrappers::optional(spot, reach),
         "variant" => wrappers::variant(spot, reach),
         "atomic" => wrappers::atomic(spot),
-        "complex" => wrappers::complex(spot),
-        "chrono::duration" => wrappers::duration(spot),
-        "chrono::time_point" => spot.field("__d").and_then(|d| wrappers::duration(&d)),
+        "complex" => wrappers::complex(spot, "_M_value"),
+        "chrono::duration" => wrappers::duration(spot, "__r"),
+        "chrono::time_point" => spot
+            .field("__d")
+            .and_then(|d| wrappers::duration(&d, "__r")),
         "stack" | "queue" | "priority_queue" => wrappers::adaptor(spot),
         "unique_ptr" => pointers::unique(spot, reach),
         "shared_ptr" | "weak_ptr" => pointers::shared(spot, name == "weak_ptr", reach),
@@ -75,13 +93,13 @@ fn standard(spot: &TypedPlace, name: &str, reach: &Reach) -> Option<Result<Conte
         }
         "shared_mutex" | "shared_timed_mutex" => threads::shared_mutex(spot, reach),
         "condition_variable" => threads::condition(spot, reach),
-        "lock_guard" => threads::guard(spot, reach),
-        "unique_lock" => threads::movable_guard(spot, reach),
-        "thread" => threads::thread(spot, reach),
+        "lock_guard" => threads::guard(spot, "_M_device", reach),
+        "unique_lock" => threads::movable_guard(spot, ("_M_device", "_M_owns"), reach),
+        "thread" => threads::thread(spot, &["_M_id", "_M_thread"], reach),
         "atomic_flag" => threads::flag(spot),
         "any" => erased::any(spot, reach),
         "function" => erased::function(spot, reach),
-        "error_code" | "error_condition" => errors::code(spot, reach),
+        "error_code" | "error_condition" => errors::code(spot, ("_M_value", "_M_cat"), reach),
         "__exception_ptr::exception_ptr" => errors::thrown(spot, reach),
         _ => return None,
     })

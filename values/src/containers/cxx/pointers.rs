@@ -6,7 +6,7 @@ use crate::containers::typed_place::{Reach, TypedPlace, path_of};
 use debuginfo::Unknown;
 
 /// The pointer as `get()` returns it, and its target if that can be read.
-fn pointing(
+pub(super) fn pointing(
     label: &str,
     pointer: TypedPlace,
     alive: bool,
@@ -45,8 +45,17 @@ pub(super) fn shared(spot: &TypedPlace, weak: bool, reach: &Reach) -> Result<Con
     let counts = counts.target(reach)?;
     let uses = counts.field("_M_use_count")?;
     let count = uses.number(reach)?;
-    // All owners together count as one observer.
     let observers = counts.field("_M_weak_count")?.number(reach)?;
+    counted(pointer, (uses, count), observers, reach)
+}
+
+/// A pointer whose target has `count` owners, and as many observers, where all owners together count as one.
+pub(super) fn counted(
+    pointer: TypedPlace,
+    (uses, count): (TypedPlace, u64),
+    observers: u64,
+    reach: &Reach,
+) -> Result<Content, Unknown> {
     let observers = observers.saturating_sub(u64::from(count > 0));
     let label = match count {
         0 => format!(" (expired, weak count {observers})"),
@@ -59,8 +68,7 @@ pub(super) fn shared(spot: &TypedPlace, weak: bool, reach: &Reach) -> Result<Con
         reach,
     )?;
     if let Content::Parts { children, .. } = &mut content {
-        let number = u32::try_from(observers).unwrap_or(u32::MAX).to_le_bytes();
-        let weak = TypedPlace::bytes(&uses.ty, &number);
+        let weak = TypedPlace::bytes(&uses.ty, &observers.to_le_bytes());
         children.push(("use count".to_owned(), uses));
         children.push(("weak count".to_owned(), weak));
     }

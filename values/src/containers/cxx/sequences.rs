@@ -9,12 +9,12 @@ use debuginfo::types::Type;
 /// Most bits of a `bitset`: more are damage.
 const MAX_BITS: u64 = 1 << 32;
 
-fn backwards(start: u64, end: u64) -> Unknown {
+pub(super) fn backwards(start: u64, end: u64) -> Unknown {
     Unknown::corrupt(format!("from {start:#x} to {end:#x}"))
 }
 
 /// The number of elements of `size` from `start` to `end`.
-fn distance(start: u64, end: u64, size: u64) -> Result<u64, Unknown> {
+pub(super) fn distance(start: u64, end: u64, size: u64) -> Result<u64, Unknown> {
     let bytes = end.checked_sub(start);
     let count = bytes
         .filter(|b| size > 0 && b % size == 0)
@@ -31,6 +31,17 @@ pub(super) fn vector(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknow
     }
     let (start, finish) = (start.number(reach)?, finish.number(reach)?);
     let end = parts.field("_M_end_of_storage")?.number(reach)?;
+    between(element, start, finish, end, reach)
+}
+
+/// Elements from `start` to `finish`, in memory up to `end`.
+pub(super) fn between(
+    element: Type,
+    start: u64,
+    finish: u64,
+    end: u64,
+    reach: &Reach,
+) -> Result<Content, Unknown> {
     if finish > end {
         return Err(backwards(finish, end));
     }
@@ -74,10 +85,9 @@ pub(super) fn bitset(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknow
     let unknown = || Unknown::because("the number of its bits is not known");
     let len = argument_value(&spot.ty, 0).ok_or_else(unknown)?;
     let bool_type = bool_type(reach)?;
-    let start = match spot.find("_M_w") {
-        Some(words) => words,
-        None => spot.clone(),
-    };
+    // No bits have no words.
+    let words = spot.find("_M_w").or_else(|| spot.find("__first_"));
+    let start = words.unwrap_or_else(|| spot.clone());
     let bits = Bits {
         start: start.cast(&bool_type),
         element: bool_type,
@@ -87,14 +97,14 @@ pub(super) fn bitset(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknow
     Ok(Content::Bits(Items::new(Some(bits.len), bits)))
 }
 
-fn bool_type(reach: &Reach) -> Result<Type, Unknown> {
+pub(super) fn bool_type(reach: &Reach) -> Result<Type, Unknown> {
     let found = debuginfo::types::find_type(reach.space, None, "bool");
     found.ok_or_else(|| Unknown::because("there is no type bool"))
 }
 
-pub(super) fn array(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn array(spot: &TypedPlace, name: &str, reach: &Reach) -> Result<Content, Unknown> {
     let element = argument(&spot.ty, 0)?;
-    let elements = spot.field("_M_elems")?;
+    let elements = spot.field(name)?;
     let len = match argument_value(&spot.ty, 1) {
         Some(len) => len,
         None => elements.ty.strip().count().unwrap_or(0),
@@ -113,13 +123,14 @@ pub(super) fn array(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown
 /// A pointer and a length; for `span` the length may be a template argument.
 pub(super) fn span(
     spot: &TypedPlace,
-    start: &str,
-    len: &str,
+    start: &[&str],
+    len: &[&str],
     reach: &Reach,
 ) -> Result<Content, Unknown> {
     let element = argument(&spot.ty, 0)?;
-    let start = spot.field(start)?.number(reach)?;
-    let stated = spot.find(len).filter(|len| len.ty.size() == Some(8));
+    let start = spot.any_field(start)?.number(reach)?;
+    let stated = spot.any_field(len).ok();
+    let stated = stated.filter(|len| len.ty.size() == Some(8));
     let len = match (stated, argument_value(&spot.ty, 1)) {
         (Some(len), _) => len.number(reach)?,
         (None, Some(len)) => len,
@@ -159,15 +170,15 @@ pub(super) fn deque(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown
 }
 
 /// The blocks of a `deque`, all of the same size.
-struct Blocks {
-    element: Type,
-    size: u64,
-    /// Address of the pointer to the first used block.
-    map: u64,
-    per_block: u64,
+pub(super) struct Blocks {
+    pub element: Type,
+    pub size: u64,
+    /// Address of the pointer to the first block.
+    pub map: u64,
+    pub per_block: u64,
     /// Number of unused places before the first element.
-    skip: u64,
-    len: u64,
+    pub skip: u64,
+    pub len: u64,
 }
 
 impl Visit for Blocks {

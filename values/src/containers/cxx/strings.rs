@@ -10,7 +10,7 @@ use debuginfo::types::Type;
 /// Bytes before a counted string: its length, its capacity, its count. This layout is frozen.
 const COUNTED_HEADER: u64 = 24;
 
-fn form(character: &Type) -> Result<Form, Unknown> {
+pub(super) fn form(character: &Type) -> Result<Form, Unknown> {
     let prefix = match character.unqualified().name().as_str() {
         "wchar_t" => "L",
         "char8_t" => "u8",
@@ -24,7 +24,12 @@ fn form(character: &Type) -> Result<Form, Unknown> {
     })
 }
 
-fn text(character: &Type, start: TypedPlace, len: u64, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn text(
+    character: &Type,
+    start: TypedPlace,
+    len: u64,
+    reach: &Reach,
+) -> Result<Content, Unknown> {
     let form = form(character)?;
     Ok(Content::Text(Text { form, start, len }.checked(reach)?))
 }
@@ -101,7 +106,7 @@ fn counted(character: &Type, start: u64, reach: &Reach) -> Result<Content, Unkno
     text(character, TypedPlace::memory(character, start), len, reach)
 }
 
-fn check(len: u64, room: u64, reach: &Reach) -> Result<(), Unknown> {
+pub(super) fn check(len: u64, room: u64, reach: &Reach) -> Result<(), Unknown> {
     if len <= room || reach.machine.is_symbolic() {
         return Ok(());
     }
@@ -110,10 +115,15 @@ fn check(len: u64, room: u64, reach: &Reach) -> Result<(), Unknown> {
     )))
 }
 
-pub(super) fn view(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn view(
+    spot: &TypedPlace,
+    start: &[&str],
+    len: &[&str],
+    reach: &Reach,
+) -> Result<Content, Unknown> {
     let character = argument(&spot.ty, 0)?;
-    let len = spot.field("_M_len")?.number(reach)?;
-    let start = spot.field("_M_str")?.number(reach)?;
+    let len = spot.any_field(len)?.number(reach)?;
+    let start = spot.any_field(start)?.number(reach)?;
     text(
         &character,
         TypedPlace::memory(&character, start),

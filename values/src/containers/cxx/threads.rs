@@ -21,8 +21,8 @@ pub(super) fn condition(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unk
 }
 
 /// A guard that holds a lock by reference.
-pub(super) fn guard(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
-    let device = spot.field("_M_device")?;
+pub(super) fn guard(spot: &TypedPlace, device: &str, reach: &Reach) -> Result<Content, Unknown> {
+    let device = spot.field(device)?;
     let unknown = || Unknown::because("it does not refer to a lock");
     let ty = device.ty.strip().target().ok_or_else(unknown)?;
     let lock = TypedPlace::memory(&ty, device.number(reach)?);
@@ -30,8 +30,12 @@ pub(super) fn guard(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown
 }
 
 /// A guard that may have no lock, or not hold it.
-pub(super) fn movable_guard(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
-    let (device, owns) = (spot.field("_M_device")?, spot.field("_M_owns")?);
+pub(super) fn movable_guard(
+    spot: &TypedPlace,
+    (device, owns): (&str, &str),
+    reach: &Reach,
+) -> Result<Content, Unknown> {
+    let (device, owns) = (spot.field(device)?, spot.field(owns)?);
     let mut text = vec![Part::words(" = {owns = "), Part::Value(owns.clone())];
     let mut children = vec![("owns".to_owned(), owns)];
     if device.number(reach)? != 0 {
@@ -43,8 +47,8 @@ pub(super) fn movable_guard(spot: &TypedPlace, reach: &Reach) -> Result<Content,
     Ok(Content::Parts { text, children })
 }
 
-pub(super) fn thread(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
-    let id = spot.path(&["_M_id", "_M_thread"])?;
+pub(super) fn thread(spot: &TypedPlace, id: &[&str], reach: &Reach) -> Result<Content, Unknown> {
+    let id = spot.path(id)?;
     match id.number(reach)? {
         0 => Ok(Content::words(" [no thread]")),
         _ => Ok(Content::around(" = {id = ", "id", id, "}")),

@@ -10,33 +10,40 @@ pub(super) fn tree(spot: &TypedPlace, reach: &Reach) -> Result<Items, Unknown> {
     let holder = spot.path(&["_M_t", "_M_impl"])?;
     let node = node_type(&holder, reach)?;
     let len = holder.field("_M_node_count")?.number(reach)?;
-    let tree = Tree {
+    Ok(items(Tree {
         left: Slot::of(&node, &["_M_left"])?,
         right: Slot::of(&node, &["_M_right"])?,
         entries: entries(spot, &node, reach)?,
         root: holder.path(&["_M_header", "_M_parent"])?.number(reach)?,
         len,
-    };
-    Ok(Items::new(Some(len), tree))
+    }))
 }
 
 /// A pair is a key and its value; in a set the value is the key.
 pub(super) fn entries(spot: &TypedPlace, node: &Type, reach: &Reach) -> Result<Pair, Unknown> {
     let unknown = || Unknown::because(format!("what {} holds is not known", node.name()));
     let value = named_argument(node, 0, reach).ok_or_else(unknown)?;
-    let value = Slot::of(node, &NODE_VALUE)?.cast(&value);
+    pairs(spot, Slot::of(node, &NODE_VALUE)?.cast(&value))
+}
+
+/// The entries of a map or set whose nodes hold `value`.
+pub(super) fn pairs(spot: &TypedPlace, value: Slot) -> Result<Pair, Unknown> {
     match path_of(&spot.ty).ends_with("map") {
         true => Pair::of(&value, "first", "second"),
         false => Ok(Pair::single(value)),
     }
 }
 
-struct Tree {
-    left: Slot,
-    right: Slot,
-    entries: Pair,
-    root: u64,
-    len: u64,
+pub(super) struct Tree {
+    pub left: Slot,
+    pub right: Slot,
+    pub entries: Pair,
+    pub root: u64,
+    pub len: u64,
+}
+
+pub(super) fn items(tree: Tree) -> Items {
+    Items::new(Some(tree.len), tree)
 }
 
 impl Visit for Tree {

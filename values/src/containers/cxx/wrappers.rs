@@ -9,7 +9,7 @@ use debuginfo::Unknown;
 const MAX_ELEMENTS: u64 = 256;
 
 /// Values between commas and braces, named by their numbers.
-fn listed(values: Vec<TypedPlace>) -> Content {
+pub(super) fn listed(values: Vec<TypedPlace>) -> Content {
     let mut text = vec![Part::words(" = {")];
     for (i, value) in values.iter().enumerate() {
         if i > 0 {
@@ -69,7 +69,22 @@ pub(super) fn optional(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unkn
 }
 
 pub(super) fn variant(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
-    let index = spot.field("_M_index")?;
+    let union = spot.field("_M_u")?;
+    let names = ("_M_rest", "_M_first");
+    alternative(&spot.field("_M_index")?, union, names, reach, &|first| {
+        let ty = argument(&first.ty, 0)?;
+        Ok(first.any_field(&NODE_VALUE)?.cast(&ty))
+    })
+}
+
+/// The value of the alternative with this index. The union holds the first alternative, or one for the rest.
+pub(super) fn alternative(
+    index: &TypedPlace,
+    mut union: TypedPlace,
+    (rest, first): (&str, &str),
+    reach: &Reach,
+    value: &dyn Fn(&TypedPlace) -> Result<TypedPlace, Unknown>,
+) -> Result<Content, Unknown> {
     let valueless = u64::MAX >> (64 - 8 * size(&index.ty)?.clamp(1, 8));
     let index = index.number(reach)?;
     if index == valueless {
@@ -80,13 +95,10 @@ pub(super) fn variant(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unkno
         return Err(corrupt());
     }
     // The alternatives are one argument each, or one pack.
-    let mut union = spot.field("_M_u")?;
     for _ in 0..index {
-        union = union.find("_M_rest").ok_or_else(corrupt)?;
+        union = union.find(rest).ok_or_else(corrupt)?;
     }
-    let first = union.find("_M_first").ok_or_else(corrupt)?;
-    let ty = argument(&first.ty, 0)?;
-    let value = first.any_field(&NODE_VALUE)?.cast(&ty);
+    let value = value(&union.find(first).ok_or_else(corrupt)?)?;
     let before = format!(" [index {index}] = {{");
     Ok(Content::around(&before, "value", value, "}"))
 }
@@ -98,9 +110,10 @@ pub(super) fn atomic(spot: &TypedPlace) -> Result<Content, Unknown> {
     Ok(Content::around(" = {", "value", value, "}"))
 }
 
-pub(super) fn complex(spot: &TypedPlace) -> Result<Content, Unknown> {
+/// Two numbers, of which `real` is the first.
+pub(super) fn complex(spot: &TypedPlace, real: &str) -> Result<Content, Unknown> {
     let part = argument(&spot.ty, 0)?;
-    let real = spot.field("_M_value")?.cast(&part);
+    let real = spot.field(real)?.cast(&part);
     let imaginary = real.inner(&part, size(&part)?);
     Ok(Content::Parts {
         text: vec![
@@ -115,8 +128,8 @@ pub(super) fn complex(spot: &TypedPlace) -> Result<Content, Unknown> {
 }
 
 /// A duration: a number of periods of a given length in seconds.
-pub(super) fn duration(spot: &TypedPlace) -> Result<Content, Unknown> {
-    let count = spot.field("__r")?;
+pub(super) fn duration(spot: &TypedPlace, count: &str) -> Result<Content, Unknown> {
+    let count = spot.field(count)?;
     let period = argument(&spot.ty, 1)?;
     let part = |index| {
         let unknown = || Unknown::because("the unit of time is not known");
