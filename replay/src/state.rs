@@ -75,7 +75,7 @@ impl fmt::Display for Reason {
             }
             Reason::HandedOutSince(seq) => write!(
                 f,
-                "that block of the heap was handed out at event {seq}, and was not seen since"
+                "that block of the heap was allocated at event {seq}, and was not seen since"
             ),
             Reason::NoSuchThread => f.write_str("the thread has ended, or has not begun"),
             Reason::ThreadEnded => f.write_str("the thread has ended"),

@@ -602,3 +602,28 @@ int main(void) { return whole.c; }
     );
     assert!(unfolded.contains("    } named[2];\n} *\n"), "{unfolded}");
 }
+
+/// gdb says the same.
+#[test]
+fn references_have_the_size_of_their_targets_and_classes_their_own_names() {
+    let source = r#"
+struct Big { int a[100]; Big() { a[0] = 1; } int sum(int n) const { return a[0] + n; } };
+__attribute__((noinline)) int look(const Big &big, double &factor) { return big.sum((int)factor); }
+int main() { Big big; double factor = 2; return look(big, factor) & 1; }
+"#;
+    let live = Live::new("gdb-references");
+    std::fs::write(live.scratch.join("app.cc"), source).expect("writable");
+    let gcc = Program::new("/usr/bin/g++", live.scratch.path())
+        .args(["-g", "-O0", "-o", "app", "app.cc"]);
+    let built = gcc.run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let program = live.scratch.join("app");
+    live.start(&["--break", "look"], &program, &[]);
+    assert_eq!(live.print("sizeof(big)"), "400");
+    assert_eq!(live.print("sizeof factor"), "8");
+    assert_eq!(live.print("sizeof(big.a)"), "400");
+    live.ask(&["break", "Big::sum"]);
+    live.moved(&["continue"]);
+    let said = live.command(&["ptype", "Big"]).run().text();
+    assert!(said.starts_with("type = struct Big {"), "{said}");
+}

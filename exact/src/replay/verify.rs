@@ -233,7 +233,7 @@ impl Replay {
             }
         }
         if !(before.rip + 1..before.rip + 16).contains(&after.rip) {
-            return self.same(tid, "the instruction behind", after.rip, before.rip);
+            return self.same(tid, "the next instruction", after.rip, before.rip);
         }
         Ok(())
     }

@@ -520,8 +520,8 @@ impl LiveSession {
         ReasonReport::Watch {
             probe: *probe,
             left: is_left,
-            expression: match watched {
-                Some(watched) => Some(watched.expression),
+            expression: match &watched {
+                Some(watched) => Some(watched.expression.clone()),
                 None => self.watched_by(*probe),
             },
             old: text(old),

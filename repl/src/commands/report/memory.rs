@@ -147,7 +147,7 @@ fn notes(out: &mut dyn Write, found: &MemoryReport) -> io::Result<()> {
     if found.lost.blocks > 0 {
         writeln!(
             out,
-            "{}: freed by no recorded call, but their addresses were handed out again",
+            "{}: freed by no recorded call, but their addresses were allocated again",
             held(found.lost)
         )?;
     }
