@@ -6,7 +6,7 @@ use crate::containers::cxx::iterators::trees::{Branches, Header};
 use crate::containers::cxx::iterators::{Target, Which};
 use crate::containers::cxx::libcxx::nodes::list_node;
 use crate::containers::cxx::libcxx::sequences::per_block;
-use crate::containers::cxx::libcxx::{element_of, value_of};
+use crate::containers::cxx::libcxx::value_of;
 use crate::containers::cxx::named_argument;
 use crate::containers::typed_place::{Reach, Slot, TypedPlace, first_target, size};
 use debuginfo::Unknown;
@@ -75,7 +75,7 @@ fn tree(spot: &TypedPlace, which: Which, reach: &Reach) -> Result<Target, Unknow
         left: Slot::of(&node, &["__left_"])?,
         right: Slot::of(&node, &["__right_"])?,
         parent: Slot::of(&node, &["__parent_"])?,
-        value: value_of(&node, element_of(&node, reach))?,
+        value: value_of(&node, reach)?,
         header: Header::BehindFirst,
     };
     branches.target(spot.field("__ptr_")?.number(reach)?, which, reach)
@@ -86,7 +86,7 @@ fn list(spot: &TypedPlace, which: Which, reach: &Reach) -> Result<Target, Unknow
     let links = Links {
         next: Slot::of(&node, &["__next_"])?,
         prev: Slot::of(&node, &["__prev_"])?,
-        value: value_of(&node, element_of(&node, reach))?,
+        value: value_of(&node, reach)?,
         is_counted: true,
     };
     links.target(spot.field("__ptr_")?.number(reach)?, which, reach)
@@ -94,7 +94,7 @@ fn list(spot: &TypedPlace, which: Which, reach: &Reach) -> Result<Target, Unknow
 
 fn forward_list(spot: &TypedPlace, reach: &Reach) -> Result<Target, Unknown> {
     let node = node(spot, 0, reach)?;
-    let value = value_of(&node, element_of(&node, reach))?;
+    let value = value_of(&node, reach)?;
     Ok(forward(spot.field("__ptr_")?.number(reach)?, &value))
 }
 
@@ -104,6 +104,6 @@ fn hash(spot: &TypedPlace, reach: &Reach) -> Result<Target, Unknown> {
         return Ok(Target::Past(Which::Own.past()));
     }
     let node = node(spot, 0, reach)?;
-    let value = value_of(&node, element_of(&node, reach))?;
+    let value = value_of(&node, reach)?;
     Ok(Target::Element(value.at(at)))
 }

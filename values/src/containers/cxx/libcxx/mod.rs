@@ -14,9 +14,9 @@ use crate::containers::content::Content;
 use crate::containers::cxx::{errors, pointers, sequences as runs, strings as texts, threads};
 use crate::containers::cxx::{named_argument, wrappers as forms};
 use crate::containers::pthread;
-use crate::containers::typed_place::{Reach, Slot, TypedPlace};
+use crate::containers::typed_place::{Reach, Slot, TypedPlace, path_of};
 use debuginfo::Unknown;
-use debuginfo::types::Type;
+use debuginfo::types::{Type, TypeKind};
 
 /// The content of the type `name` of `std`; `None` if it is not shown in another form than its members.
 pub(super) fn standard(
@@ -79,19 +79,21 @@ fn held(spot: &TypedPlace, names: &[&str]) -> Result<TypedPlace, Unknown> {
     Ok(member.find("__value_").unwrap_or(member))
 }
 
-/// The value of a node: in a map the pair of key and value is in a structure of its own, up to release 20.
-fn value_of(node: &Type, element: Option<Type>) -> Result<Slot, Unknown> {
+/// The value of a node. In a map the pair of key and value is in a structure of its own, up to release 20.
+fn value_of(node: &Type, reach: &Reach) -> Result<Slot, Unknown> {
     let value = Slot::of(node, &["__value_", "__buffer_"])?;
-    let value = match element {
-        Some(element) => value.cast(&element.strip()),
-        None => value,
+    let element = named_argument(node, 0, reach);
+    let value = match (value.ty.strip().kind(), element) {
+        (TypeKind::Array, Some(element)) if value.ty.size() == element.size() => {
+            value.cast(&element)
+        }
+        _ => value,
     };
-    let pair = ["__cc_", "__cc"].iter();
-    let pair = pair.filter_map(|name| value.inner(name).ok()).next();
-    Ok(pair.unwrap_or(value))
-}
-
-/// Argument 0 of a node or of an iterator: the type of its value.
-fn element_of(ty: &Type, reach: &Reach) -> Option<Type> {
-    named_argument(ty, 0, reach)
+    match path_of(&value.ty).as_str() {
+        "std::__value_type" | "std::__hash_value_type" => {
+            let pair = value.inner("__cc_");
+            pair.or_else(|_| value.inner("__cc"))
+        }
+        _ => Ok(value),
+    }
 }

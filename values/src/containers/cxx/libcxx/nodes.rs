@@ -2,12 +2,12 @@
 
 use crate::containers::content::Content;
 use crate::containers::cxx::iterators::node_type;
-use crate::containers::cxx::libcxx::{element_of, held, value_of};
+use crate::containers::cxx::libcxx::{held, value_of};
 use crate::containers::cxx::trees::pairs;
 use crate::containers::cxx::{hash, lists, named_argument, trees};
 use crate::containers::items::Items;
 use crate::containers::names;
-use crate::containers::typed_place::{Reach, Slot, TypedPlace, argument, first_target};
+use crate::containers::typed_place::{Reach, Slot, TypedPlace, first_target};
 use debuginfo::Unknown;
 use debuginfo::types::{Type, find_type};
 
@@ -21,7 +21,7 @@ pub(super) fn list(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown>
     let node = list_node(&header.ty, reach)?;
     Ok(lists::chain(lists::Chain {
         next: Slot::of(&node, &["__next_"])?,
-        value: value_of(&node, Some(argument(&spot.ty, 0)?))?,
+        value: value_of(&node, reach)?,
         first: header.field("__next_")?.number(reach)?,
         end: header.address()?,
         len: Some(len),
@@ -41,7 +41,7 @@ pub(super) fn forward_list(spot: &TypedPlace, reach: &Reach) -> Result<Content, 
     let node = first_target(&first.ty).ok_or_else(unknown_nodes)?.strip();
     Ok(lists::chain(lists::Chain {
         next: Slot::of(&node, &["__next_"])?,
-        value: value_of(&node, Some(argument(&spot.ty, 0)?))?,
+        value: value_of(&node, reach)?,
         first: first.number(reach)?,
         end: 0,
         len: None,
@@ -53,7 +53,7 @@ pub(super) fn tree(spot: &TypedPlace, reach: &Reach) -> Result<Items, Unknown> {
     let end = held(&tree, &["__pair1_", "__end_node_"])?;
     let len = held(&tree, &["__pair3_", "__size_"])?.number(reach)?;
     let node = tree_node(&tree.ty.strip(), reach)?;
-    let value = value_of(&node, element_of(&node, reach))?;
+    let value = value_of(&node, reach)?;
     Ok(trees::items(trees::Tree {
         left: Slot::of(&node, &["__left_"])?,
         right: Slot::of(&node, &["__right_"])?,
@@ -82,7 +82,7 @@ pub(super) fn table(spot: &TypedPlace, reach: &Reach) -> Result<Items, Unknown> 
     let node = named_argument(&first.ty.strip(), 0, reach);
     let node = node.and_then(|pointer| first_target(&pointer));
     let node = node.ok_or_else(unknown_nodes)?.strip();
-    let value = value_of(&node, element_of(&node, reach))?;
+    let value = value_of(&node, reach)?;
     Ok(hash::chain(hash::Chain {
         next: Slot::of(&node, &["__next_"])?,
         entries: pairs(spot, value)?,
