@@ -70,6 +70,10 @@ fn a_double_free_is_told_with_both_frees_and_one_stack() {
         !overview.contains("drop at") && !overview.contains("free(ptr=0x0"),
         "{overview}"
     );
+    assert!(
+        overview.contains("hindsight report ") && overview.contains(" --memory"),
+        "{overview}"
+    );
     let report = recording.command("report", &["--memory"]).text();
     let told = report.lines().next().expect("a line");
     assert!(

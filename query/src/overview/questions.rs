@@ -14,6 +14,15 @@ const LONGEST_NAME: usize = 48;
 /// Most events before a printed error that a question selects.
 const EVENTS_BEFORE: u64 = 30;
 
+/// Functions of glibc's malloc in which a damaged heap shows.
+const OF_HEAP: [&str; 5] = [
+    "malloc_printerr",
+    "_int_free",
+    "_int_malloc",
+    "malloc_consolidate",
+    "unlink_chunk",
+];
+
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
@@ -39,6 +48,25 @@ pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
         all.push(sql("the variables there", &question));
     }
     let has = |what: &str| overview.program.captures.iter().any(|one| one == what);
+    let is_of_heap = |place: &super::ending::Place| OF_HEAP.contains(&place.function.as_str());
+    let crash = overview.ending.crash.as_ref();
+    if crash.is_some_and(|crash| crash.frames.iter().any(is_of_heap)) {
+        let (about, command) = match has("memory") {
+            true => (
+                "blocks that were freed twice, and those left",
+                format!("hindsight report {name} --memory"),
+            ),
+            false => (
+                "the same with all blocks: then report --memory names those freed twice",
+                format!("hindsight rerun {name} --memory"),
+            ),
+        };
+        all.push(Question {
+            about: about.to_owned(),
+            command,
+        });
+        all.rotate_right(1);
+    }
     let is_in_call = |thread: &super::threads::Thread| matches!(thread.end, ThreadEnd::In { .. });
     if has("locks") && overview.threads.told.iter().any(is_in_call) {
         all.insert(

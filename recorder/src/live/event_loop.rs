@@ -91,7 +91,7 @@ impl Tracer {
         let mut tracer = Tracer {
             tracee,
             breakpoints: Breakpoints::default(),
-            probes: Probes::of(pid),
+            probes: Probes::default(),
             calls: RemoteCalls::default(),
             space,
             stops,

@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use recorder::live::{self, LiveOptions, Stdio};
 use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Surroundings, Target};

@@ -41,12 +41,9 @@ use crate::live::{
     error::{LiveError, LiveResult},
     event_loop::Tracer,
     happening::Happening,
-    model::{
-        Action, Location, LoggedPlace, ProbeId, ProbePlace, ProbeSpec, ProbeState, ProbeView, Tid,
-    },
+    model::{Action, Location, LoggedPlace, ProbeId, ProbePlace, ProbeSpec, ProbeState, ProbeView},
     script::{ProbeScripts, Scripts},
 };
-use crate::process::Maps;
 use store::control::{Control, LogPart};
 
 #[derive(Debug)]
@@ -97,21 +94,11 @@ pub(crate) struct Probes {
     pub scripts: Scripts,
     /// Values that conditions and messages may name: `$1`, `$name`.
     pub kept: Arc<Kept>,
-    /// Where files were mapped when tracing began: some belong to nobody.
+    /// Where files were mapped when a catchpoint last looked.
     pub mapped_before: BTreeSet<u64>,
 }
 
 impl Probes {
-    /// Makes those of a process that is about to be traced.
-    pub fn of(pid: Tid) -> Probes {
-        let files = Maps::read(pid).map(|maps| maps.files());
-        let files = files.unwrap_or_default().into_iter();
-        Probes {
-            mapped_before: files.map(|file| file.range.start).collect(),
-            ..Probes::default()
-        }
-    }
-
     /// Unbinds all probes after the program has executed another program.
     pub fn unbind_all(&mut self) {
         let ids: Vec<ProbeId> = self.by_id.keys().copied().collect();
@@ -362,6 +349,9 @@ impl Tracer {
                     true => ProbeState::Pending,
                     false => ProbeState::Bound,
                 };
+            }
+            if let Location::Event(Happening::Load(_)) = location {
+                self.look_at_files();
             }
             self.probes.set_places(id, places);
         }
