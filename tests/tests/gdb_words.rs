@@ -560,9 +560,14 @@ int main(void) { return whole.c; }
     let built = gcc.run();
     assert_eq!(built.status, Status::Code(0), "{}", built.errors());
     let program = Program::new(scratch.join("app"), scratch.path());
-    Hindsight::record_command(&scratch, "app", &[], &program).run();
+    let ended = Hindsight::record_command(&scratch, "app", &[], &program).run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
     let recording = Recording::new(scratch.join("app.hindsight"));
-    let said = |line: &str| recording.command("repl", &["--cmd", line]).text();
+    let said = |line: &str| {
+        let ended = recording.command("repl", &["--cmd", "goto last", "--cmd", line]);
+        let text = ended.text();
+        text.split_once('\n').map_or(text.clone(), |(_, said)| said.to_owned())
+    };
     let shown = "\
 /* offset | size */  struct all {
 /*      0 |    1 */      char c;

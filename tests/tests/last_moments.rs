@@ -36,7 +36,12 @@ fn built(scratch: &Scratch, source: &str, name: &str, options: &[&str]) -> Progr
 }
 
 fn recorded(scratch: &Scratch, name: &str, options: &[&str], program: &Program) -> Recording {
-    Hindsight::record_command(scratch, name, options, program).run();
+    let ended = Hindsight::record_command(scratch, name, options, program).run();
+    assert!(
+        matches!(ended.status, Status::Code(129..)),
+        "{}",
+        ended.errors()
+    );
     Recording::new(scratch.join(&format!("{name}.hindsight")))
 }
 

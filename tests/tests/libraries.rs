@@ -50,8 +50,13 @@ fn libraries_that_are_loaded_later_are_recorded() {
     let scratch = Scratch::new("libraries-recorded");
     make(&scratch);
     let program = Program::new(scratch.join("app"), scratch.path()).args(LIBRARIES);
-    let ended =
-        Hindsight::record_command(&scratch, "app", &["-f", "main,cos,answer"], &program).run();
+    let ended = Hindsight::record_command(
+        &scratch,
+        "app",
+        &["-f", "main", "-f", "cos", "-f", "answer"],
+        &program,
+    )
+    .run();
     assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
     assert_eq!(ended.text(), "42\n");
     assert!(
