@@ -118,7 +118,8 @@ fn at(entry: &mut Entry) -> &mut u64 {
         | Entry::Resumed { at, .. }
         | Entry::Check { at, .. }
         | Entry::Exit { at, .. }
-        | Entry::Lost { at, .. } => at,
+        | Entry::Lost { at, .. }
+        | Entry::Executed { at, .. } => at,
         Entry::Start { .. } | Entry::Before { .. } => panic!("a start is always at the start"),
     }
 }
@@ -314,7 +315,7 @@ fn every_planted_error_is_found() {
         };
         plant(&mut planted);
         let other = TempDir::new().unwrap();
-        let mut writer = Writer::create(other.path()).unwrap();
+        let mut writer = Writer::create(other.path(), None).unwrap();
         for entry in &planted.entries {
             writer.add(entry).unwrap();
         }
