@@ -14,7 +14,9 @@ pub mod translate;
 
 pub use error::{Error, Result};
 pub use log::{Fatal, MappedFile, Registers};
-pub use outline::{Gap, Mapping, Outline, ThreadSpan, outline};
-pub use record::{Choose, Options, Summary, When, record};
-pub use replay::{Access, Batch, Executed, Instruction, Overseer, Replay, Seek, Traced, trace};
+pub use outline::{Became, Gap, Mapping, Outline, ThreadSpan, outline};
+pub use record::{Choose, Next, Options, Summary, When, record};
+pub use replay::{
+    Access, Batch, Executed, Instruction, Overseer, Region, Replay, Seek, Traced, trace,
+};
 pub use replay::{Contradiction, Verdict, verify};

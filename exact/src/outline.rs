@@ -34,6 +34,16 @@ pub struct Gap {
     pub nanoseconds: Option<u64>,
 }
 
+/// A program that another one became.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Became {
+    /// The thread that executed it.
+    pub tid: i32,
+    /// Its file.
+    pub program: String,
+    pub arguments: Vec<String>,
+}
+
 /// What a recording is of.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
@@ -53,6 +63,8 @@ pub struct Outline {
     pub lost: Option<String>,
     /// The log does not say how it ended.
     pub is_cut: bool,
+    /// The program that it became at the end.
+    pub executed: Option<Became>,
     /// If the program had run unrecorded before: for so long, in nanoseconds, and the file that it executes.
     pub before: Option<(u64, String)>,
     /// Where it was not recorded.
@@ -140,6 +152,19 @@ impl Outline {
             Entry::Lost { why, .. } => {
                 self.is_cut = false;
                 self.lost = Some(why);
+            }
+            Entry::Executed {
+                tid,
+                program,
+                arguments,
+                ..
+            } => {
+                self.is_cut = false;
+                self.executed = Some(Became {
+                    tid,
+                    program,
+                    arguments,
+                });
             }
             Entry::Chance { .. }
             | Entry::Check { .. }

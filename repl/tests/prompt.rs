@@ -157,11 +157,11 @@ fn the_prompt_answers_and_goes_on_after_errors() {
                            | logged write of its own
              exceptions    | one row per exception, panic or signal that was seen: live, or
                            | as it ended the program
-             syscalls      | one row per system call; recorded with --syscalls
+             syscalls      | one row per system call; recorded with --syscalls or --full
              files         | one row per file descriptor, from its opening to its closing;
-                           | recorded with --syscalls
+                           | recorded with --syscalls or --full
              processes     | the recorded process, and one row per process that it made;
-                           | how these ended is recorded with --syscalls
+                           | how these ended is recorded with --syscalls or --full
              allocations   | one row per block of the heap and per mapping; recorded with
                            | --memory
              locks         | one row per time that a thread wanted a lock, or waited for a
@@ -200,11 +200,11 @@ fn the_prompt_answers_and_goes_on_after_errors() {
                            | logged write of its own
              exceptions    | one row per exception, panic or signal that was seen: live, or
                            | as it ended the program
-             syscalls      | one row per system call; recorded with --syscalls
+             syscalls      | one row per system call; recorded with --syscalls or --full
              files         | one row per file descriptor, from its opening to its closing;
-                           | recorded with --syscalls
+                           | recorded with --syscalls or --full
              processes     | the recorded process, and one row per process that it made;
-                           | how these ended is recorded with --syscalls
+                           | how these ended is recorded with --syscalls or --full
              allocations   | one row per block of the heap and per mapping; recorded with
                            | --memory
              locks         | one row per time that a thread wanted a lock, or waited for a

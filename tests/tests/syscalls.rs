@@ -340,6 +340,90 @@ fn each_thread_has_its_calls() {
     }
 }
 
+/// With every instruction there is no vDSO: asking for the time is a system call, and the dynamic linker takes its memory at another
+/// moment. The call that ends the program is its event process_exit.
+const NOT_OF_ALL: [&str; 8] = [
+    "mmap",
+    "exit_group",
+    "clock_gettime",
+    "gettimeofday",
+    "time",
+    "brk",
+    "rt_sigreturn",
+    "restart_syscall",
+];
+
+/// A recording of every instruction has all calls, from the first on, without --syscalls: the same as strace shows.
+#[test]
+fn every_instruction_has_every_call() {
+    for (program, args) in [
+        ("/bin/cat", &["words"][..]),
+        ("/bin/cp", &["words", "copy"]),
+        (
+            "/usr/bin/python3",
+            &["-S", "-c", "print(open('words').read(4))"],
+        ),
+    ] {
+        let scratch = Scratch::new("full_beside_strace");
+        let (one, other) = (scratch.join("native/x"), scratch.join("record/x"));
+        files_for(&one);
+        files_for(&other);
+        let mut expected = traced(&one, Path::new(program), args).swap_remove(0);
+        let run = Program::new(program, &other)
+            .args(args)
+            .env("PYTHONHASHSEED", "0");
+        let (ended, recording) = Hindsight::record(&scratch, &["--full"], &run);
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let mut found = recorded(&recording).swap_remove(0);
+        assert_eq!(expected.remove(0).name, "execve");
+        for calls in [&mut expected, &mut found] {
+            calls.retain(|call| !NOT_OF_ALL.contains(&call.name.as_str()));
+        }
+        assert_eq!(names(&found, &[]), names(&expected, &[]), "{program}");
+        let mut alike = 0;
+        for (wanted, got) in expected.iter().zip(&found) {
+            let has_address = |call: &Call| call.args.contains("0x") || call.args.contains('{');
+            let is_other = matches!(
+                wanted.name.as_str(),
+                "getpid" | "gettid" | "set_tid_address" | "rseq"
+            );
+            if is_other
+                || has_address(wanted)
+                || has_address(got)
+                || wanted.result.starts_with("0x")
+            {
+                continue;
+            }
+            assert_eq!(got, wanted, "{program}");
+            alike += 1;
+        }
+        assert!(alike > 10, "{program}: {alike}");
+        let files = "SELECT count(*) FROM files WHERE path LIKE '%words' AND bytes_read > 0";
+        assert_eq!(recording.number(files), 1, "{program}");
+    }
+}
+
+/// Threads that wait have begun their calls before they let others go on.
+#[test]
+fn every_instruction_has_the_calls_of_threads() {
+    let scratch = Scratch::new("full_threads");
+    let folder = scratch.join("traced");
+    fs::create_dir_all(&folder).expect("the folder can be made");
+    let program = fixture_artifact("syscalls", "files");
+    let expected = traced(&folder, &program, &[]);
+    let run = Program::new(&program, scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &["--full"], &run);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let found = recorded(&recording);
+    assert_eq!(found.len(), expected.len(), "as many threads");
+    for (wanted, got) in expected.iter().zip(&found).skip(1) {
+        let left_out = ["futex", "rt_sigreturn", "restart_syscall", "brk", "rseq"];
+        assert_eq!(names(got, &left_out), names(wanted, &left_out));
+    }
+    let check = recording.command("check", &[]);
+    assert_eq!(check.status, Status::Code(0), "{}", check.text());
+}
+
 /// A fixture behaves the same with its system calls recorded.
 fn survives(fixture: &str, artifact: &str, args: &[&str], options: &[&str]) -> Comparison {
     let scratch = Scratch::new(&format!("syscalls_{artifact}"));

@@ -252,6 +252,14 @@ pub(crate) enum Entry {
     },
     /// From here on nothing is recorded.
     Lost { at: u64, why: String },
+    /// The program has become another one: thread `tid` has executed it.
+    Executed {
+        at: u64,
+        tid: i32,
+        /// Its file.
+        program: String,
+        arguments: Vec<String>,
+    },
 }
 
 impl Entry {
@@ -270,7 +278,8 @@ impl Entry {
             | Entry::Gap { at }
             | Entry::Resumed { at, .. }
             | Entry::Exit { at, .. }
-            | Entry::Lost { at, .. } => *at,
+            | Entry::Lost { at, .. }
+            | Entry::Executed { at, .. } => *at,
         }
     }
 }

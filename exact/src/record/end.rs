@@ -1,8 +1,9 @@
 //! The end of a recording: that of the program, or what lets the program go on without us.
 
+use std::ffi::OsStr;
 use std::io;
 
-use super::{Ended, Recorder, State, Summary};
+use super::{Ended, Next, Recorder, State, Summary};
 use crate::error::Result;
 use crate::log::Entry;
 
@@ -15,7 +16,12 @@ impl Recorder {
 
     /// Notes how it ended. A program that has not ended goes on unrecorded, and is waited for.
     pub(super) fn finish(mut self, ended: Result<Ended>) -> Result<Summary> {
+        let mut next = None;
         let (code, signal, lost) = match ended {
+            Ok(Ended::Executed(tid)) => {
+                next = Some(self.became(tid)?);
+                (None, None, None)
+            }
             Ok(Ended::Exited(code)) => (Some(code), None, None),
             Ok(Ended::Killed(signal)) => (None, Some(signal), None),
             Ok(Ended::Lost(why)) => (None, None, Some(why)),
@@ -32,12 +38,17 @@ impl Recorder {
             fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
             lost,
             is_full: false,
+            next: None,
             blocks,
             code_bytes,
         };
         if let Some(why) = summary.lost.clone() {
             self.log.add(&Entry::Lost { at, why })?;
             (summary.code, summary.signal) = self.release();
+        }
+        // What begins in the middle of a run is a part of it, and has ended.
+        if let Some(next) = next.take_if(|_| self.is_taken) {
+            (summary.code, summary.signal) = next.release();
         }
         if summary.code.is_some() || summary.signal.is_some() {
             self.log.add(&Entry::Exit {
@@ -50,8 +61,22 @@ impl Recorder {
         let refused = self.log.refused().map(full);
         summary.is_full = refused.is_some();
         let is_whole = self.log.finish()?;
+        summary.next = next;
         summary.lost = summary.lost.or(refused.filter(|_| !is_whole));
         Ok(summary)
+    }
+
+    /// Notes that the program is another one now.
+    fn became(&mut self, tid: i32) -> Result<Next> {
+        let next = Next::of(self.process.pid);
+        let text = |text: &OsStr| text.to_string_lossy().into_owned();
+        self.log.add(&Entry::Executed {
+            at: self.count,
+            tid,
+            program: text(next.program.as_os_str()),
+            arguments: next.arguments.iter().map(|word| text(word)).collect(),
+        })?;
+        Ok(next)
     }
 
     /// The program leaves translated code, and goes on by itself as soon as its threads are resumed. Returns why.

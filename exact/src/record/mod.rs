@@ -11,6 +11,7 @@ mod inject;
 mod known;
 mod linker;
 mod native;
+mod next;
 mod release;
 mod signal;
 mod space;
@@ -35,6 +36,8 @@ use crate::log::{Context, Entry, Fatal, MappedFile, Registers, Span, Writer};
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, Trap, layout};
+
+pub use next::Next;
 
 /// Finds the functions that matter among the files that the program has mapped: their addresses.
 pub type Choose = Box<dyn FnMut(&[MappedFile]) -> Vec<u64> + Send>;
@@ -76,7 +79,7 @@ pub struct Options {
 }
 
 /// How it went.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Summary {
     /// Instructions executed.
     pub instructions: u64,
@@ -89,6 +92,8 @@ pub struct Summary {
     pub lost: Option<String>,
     /// The log took no more.
     pub is_full: bool,
+    /// The program has become another one, which can be recorded from its first instruction on.
+    pub next: Option<Next>,
     /// Blocks translated.
     pub blocks: usize,
     /// Bytes of translated code.
@@ -131,6 +136,8 @@ enum Ended {
     Exited(i32),
     Killed(i32),
     Lost(String),
+    /// The program has become another one, by this thread.
+    Executed(i32),
     /// The log takes no more.
     Full,
     /// What was to be recorded is recorded.
@@ -208,13 +215,18 @@ pub fn record(
         When::Always => {}
         when => return stretches::record(pid, log, args, when),
     }
-    let mut recorder = Recorder::new(pid, log)?;
-    recorder.begin(args)?;
-    let ended = recorder.run();
-    recorder.finish(ended)
+    Recorder::record(pid, log, args)
 }
 
 impl Recorder {
+    /// Records a program that stands before its first instruction.
+    fn record(pid: i32, log: Writer, args: &[OsString]) -> Result<Summary> {
+        let mut recorder = Recorder::new(pid, log)?;
+        recorder.begin(args)?;
+        let ended = recorder.run();
+        recorder.finish(ended)
+    }
+
     fn new(pid: i32, log: Writer) -> Result<Recorder> {
         let mut process = Tracee::new(pid, Sharing::Nothing)?;
         let low = process.map_low(pid, &|_, _| true)?;

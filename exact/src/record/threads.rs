@@ -55,6 +55,11 @@ impl Recorder {
                 }
                 continue;
             }
+            if status >> 16 == libc::PTRACE_EVENT_EXEC {
+                // All other threads are gone, and this one has the number of the first.
+                let former = ptrace::event_message(tid).context("read an event")? as i32;
+                return Ok(Some(Ended::Executed(former)));
+            }
             if !self.threads.contains_key(&tid) {
                 self.early.push(tid);
                 continue;
@@ -189,10 +194,6 @@ impl Recorder {
                 self.born(tid)?;
                 return Ok(Ok(Next::Resume));
             }
-            libc::PTRACE_EVENT_EXEC => {
-                let why = "the program has executed another one, which is not recorded";
-                return Ok(Err(Ended::Lost(String::from(why))));
-            }
             EVENT_STOP if signal != libc::SIGTRAP => {
                 ptrace::listen(tid).context("resume the program")?;
                 return Ok(Ok(Next::Running));
@@ -324,17 +325,22 @@ impl Recorder {
             }
             let _ = ptrace::detach(tid, 0);
         }
-        loop {
-            match ptrace::wait(self.process.pid, false) {
-                Ok(Some((_, status))) if libc::WIFEXITED(status) => {
-                    return (Some(libc::WEXITSTATUS(status)), None);
-                }
-                Ok(Some((_, status))) if libc::WIFSIGNALED(status) => {
-                    return (None, Some(libc::WTERMSIG(status)));
-                }
-                Ok(_) => {}
-                Err(_) => return (None, None),
+        end_of(self.process.pid)
+    }
+}
+
+/// Waits for the end of a process that is not traced any more; returns its exit code or signal.
+pub(super) fn end_of(pid: i32) -> (Option<i32>, Option<i32>) {
+    loop {
+        match ptrace::wait(pid, false) {
+            Ok(Some((_, status))) if libc::WIFEXITED(status) => {
+                return (Some(libc::WEXITSTATUS(status)), None);
             }
+            Ok(Some((_, status))) if libc::WIFSIGNALED(status) => {
+                return (None, Some(libc::WTERMSIG(status)));
+            }
+            Ok(_) => {}
+            Err(_) => return (None, None),
         }
     }
 }

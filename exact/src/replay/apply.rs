@@ -32,8 +32,10 @@ impl Replay {
                 number,
                 ..
             } => {
-                self.trace_system_call(*tid, *number, *result)?;
+                self.trace_call_begins(*tid)?;
+                let output = self.trace_output(*tid, *number, *result)?;
                 self.effects(*tid, *space, writes)?;
+                self.trace_system_call(*tid, *result, output)?;
                 self.now.count += 1;
                 self.answer(*tid, *number, *result)
             }
@@ -51,8 +53,10 @@ impl Replay {
             Entry::Return {
                 context, writes, ..
             } => {
+                self.trace_call_begins(self.now.running)?;
                 self.kernel_writes(self.now.running, writes)?;
                 self.now.count += 1;
+                self.trace_call_is_left(self.now.running);
                 self.load(context)
             }
             Entry::Thread {
@@ -66,8 +70,13 @@ impl Replay {
                 Ok(())
             }
             Entry::Code { start, end, .. } => self.code_changes(*start, *end),
-            Entry::Switch { tid, .. } => self.switch(*tid),
+            Entry::Switch { tid, .. } => {
+                self.trace_waiting()?;
+                self.switch(*tid)
+            }
             Entry::End { tid, writes, .. } => {
+                self.trace_call_begins(*tid)?;
+                self.trace_call_is_left(*tid);
                 self.kernel_writes(*tid, writes)?;
                 self.now.others.remove(tid);
                 Ok(())
@@ -84,7 +93,10 @@ impl Replay {
                 self.effects_of_gap(*running, spaces, writes)?;
                 self.resumed(*running, threads)
             }
-            Entry::Start { .. } | Entry::Exit { .. } | Entry::Lost { .. } => Err(Error::AfterEnd {
+            Entry::Start { .. }
+            | Entry::Exit { .. }
+            | Entry::Lost { .. }
+            | Entry::Executed { .. } => Err(Error::AfterEnd {
                 end: self.now.count,
             }),
         }
@@ -154,7 +166,14 @@ impl Replay {
         context: &Context,
         writes: &[Bytes],
     ) -> Result<()> {
+        if call_done {
+            self.trace_call_begins(tid)?;
+        }
         self.kernel_writes(tid, writes)?;
+        match call_done {
+            true => self.trace_system_call(tid, -i64::from(libc::EINTR), None)?,
+            false => self.trace_call_is_left(tid),
+        }
         self.now.count += u64::from(call_done);
         if let Some(calls) = &mut self.calls {
             calls.signal(self.now.count, tid, number);

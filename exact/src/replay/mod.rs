@@ -2,6 +2,7 @@
 //! instruction, and is told what the kernel and the processor had answered.
 
 mod apply;
+mod asked;
 mod chance;
 mod checkpoint;
 mod notes;
@@ -33,7 +34,7 @@ use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoint;
 pub use oversee::Overseer;
 pub use seek::{Access, Batch, Executed, Instruction, Seek};
-pub use trace::{Traced, trace};
+pub use trace::{Region, Traced, trace};
 pub use verify::{Contradiction, Verdict, verify};
 
 /// Bytes of a stack that grows, at most (the usual limit of setrlimit(2)).
@@ -226,6 +227,7 @@ impl Replay {
                 signal: 0, code, ..
             }) => (Some(*code), None, None),
             Some(Entry::Exit { signal, .. }) => (None, Some(*signal), None),
+            Some(Entry::Executed { .. }) => (None, None, Some("it became another program")),
             _ => (None, None, Some("the recorder was killed")),
         }
     }

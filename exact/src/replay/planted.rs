@@ -118,7 +118,8 @@ fn at(entry: &mut Entry) -> &mut u64 {
         | Entry::Resumed { at, .. }
         | Entry::Check { at, .. }
         | Entry::Exit { at, .. }
-        | Entry::Lost { at, .. } => at,
+        | Entry::Lost { at, .. }
+        | Entry::Executed { at, .. } => at,
         Entry::Start { .. } | Entry::Before { .. } => panic!("a start is always at the start"),
     }
 }

@@ -65,7 +65,10 @@ impl Replay {
             };
             let (at, last) = (
                 entry.at(),
-                matches!(entry, Entry::Exit { .. } | Entry::Lost { .. }),
+                matches!(
+                    entry,
+                    Entry::Exit { .. } | Entry::Lost { .. } | Entry::Executed { .. }
+                ),
             );
             let instruction = matches!(
                 entry,

@@ -6,8 +6,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use rustc_hash::FxHashMap;
 
-use super::Replay;
 use super::notes::{BYTES, PAGE};
+use super::{Replay, asked};
 use crate::error::{Context as _, Error, Result};
 use crate::ptrace;
 use crate::translate::{hooks, layout};
@@ -38,19 +38,30 @@ pub enum Traced {
         /// rax, rdx, the lower halves of xmm0 and xmm1.
         results: [u64; 4],
     },
-    /// A system call of the thread.
+    /// The thread makes a system call.
     SystemCall {
-        /// It is the next instruction.
+        /// It is the next instruction, or was when other threads went on.
         position: u64,
-        /// It has returned.
-        until: u64,
+        tid: i32,
+        number: u64,
+        arguments: [u64; 6],
+        /// The instruction, and the stack pointer.
+        address: u64,
+        stack: u64,
+        /// What the arguments point to, as far as it tells what the call does.
+        memory: Vec<Region>,
+    },
+    /// It has returned.
+    Answer {
+        /// The instruction behind it is the next one.
+        position: u64,
         tid: i32,
         number: u64,
         arguments: [u64; 6],
         result: i64,
-        /// The instruction, and the stack pointer.
-        address: u64,
         stack: u64,
+        /// What the kernel has written for it.
+        memory: Vec<Region>,
         /// What was written to descriptor 1 or 2.
         output: Option<Vec<u8>>,
     },
@@ -69,6 +80,13 @@ pub enum Traced {
     },
 }
 
+/// Some memory of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    pub address: u64,
+    pub bytes: Vec<u8>,
+}
+
 struct Frame {
     function: usize,
     stack: u64,
@@ -79,7 +97,8 @@ struct Frame {
 pub(super) struct Calls {
     buffer: u64,
     frames: FxHashMap<i32, Vec<Frame>>,
-    found: Vec<Traced>,
+    pub(super) found: Vec<Traced>,
+    pub(super) asked: asked::Asked,
     sender: SyncSender<Vec<Traced>>,
 }
 
@@ -110,7 +129,7 @@ fn run(folder: &Path, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Resul
     replay.every = u64::MAX;
     replay.begin_trace(entries, sender)?;
     let end = replay.end();
-    let ran = replay.forward(end);
+    let ran = replay.forward(end).and_then(|()| replay.trace_last_call());
     let closed = match &mut replay.calls {
         Some(calls) => !calls.pass_on(0),
         None => false,
@@ -129,64 +148,12 @@ impl Replay {
             buffer: at,
             frames: FxHashMap::default(),
             found: Vec::new(),
+            asked: asked::Asked::of(&self.entries, self.first),
             sender,
         });
         self.translator.set_hooks(entries);
         self.process.flush(&mut self.translator)?;
         self.enter(&own)
-    }
-
-    /// Notes a system call that is about to get its answer.
-    pub(super) fn trace_system_call(&mut self, tid: i32, number: u64, result: i64) -> Result<()> {
-        if self.calls.is_none() {
-            return Ok(());
-        }
-        let registers = match self.registers_of(tid) {
-            Some(registers) => registers,
-            None => self.registers()?,
-        };
-        let r = &registers;
-        let arguments = [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9];
-        let output = self.output(number, &arguments, result);
-        let position = self.now.count;
-        let traced = Traced::SystemCall {
-            position,
-            until: position + 1,
-            tid,
-            number,
-            arguments,
-            result,
-            address: r.rip,
-            stack: r.rsp,
-            output,
-        };
-        if let Some(calls) = &mut self.calls {
-            calls.found.push(traced);
-        }
-        Ok(())
-    }
-
-    /// What a call has written to standard output or standard error.
-    fn output(&self, number: u64, arguments: &[u64; 6], result: i64) -> Option<Vec<u8>> {
-        let length = usize::try_from(result).ok()?;
-        if !matches!(arguments[0], 1 | 2) {
-            return None;
-        }
-        match i64::try_from(number).ok()? {
-            libc::SYS_write | libc::SYS_sendto => Some(self.process.bytes(arguments[1], length)),
-            libc::SYS_writev => {
-                let mut bytes = Vec::new();
-                for index in 0..arguments[2].min(1024) {
-                    let part = self.process.bytes(arguments[1] + 16 * index, 16);
-                    let (at, size) = part.split_at_checked(8)?;
-                    let at = u64::from_le_bytes(at.try_into().ok()?);
-                    let size = u64::from_le_bytes(size.try_into().ok()?) as usize;
-                    bytes.extend(self.process.bytes(at, size.min(length - bytes.len())));
-                }
-                Some(bytes)
-            }
-            _ => None,
-        }
     }
 
     /// Takes the records that there are.

@@ -324,7 +324,7 @@ impl Replay {
         let mut before = self.entries.iter().rev().skip(1);
         if matches!(
             before.next().map(|entry| &**entry),
-            Some(Entry::Gap { .. } | Entry::Lost { .. })
+            Some(Entry::Gap { .. } | Entry::Lost { .. } | Entry::Executed { .. })
         ) {
             // It ended after what was recorded.
             return Ok(());

@@ -12,6 +12,7 @@ mod memory;
 mod nothing;
 mod polling;
 mod processes;
+pub(crate) mod shown;
 mod signals;
 mod sockets;
 mod time;

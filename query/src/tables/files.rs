@@ -21,7 +21,7 @@ use crate::syscalls::files::{At, File, Made, files};
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
     name: "files",
-    doc: "one row per file descriptor, from its opening to its closing; recorded with --syscalls",
+    doc: "one row per file descriptor, from its opening to its closing; recorded with --syscalls or --full",
     columns: &[
         (
             "path",

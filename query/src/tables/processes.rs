@@ -25,7 +25,7 @@ use crate::syscalls::processes::{Event, Own, Process, Told, processes};
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
     name: "processes",
-    doc: "the recorded process, and one row per process that it made; how these ended is recorded with --syscalls",
+    doc: "the recorded process, and one row per process that it made; how these ended is recorded with --syscalls or --full",
     columns: &[
         ("pid", "its number"),
         (

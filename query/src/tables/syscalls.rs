@@ -12,7 +12,7 @@ use crate::functions::syscalls::{arguments_function, errno_function, name_functi
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
     name: "syscalls",
-    doc: "one row per system call; recorded with --syscalls",
+    doc: "one row per system call; recorded with --syscalls or --full",
     columns: &[
         ("seq", "number in the recording's order"),
         ("ts_ns", "when it began, ns since the recording began"),

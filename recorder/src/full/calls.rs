@@ -4,13 +4,13 @@
 use std::{collections::HashSet, path::Path};
 
 use debuginfo::Svma;
-use exact::{ThreadSpan, Traced};
+use exact::{Became, Region, ThreadSpan, Traced};
 use store::{
     control::{Control, Exception, ExceptionPhase, FunctionDef},
     log::LogWriter,
     wire::{
-        EnterFields, EnterForm, Leave, push_enter, push_leave, push_output, push_thread,
-        push_thread_exit,
+        EnterFields, EnterForm, Leave, Section, push_enter, push_exec, push_fork, push_leave,
+        push_output, push_syscall, push_syscall_end, push_thread, push_thread_exit,
     },
 };
 
@@ -104,7 +104,18 @@ pub(super) struct Writing<'w> {
     next: Option<Control>,
     threads: Vec<Thread>,
     gathered: usize,
+    /// Processes that it has made.
+    children: u64,
     failed: Option<store::Error>,
+}
+
+/// What is known when all is written.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// Processes that the program has made.
+    pub children: u64,
+    /// Why not all calls are known.
+    pub problem: Option<String>,
 }
 
 /// A thread and its records.
@@ -114,6 +125,8 @@ struct Thread {
     has_ended: bool,
     /// Stack pointers of its open calls.
     open: Vec<u64>,
+    /// What is to be shared with the process or thread that it is about to make (clone(2)).
+    shares: u64,
 }
 
 impl<'w> Writing<'w> {
@@ -138,6 +151,7 @@ impl<'w> Writing<'w> {
                 records,
                 has_ended: false,
                 open: Vec::new(),
+                shares: 0,
             }
         });
         let threads: Vec<Thread> = threads.collect();
@@ -149,15 +163,16 @@ impl<'w> Writing<'w> {
             controls,
             threads,
             gathered: 0,
+            children: 0,
             failed: None,
         }
     }
 
-    /// Runs the program in `folder` once more, and writes its calls.
+    /// Runs the program in `folder` once more, and writes its calls, and what it became at the end.
     ///
     /// # Errors
     /// The log cannot be written. That the program cannot be run again is returned as a text.
-    pub fn calls(mut self, folder: &Path, end: u64) -> Result<Option<String>> {
+    pub fn calls(mut self, folder: &Path, end: u64, became: Option<&Became>) -> Result<Written> {
         let functions = self.functions;
         let traced = exact::trace(folder, &functions.entries, &mut |traced| self.add(traced));
         let problem = traced.err().map(|error| error.to_string());
@@ -170,9 +185,15 @@ impl<'w> Writing<'w> {
                 message: format!("not all calls are known: {why}"),
             })?;
         }
+        if let Some(became) = became
+            && let Some(thread) = self.thread(became.tid, end)
+        {
+            push_exec(&mut thread.records, end, became.program.as_bytes());
+        }
         self.write(end + 1)?;
+        let children = self.children;
         self.rest()?;
-        Ok(problem)
+        Ok(Written { children, problem })
     }
 
     /// Adds what was traced; returns whether more is wanted.
@@ -191,19 +212,8 @@ impl<'w> Writing<'w> {
         match traced {
             Traced::Enter { .. } => self.enter(&traced),
             Traced::Leave { .. } => self.leave(&traced),
-            Traced::SystemCall {
-                until,
-                tid,
-                arguments,
-                output: Some(bytes),
-                ..
-            } => {
-                if let Some(thread) = self.thread(tid, until) {
-                    // A descriptor is told by its low bits.
-                    push_output(&mut thread.records, until, arguments[0] as u8, &bytes);
-                    self.gathered += bytes.len();
-                }
-            }
+            Traced::SystemCall { .. } => self.asked(&traced),
+            Traced::Answer { .. } => self.answered(&traced),
             Traced::Signal {
                 position,
                 tid,
@@ -220,9 +230,94 @@ impl<'w> Writing<'w> {
                 };
                 self.log.append_control(&Control::Exception(exception))?;
             }
-            Traced::SystemCall { output: None, .. } | Traced::Unwound { .. } => {}
+            Traced::Unwound { .. } => {}
         }
         Ok(())
+    }
+
+    /// A system call begins.
+    fn asked(&mut self, traced: &Traced) {
+        let Traced::SystemCall {
+            position,
+            tid,
+            number,
+            arguments,
+            address,
+            stack,
+            ref memory,
+        } = *traced
+        else {
+            return;
+        };
+        // The call that ends the program is told by the event of its end, which is the last one.
+        if matches!(i64::try_from(number), Ok(libc::SYS_exit_group)) {
+            return;
+        }
+        let Some(thread) = self.thread(tid, position) else {
+            return;
+        };
+        let first = memory.first().and_then(|region| region.bytes.first_chunk());
+        thread.shares = match i64::try_from(number).unwrap_or(-1) {
+            libc::SYS_clone => arguments[0],
+            libc::SYS_clone3 => first.map_or(0, |flags| u64::from_le_bytes(*flags)),
+            _ => 0,
+        };
+        let call = (number, arguments);
+        let place = (address, stack);
+        push_syscall(
+            &mut thread.records,
+            position,
+            call,
+            place,
+            &sections(memory),
+        );
+        self.gathered += 2 * RECORD_LEN;
+    }
+
+    /// A system call returns.
+    fn answered(&mut self, traced: &Traced) {
+        let Traced::Answer {
+            position,
+            tid,
+            number,
+            arguments,
+            result,
+            stack,
+            ref memory,
+            ref output,
+        } = *traced
+        else {
+            return;
+        };
+        let Some(thread) = self.thread(tid, position) else {
+            return;
+        };
+        let makes_process = match i64::try_from(number).unwrap_or(-1) {
+            libc::SYS_fork | libc::SYS_vfork => true,
+            libc::SYS_clone | libc::SYS_clone3 => thread.shares & libc::CLONE_THREAD as u64 == 0,
+            _ => false,
+        };
+        let child = u32::try_from(result).ok().filter(|pid| *pid > 0);
+        let child = child.filter(|_| makes_process);
+        if let Some(child) = child {
+            push_fork(&mut thread.records, position, child);
+        }
+        let answer = result.cast_unsigned();
+        push_syscall_end(
+            &mut thread.records,
+            position,
+            answer,
+            stack,
+            &sections(memory),
+        );
+        let mut length = RECORD_LEN;
+        if let Some(bytes) = output {
+            // A descriptor is told by its low bits.
+            push_output(&mut thread.records, position, arguments[0] as u8, bytes);
+            length += bytes.len();
+        }
+        self.gathered += length;
+        self.children += u64::from(child.is_some());
     }
 
     fn enter(&mut self, traced: &Traced) {
@@ -343,6 +438,14 @@ impl<'w> Writing<'w> {
     }
 }
 
+fn sections(memory: &[Region]) -> Vec<Section<'_>> {
+    let sections = memory.iter().map(|region| Section {
+        addr: region.address,
+        bytes: &region.bytes,
+    });
+    sections.collect()
+}
+
 /// Says whether a stack pointer can be the slot of a call.
 fn is_slot(stack: u64) -> bool {
     stack.is_multiple_of(8) && stack >> 47 == 0
@@ -353,8 +456,9 @@ fn position_of(traced: &Traced) -> u64 {
     match traced {
         Traced::Enter { position, .. }
         | Traced::Leave { position, .. }
+        | Traced::SystemCall { position, .. }
+        | Traced::Answer { position, .. }
         | Traced::Signal { position, .. }
         | Traced::Unwound { position, .. } => *position,
-        Traced::SystemCall { until, .. } => *until,
     }
 }

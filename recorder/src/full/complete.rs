@@ -9,8 +9,8 @@ use store::{
 };
 
 use super::{
-    SPARE_OF_EVENTS, SPARE_OF_LOG,
     finish::{Logged, finish},
+    image::SPARES,
 };
 use crate::{Observer, Result, arm::Filter};
 
@@ -35,7 +35,7 @@ pub fn complete(dir: &Path, observer: &dyn Observer) -> Result<bool> {
     }
     // Before anything is removed.
     exact::outline(&dir.join(INSTRUCTIONS_DIR))?;
-    for spare in [SPARE_OF_LOG, SPARE_OF_EVENTS] {
+    for spare in SPARES {
         let _ = fs::remove_file(dir.join(INSTRUCTIONS_DIR).join(spare));
     }
     let Some(created) = OpenRecording::begin_anew(dir)? else {

@@ -30,6 +30,8 @@ pub(super) struct Finished {
     /// Functions whose calls were looked for.
     pub armed: u64,
     pub death: Option<Death>,
+    /// Processes that it made, which are not recorded.
+    pub children: u64,
     /// Why not everything is known that the log has.
     pub problem: Option<String>,
 }
@@ -48,7 +50,7 @@ pub(super) fn finish(
     let story = Story::of(&folder, what, summary)?;
     let Outline { threads, end, .. } = &story.outline;
     let writing = Writing::new(&mut log, &story.functions, story.controls, threads);
-    let problem = story.problem.or(writing.calls(&folder, *end)?);
+    let written = writing.calls(&folder, *end, story.outline.executed.as_ref())?;
     let seal = SealOptions {
         keep_log: what.keep_log,
         ..SealOptions::default()
@@ -65,6 +67,7 @@ pub(super) fn finish(
         threads: threads.len() as u64,
         armed: story.functions.definitions.len() as u64,
         death: story.death,
-        problem,
+        children: written.children,
+        problem: story.problem.or(written.problem),
     })
 }

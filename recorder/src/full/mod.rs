@@ -10,6 +10,7 @@ mod calls;
 mod complete;
 mod ending;
 mod finish;
+mod image;
 mod modules;
 mod parts;
 mod signals;
@@ -18,40 +19,31 @@ mod story;
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
-    fs, io,
-    ops::RangeInclusive,
-    os::unix::{ffi::OsStrExt, fs::DirBuilderExt},
+    io,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicI32, Ordering::Release},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use exact::Summary;
 use store::{
-    format::{FORMAT_VERSION, INSTRUCTIONS_DIR},
+    format::FORMAT_VERSION,
     manifest::{ByteBuf, ClockCalibration, EVERY_INSTRUCTION, Launch, Manifest, Settings, Stdin},
-    recording::{Created, OnTaken, OpenRecording},
-    storage::{Spare, free_bytes},
+    recording::OnTaken,
 };
 
 pub use self::complete::{complete, is_to_complete};
-use self::finish::{Finished, Logged, finish};
+use self::image::Image;
 use crate::{
     Error, Exit, Observer, Outcome, Result, Surroundings,
     arm::Filter,
     process::spawn,
-    session::{default_name, folder_bytes, new_id, own_stdin, start_of, this_machine},
+    session::{default_name, new_id, own_stdin, start_of, this_machine},
 };
-
-/// Files that keep room on the disk, and how many bytes: of the events' share of what is free, between two bounds.
-const SPARE_OF_LOG: &str = "spare.log";
-const SPARE_OF_EVENTS: &str = "spare.events";
-const ROOM_OF_LOG: u64 = 4 << 20;
-const ROOM_OF_EVENTS: RangeInclusive<u64> = 2 << 20..=16 << 20;
-const EVENTS_PART: u64 = 8;
 
 /// Which part of a run is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,111 +84,46 @@ pub struct FullOutcome {
     pub outcome: Outcome,
     /// Instructions executed.
     pub instructions: u64,
+    /// Processes that it made, which are not recorded.
+    pub children: u64,
+    /// The program that it became at its end.
+    pub became: Option<PathBuf>,
+    /// The recording of that one.
+    pub next: Option<Box<FullOutcome>>,
 }
 
-/// Records every instruction of a program until it ends.
+impl FullOutcome {
+    /// Returns the recording of the program that the process ended with.
+    #[must_use]
+    pub fn last(&self) -> &FullOutcome {
+        self.next.as_deref().map_or(self, FullOutcome::last)
+    }
+}
+
+/// Records every instruction of a program until it ends. What it becomes by execve(2) gets a recording of its own.
 ///
 /// # Errors
 /// If the program cannot be started or recorded, or the recording cannot be written.
 pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<FullOutcome> {
     let program = program(options)?;
     let filter = Filter::new(&options.include, &options.exclude)?;
-    let path = options.output.clone();
-    let on_taken = match path {
+    let cwd = std::env::current_dir().map_err(Error::system("find the current folder"))?;
+    let on_taken = match options.output {
         Some(_) => OnTaken::Refuse,
         None => OnTaken::Number,
     };
+    let path = options.output.clone();
     let path = path.unwrap_or_else(|| default_name(&program));
-    let cwd = std::env::current_dir().map_err(Error::system("find the current folder"))?;
-    let Created { open, log } = OpenRecording::create(&path, on_taken, manifest(options, &cwd)?)?;
-    let dir = open.recording().dir().to_owned();
-    observer.created(&dir);
-    let folder = dir.join(INSTRUCTIONS_DIR);
-    let began = Instant::now();
-    let ran = kept_room(&folder).and_then(|room| {
-        // What is kept for the events is given back when the program has ended.
-        run(&program, options, &folder, room.0.as_ref())
-    });
-    let summary = match ran {
-        Ok(summary) => summary,
-        Err(error) => {
-            // Nothing was recorded. If it cannot be removed, `check` says what it is.
-            let _ = fs::remove_dir_all(&dir);
-            return Err(error);
-        }
-    };
-    let duration_ns = began.elapsed().as_nanos() as u64;
-    let what = Logged {
-        argv: texts(&options.argv),
-        cwd: cwd.to_string_lossy().into_owned(),
-        filter,
-        keep_log: options.keep_log,
-    };
-    let finished = finish((open, log), &what, Some(&summary), observer);
-    if let Err(Error::Exact(exact::Error::Damaged(_))) = &finished
-        && let Some(lost) = summary.lost.as_ref().filter(|_| summary.is_full)
-    {
-        let _ = fs::remove_dir_all(&dir);
-        return Err(parts::no_room(lost));
+    let first = Image::create((&path, on_taken), options, &filter, &cwd, observer)?;
+    let images = run(&program, options, &filter, first, observer)?;
+    let mut next: Option<Box<FullOutcome>> = None;
+    for (image, summary) in images.into_iter().rev() {
+        let mut outcome = image.finish(summary, observer)?;
+        outcome.next = next;
+        next = Some(Box::new(outcome));
     }
-    let is_finished = finished.is_ok();
-    let (finished, unfinished) = match finished {
-        Ok(finished) => (finished, None),
-        // All that matters is in the log.
-        Err(Error::Store(error)) => (Finished::default(), Some(unfinished(&error))),
-        Err(error) => return Err(error),
-    };
-    let lost = summary.lost.clone().map(|why| match summary.is_full {
-        true => format!("{why}; {MORE_ROOM}"),
-        false => why,
-    });
-    let reasons = [lost, finished.problem, unfinished];
-    let reasons: Vec<String> = reasons.into_iter().flatten().collect();
-    let outcome = Outcome {
-        events: finished.events,
-        calls: finished.calls,
-        threads: finished.threads,
-        gaps_lost: 0,
-        duration_ns,
-        bytes_on_disk: folder_bytes(&dir),
-        recording: dir,
-        armed: finished.armed,
-        skipped: 0,
-        exit: exit(&summary),
-        death: finished.death,
-        incomplete: (!reasons.is_empty()).then(|| reasons.join("; ")),
-        is_left: false,
-        is_counted: is_finished,
-    };
-    Ok(FullOutcome {
-        outcome,
-        instructions: summary.instructions,
-    })
-}
-
-/// What can be done about a disk that was full.
-const MORE_ROOM: &str =
-    "free some space, record elsewhere with -o, or only what matters with --full=FUNCTION";
-
-/// Why the events are not there yet.
-fn unfinished(error: &store::Error) -> String {
-    format!(
-        "its calls and events could not be written ({error}); free some space: the next command that opens it writes them"
-    )
-}
-
-/// Keeps some room on the disk, in the folder of the instructions: for the end of their log, and for the events.
-fn kept_room(folder: &Path) -> Result<(Option<Spare>, Option<Spare>)> {
-    let made = fs::DirBuilder::new().mode(0o700).create(folder);
-    made.map_err(Error::system("create the folder of the instructions"))?;
-    let keep = |name: &str, bytes| {
-        let spare = Spare::keep(&folder.join(name), bytes);
-        spare.map_err(Error::system("keep room for the end of the recording"))
-    };
-    let free = free_bytes(folder).unwrap_or(0);
-    let of_log = keep(SPARE_OF_LOG, ROOM_OF_LOG)?;
-    let bytes = (free / EVENTS_PART).clamp(*ROOM_OF_EVENTS.start(), *ROOM_OF_EVENTS.end());
-    Ok((of_log, keep(SPARE_OF_EVENTS, bytes)?))
+    let whole = next.expect("the program that was started is among them");
+    Ok(*whole)
 }
 
 /// Finds the program as a shell does.
@@ -212,13 +139,14 @@ fn program(options: &FullOptions) -> Result<PathBuf> {
     })
 }
 
-/// Runs the program and records it. Signals that would end us meanwhile are the program's.
+/// Runs the program and records it, and what it becomes. Signals that would end us meanwhile are the program's.
 fn run(
     program: &Path,
     options: &FullOptions,
-    folder: &Path,
-    spare: Option<&Spare>,
-) -> Result<Summary> {
+    filter: &Filter,
+    first: Image,
+    observer: &dyn Observer,
+) -> Result<Vec<(Image, Summary)>> {
     let started = Arc::new(AtomicI32::new(0));
     let pid = Arc::clone(&started);
     let how = exact::Options {
@@ -228,19 +156,51 @@ fn run(
         input: options.surroundings.stdin.clone(),
         default_signals: Vec::new(),
         output: None,
-        spare: spare.map(|spare| spare.path().to_owned()),
+        spare: first.spare(),
         started: Some(Box::new(move |id| pid.store(id, Release))),
     };
-    let record = || exact::record(program, &options.argv, folder, how);
-    let recorded = signals::passed_on(&started, record);
-    recorded.map_err(|error| match error {
+    signals::passed_on(&started, || {
+        let recorded = exact::record(program, &options.argv, &first.folder(), how);
+        let summary = match recorded {
+            Ok(summary) => summary,
+            Err(error) => {
+                first.remove();
+                return Err(why_not(options, error));
+            }
+        };
+        let mut images = vec![(first.ended(), summary)];
+        while let Some((last, summary)) = images.last_mut()
+            && let Some(next) = summary.next.take()
+        {
+            last.became = Some(next.program.clone());
+            match Image::of_next(&next, options, filter, observer) {
+                Ok(image) => {
+                    let summary = next.record(&image.folder(), image.spare())?;
+                    images.push((image.ended(), summary));
+                }
+                Err(error) => {
+                    last.problem = Some(format!(
+                        "{}, which it became, is not recorded: cannot {}",
+                        next.program.display(),
+                        error.one_line()
+                    ));
+                    (summary.code, summary.signal) = next.release();
+                }
+            }
+        }
+        Ok(images)
+    })
+}
+
+fn why_not(options: &FullOptions, error: exact::Error) -> Error {
+    match error {
         exact::Error::Nothing { code, signal } => parts::nothing(&options.part, code, signal),
         exact::Error::Start { source, .. } => Error::Start {
             program: options.argv[0].to_string_lossy().into_owned(),
             source,
         },
         error => error.into(),
-    })
+    }
 }
 
 fn exit(summary: &Summary) -> Exit {

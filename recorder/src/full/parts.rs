@@ -87,7 +87,7 @@ pub(super) fn no_room(lost: &str) -> Error {
     Error::NothingRecorded {
         reason: Diagnostic {
             message: lost.to_owned(),
-            hint: Some(super::MORE_ROOM.to_owned()),
+            hint: Some(super::image::MORE_ROOM.to_owned()),
         },
     }
 }

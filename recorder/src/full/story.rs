@@ -122,8 +122,8 @@ impl Story {
         });
         let warnings: Vec<Control> = warnings.collect();
         let end = match (outline.code, outline.signal) {
-            // Nobody has seen it.
-            (None, None) if outline.is_cut => None,
+            // Nobody has seen it, or another recording has.
+            (None, None) if outline.is_cut || outline.executed.is_some() => None,
             (None, None) => Some(Control::Detached { ticks }),
             (code, signal) => Some(Control::ProcessExit {
                 ticks,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use recorder::{FullOptions, FullOutcome, FullPart, OnFull, Surroundings};
 use serde_json::{Value, json};
-use server::quantity::{count, duration};
+use server::quantity::{count, duration, grouped};
 
 use crate::commands::record::{self, Args, Given, Ran};
 use crate::commands::{pack, report};
@@ -37,27 +37,71 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
     let recorded = recorder::record_full(&options, &progress);
     progress.finish();
     let full = recorded.map_err(|source| Error::Record { source })?;
-    let outcome = &full.outcome;
-    if let Some(reason) = &outcome.incomplete {
-        progress.warning(&format!("the recording is incomplete: {reason}"));
-    }
-    if portable {
-        pack::pack_or_warn(&outcome.recording, &progress);
+    for full in chain(&full) {
+        if let Some(reason) = &full.outcome.incomplete {
+            progress.warning(&format!("the recording is incomplete: {reason}"));
+        }
+        if portable {
+            pack::pack_or_warn(&full.outcome.recording, &progress);
+        }
+        if !json {
+            told(full);
+        }
     }
     if json {
         eprintln!("{}", summary_json(&full));
-    } else {
-        eprintln!("hindsight: {}", summary(&full));
-        if let Some(death) = record::death_line(outcome) {
-            eprintln!("hindsight: {death}");
-        }
     }
-    if with_report && let Err(error) = report::after_recording(&outcome.recording, terminal) {
+    let last = &full.last().outcome;
+    if with_report && let Err(error) = report::after_recording(&last.recording, terminal) {
         progress.warning(&format!("there is no report: {error}"));
     }
     Ok(Ran {
-        code: exit::of_program(outcome.exit),
-        recording: full.outcome.recording,
+        code: exit::of_program(last.exit),
+        recording: last.recording.clone(),
+    })
+}
+
+/// The recordings of a process, in the order of its programs.
+fn chain(full: &FullOutcome) -> impl Iterator<Item = &FullOutcome> {
+    std::iter::successors(Some(full), |full| full.next.as_deref())
+}
+
+/// Says what was recorded of one program.
+fn told(full: &FullOutcome) {
+    eprintln!("hindsight: {}", summary(full));
+    if let Some(death) = record::death_line(&full.outcome) {
+        eprintln!("hindsight: {death}");
+    }
+    if let Some(line) = children_line(full.children) {
+        eprintln!("hindsight: {line}");
+    }
+    if let Some(line) = became_line(full) {
+        eprintln!("hindsight: {line}");
+    }
+}
+
+/// `it started 2 processes, which are not recorded; record one by itself: hindsight record --full -- PROGRAM`.
+fn children_line(children: u64) -> Option<String> {
+    let what = match children {
+        0 => return None,
+        1 => "1 process, which is".to_owned(),
+        children => format!("{} processes, which are", grouped(children)),
+    };
+    Some(format!(
+        "it started {what} not recorded; record one by itself: hindsight record --full -- PROGRAM"
+    ))
+}
+
+/// `it became /usr/bin/env, recorded as env.hindsight`.
+fn became_line(full: &FullOutcome) -> Option<String> {
+    let became = full.became.as_ref()?.to_string_lossy();
+    let name = escaped(&became);
+    Some(match &full.next {
+        Some(next) => {
+            let recording = next.outcome.recording.to_string_lossy();
+            format!("it became {name}, recorded as {}", escaped(&recording))
+        }
+        None => format!("it became {name}: hindsight record --full -- {name}"),
     })
 }
 
@@ -170,12 +214,13 @@ fn per_instruction(full: &FullOutcome) -> String {
 
 fn summary_json(full: &FullOutcome) -> Value {
     let outcome = &full.outcome;
-    let mut facts = record::summary_json(outcome, None, 0);
+    let became = full.became.as_ref();
+    let became = became.map(|program| program.to_string_lossy().into_owned());
+    let mut facts = record::summary_json(outcome, became, full.children);
     facts["instructions"] = json!(full.instructions);
+    facts["next"] = json!(full.next.as_deref().map(summary_json));
     if let Some(facts) = facts.as_object_mut() {
-        for of_calls in ["functions_skipped", "became", "children_not_recorded"] {
-            facts.remove(of_calls);
-        }
+        facts.remove("functions_skipped");
     }
     facts
 }
@@ -208,6 +253,9 @@ mod tests {
                 is_counted: true,
             },
             instructions,
+            children: 0,
+            became: None,
+            next: None,
         }
     }
 
@@ -219,6 +267,29 @@ mod tests {
         .assert_eq(&summary(&full(24_810_022)));
         expect!["app.hindsight: 0 instructions, 0 calls, 1 thread, 0.41 s, 2.1 MB"]
             .assert_eq(&summary(&full(0)));
+    }
+
+    #[test]
+    fn what_is_not_recorded_is_told() {
+        let first = FullOutcome {
+            children: 2,
+            became: Some(PathBuf::from("/usr/bin/env")),
+            ..full(7)
+        };
+        expect!["it started 2 processes, which are not recorded; record one by itself: hindsight record --full -- PROGRAM"]
+            .assert_eq(&children_line(first.children).unwrap());
+        expect!["it became /usr/bin/env: hindsight record --full -- /usr/bin/env"]
+            .assert_eq(&became_line(&first).unwrap());
+        let both = FullOutcome {
+            next: Some(Box::new(full(8))),
+            ..first
+        };
+        expect!["it became /usr/bin/env, recorded as app.hindsight"]
+            .assert_eq(&became_line(&both).unwrap());
+        let facts = summary_json(&both);
+        assert_eq!(facts["became"], "/usr/bin/env");
+        assert_eq!(facts["next"]["instructions"], 8);
+        assert_eq!((children_line(0), became_line(&full(7))), (None, None));
     }
 
     #[test]
