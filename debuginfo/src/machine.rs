@@ -303,6 +303,12 @@ pub trait Machine {
         self.behind()?.preserved_register(slot, register)
     }
 
+    /// Returns the value of a general register at the entry of the function whose frame has this CFA, and executes code at
+    /// `lookup_pc`, if a record of the call tells it.
+    fn register_at_entry(&self, lookup_pc: u64, cfa: u64, register: Register) -> Option<u64> {
+        self.behind()?.register_at_entry(lookup_pc, cfa, register)
+    }
+
     /// Returns the registers that hold the parameter `name` if the thread is at the very first instruction of a
     /// function, and its caller is known to have put the parameter there. The parameter's description may name a place
     /// that is filled later.

@@ -51,6 +51,8 @@ pub struct Outline {
     pub fatal: Option<Fatal>,
     /// Why recording stopped before the program ended.
     pub lost: Option<String>,
+    /// The log does not say how it ended.
+    pub is_cut: bool,
     /// If the program had run unrecorded before: for so long, in nanoseconds, and the file that it executes.
     pub before: Option<(u64, String)>,
     /// Where it was not recorded.
@@ -61,12 +63,16 @@ pub struct Outline {
 pub fn outline(folder: &Path) -> Result<Outline> {
     let mut reader = Reader::open(folder)?;
     let mut outline = Outline {
-        lost: Some(String::from("the recorder was ended")),
+        is_cut: true,
         ..Outline::default()
     };
     while let Some(entry) = reader.next()? {
         outline.end = outline.end.max(entry.at());
         outline.add(entry);
+    }
+    if outline.is_cut {
+        let why = "the recorder was killed, or the disk was full: the log has no end";
+        outline.lost.get_or_insert_with(|| String::from(why));
     }
     if outline.pid == 0 {
         return Err(Error::Damaged(String::from(
@@ -117,7 +123,7 @@ impl Outline {
                 fatal,
                 ..
             } => {
-                self.lost = None;
+                self.is_cut = false;
                 self.code = (signal == 0).then_some(code);
                 self.signal = (signal != 0).then_some(signal);
                 self.fatal = fatal;
@@ -131,7 +137,10 @@ impl Outline {
                 nanoseconds: None,
             }),
             Entry::Resumed { .. } => self.resumed(entry),
-            Entry::Lost { why, .. } => self.lost = Some(why),
+            Entry::Lost { why, .. } => {
+                self.is_cut = false;
+                self.lost = Some(why);
+            }
             Entry::Chance { .. }
             | Entry::Check { .. }
             | Entry::Code { .. }

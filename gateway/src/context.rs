@@ -343,6 +343,7 @@ fn folder(name: &str) -> Result<PathBuf, Failure> {
         let hint = "debug_session {\"action\": \"list\"} shows the recordings of this folder";
         failure.hint(error.hint().unwrap_or(hint))
     })?;
+    server::past::completed(&found)?;
     Ok(std::fs::canonicalize(&found).unwrap_or(found))
 }
 

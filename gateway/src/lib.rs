@@ -10,6 +10,7 @@ mod budget;
 mod context;
 mod full;
 mod http;
+mod lines;
 mod page;
 mod prompts;
 mod recordings;
@@ -25,6 +26,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
@@ -32,7 +34,11 @@ use rmcp::service::ServerInitializeError;
 pub use context::Gateway;
 pub use page::page;
 
+use crate::lines::Lines;
 use crate::server::McpServer;
+
+/// How long the last answers may take to be written.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Serves one client over standard input and output, until the client closes them.
 ///
@@ -51,13 +57,20 @@ pub fn serve_stdio(executable: PathBuf) -> io::Result<()> {
 }
 
 async fn stdio(server: McpServer) -> io::Result<()> {
-    let service = match server.serve(rmcp::transport::stdio()).await {
+    let Lines {
+        requests,
+        answers,
+        written,
+    } = lines::checked();
+    let service = match server.serve((requests, answers)).await {
         Ok(service) => service,
         // A client that closes standard input before its first message wants nothing.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(io::Error::other(error)),
     };
     let ended = service.waiting().await;
+    // A client that reads nothing more is not waited for.
+    _ = tokio::time::timeout(LAST_ANSWERS, written).await;
     ended.map(drop).map_err(io::Error::other)
 }
 

@@ -140,12 +140,19 @@ fn reason(reason: &ReasonReport) -> Map<String, Value> {
         ReasonReport::Watch {
             probe,
             expression,
+            left,
             old,
             new,
             by,
             ..
         } => object([
-            ("reason", json!("watchpoint")),
+            (
+                "reason",
+                json!(match left {
+                    true => "watchpoint removed: the function of the variable has returned",
+                    false => "watchpoint",
+                }),
+            ),
             ("breakpointId", json!(probe.to_string())),
             ("expression", json!(expression)),
             ("oldValue", json!(old)),

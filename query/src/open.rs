@@ -22,6 +22,8 @@ pub struct Extent {
     pub events: u64,
     /// Time of the last event, in ns since the recording began.
     pub last_ts_ns: i64,
+    /// How long the program was recorded, in ns.
+    pub duration_ns: u64,
     /// Bytes at the end of the log that are not a whole frame and were omitted.
     pub torn_bytes: u64,
 }
@@ -33,6 +35,7 @@ impl Extent {
             state: reader.recording().state(),
             events: reader.events(),
             last_ts_ns: reader.last_ts_ns(),
+            duration_ns: reader.duration_ns(),
             torn_bytes: reader.torn_bytes(),
         }
     }

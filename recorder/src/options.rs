@@ -252,4 +252,6 @@ pub struct Outcome {
     /// Ctrl-C ended sealing: the numbers of events and calls are not known yet. All of them are recorded, and the next
     /// reader seals the rest.
     pub is_left: bool,
+    /// Whether the numbers of events and calls are known. After a failure they are counted as a reader does, if it can.
+    pub is_counted: bool,
 }

@@ -34,11 +34,12 @@ use agent::{
     shared::{LAST_EXIT, LAST_SIGNALS, RobustOwner, Shared},
 };
 use store::{
+    Reader,
     control::{Control, Snapshot, SnapshotReason},
     log::LogWriter,
     manifest::RecordingId,
     recording::{Created, OnTaken, OpenRecording},
-    seal::{Ending, SealOptions, Sealed, Sealer},
+    seal::{Ending, SealOptions, Sealed, SealedPart, Sealer},
 };
 
 pub use self::children::{SetOutcome, record_children};
@@ -535,14 +536,20 @@ impl Session {
         }
         let duration_ns = self.so_far.began.elapsed().as_nanos() as u64;
         let (sealed, incomplete) = self.close(ended.incomplete, sealer, observer);
+        let is_left = sealed.is_none() && incomplete.is_none();
+        let counted = match &sealed {
+            Some(sealed) => Some((sealed.events, calls_of(&sealed.parts))),
+            None if is_left => None,
+            None => counted(&recording),
+        };
+        let (events, calls) = counted.unwrap_or_default();
         Ok(Outcome {
             bytes_on_disk: folder_bytes(recording.dir()),
-            is_left: sealed.is_none() && incomplete.is_none(),
+            is_left,
+            is_counted: counted.is_some(),
             recording: recording.dir().to_path_buf(),
-            events: sealed.as_ref().map_or(0, |sealed| sealed.events),
-            calls: sealed.as_ref().map_or(0, |sealed| {
-                sealed.parts.iter().map(|part| part.part.calls).sum()
-            }),
+            events,
+            calls,
             threads: ended.threads,
             gaps_lost: ended.lost,
             duration_ns,
@@ -589,6 +596,16 @@ impl Session {
         };
         result.unwrap_or_else(|error: store::Error| (None, Some(error.one_line())))
     }
+}
+
+fn calls_of(parts: &[SealedPart]) -> u64 {
+    parts.iter().map(|part| part.part.calls).sum()
+}
+
+/// The events and calls of a recording that could not be sealed, where it lies. A reader's folder may have more room.
+fn counted(recording: &store::Recording) -> Option<(u64, u64)> {
+    let reader = Reader::open(recording.dir(), &store::temp_dir()).ok()?;
+    Some((reader.events(), calls_of(reader.parts())))
 }
 
 /// Writes the patches. A parked program is then at its entry point, or before that at the runtime's first instruction.

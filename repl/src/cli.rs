@@ -18,7 +18,7 @@ use crate::commands::{
 };
 use crate::error::Error;
 use crate::exit;
-use crate::recording::locate;
+use crate::recording::{self, locate};
 use crate::render::{ColourChoice, Terminal};
 use crate::report::{Json, as_json, is_json};
 use crate::spelling;
@@ -314,6 +314,7 @@ fn take_recording(words: &mut Vec<OsString>, at: usize) -> Result<Option<PathBuf
         }
         Err(_) => return Ok(None),
     };
+    recording::complete(&found)?;
     words.remove(at + 1);
     Ok(Some(found))
 }

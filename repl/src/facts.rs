@@ -83,7 +83,7 @@ impl Facts {
             state: extent.state,
             manifest: recording.manifest().clone(),
             labels: labels::read(&recording).map_err(|source| Error::Store { source })?,
-            duration_ns: u64::try_from(extent.last_ts_ns).unwrap_or(0),
+            duration_ns: extent.duration_ns,
             end: end(asker)?,
             tables,
             unfinished: asker

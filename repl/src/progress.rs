@@ -22,6 +22,8 @@ pub struct Progress {
 struct State {
     bar: Option<ProgressBar>,
     since: Option<Instant>,
+    /// The warnings so far.
+    said: Vec<String>,
 }
 
 impl Progress {
@@ -47,11 +49,17 @@ impl Progress {
 
     /// Shows a warning.
     pub fn warning(&self, text: &str) {
+        self.state().said.push(text.to_owned());
         let word = self
             .terminal
             .stderr_colour
             .paint(Paint::Warning, "warning:");
         self.line(&format!("hindsight: {word} {}", escaped(text)));
+    }
+
+    /// Returns whether there was a warning with this text.
+    pub fn has_said(&self, text: &str) -> bool {
+        self.state().said.iter().any(|said| said == text)
     }
 
     /// Shows the progress of sealing.

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use recorder::Observer;
 use replay::CoreOptions;
-use server::past::of_replay;
+use server::past::{completed_with, of_replay};
 use store::format::RECORDING_SUFFIX as SUFFIX;
 use store::recording;
 
 use crate::error::Error;
+use crate::render::escaped;
 use crate::sets;
 use crate::suggest;
 
@@ -17,6 +19,33 @@ use crate::suggest;
 /// When there is none; the error names the most similar one in the same folder.
 pub fn locate(name: &Path) -> Result<PathBuf, Error> {
     locate_with(name, &CoreOptions::default())
+}
+
+/// As [`locate`], for a recording that is about to be read: see [`complete`].
+///
+/// # Errors
+/// As for both.
+pub fn to_read(name: &Path) -> Result<PathBuf, Error> {
+    let folder = locate(name)?;
+    complete(&folder)?;
+    Ok(folder)
+}
+
+/// Writes the events of a recording of every instruction whose recorder died, and says so.
+///
+/// # Errors
+/// It has nothing that could be run again, or cannot be written.
+pub fn complete(folder: &Path) -> Result<(), Error> {
+    completed_with(folder, &OnStderr).map_err(|failure| server::Error::from(failure).into())
+}
+
+/// Tells what takes time.
+struct OnStderr;
+
+impl Observer for OnStderr {
+    fn warning(&self, message: &str) {
+        eprintln!("hindsight: {}", escaped(message));
+    }
 }
 
 /// As [`locate`], for what may be a core file: its recording is made in the user's cache.
@@ -47,11 +76,12 @@ pub fn locate_with(name: &Path, options: &CoreOptions) -> Result<PathBuf, Error>
 
 /// Says that a word means a set where one recording is wanted.
 fn is_set(set: &Path) -> Error {
+    let name = store::shell::word(&set.to_string_lossy());
     let set = set.display();
     Error::usage(
         format!("{set} is a set of recordings, and one of them is wanted"),
         Some(format!(
-            "`hindsight ls {set}` lists them; name one as {set}/NAME"
+            "`hindsight ls {name}` lists them; name one as {set}/NAME"
         )),
     )
 }
@@ -73,7 +103,9 @@ impl OfCore {
         let options = CoreOptions {
             program: self.program.clone(),
         };
-        locate_with(name, &options)
+        let folder = locate_with(name, &options)?;
+        complete(&folder)?;
+        Ok(folder)
     }
 }
 

@@ -111,7 +111,7 @@ fn without_format(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
     let is_one = |verb: &str| {
         matches!(
             verb,
-            "x" | "p" | "print" | "inspect" | "output" | "call" | "disassemble" | "disas"
+            "x" | "p" | "print" | "inspect" | "output" | "call" | "disassemble" | "disas" | "ptype"
         )
     };
     let is_format =
@@ -146,6 +146,8 @@ fn formatted(words: &[String], format: &str) -> Vec<String> {
     let options: Vec<&str> = match verb {
         "disassemble" if format.contains(['s', 'm']) => vec!["--source"],
         "disassemble" => vec![],
+        "ptype" if format.contains('o') => vec!["--offsets"],
+        "ptype" => vec![],
         "x" => vec!["--format", format],
         // Values without a format here are shown according to their type, as in gdb.
         _ if matches!(format, "s" | "f") => vec!["--format", "natural"],

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::event::Kind;
+use crate::marks::Mark;
 use crate::timeline::Timeline;
 
 impl Timeline {
@@ -11,6 +12,29 @@ impl Timeline {
     /// # Errors
     /// The files cannot be read.
     pub fn crash(&self) -> Result<Option<u64>> {
+        let Some(told) = self.fatal_signal()? else {
+            return Ok(None);
+        };
+        let stops = self.marks.between(Kind::Pause, told.seq, self.last());
+        let stop = stops.iter().find(|stop| stop.tid == told.tid);
+        Ok(Some(stop.map_or(told.seq, |stop| stop.seq)))
+    }
+
+    /// Returns when the program ended, in ns since the recording began: at the signal that ended it, or with the last event.
+    /// Later events of such a signal are the recorder's work.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn ended_ns(&self) -> Result<i64> {
+        match self.fatal_signal()? {
+            Some(signal) => self.ts_ns(signal.seq),
+            None if self.events() == 0 => Ok(0),
+            None => self.ts_ns(self.last()),
+        }
+    }
+
+    /// Finds the event of the signal that ended the program.
+    fn fatal_signal(&self) -> Result<Option<Mark>> {
         let Some(end) = self.marks.all(Kind::End).last() else {
             return Ok(None);
         };
@@ -35,12 +59,7 @@ impl Timeline {
                 break;
             }
         }
-        let Some(told) = told else {
-            return Ok(None);
-        };
-        let stops = self.marks.between(Kind::Pause, told.seq, end.seq);
-        let stop = stops.iter().find(|stop| stop.tid == told.tid);
-        Ok(Some(stop.map_or(told.seq, |stop| stop.seq)))
+        Ok(told.copied())
     }
 
     /// Returns whether a thread was stopped at this event.

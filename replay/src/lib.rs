@@ -30,6 +30,7 @@ mod min_tree;
 mod modules;
 mod moment;
 pub mod moves;
+mod on_stack;
 mod others;
 mod overseen;
 mod pack;

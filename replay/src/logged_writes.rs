@@ -217,7 +217,7 @@ impl Timeline {
 
     /// Returns what all logged writes wrote.
     pub(crate) fn logged_bytes(&self) -> Result<&LoggedBytes> {
-        if let Some(known) = self.logged_bytes.get() {
+        if let Some(known) = self.on_demand.logged_bytes.get() {
             return Ok(known);
         }
         let mut found = LoggedBytes::default();
@@ -226,7 +226,7 @@ impl Timeline {
                 found.add(&event);
             }
         }
-        Ok(self.logged_bytes.get_or_init(|| found))
+        Ok(self.on_demand.logged_bytes.get_or_init(|| found))
     }
 }
 

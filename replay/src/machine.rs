@@ -162,17 +162,19 @@ impl<'s> StateMachine<'s> {
         }
     }
 
-    /// The open call of the thread whose slot holds `address`.
-    fn slot(&self, address: u64) -> Option<(u64, CallHead)> {
-        let mut links = self.open_calls_from(address);
-        let link = links.find(|link| link.slot == address)?;
-        Some((link.returns_to?, link.call))
+    /// The open call of the thread whose return address is at `slot`, if it is certain to be on the stack.
+    fn certain_call_at(&self, slot: u64) -> Option<Link> {
+        let mut links = self.open_calls_from(slot);
+        let (index, link) = links.find(|(_, link)| link.slot == slot)?;
+        let is_certain = !self.state.has_lost_since(link.call.start)
+            && self.state.is_on_stack(self.space, index);
+        is_certain.then_some(link)
     }
 
-    /// The open calls whose slots may be at an address or above it.
-    fn open_calls_from(&self, address: u64) -> impl Iterator<Item = Link> {
+    /// The open calls whose slots may be at an address or above it, with their numbers.
+    fn open_calls_from(&self, address: u64) -> impl Iterator<Item = (usize, Link)> {
         let first = self.state.first_reaching(address);
-        (first..).map_while(|index| self.state.open_call(index).ok().flatten())
+        (first..).map_while(|index| Some((index, self.state.open_call(index).ok()??)))
     }
 
     /// The call that the thread makes at this event, if any.
@@ -273,12 +275,11 @@ impl<'s> StateMachine<'s> {
 
 impl Machine for StateMachine<'_> {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
-        // A call that returned had its return address in its slot all the time.
+        // A call that is on the stack has its return address in its slot all the time.
         if self.trust == Trust::KnownOnly
             && bytes.len() == 8
-            && let Some((found, head)) = self.slot(address)
-            && head.returned()
-            && !self.state.has_lost_since(head.start)
+            && let Some(call) = self.certain_call_at(address)
+            && let Some(found) = call.returns_to
         {
             bytes.copy_from_slice(&found.to_le_bytes());
             return Ok(Certainty::Known);
@@ -397,42 +398,47 @@ impl Machine for StateMachine<'_> {
             return None;
         }
         let entry = self.space.function_at(lookup_pc)?.entry;
-        for link in self.open_calls_from(sp).filter(|link| link.slot >= sp) {
+        let links = self.open_calls_from(sp);
+        for (index, link) in links.filter(|(_, link)| link.slot >= sp) {
             let here = timeline.entry_of(link.call.function, self.state.seq);
             match here == Some(entry) {
-                // If rsp is unknown, at a logpoint, the call may have been left without an event: an unwound one
-                // does not locate a frame.
-                true if sp == 0 && !link.call.returned() => return None,
+                // If rsp is unknown, at a logpoint, the call may have been left without an event.
+                true if sp == 0 && !self.state.is_on_stack(self.space, index) => return None,
                 true => return Some(link.slot.wrapping_add(8)),
                 // Its frame lies between them: the question is not about a recorded call.
-                false if link.call.returned() => return None,
+                false if self.state.is_on_stack(self.space, index) => return None,
                 false => {}
             }
         }
         None
     }
 
-    /// An open call that later returned was open all the time, so the registers captured at its entry are its caller's.
+    /// The registers captured at the entry of a call that is on the stack are its caller's.
     /// That fails if a user has written since: to the register, or to the memory where the callee saved it.
     fn preserved_register(&self, slot: u64, register: Register) -> Option<u64> {
         if !Register::PRESERVED.contains(&register) {
             return None;
         }
-        let call = self
-            .open_calls_from(slot)
-            .find(|link| link.slot == slot)?
-            .call;
+        let call = self.certain_call_at(slot)?.call;
         let timeline = self.state.timeline;
         let written = || {
             timeline
                 .marks
                 .between(Kind::Write, call.start + 1, self.state.seq)
         };
-        if !call.returned() || self.state.has_lost_since(call.start) || !written().is_empty() {
+        if !written().is_empty() {
             return None;
         }
         let capture = timeline.captures.at(call.start).ok()??;
         Some(capture.registers()?[usize::from(register.0)])
+    }
+
+    fn register_at_entry(&self, lookup_pc: u64, cfa: u64, register: Register) -> Option<u64> {
+        let entry = self.space.function_at(lookup_pc)?.entry;
+        let call = self.state.call_of_frame(self.space, cfa, entry)?;
+        let then = State::new(self.state.timeline, call.start, self.state.tid).ok()?;
+        let value = then.register(register);
+        value.is_known().then(|| value.value().copied())?
     }
 
     /// Inlined calls at a function's start are made after its entry; those at a return address are made after the

@@ -54,6 +54,19 @@ impl<'t> Moment<'t> {
         })
     }
 
+    /// Returns the event at which the function of a frame was entered, if a recorded call is certain to have made the
+    /// frame.
+    #[must_use]
+    pub fn entered_at(&self, frame: usize) -> Option<u64> {
+        let frame = self.trace.backtrace.frames.get(frame)?;
+        if frame.inlined || self.state.steps > 0 {
+            return None;
+        }
+        let (cfa, entry) = (frame.cfa?, frame.function_entry?);
+        let call = self.state.call_of_frame(&self.space, cfa, entry)?;
+        Some(call.start)
+    }
+
     /// Returns the machine from which its frames are read. It takes stack memory of an unrecorded function only from
     /// events after the call of that function.
     #[must_use]

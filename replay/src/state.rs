@@ -75,7 +75,7 @@ impl fmt::Display for Reason {
             }
             Reason::HandedOutSince(seq) => write!(
                 f,
-                "that block of the heap was handed out at event {seq}, and was not seen since"
+                "that block of the heap was allocated at event {seq}, and was not seen since"
             ),
             Reason::NoSuchThread => f.write_str("the thread has ended, or has not begun"),
             Reason::ThreadEnded => f.write_str("the thread has ended"),
@@ -182,6 +182,8 @@ pub struct State<'t> {
     pub(crate) own: OnceCell<Option<Box<Registers>>>,
     event: OnceCell<Event>,
     open: RefCell<Open>,
+    /// Whether each of the first open calls is certain to be on the stack.
+    pub(crate) on_stack: RefCell<Vec<bool>>,
 }
 
 /// The open calls, from the innermost outwards, as far as they were needed.
@@ -226,6 +228,7 @@ impl<'t> State<'t> {
             own: OnceCell::new(),
             event: OnceCell::new(),
             open: RefCell::default(),
+            on_stack: RefCell::default(),
         })
     }
 

@@ -35,6 +35,15 @@ pub struct Timeline {
     pub(crate) pauses: Pauses,
     pub(crate) core: Option<Core>,
     pub(crate) every: Option<Every>,
+    pub(crate) on_demand: OnDemand,
+    functions: Vec<Option<FunctionDef>>,
+    sources: Arc<SourceCopies>,
+    reader: Arc<Reader>,
+}
+
+/// What is read when it is needed first.
+#[derive(Default)]
+pub(crate) struct OnDemand {
     /// Bytes that were written from outside, in the order of seq.
     written: OnceLock<Vec<ShownBytes>>,
     /// What logged writes wrote.
@@ -43,9 +52,6 @@ pub struct Timeline {
     placed: OnceLock<Vec<Placed>>,
     heap: OnceLock<Option<Heap>>,
     logged: OnceLock<FxHashMap<u32, Vec<u64>>>,
-    functions: Vec<Option<FunctionDef>>,
-    sources: Arc<SourceCopies>,
-    reader: Arc<Reader>,
 }
 
 /// The known facts about a thread.
@@ -96,11 +102,7 @@ impl Timeline {
             pauses: Pauses::open(parts)?,
             core: Core::of(recording)?,
             every: Every::of(recording),
-            written: OnceLock::new(),
-            logged_bytes: OnceLock::new(),
-            placed: OnceLock::new(),
-            heap: OnceLock::new(),
-            logged: OnceLock::new(),
+            on_demand: OnDemand::default(),
             functions,
             sources,
             reader,
@@ -315,7 +317,7 @@ impl Timeline {
 
     /// Returns the bytes that were written to memory from outside.
     pub(crate) fn written(&self) -> Result<&[ShownBytes]> {
-        if let Some(written) = self.written.get() {
+        if let Some(written) = self.on_demand.written.get() {
             return Ok(written);
         }
         let mut found = Vec::new();
@@ -324,7 +326,7 @@ impl Timeline {
                 found.push((event.seq, address, bytes));
             }
         }
-        Ok(self.written.get_or_init(|| found))
+        Ok(self.on_demand.written.get_or_init(|| found))
     }
 
     /// Returns the place of the thread that wrote or passed a logpoint with `event`: as it was captured, or else the only place
@@ -348,7 +350,7 @@ impl Timeline {
 
     /// Returns the logpoints and logged writes with captures, by thread, in order.
     pub(crate) fn logged(&self) -> Result<&FxHashMap<u32, Vec<u64>>> {
-        if let Some(logged) = self.logged.get() {
+        if let Some(logged) = self.on_demand.logged.get() {
             return Ok(logged);
         }
         let mut found: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
@@ -369,21 +371,21 @@ impl Timeline {
             }
             found.values_mut().for_each(|seqs| seqs.sort_unstable());
         }
-        Ok(self.logged.get_or_init(|| found))
+        Ok(self.on_demand.logged.get_or_init(|| found))
     }
 
     /// Returns the blocks of the heap, if their allocation was recorded.
     pub(crate) fn heap(&self) -> Result<Option<&Heap>> {
-        if self.heap.get().is_none() {
+        if self.on_demand.heap.get().is_none() {
             let heap = Heap::read(&self.calls, self.functions())?;
-            self.heap.get_or_init(|| heap);
+            self.on_demand.heap.get_or_init(|| heap);
         }
-        Ok(self.heap.get().and_then(Option::as_ref))
+        Ok(self.on_demand.heap.get().and_then(Option::as_ref))
     }
 
     /// Returns where probes were set, in order.
     fn placed(&self) -> Result<&[Placed]> {
-        if let Some(placed) = self.placed.get() {
+        if let Some(placed) = self.on_demand.placed.get() {
             return Ok(placed);
         }
         let mut found = Vec::new();
@@ -396,7 +398,7 @@ impl Timeline {
                 });
             }
         }
-        Ok(self.placed.get_or_init(|| found))
+        Ok(self.on_demand.placed.get_or_init(|| found))
     }
 
     /// Returns the innermost recorded call of a thread that was open just after event `seq`.

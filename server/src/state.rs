@@ -72,7 +72,7 @@ impl State {
         let message = format!("the daemon was killed: {}", told.join("; "));
         let mut failure = Failure::new(Code::NoSession, message).hint(format!(
             "ask the recording: hindsight sql {}; start again: hindsight start {}",
-            last.recording.display(),
+            store::shell::word(&last.recording.to_string_lossy()),
             last.program
         ));
         failure.details.recording = Some(last.recording.clone());

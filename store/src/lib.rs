@@ -27,6 +27,7 @@ mod reader;
 pub mod recording;
 pub mod seal;
 pub mod set;
+pub mod shell;
 pub mod storage;
 pub mod summary;
 #[cfg(any(test, feature = "testing"))]

@@ -83,6 +83,11 @@ impl Reader {
         self.sealed.last_ts_ns
     }
 
+    /// Returns how long the program was recorded, in ns: from its start, or from when the recorder attached to it, to the last event.
+    pub fn duration_ns(&self) -> u64 {
+        u64::try_from(self.sealed.last_ts_ns - self.sealed.began_ns).unwrap_or(0)
+    }
+
     /// Returns the number of bytes at the end of the log that are not a whole frame and were dropped.
     pub fn torn_bytes(&self) -> u64 {
         self.sealed.torn_bytes

@@ -214,11 +214,58 @@ impl ProcessLog {
     }
 }
 
-/// Returns the folder of the set that `path` names, with or without its ending; `None` if there is none.
+/// Returns the folder of the set that `path` names, with its ending, or without it: then the newest one of that name. `None`
+/// if there is none.
 pub fn resolve(path: &Path) -> Option<PathBuf> {
-    let dirs = [path.to_path_buf(), folder(path, 1)];
-    dirs.into_iter()
-        .find(|dir| dir.join(PROCESSES_FILE).is_file())
+    let is_set = |dir: &PathBuf| dir.join(PROCESSES_FILE).is_file();
+    if is_set(&path.to_path_buf()) {
+        return Some(path.to_path_buf());
+    }
+    let first = folder(path, 1);
+    if first == path {
+        return None;
+    }
+    let own = is_set(&first).then(|| (started(&first).unwrap_or(i64::MIN), 1, first));
+    let all = own.into_iter().chain(numbered_of(path));
+    all.max_by_key(|(started, number, _)| (*started, *number))
+        .map(|(_, _, dir)| dir)
+}
+
+/// When the first process of a set began.
+fn started(dir: &Path) -> Option<i64> {
+    let first = processes(dir).ok()?.into_iter().next()?;
+    Some(first.start_unix_ns)
+}
+
+/// Returns the sets `NAME-2.children` and so on of the program `name`, with their start and number. Only sets that are called
+/// after their program are numbered.
+fn numbered_of(name: &Path) -> Vec<(i64, u32, PathBuf)> {
+    let Some(text) = name.file_name().and_then(|name| name.to_str()) else {
+        return Vec::new();
+    };
+    let parent = name
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(parent.unwrap_or(Path::new("."))) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let number = entry.file_name().to_str().and_then(|file_name| {
+            let stem = file_name.strip_suffix(SET_SUFFIX)?;
+            let number = stem.strip_prefix(text)?.strip_prefix('-')?;
+            number.parse::<u32>().ok()
+        });
+        let Some(number) = number else { continue };
+        let dir = name.with_file_name(entry.file_name());
+        let first = processes(&dir).ok().and_then(|all| all.into_iter().next());
+        let Some(first) = first else { continue };
+        let program = first.argv.first().map(Path::new).and_then(Path::file_name);
+        if program.is_some_and(|program| program == text) {
+            found.push((first.start_unix_ns, number, dir));
+        }
+    }
+    found
 }
 
 /// Reads the processes of the set in `dir`, in the order in which they began.
@@ -431,7 +478,23 @@ mod tests {
             ProcessLog::create(&name, false),
             Err(Error::Exists { .. })
         ));
-        assert_eq!(resolve(&name), Some(name.with_extension("children")));
+        let begins = |set: &ProcessLog, program: &str, at: i64| {
+            set.add(&Fact::Begin {
+                pid: 1,
+                parent: 0,
+                unix_ns: at,
+                argv: vec![program.to_owned()],
+            })
+            .unwrap();
+        };
+        begins(&first, "./a", 5);
+        begins(&second, "/bin/a-2", 9);
+        assert_eq!(resolve(&name), Some(dir.path().join("a.children")));
+        let third = ProcessLog::create(&name, true).unwrap();
+        begins(&third, "./a", 7);
+        assert_eq!(resolve(&name), Some(dir.path().join("a-3.children")));
+        let whole = dir.path().join("a.children");
+        assert_eq!(resolve(&whole), Some(whole.clone()));
         assert_eq!(resolve(dir.path()), None);
     }
 }

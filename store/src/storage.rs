@@ -3,9 +3,11 @@
 //! Everything made here belongs to its owner only: folders have mode 0700, files 0600.
 
 pub(crate) mod aligned;
+mod spare;
 mod speed;
 mod staged;
 
+pub use spare::{Spare, free_bytes, is_full};
 pub use staged::{Staged, StagedFile};
 
 use std::fs::{self, DirBuilder, File, OpenOptions};

@@ -31,7 +31,7 @@ pub struct Totals {
     pub events: u64,
     /// Number of calls, unfinished ones included.
     pub calls: u64,
-    /// Time of the last event, in ns since the recording began.
+    /// How long the program was recorded, in ns.
     pub duration_ns: i64,
     /// How the program ended; `None` where that is not known.
     pub end: Option<End>,
@@ -85,14 +85,14 @@ fn totals(recording: &Recording) -> Result<Option<Totals>> {
     if !state.closed {
         return Ok(None);
     }
-    let (end, builds) = match state.outline {
-        Some(outline) => (outline.end, Some(outline.builds)),
-        None => (None, None),
+    let (began_ns, end, builds) = match state.outline {
+        Some(outline) => (outline.began_ns, outline.end, Some(outline.builds)),
+        None => (0, None, None),
     };
     Ok(Some(Totals {
         events: state.next_seq,
         calls: state.parts.iter().map(|part| part.calls).sum(),
-        duration_ns: state.last_ts_ns,
+        duration_ns: (state.last_ts_ns - began_ns).max(0),
         end,
         builds,
     }))

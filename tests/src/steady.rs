@@ -56,6 +56,12 @@ impl Steady {
         self.word(1)
     }
 
+    /// Its process id; 0 until it has begun.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.word(2) as i32
+    }
+
     /// The number of calls of `churn` from `main` by the main thread.
     #[must_use]
     pub fn begun(&self) -> u64 {

@@ -169,7 +169,7 @@ fn what_another_object_held_is_no_older_value() {
         let shown = ask("print second->id");
         match is_told {
             true => assert!(
-                shown.contains("that block of the heap was handed out"),
+                shown.contains("that block of the heap was allocated"),
                 "{shown}"
             ),
             // Without calls of malloc this is unknown: the output says that the value is old, and may be another
@@ -214,7 +214,7 @@ fn what_was_in_a_block_before_it_was_handed_out_is_no_value() {
         // posix_memalign stores the address: without debug information no function is known that returns it.
         let is_told = how != "memalign" || recording.calls_of("_mid_memalign") > 0;
         let wanted = match is_told {
-            true => "<unknown: that block of the heap was handed out",
+            true => "<unknown: that block of the heap was allocated",
             false => "no recorded call of malloc returned that block",
         };
         assert!(shown.contains(wanted), "{how}: {shown}");

@@ -234,6 +234,44 @@ fn all_writes_of_a_value_are_its_history() {
     assert!(text.contains("total was 0, is 10100"), "{text}");
 }
 
+/// The variables of a function that calls nothing lie below the stack pointer without optimisation.
+#[test]
+fn the_history_of_a_variable_begins_with_its_call() {
+    let source = "#include <stdio.h>
+__attribute__((noinline)) int sum(int n) { int all = 0; for (int i = 1; i <= n; i++) all += i; return all; }
+int main(void) { int t = 0; for (int i = 2; i < 5; i++) t += sum(i); printf(\"%d\\n\", t); return 0; }
+";
+    let scratch = Scratch::new("full-red-zone");
+    std::fs::write(scratch.join("app.c"), source).expect("writable");
+    let gcc =
+        Program::new("/usr/bin/gcc", scratch.path()).args(["-g", "-O0", "-o", "app", "app.c"]);
+    assert_eq!(gcc.run().status, Status::Code(0));
+    let program = Program::new(scratch.join("app"), scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &["--full"], &program);
+    let last = recording.row("select max(start_seq) as seq from calls where function = 'sum'");
+    let last = last["seq"].as_i64().expect("an event");
+    let ended = recording.command(
+        "repl",
+        &[
+            "--cmd",
+            &format!("goto {last}"),
+            "--cmd",
+            "finish",
+            "--cmd",
+            "step-back -i",
+            "--cmd",
+            "history all",
+        ],
+    );
+    let text = ended.text();
+    let rows = text.lines().filter(|line| line.contains(" | sum at "));
+    let values = rows.filter_map(|row| row.split('|').nth(2));
+    let values: Vec<&str> = values.map(str::trim).collect();
+    // `all = 0`, and four times `all += i`.
+    assert_eq!(values, ["0", "1", "3", "6", "10"], "{text}");
+    assert!(!text.contains("_dl_"), "{text}");
+}
+
 #[test]
 fn it_is_recorded_once_more() {
     let full = Full::of("full-rerun", &["short"]);

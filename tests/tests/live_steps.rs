@@ -252,11 +252,16 @@ fn a_jump_to_itself_comes_to_its_breakpoint_again() {
     let reply = live.ask(&["continue", "--timeout", "0.2"]);
     assert_eq!(reply["timed_out"], true, "it goes round: {reply:#}");
     live.ask(&["pause"]);
-    let pc = live.print("$rip");
+    let pc = live.print("$rip + 0");
     let next: u64 = pc.parse::<u64>().expect("a number") + 2;
     live.ask(&["set", "$rip", &next.to_string()]);
     wait_until("the thread to be moved on", || {
-        (live.print("$rip") == next.to_string()).then_some(())
+        (live.print("$rip + 0") == next.to_string()).then_some(())
     });
+    let shown = live.print("$pc");
+    assert!(
+        shown.starts_with(&format!("{next:#x} <standing+")),
+        "{shown}"
+    );
     assert_eq!(live.run_to_end(), 0);
 }

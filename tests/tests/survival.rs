@@ -193,7 +193,8 @@ fn a_full_disk_stops_the_recording_and_not_the_program() {
     assert_eq!(native.text(), recorded.text(), "{}", recorded.errors());
     assert_eq!(native.status, recorded.status, "the program's own status");
     let complaint = recorded.errors().to_lowercase();
-    assert!(complaint.contains("no space left"), "{complaint}");
+    assert_eq!(complaint.matches("no space left").count(), 1, "{complaint}");
+    let counted = summary_calls(&complaint);
     let recording = Recording::new(scratch.join("kept/rec.hindsight"));
     assert!(
         recording.path().join("incomplete").exists(),
@@ -210,11 +211,23 @@ fn a_full_disk_stops_the_recording_and_not_the_program() {
     let some = recording
         .number("SELECT count(*) FROM calls WHERE function = 'work' AND end_seq IS NOT NULL");
     assert!(some > 10_000 && some < 3_000_000, "{some} calls fit");
+    let all = recording.number("SELECT count(*) FROM calls");
+    assert_eq!(counted, all, "the summary counts what is there");
     let sequence = recording.number(
         "SELECT count(*) FROM (SELECT a0, row_number() OVER (ORDER BY start_seq) - 1 AS n FROM calls WHERE function = 'work') \
          WHERE a0 <> n",
     );
     assert_eq!(sequence, 0, "what is there is the beginning, without holes");
+}
+
+/// The number of calls that the summary of a recording names.
+fn summary_calls(errors: &str) -> i64 {
+    let before = errors.split(" calls, ").next().unwrap_or_default();
+    let number = before.rsplit(' ').next().unwrap_or_default();
+    let number = number.replace(',', "");
+    number
+        .parse()
+        .unwrap_or_else(|_| panic!("no number of calls: {errors}"))
 }
 
 /// `drop` never makes the program wait, and counts the lost records. The recorder is stopped in the middle, so that it loses

@@ -12,7 +12,7 @@ use super::evaluate::Evaluator;
 use super::{Context, MAX_CALLERS, with_context};
 use crate::dies::{Die, DieReader};
 use crate::dwarf::Slice;
-use crate::machine::{Certainty, Unknown};
+use crate::machine::{Certainty, Register, Unknown};
 use crate::scope::function_at;
 use crate::types::DieId;
 use crate::unwind::tail_calls;
@@ -43,7 +43,26 @@ pub(super) fn entry_value<'a>(
     context: &Context<'_, '_, 'a>,
     expression: Expression<Slice<'a>>,
 ) -> Result<(Number, Certainty), Unknown> {
-    passed(context, Wanted::Location(expression.0.slice()))
+    let told = passed(context, Wanted::Location(expression.0.slice()));
+    told.or_else(|why| recorded(context, expression).ok_or(why))
+}
+
+/// Returns the value that a record of the call has for a register.
+fn recorded<'a>(
+    context: &Context<'_, '_, 'a>,
+    expression: Expression<Slice<'a>>,
+) -> Option<(Number, Certainty)> {
+    let function = context.function.as_ref()?;
+    let (number, _) = only_register(expression, function.unit.encoding())?;
+    let lookup = context.site.lookup_pc;
+    let entry = tail_calls::entry_of(context.module, lookup.wrapping_sub(context.bias))?;
+    if number >= 16 || tail_calls::may_restart(context.module, entry) {
+        return None;
+    }
+    let site = context.site;
+    let machine = site.machine;
+    let bits = machine.register_at_entry(lookup, site.cfa?, Register(number))?;
+    Some((Number::Generic(bits), Certainty::Known))
 }
 
 /// Returns the register that makes up `expression`, and the type it is read as, if stated.

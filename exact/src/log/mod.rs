@@ -1,5 +1,6 @@
 //! What a recording holds: all that the program did not compute by itself, in the order in which it saw it.
 
+mod disk;
 mod file;
 
 pub(crate) use file::{Reader, Writer};

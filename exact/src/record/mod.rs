@@ -4,6 +4,7 @@ mod breakpoints;
 mod chance;
 mod checks;
 mod code;
+mod end;
 mod goal;
 pub(crate) mod image;
 mod inject;
@@ -66,6 +67,8 @@ pub struct Options {
     pub input: Option<PathBuf>,
     /// Where its standard output and standard error go, if not to ours.
     pub output: Option<PathBuf>,
+    /// A file that is removed when the disk is full, so that there is room for the end of the log.
+    pub spare: Option<PathBuf>,
     /// Signals that the program gets with their default action, though we ignore or catch them.
     pub default_signals: Vec<i32>,
     /// Is told the program's process id before its first instruction.
@@ -84,6 +87,8 @@ pub struct Summary {
     pub fatal: Option<Fatal>,
     /// Why not everything was recorded.
     pub lost: Option<String>,
+    /// The log took no more.
+    pub is_full: bool,
     /// Blocks translated.
     pub blocks: usize,
     /// Bytes of translated code.
@@ -126,6 +131,8 @@ enum Ended {
     Exited(i32),
     Killed(i32),
     Lost(String),
+    /// The log takes no more.
+    Full,
     /// What was to be recorded is recorded.
     Enough,
 }
@@ -191,7 +198,7 @@ pub fn record(
             what: "start the program",
             source: error.into(),
         })?;
-    let log = Writer::create(folder)?;
+    let log = Writer::create(folder, options.spare.take())?;
     let started = options.started.take();
     let pid = start::start(&path, args, &options)?;
     if let Some(started) = started {
@@ -357,6 +364,9 @@ impl Recorder {
             if self.is_enough()? {
                 return Ok(Ended::Enough);
             }
+            if self.is_full() {
+                return Ok(Ended::Full);
+            }
             if let Some(tid) = self.current
                 && !self.deliver_held(tid)?
             {
@@ -502,45 +512,5 @@ impl Recorder {
             registers: Registers::from(&registers),
             extended: own_extended(&self.translator, extended),
         })
-    }
-
-    fn finish(mut self, ended: Result<Ended>) -> Result<Summary> {
-        let (code, signal, lost) = match ended {
-            Ok(Ended::Exited(code)) => (Some(code), None, None),
-            Ok(Ended::Killed(signal)) => (None, Some(signal), None),
-            Ok(Ended::Lost(why)) => (None, None, Some(why)),
-            Ok(Ended::Enough) => unreachable!("that is not the end of the program"),
-            Err(error) => (None, None, Some(error.to_string())),
-        };
-        let at = self.count;
-        match &lost {
-            None => self.log.add(&Entry::Exit {
-                at,
-                code: code.unwrap_or(0),
-                signal: signal.unwrap_or(0),
-                fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
-            })?,
-            Some(why) => self.log.add(&Entry::Lost {
-                at,
-                why: why.clone(),
-            })?,
-        }
-        let (blocks, code_bytes) = self.translator.size();
-        let mut summary = Summary {
-            instructions: at,
-            code,
-            signal,
-            fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
-            lost,
-            blocks,
-            code_bytes,
-        };
-        if summary.lost.is_some() {
-            let end = self.release();
-            summary.code = end.0;
-            summary.signal = end.1;
-        }
-        self.log.finish()?;
-        Ok(summary)
     }
 }

@@ -266,7 +266,7 @@ fn nothing(ended: &Ended) -> Error {
     let (code, signal) = match ended {
         Ended::Exited(code) => (Some(*code), None),
         Ended::Killed(signal) => (None, Some(*signal)),
-        Ended::Lost(_) | Ended::Enough => (None, None),
+        Ended::Lost(_) | Ended::Full | Ended::Enough => (None, None),
     };
     Error::Nothing { code, signal }
 }

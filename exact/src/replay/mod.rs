@@ -213,13 +213,20 @@ impl Replay {
 
     /// How the program ended: exit code and signal; `None`, and why, where recording stopped before.
     pub fn ended(&self) -> (Option<i32>, Option<i32>, Option<&str>) {
+        let lost = self.entries.iter().rev().take(2);
+        let lost = lost.filter_map(|entry| match &**entry {
+            Entry::Lost { why, .. } => Some(why.as_str()),
+            _ => None,
+        });
+        if let Some(why) = lost.last() {
+            return (None, None, Some(why));
+        }
         match self.entries.last().map(|entry| &**entry) {
             Some(Entry::Exit {
                 signal: 0, code, ..
             }) => (Some(*code), None, None),
             Some(Entry::Exit { signal, .. }) => (None, Some(*signal), None),
-            Some(Entry::Lost { why, .. }) => (None, None, Some(why)),
-            _ => (None, None, Some("the recorder was ended")),
+            _ => (None, None, Some("the recorder was killed")),
         }
     }
 

@@ -314,7 +314,7 @@ fn every_planted_error_is_found() {
         };
         plant(&mut planted);
         let other = TempDir::new().unwrap();
-        let mut writer = Writer::create(other.path()).unwrap();
+        let mut writer = Writer::create(other.path(), None).unwrap();
         for entry in &planted.entries {
             writer.add(entry).unwrap();
         }

@@ -233,7 +233,7 @@ impl Replay {
             }
         }
         if !(before.rip + 1..before.rip + 16).contains(&after.rip) {
-            return self.same(tid, "the instruction behind", after.rip, before.rip);
+            return self.same(tid, "the next instruction", after.rip, before.rip);
         }
         Ok(())
     }
@@ -322,7 +322,10 @@ impl Replay {
         let (tid, count) = (self.now.running, self.now.count);
         self.same(tid, "the position of the end", at, count)?;
         let mut before = self.entries.iter().rev().skip(1);
-        if matches!(before.next().map(|entry| &**entry), Some(Entry::Gap { .. })) {
+        if matches!(
+            before.next().map(|entry| &**entry),
+            Some(Entry::Gap { .. } | Entry::Lost { .. })
+        ) {
             // It ended after what was recorded.
             return Ok(());
         }

@@ -167,6 +167,7 @@ fn record(program: Program, folder: &Path) -> Recorded {
                 .collect(),
         ),
         input: Some(PathBuf::from("/dev/null")),
+        spare: None,
         output: Some(PathBuf::from("/dev/null")),
         default_signals: vec![libc::SIGPIPE],
         started: Some(Box::new(move |pid| send.send(pid).unwrap())),

@@ -496,7 +496,15 @@ impl Evaluator<'_> {
     }
 }
 
+/// The size of a reference is that of its target ([expr.sizeof] of the C++ standard).
 fn size_of_type(ty: &Type, at: Span) -> Answer<Value> {
+    let stripped = ty.strip();
+    let is_reference = matches!(
+        stripped.kind(),
+        TypeKind::Reference | TypeKind::RvalueReference
+    );
+    let target = stripped.target().filter(|_| is_reference);
+    let ty = target.as_ref().unwrap_or(ty);
     let Some(size) = ty.size() else {
         let message = format!("the size of {} is not known", ty.name());
         return Err(EvalError::new(at, message));

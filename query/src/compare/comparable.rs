@@ -27,7 +27,10 @@ pub fn check_whole(session: &Session, name: &str) -> Result<()> {
             ));
         }
         RecordingState::Interrupted => {
-            let hint = format!("see what there is with: hindsight check {name}");
+            let hint = format!(
+                "see what there is with: hindsight check {}",
+                store::shell::word(name)
+            );
             return Err(refused(
                 format!("{name} is cut: its recorder did not close it"),
                 Some(hint),
@@ -100,7 +103,7 @@ pub fn check_program(
     let (fewer, shared) = (of_a.min(of_b), identities.shared.len());
     let is_other = match name_a == name_b {
         true => shared == 0 && fewer > 0,
-        false => shared * 2 < fewer.max(1),
+        false => (shared - identities.moved) * 2 < fewer.max(1),
     };
     if is_other {
         let message = format!(

@@ -97,8 +97,15 @@ pub struct Collected<'k> {
     pub functions: FxHashMap<u32, Counts>,
     /// Where the threads parted.
     pub parted: Option<Parted>,
+    near: Near,
+}
+
+/// The rows around the place that is compared.
+struct Near {
+    /// The last pairs before it.
     before: Vec<(Row, Row)>,
     last: Option<(Row, Row)>,
+    /// The first rows of a stretch that differs.
     fronts: Option<(Option<Row>, Option<Row>)>,
     is_exact: bool,
 }
@@ -118,10 +125,12 @@ impl<'k> Collected<'k> {
             has_more: false,
             functions: FxHashMap::default(),
             parted: None,
-            before: Vec::new(),
-            last: None,
-            fronts: None,
-            is_exact: true,
+            near: Near {
+                before: Vec::new(),
+                last: None,
+                fronts: None,
+                is_exact: true,
+            },
         }
     }
 
@@ -145,23 +154,23 @@ impl<'k> Collected<'k> {
             }
             _ => hash::of_words(&[kind as u64, of(a), of(b)]),
         };
-        let fronts = self.fronts.take();
+        let fronts = self.near.fronts.take();
         if self.accepted.contains(&fingerprint) {
-            self.last = a.copied().zip(b.copied()).or(self.last);
+            self.near.last = a.copied().zip(b.copied()).or(self.near.last);
             self.known += 1;
             return;
         }
         self.total += 1;
         let (a, b) = (a.copied(), b.copied());
-        let last = self.last;
-        self.last = a.zip(b).or(last);
+        let last = self.near.last;
+        self.near.last = a.zip(b).or(last);
         if self.parted.is_none() {
             let (front_a, front_b) = fronts.unwrap_or((a, b));
             self.parted = Some(Parted {
-                before: std::mem::take(&mut self.before),
+                before: std::mem::take(&mut self.near.before),
                 a: front_a,
                 b: front_b,
-                is_exact: self.is_exact,
+                is_exact: self.near.is_exact,
             });
         }
         if self.fingerprints.len() < MOST_FINGERPRINTS {
@@ -194,21 +203,21 @@ impl<'k> Collected<'k> {
 impl Told for Collected<'_> {
     fn same(&mut self, a: &[Row], b: &[Row]) {
         self.same += a.len() as u64;
-        self.fronts = None;
-        self.last = a.last().copied().zip(b.last().copied()).or(self.last);
+        self.near.fronts = None;
+        self.near.last = a.last().copied().zip(b.last().copied()).or(self.near.last);
         if self.parted.is_some() {
             return;
         }
         let first = a.len().saturating_sub(AROUND);
         let pairs = a[first..].iter().copied().zip(b[first..].iter().copied());
-        self.before.extend(pairs);
-        let excess = self.before.len().saturating_sub(AROUND);
-        self.before.drain(..excess);
+        self.near.before.extend(pairs);
+        let excess = self.near.before.len().saturating_sub(AROUND);
+        self.near.before.drain(..excess);
     }
 
     fn differ(&mut self, a: Option<&Row>, b: Option<&Row>, is_exact: bool) {
-        self.fronts = Some((a.copied(), b.copied()));
-        self.is_exact = is_exact;
+        self.near.fronts = Some((a.copied(), b.copied()));
+        self.near.is_exact = is_exact;
     }
 
     fn changed(&mut self, a: &Row, b: &Row) {

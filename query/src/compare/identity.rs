@@ -43,6 +43,8 @@ pub struct Identities {
     pub of_a: Vec<Option<u32>>,
     /// The same of the other recording.
     pub of_b: Vec<Option<u32>>,
+    /// So many of the shared ones are in a source file of another name.
+    pub moved: usize,
 }
 
 /// A function that both recordings have.
@@ -102,24 +104,44 @@ fn keys(definitions: &Definitions) -> BTreeMap<Key, u32> {
 impl Identities {
     /// Finds the functions that both recordings have.
     pub fn of(a: &Definitions, b: &Definitions) -> Self {
-        let (keys_a, keys_b) = (keys(a), keys(b));
+        let (mut keys_a, mut keys_b) = (keys(a), keys(b));
         let mut found = Identities {
             of_a: vec![None; a.id_limit()],
             of_b: vec![None; b.id_limit()],
             ..Identities::default()
         };
-        for (key, id_a) in keys_a {
-            let Some(&id_b) = keys_b.get(&key) else {
-                continue;
-            };
+        let mut pairs = Vec::new();
+        keys_a.retain(|key, id_a| {
+            let same = keys_b.remove(key);
+            pairs.extend(same.map(|id_b| (key.clone(), [*id_a, id_b])));
+            same.is_none()
+        });
+        // A source file may have a new name.
+        let (moved_a, mut moved_b) = (by_name(keys_a), by_name(keys_b));
+        for (name, of_a) in moved_a {
+            let of_b = moved_b.remove(&name).unwrap_or_default();
+            if let ([(key, id_a)], [(_, id_b)]) = (of_a.as_slice(), of_b.as_slice()) {
+                pairs.push((key.clone(), [*id_a, *id_b]));
+                found.moved += 1;
+            }
+        }
+        pairs.sort_unstable();
+        for (key, ids) in pairs {
             let number = Some(found.shared.len() as u32);
-            found.of_a[id_a as usize] = number;
-            found.of_b[id_b as usize] = number;
-            found.shared.push(Shared {
-                key,
-                ids: [id_a, id_b],
-            });
+            found.of_a[ids[0] as usize] = number;
+            found.of_b[ids[1] as usize] = number;
+            found.shared.push(Shared { key, ids });
         }
         found
     }
+}
+
+/// Groups functions by module and name.
+fn by_name(keys: BTreeMap<Key, u32>) -> BTreeMap<(String, String), Vec<(Key, u32)>> {
+    let mut groups: BTreeMap<(String, String), Vec<(Key, u32)>> = BTreeMap::new();
+    for (key, id) in keys {
+        let name = (key.module.clone(), key.name.clone());
+        groups.entry(name).or_default().push((key, id));
+    }
+    groups
 }

@@ -7,11 +7,13 @@ use serde::Serialize;
 use super::holds::{Outcome, Wish};
 use super::kinds::{Kind, act};
 use super::{Locks, name_of};
+use crate::asking::execution;
 use crate::callers::{Frame, Frames};
 use crate::error::Result;
 use crate::report::Source;
 use crate::rows::ask;
 use crate::session::Session;
+use crate::state::failed;
 
 /// A thread at a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -115,6 +117,7 @@ pub fn report(locks: &Locks, session: &Session) -> Result<LockReport> {
         frames: Frames::new(source.timeline()?, &locks.tree),
         threads: threads(session)?,
     };
+    let until_ns = ended_ns(source)?;
     let mut totals: BTreeMap<(u64, &'static str), LockTotal> = BTreeMap::new();
     for wish in &locks.wishes {
         let key = (wish.lock, class(wish.kind));
@@ -131,7 +134,7 @@ pub fn report(locks: &Locks, session: &Session) -> Result<LockReport> {
                 holds: Span::default(),
             }),
         };
-        add(total, wish, &mut tell);
+        add(total, wish, until_ns, &mut tell);
     }
     let mut all: Vec<LockTotal> = totals.into_values().collect();
     all.sort_by_key(|lock| {
@@ -140,6 +143,8 @@ pub fn report(locks: &Locks, session: &Session) -> Result<LockReport> {
         let is_for_waiting = matches!(lock.kind, "condition" | "semaphore" | "futex");
         (
             is_for_waiting,
+            // The time of an uncontended lock is that of the call: the C library takes some often.
+            lock.contended == 0,
             rest(lock.waits.total_ns),
             rest(lock.acquired),
         )
@@ -222,7 +227,17 @@ impl Tell<'_> {
     }
 }
 
-fn add(total: &mut LockTotal, wish: &Wish, tell: &mut Tell<'_>) {
+/// When the program ended, in ns.
+fn ended_ns(source: &Source) -> Result<i64> {
+    let timeline = source.timeline()?;
+    timeline.map_or(Ok(0), |timeline| {
+        timeline
+            .ended_ns()
+            .map_err(|error| execution(failed(error)))
+    })
+}
+
+fn add(total: &mut LockTotal, wish: &Wish, until_ns: i64, tell: &mut Tell<'_>) {
     match wish.outcome {
         Outcome::Acquired => total.acquired += 1,
         Outcome::Busy | Outcome::TimedOut => total.refused += 1,
@@ -231,10 +246,13 @@ fn add(total: &mut LockTotal, wish: &Wish, tell: &mut Tell<'_>) {
     total.contended += u64::from(wish.contended == Some(true));
     // A recursive lock is held from the first lock to the last unlock.
     let hold_ns = wish.hold_ns().filter(|_| !wish.is_again);
-    for (span, ns) in [
-        (&mut total.waits, wish.wait_ns()),
-        (&mut total.holds, hold_ns),
-    ] {
+    // A thread may wait up to the end.
+    let waits_still = wish.outcome == Outcome::Waiting;
+    let wait_ns = match waits_still {
+        true => Some(until_ns - wish.begun.ts_ns),
+        false => wish.wait_ns(),
+    };
+    for (span, ns) in [(&mut total.waits, wait_ns), (&mut total.holds, hold_ns)] {
         let Some(ns) = ns.and_then(|ns| u64::try_from(ns).ok()) else {
             continue;
         };
@@ -250,7 +268,7 @@ fn add(total: &mut LockTotal, wish: &Wish, tell: &mut Tell<'_>) {
 /// Finds the threads that waited at the end, and the holders of their locks.
 fn waiting(locks: &Locks, session: &Session, tell: &mut Tell<'_>) -> Result<Vec<Waiter>> {
     let source = session.report_source();
-    let until_ns = session.reader().last_ts_ns();
+    let until_ns = ended_ns(source)?;
     let mut held: HashMap<u64, Vec<&Wish>> = HashMap::new();
     for wish in locks.wishes.iter().filter(|wish| wish.is_held_at_end()) {
         held.entry(wish.lock).or_default().push(wish);

@@ -11,7 +11,7 @@ pub use crate::callers::Frame;
 pub use blocks::{Block, End, Moment};
 pub use kinds::known_as;
 pub(crate) use kinds::{Role, Size, role_of};
-pub use report::{Held, MemoryReport, Peak, Site};
+pub use report::{FreedTwice, Held, MemoryReport, Peak, Site};
 
 use crate::callers::{Progress, Tree, walk};
 use crate::error::Result;

@@ -53,6 +53,25 @@ pub struct Site {
     pub made: Held,
 }
 
+/// A block that was freed, and freed again before a recorded call allocated its address once more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FreedTwice {
+    /// Its address.
+    pub address: String,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The event of its allocation.
+    pub made_seq: Option<u64>,
+    /// The event of the call that freed it, and the frames around that.
+    pub freed_seq: u64,
+    /// The frames around that call.
+    pub freed_in: Vec<Frame>,
+    /// The event of the call that freed it again.
+    pub again_seq: u64,
+    /// The frames around that call.
+    pub again_in: Vec<Frame>,
+}
+
 /// What a program did with memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MemoryReport {
@@ -72,6 +91,8 @@ pub struct MemoryReport {
     pub peak: Option<Peak>,
     /// Freed blocks that were allocated before the recording, or by an unrecorded function.
     pub freed_unknown_blocks: u64,
+    /// Blocks that were freed again.
+    pub freed_twice: Vec<FreedTwice>,
     /// Blocks of posix_memalign with unknown addresses.
     pub unknown_blocks: u64,
     /// Who allocated the blocks, those with the most left first.
@@ -90,9 +111,12 @@ pub fn report(memory: &Memory, source: &Source) -> Result<MemoryReport> {
         ..MemoryReport::default()
     };
     let mut by_node: HashMap<(u32, u32, bool), (Held, Held)> = HashMap::new();
+    let mut orphans = Vec::new();
     for block in &memory.blocks {
         let (Some(size), Some(made)) = (block.size, block.made) else {
-            report.freed_unknown_blocks += u64::from(!block.is_pages);
+            if block.freed.is_some() && !block.is_pages {
+                orphans.push(block);
+            }
             continue;
         };
         let (all, live) = by_node
@@ -115,8 +139,46 @@ pub fn report(memory: &Memory, source: &Source) -> Result<MemoryReport> {
             }
         }
     }
+    report.freed_twice = freed_twice(&orphans, memory, source)?;
+    report.freed_unknown_blocks = (orphans.len() - report.freed_twice.len()) as u64;
     report.sites = sites(by_node, memory, source)?;
     Ok(report)
+}
+
+/// Finds the frees without an allocation that follow another free of the same address.
+fn freed_twice(orphans: &[&Block], memory: &Memory, source: &Source) -> Result<Vec<FreedTwice>> {
+    let mut of_address: HashMap<u64, Vec<&Block>> = HashMap::new();
+    for orphan in orphans {
+        of_address.entry(orphan.address).or_default();
+    }
+    for block in &memory.blocks {
+        if let Some(blocks) = of_address.get_mut(&block.address) {
+            blocks.push(block);
+        }
+    }
+    let mut frames = Frames::new(source.timeline()?, &memory.tree);
+    let mut found = Vec::new();
+    for orphan in orphans {
+        let Some(again) = orphan.freed else { continue };
+        let began = |block: &&&Block| block.made.or(block.freed).map(|moment| moment.at);
+        let earlier = of_address[&orphan.address].iter();
+        let before = earlier
+            .filter(|block| began(block).is_some_and(|at| at < again.at))
+            .max_by_key(began);
+        let freed = before.and_then(|block| block.freed);
+        if let (Some(block), Some(freed)) = (before, freed.filter(|freed| freed.at < again.at)) {
+            found.push(FreedTwice {
+                address: format!("{:#x}", block.address),
+                size: block.size,
+                made_seq: block.made.map(|made| made.seq),
+                freed_seq: freed.seq,
+                freed_in: frames.of(freed.node),
+                again_seq: again.seq,
+                again_in: frames.of(again.node),
+            });
+        }
+    }
+    Ok(found)
 }
 
 /// Paths that differ in nothing that is reported are one place.

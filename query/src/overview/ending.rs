@@ -1,6 +1,8 @@
 //! How the program ended, and what the thread that ended it did.
 
-use replay::Timeline;
+use std::collections::BTreeSet;
+
+use replay::{CallHead, Timeline};
 use serde::Serialize;
 use store::recording::RecordingState;
 
@@ -112,6 +114,8 @@ pub struct Place {
     pub file: Option<String>,
     /// The line there.
     pub line: Option<u32>,
+    /// The file name of its module, if that is known.
+    pub module: Option<String>,
     /// The enter event of its call, if that was recorded.
     pub seq: Option<u64>,
     /// The arguments of the call.
@@ -229,10 +233,13 @@ fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
         (None, How::Core { signal: Some(_) }) => timeline.last(),
         (None, _) => return Ok(None),
     };
-    let tid = told(timeline.thread_at(seq))?;
-    let thread = told(timeline.threads())?
-        .into_iter()
-        .find(|thread| thread.tid == tid);
+    let threads = told(timeline.threads())?;
+    // In static programs, it may not be known which thread the signal hit.
+    let tid = match timeline.thread_at(seq) {
+        Err(replay::Error::NoThread { .. }) => return Ok(None),
+        tid => told(tid)?,
+    };
+    let thread = threads.into_iter().find(|thread| thread.tid == tid);
     let sql = format!(
         "select addr, ts_ns from exceptions where {} and seq <= {seq} order by seq desc limit 1",
         fatal(how)
@@ -262,27 +269,48 @@ fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
     }))
 }
 
-/// Joins the stack at an event with the calls that were open.
+/// Joins the stack at an event with the calls that were open: a call's frame ends behind its return address.
 fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64, bool)> {
     let open = source.around(tid, seq)?;
     let mut open = open.iter().peekable();
     let mut found = Vec::new();
     let sql = format!(
-        "select function, file, line from backtrace({seq}) order by frame limit {MOST_AROUND}"
+        "select function, file, line, pc, cfa, cast(inlined as int) from backtrace({seq}) order by frame limit {MOST_AROUND}"
     );
     // Without a captured stack, only the recorded calls are known.
     let stack = source.ask(&sql).unwrap_or_default();
-    for row in &stack {
-        let function = row.text(0).unwrap_or_default();
-        let call = open.next_if(|call| source.name(call.function) == function);
-        let call = call.map(|call| source.described(call)).transpose()?;
-        if call.is_some() || row.text(1).is_some() {
+    let cfa_of = |row: &Row| row.number(4).map(|cfa| cfa as u64);
+    let shown: BTreeSet<u64> = stack.iter().filter_map(cfa_of).collect();
+    for (number, row) in stack.iter().enumerate() {
+        let is_inlined = row.number(5) == Some(1);
+        let mut made = None;
+        if let Some(cfa) = cfa_of(row).filter(|_| !is_inlined) {
+            let end = |call: &CallHead| call.slot.wrapping_add(8);
+            while let Some(call) = open
+                .next_if(|call| end(call) == cfa || end(call) < cfa && !shown.contains(&end(call)))
+            {
+                match end(call) == cfa {
+                    // Of calls that share a return address, the first is the function, and others jumped to it.
+                    true => made = made.or(Some(call)),
+                    false => found.push(of_call(source, call)?),
+                }
+            }
+        }
+        let made = made.map(|call| source.described(call)).transpose()?;
+        let module = row
+            .number(3)
+            .and_then(|pc| module_at(source, pc as u64, seq));
+        let is_of_interest = made.is_some() || row.text(1).is_some() || number == 0;
+        if is_of_interest || module.as_ref().is_some_and(|(_, is_system)| !is_system) {
+            let address = || row.number(3).map(|pc| format!("{pc:#x}"));
+            let name = row.text(0).map(str::to_owned);
             found.push(Place {
-                function: function.to_owned(),
+                function: name.or_else(address).unwrap_or_default(),
                 file: row.text(1).map(str::to_owned),
                 line: row.number(2).and_then(|line| u32::try_from(line).ok()),
-                seq: call.as_ref().map(|call| call.seq),
-                args: call.map(|call| call.args),
+                module: module.map(|(name, _)| name),
+                seq: made.as_ref().map(|call| call.seq),
+                args: made.map(|call| call.args),
             });
         }
     }
@@ -293,14 +321,7 @@ fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64, b
     }
     // Calls that the stack does not show come after what it shows.
     for call in open {
-        let call = source.described(call)?;
-        found.push(Place {
-            function: call.function,
-            file: call.file,
-            line: call.line,
-            seq: Some(call.seq),
-            args: Some(call.args),
-        });
+        found.push(of_call(source, call)?);
     }
     let more = found.len().saturating_sub(FRAMES) as u64;
     found.truncate(FRAMES);
@@ -315,6 +336,27 @@ fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64, b
     let shown = found.iter().filter(|place| place.seq.is_some()).count() as u64;
     let open = u64::try_from(open).unwrap_or(0);
     Ok((found, more.max(open.saturating_sub(shown)), true))
+}
+
+/// A call that was open, of which no frame is known.
+fn of_call(source: &Source<'_>, call: &CallHead) -> Result<Place> {
+    let call = source.described(call)?;
+    Ok(Place {
+        function: call.function,
+        file: call.file,
+        line: call.line,
+        module: None,
+        seq: Some(call.seq),
+        args: Some(call.args),
+    })
+}
+
+/// The file name of the module at an address, and whether it belongs to the system.
+fn module_at(source: &Source<'_>, address: u64, seq: u64) -> Option<(String, bool)> {
+    let space = source.timeline()?.modules().space(seq);
+    let mapped = space.at(address)?;
+    let name = mapped.module.path().file_name()?;
+    Some((name.to_string_lossy().into_owned(), mapped.is_system))
 }
 
 /// Which rows of `exceptions` are of the signal that ended the program.

@@ -53,7 +53,7 @@ pub fn program(source: &Source<'_>, calls: u64, functions: u64) -> Result<Progra
             RecordingState::Live => "live",
             RecordingState::Interrupted => "incomplete",
         },
-        duration_ns: u64::try_from(extent.last_ts_ns).unwrap_or(0),
+        duration_ns: extent.duration_ns,
         events: extent.events,
         calls,
         functions,

@@ -14,6 +14,15 @@ const LONGEST_NAME: usize = 48;
 /// Most events before a printed error that a question selects.
 const EVENTS_BEFORE: u64 = 30;
 
+/// Functions of glibc's malloc in which a damaged heap shows.
+const OF_HEAP: [&str; 5] = [
+    "malloc_printerr",
+    "_int_free",
+    "_int_malloc",
+    "malloc_consolidate",
+    "unlink_chunk",
+];
+
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
@@ -25,7 +34,7 @@ pub struct Question {
 
 /// Chooses questions about what the overview reported: first those about its end, last the usual ones.
 pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
-    let name = shell_word(recording);
+    let name = store::shell::word(recording);
     let sql = |about: &str, question: &str| Question {
         about: about.to_owned(),
         command: format!("hindsight sql {name} {}", shell_text(question)),
@@ -39,6 +48,25 @@ pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
         all.push(sql("the variables there", &question));
     }
     let has = |what: &str| overview.program.captures.iter().any(|one| one == what);
+    let is_of_heap = |place: &super::ending::Place| OF_HEAP.contains(&place.function.as_str());
+    let crash = overview.ending.crash.as_ref();
+    if crash.is_some_and(|crash| crash.frames.iter().any(is_of_heap)) {
+        let (about, command) = match has("memory") {
+            true => (
+                "blocks that were freed twice, and those left",
+                format!("hindsight report {name} --memory"),
+            ),
+            false => (
+                "the same with all blocks: then report --memory names those freed twice",
+                format!("hindsight rerun {name} --memory"),
+            ),
+        };
+        all.push(Question {
+            about: about.to_owned(),
+            command,
+        });
+        all.rotate_right(1);
+    }
     let is_in_call = |thread: &super::threads::Thread| matches!(thread.end, ThreadEnd::In { .. });
     if has("locks") && overview.threads.told.iter().any(is_in_call) {
         all.insert(
@@ -157,16 +185,6 @@ fn usual(overview: &Overview, name: &str, sql: &dyn Fn(&str, &str) -> Question) 
     usual
 }
 
-/// Quotes a word for a shell, if it needs that.
-fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    match !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false if word.starts_with('-') => shell_word(&format!("./{word}")),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
 /// Quotes a question, which has single quotes itself, for a shell.
 fn shell_text(text: &str) -> String {
     let mut quoted = String::from("\"");
@@ -186,9 +204,6 @@ mod tests {
 
     #[test]
     fn a_shell_reads_what_was_meant() {
-        assert_eq!(shell_word("app.hindsight"), "app.hindsight");
-        assert_eq!(shell_word("my app's"), r"'my app'\''s'");
-        assert_eq!(shell_word("-x"), "./-x");
         assert_eq!(shell_text(r#"f = 'a$b"c'"#), r#""f = 'a\$b\"c'""#);
     }
 }

@@ -412,7 +412,10 @@ fn with_args(line: String, args: &str) -> String {
 }
 
 fn frame(place: &Place) -> String {
-    let source = source(place.file.as_deref(), place.line);
+    let mut source = source(place.file.as_deref(), place.line);
+    if let (true, Some(module)) = (source.is_empty(), &place.module) {
+        source = format!(" in {module}");
+    }
     match (place.seq, &place.args) {
         (Some(seq), args) => {
             let args = args.as_deref().unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::asking::execution;
 use crate::definitions::Definitions;
 use crate::error::Result;
 use crate::parts::PartFile;
-use crate::state::States;
+use crate::state::{States, failed};
 
 /// The sources of a report.
 #[derive(Debug)]
@@ -66,7 +66,12 @@ impl Source {
         let Some(reader) = self.states.reader() else {
             return Ok(Away::default());
         };
-        let until_ns = reader.last_ts_ns();
+        let until_ns = match self.timeline()? {
+            None => reader.last_ts_ns(),
+            Some(timeline) => timeline
+                .ended_ns()
+                .map_err(|error| execution(failed(error)))?,
+        };
         let mut stopped: FxHashMap<u32, i64> = FxHashMap::default();
         let mut held = Vec::new();
         let filled = reader.parts().iter().filter(|part| part.part.events > 0);

@@ -24,7 +24,7 @@ pub const DOC: TableDoc = TableDoc {
         ("addr", "address of its first byte"),
         (
             "size",
-            "how many bytes were asked for, of a mapping whole pages; null if it was made before the recording",
+            "how many bytes were requested, of a mapping whole pages; null if it was made before the recording",
         ),
         (
             "function",
@@ -47,7 +47,7 @@ pub const DOC: TableDoc = TableDoc {
         ("freed_place", "function that made that call"),
         (
             "state",
-            "live: it was there at the end; freed; lost: its address was handed out again, and no recorded call had freed it",
+            "live: it was there at the end; freed; lost: its address was allocated again, and no recorded call had freed it",
         ),
         (
             "live_bytes",

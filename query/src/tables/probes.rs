@@ -42,7 +42,7 @@ pub const DOC: TableDoc = TableDoc {
             "why it was skipped, or only its entries are recorded",
         ),
         ("id", "live: its number"),
-        ("location", "live: where it was asked to be"),
+        ("location", "live: the location as given"),
         ("condition", "live: it counts only if this is true"),
         (
             "hit_count",

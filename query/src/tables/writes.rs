@@ -15,7 +15,7 @@ use super::sources::Sources;
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
     name: "writes",
-    doc: "one row per change that somebody made to the program, and per logged write of its own",
+    doc: "one row per change made from outside the program, and per logged write of its own",
     columns: &[
         ("seq", "number in the recording's order"),
         ("ts_ns", "time, ns since the recording began"),

@@ -66,6 +66,8 @@ impl Modules {
         ignored: &Path,
     ) -> Change {
         let mut change = Change::default();
+        self.ignored
+            .retain(|ignored| files.iter().any(|file| same(file, ignored)));
         let (kept, removed) = std::mem::take(&mut self.loaded)
             .into_iter()
             .partition(|module: &LoadedModule| files.iter().any(|file| same(file, &module.file)));
@@ -79,12 +81,21 @@ impl Modules {
             if is_ours || self.loaded.iter().any(|module| same(&file, &module.file)) {
                 continue;
             }
-            let module = LoadedModule::open(self.seen, pid, file, exe);
-            change.added.push(module.number);
-            self.seen += 1;
-            self.loaded.push(module);
+            change.added.push(self.add(pid, file, exe));
+        }
+        while let Some(file) = self.next_needed(&change.added) {
+            change.added.push(self.add(pid, file, exe));
         }
         change
+    }
+
+    /// Adds a module and returns its number.
+    fn add(&mut self, pid: i32, file: MappedFile, exe: &Path) -> u32 {
+        let module = LoadedModule::open(self.seen, pid, file, exe);
+        let number = module.number;
+        self.seen += 1;
+        self.loaded.push(module);
+        number
     }
 
     /// Skips those of `files` that are not modules of the recording now: they do not belong to the program.
@@ -96,6 +107,24 @@ impl Modules {
             .filter(|file| !is_loaded(file))
             .cloned()
             .collect();
+    }
+
+    /// Takes the next skipped library that a new module of the program needs: from now on it is the program's too.
+    fn next_needed(&mut self, added: &[u32]) -> Option<MappedFile> {
+        let new = self
+            .loaded
+            .iter()
+            .filter(|module| added.contains(&module.number));
+        let needed: Vec<&String> = new
+            .filter_map(|module| module.elf.as_deref())
+            .flat_map(Module::needed)
+            .collect();
+        let is_needed = |file: &MappedFile| {
+            let name = file.path.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| needed.iter().any(|needed| **needed == name))
+        };
+        let at = self.ignored.iter().position(is_needed)?;
+        Some(self.ignored.swap_remove(at))
     }
 
     /// Returns whether one of the mapped files contains Go code.
@@ -186,6 +215,20 @@ mod tests {
         ]);
         assert_eq!((second.added, second.removed.len()), (vec![2], 1));
         assert_eq!(second.removed[0].number, 1);
+    }
+
+    #[test]
+    fn a_skipped_file_that_went_may_come_again() {
+        let mut modules = Modules::default();
+        let (exe, runtime) = (Path::new("/nowhere/app"), Path::new("/nowhere/runtime.so"));
+        let app = || file("/nowhere/app", 0x1000);
+        let maths = || file("/usr/lib/libm.so.6", 0x9000);
+        modules.update(1, vec![app()], exe, runtime);
+        modules.ignore(&[app(), maths()]);
+        let mut update = |files| modules.update(1, files, exe, runtime).added;
+        assert!(update(vec![app(), maths()]).is_empty());
+        assert!(update(vec![app()]).is_empty());
+        assert_eq!(update(vec![app(), maths()]), [1]);
     }
 
     #[test]

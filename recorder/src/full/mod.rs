@@ -7,7 +7,9 @@
 //! had executed before it.
 
 mod calls;
+mod complete;
 mod ending;
+mod finish;
 mod modules;
 mod parts;
 mod signals;
@@ -17,6 +19,7 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fs, io,
+    ops::RangeInclusive,
     os::unix::{ffi::OsStrExt, fs::DirBuilderExt},
     path::{Path, PathBuf},
     sync::{
@@ -26,21 +29,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-use exact::{Outline, Summary};
+use exact::Summary;
 use store::{
     format::{FORMAT_VERSION, INSTRUCTIONS_DIR},
     manifest::{ByteBuf, ClockCalibration, EVERY_INSTRUCTION, Launch, Manifest, Settings, Stdin},
     recording::{Created, OnTaken, OpenRecording},
-    seal::{Ending, SealOptions, Sealer},
+    storage::{Spare, free_bytes},
 };
 
-use self::{calls::Writing, story::Story};
+pub use self::complete::{complete, is_to_complete};
+use self::finish::{Finished, Logged, finish};
 use crate::{
     Error, Exit, Observer, Outcome, Result, Surroundings,
     arm::Filter,
     process::spawn,
     session::{default_name, folder_bytes, new_id, own_stdin, start_of, this_machine},
 };
+
+/// Files that keep room on the disk, and how many bytes: of the events' share of what is free, between two bounds.
+const SPARE_OF_LOG: &str = "spare.log";
+const SPARE_OF_EVENTS: &str = "spare.events";
+const ROOM_OF_LOG: u64 = 4 << 20;
+const ROOM_OF_EVENTS: RangeInclusive<u64> = 2 << 20..=16 << 20;
+const EVENTS_PART: u64 = 8;
 
 /// Which part of a run is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,13 +108,16 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
     };
     let path = path.unwrap_or_else(|| default_name(&program));
     let cwd = std::env::current_dir().map_err(Error::system("find the current folder"))?;
-    let Created { open, mut log } =
-        OpenRecording::create(&path, on_taken, manifest(options, &cwd)?)?;
+    let Created { open, log } = OpenRecording::create(&path, on_taken, manifest(options, &cwd)?)?;
     let dir = open.recording().dir().to_owned();
     observer.created(&dir);
     let folder = dir.join(INSTRUCTIONS_DIR);
     let began = Instant::now();
-    let summary = match run(&program, options, &folder) {
+    let ran = kept_room(&folder).and_then(|room| {
+        // What is kept for the events is given back when the program has ended.
+        run(&program, options, &folder, room.0.as_ref())
+    });
+    let summary = match ran {
         Ok(summary) => summary,
         Err(error) => {
             // Nothing was recorded. If it cannot be removed, `check` says what it is.
@@ -112,39 +126,77 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
         }
     };
     let duration_ns = began.elapsed().as_nanos() as u64;
-    let story = Story::of(&folder, options, &filter, &cwd)?;
-    let Outline { threads, end, .. } = &story.outline;
-    let writing = Writing::new(&mut log, &story.functions, story.controls, threads);
-    let problem = story.problem.or(writing.calls(&folder, *end)?);
-    let seal = SealOptions {
+    let what = Logged {
+        argv: texts(&options.argv),
+        cwd: cwd.to_string_lossy().into_owned(),
+        filter,
         keep_log: options.keep_log,
-        ..SealOptions::default()
     };
-    let sealer = Sealer::own(open.recording(), seal)?;
-    let closed = log.close()?;
-    let sealed = sealer.finish(Ending::Close, |progress| {
-        observer.sealing(progress.events, progress.bytes_done, progress.bytes_total);
-    })?;
-    open.close(closed)?;
+    let finished = finish((open, log), &what, Some(&summary), observer);
+    if let Err(Error::Exact(exact::Error::Damaged(_))) = &finished
+        && let Some(lost) = summary.lost.as_ref().filter(|_| summary.is_full)
+    {
+        let _ = fs::remove_dir_all(&dir);
+        return Err(parts::no_room(lost));
+    }
+    let is_finished = finished.is_ok();
+    let (finished, unfinished) = match finished {
+        Ok(finished) => (finished, None),
+        // All that matters is in the log.
+        Err(Error::Store(error)) => (Finished::default(), Some(unfinished(&error))),
+        Err(error) => return Err(error),
+    };
+    let lost = summary.lost.clone().map(|why| match summary.is_full {
+        true => format!("{why}; {MORE_ROOM}"),
+        false => why,
+    });
+    let reasons = [lost, finished.problem, unfinished];
+    let reasons: Vec<String> = reasons.into_iter().flatten().collect();
     let outcome = Outcome {
-        events: sealed.events,
-        calls: sealed.parts.iter().map(|part| part.part.calls).sum(),
-        threads: threads.len() as u64,
+        events: finished.events,
+        calls: finished.calls,
+        threads: finished.threads,
         gaps_lost: 0,
         duration_ns,
         bytes_on_disk: folder_bytes(&dir),
         recording: dir,
-        armed: story.functions.definitions.len() as u64,
+        armed: finished.armed,
         skipped: 0,
         exit: exit(&summary),
-        death: story.death,
-        incomplete: summary.lost.or(problem),
+        death: finished.death,
+        incomplete: (!reasons.is_empty()).then(|| reasons.join("; ")),
         is_left: false,
+        is_counted: is_finished,
     };
     Ok(FullOutcome {
         outcome,
         instructions: summary.instructions,
     })
+}
+
+/// What can be done about a disk that was full.
+const MORE_ROOM: &str =
+    "free some space, record elsewhere with -o, or only what matters with --full=FUNCTION";
+
+/// Why the events are not there yet.
+fn unfinished(error: &store::Error) -> String {
+    format!(
+        "its calls and events could not be written ({error}); free some space: the next command that opens it writes them"
+    )
+}
+
+/// Keeps some room on the disk, in the folder of the instructions: for the end of their log, and for the events.
+fn kept_room(folder: &Path) -> Result<(Option<Spare>, Option<Spare>)> {
+    let made = fs::DirBuilder::new().mode(0o700).create(folder);
+    made.map_err(Error::system("create the folder of the instructions"))?;
+    let keep = |name: &str, bytes| {
+        let spare = Spare::keep(&folder.join(name), bytes);
+        spare.map_err(Error::system("keep room for the end of the recording"))
+    };
+    let free = free_bytes(folder).unwrap_or(0);
+    let of_log = keep(SPARE_OF_LOG, ROOM_OF_LOG)?;
+    let bytes = (free / EVENTS_PART).clamp(*ROOM_OF_EVENTS.start(), *ROOM_OF_EVENTS.end());
+    Ok((of_log, keep(SPARE_OF_EVENTS, bytes)?))
 }
 
 /// Finds the program as a shell does.
@@ -161,9 +213,12 @@ fn program(options: &FullOptions) -> Result<PathBuf> {
 }
 
 /// Runs the program and records it. Signals that would end us meanwhile are the program's.
-fn run(program: &Path, options: &FullOptions, folder: &Path) -> Result<Summary> {
-    let made = fs::DirBuilder::new().mode(0o700).create(folder);
-    made.map_err(Error::system("create the folder of the instructions"))?;
+fn run(
+    program: &Path,
+    options: &FullOptions,
+    folder: &Path,
+    spare: Option<&Spare>,
+) -> Result<Summary> {
     let started = Arc::new(AtomicI32::new(0));
     let pid = Arc::clone(&started);
     let how = exact::Options {
@@ -173,6 +228,7 @@ fn run(program: &Path, options: &FullOptions, folder: &Path) -> Result<Summary> 
         input: options.surroundings.stdin.clone(),
         default_signals: Vec::new(),
         output: None,
+        spare: spare.map(|spare| spare.path().to_owned()),
         started: Some(Box::new(move |id| pid.store(id, Release))),
     };
     let record = || exact::record(program, &options.argv, folder, how);

@@ -82,6 +82,16 @@ pub(super) fn nothing(part: &FullPart, code: Option<i32>, signal: Option<i32>) -
     }
 }
 
+/// Why nothing is recorded where the disk had no room for the beginning.
+pub(super) fn no_room(lost: &str) -> Error {
+    Error::NothingRecorded {
+        reason: Diagnostic {
+            message: lost.to_owned(),
+            hint: Some(super::MORE_ROOM.to_owned()),
+        },
+    }
+}
+
 /// What is said where the program was not recorded.
 pub(super) fn warnings(before: Option<u64>, gaps: &[Gap]) -> Vec<Control> {
     let beginning = before.map(|nanoseconds| Control::Warning {

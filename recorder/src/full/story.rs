@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use exact::{Outline, Replay};
+use exact::{Outline, Replay, Summary};
 use store::control::Control;
 
 use super::{
-    FullOptions,
     calls::Functions,
     ending,
+    finish::Logged,
     modules::{self, FileMapping},
-    parts, texts,
+    parts,
 };
-use crate::{Death, Result, arm::Filter};
+use crate::{Death, Result};
 
 /// An entry of the auxiliary vector (getauxval(3)).
 const AT_ENTRY: u64 = 9;
@@ -32,9 +32,13 @@ pub(super) struct Story {
 }
 
 impl Story {
-    /// Tells what the log in `folder` holds.
-    pub fn of(folder: &Path, options: &FullOptions, filter: &Filter, cwd: &Path) -> Result<Story> {
-        let outline = exact::outline(folder)?;
+    /// Tells what the log in `folder` holds. `summary`: what was seen of the end, which the log may not have.
+    pub fn of(folder: &Path, what: &Logged, summary: Option<&Summary>) -> Result<Story> {
+        let mut outline = exact::outline(folder)?;
+        if let Some(summary) = summary {
+            outline.lost.clone_from(&summary.lost);
+            (outline.code, outline.signal) = (summary.code, summary.signal);
+        }
         let mut replay = Replay::open(folder)?;
         let mappings = mappings(&outline);
         let exe = match &outline.before {
@@ -42,14 +46,14 @@ impl Story {
             None => exe(&replay, &mappings),
         };
         let found = modules::find(&mappings, &exe);
-        let functions = Functions::choose(&found, filter);
+        let functions = Functions::choose(&found, &what.filter);
         let mut story = Story {
             controls: vec![Control::ProcessStart {
                 ticks: 0,
                 pid: outline.pid.cast_unsigned(),
-                argv: texts(&options.argv),
+                argv: what.argv.clone(),
                 exe: exe.to_string_lossy().into_owned(),
-                cwd: cwd.to_string_lossy().into_owned(),
+                cwd: what.cwd.clone(),
                 attached: false,
             }],
             death: None,
@@ -68,7 +72,8 @@ impl Story {
             .sort_by_key(|control| control.ticks().unwrap_or(0));
         story.define();
         let gap = story.outline.gaps.last();
-        let is_recorded = gap.is_none_or(|gap| gap.nanoseconds.is_some());
+        let is_recorded =
+            story.outline.lost.is_none() && gap.is_none_or(|gap| gap.nanoseconds.is_some());
         if let Some(signal) = story.outline.signal.filter(|_| !is_recorded) {
             let exception = ending::exception(&story.outline, signal);
             story.controls.push(Control::Exception(exception));
@@ -116,16 +121,18 @@ impl Story {
             message: message.clone(),
         });
         let warnings: Vec<Control> = warnings.collect();
-        let end = match &outline.lost {
-            Some(_) => Control::Detached { ticks },
-            None => Control::ProcessExit {
+        let end = match (outline.code, outline.signal) {
+            // Nobody has seen it.
+            (None, None) if outline.is_cut => None,
+            (None, None) => Some(Control::Detached { ticks }),
+            (code, signal) => Some(Control::ProcessExit {
                 ticks,
-                code: outline.code,
-                signal: outline.signal,
-            },
+                code,
+                signal,
+            }),
         };
         self.controls.extend(warnings);
-        self.controls.push(end);
+        self.controls.extend(end);
     }
 }
 

@@ -18,6 +18,8 @@ pub enum Happening {
     Handler,
     /// A C++ exception is thrown again.
     Rethrow,
+    /// The dynamic linker has mapped a library, whose file has a name that this glob matches; without one, any.
+    Load(Option<String>),
 }
 
 /// In the user's words, as the recording stores it.
@@ -29,6 +31,8 @@ impl fmt::Display for Happening {
             Happening::Exec => "exec",
             Happening::Handler => "catch",
             Happening::Rethrow => "rethrow",
+            Happening::Load(None) => "load",
+            Happening::Load(Some(pattern)) => return write!(f, "load {pattern}"),
             Happening::Syscall(numbers) => {
                 f.write_str("syscall")?;
                 return numbers
@@ -45,6 +49,8 @@ impl Happening {
         match self {
             Happening::Handler => &["__cxa_begin_catch"],
             Happening::Rethrow => &["__cxa_rethrow"],
+            // The dynamic linker calls it for debuggers before and after each change of its list (`r_brk` in link.h).
+            Happening::Load(_) => &["_dl_debug_state"],
             _ => &[],
         }
     }

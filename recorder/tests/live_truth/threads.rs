@@ -126,7 +126,9 @@ fn differences(
         compared.variables += 1;
         // For lost values, gdb assumes what a callee left there.
         let is_lost = text.contains("is not saved by the functions that were called");
-        if !is_lost && !other.is_some_and(|other| is_same(text, other)) {
+        // What was passed to a recorded call is known, where no code tells it.
+        let is_recorded = traced && other == Some("<optimized out>");
+        if !is_lost && !is_recorded && !other.is_some_and(|other| is_same(text, other)) {
             found.push(format!(
                 "{place}: #{level} {name} is {text}, gdb: {other:?}"
             ));
@@ -195,7 +197,11 @@ fn stops_of_threads_are_the_same(artifact: &str) {
             "{artifact}, traced {traced}: {compared:?}, {} threads",
             threads.len()
         );
-        assert_eq!(seen.len(), by_key.len(), "all stops of gdb's");
+        let missing: Vec<_> = by_key.keys().filter(|key| !seen.contains(*key)).collect();
+        assert!(
+            missing.is_empty(),
+            "only gdb stops at {missing:?}; {found:?}"
+        );
         assert_eq!(threads.len(), 4);
         assert!(compared.stops >= 60, "{compared:?}");
         assert!(compared.variables >= 3 * compared.stops, "{compared:?}");

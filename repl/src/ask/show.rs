@@ -208,11 +208,10 @@ pub fn parquet_needs_a_file() -> Error {
 
 /// Returns a note on the extent of a recording that was not closed.
 pub fn note_extent(extent: &Extent) -> Option<String> {
-    let last_ns = u64::try_from(extent.last_ts_ns).unwrap_or(0);
     let seen = format!(
         "seen: {} in {}",
         count(extent.events, "event"),
-        duration(last_ns)
+        duration(extent.duration_ns)
     );
     match extent.state {
         RecordingState::Closed => None,

@@ -66,7 +66,11 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         return of_set(&dir, args.json, terminal);
     }
     let path = args.core.locate(&args.recording)?;
-    let (report, verdict) = checked(&path, terminal)?;
+    let (mut report, mut verdict) = checked(&path, terminal)?;
+    let lost = replay::lost(&path, &mut report);
+    if !report.is_whole() {
+        verdict = Verdict::Damaged;
+    }
     let replayed = match args.replay {
         true => Some(replay::run(&path, terminal)?),
         false => None,
@@ -87,13 +91,21 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         if let Some(replayed) = &replayed {
             all["replay"] = replay::as_json(replayed);
         }
+        if let Some(lost) = &lost {
+            all["not_recorded"] = json!(lost);
+        }
         writeln!(out, "{all:#}")
     } else {
         let colour = terminal.stdout_colour;
-        write_report(&mut out, &path, &report, verdict, colour).and_then(|()| match &replayed {
-            Some(replayed) => replay::write(&mut out, replayed, colour),
-            None => Ok(()),
-        })
+        write_report(&mut out, &path, &report, verdict, colour)
+            .and_then(|()| match &lost {
+                Some(lost) => writeln!(out, "  end      not recorded: {}", escaped(lost)),
+                None => Ok(()),
+            })
+            .and_then(|()| match &replayed {
+                Some(replayed) => replay::write(&mut out, replayed, colour),
+                None => Ok(()),
+            })
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     Ok(code(verdict))

@@ -157,7 +157,10 @@ pub fn summary(outcome: &SetOutcome, beside: &Path) -> String {
     if counts.running > 0 {
         line += &format!("; {} still running", counts.running);
     }
-    line + &format!("; list them: hindsight processes {name}")
+    line + &format!(
+        "; list them: hindsight processes {}",
+        store::shell::word(&name)
+    )
 }
 
 fn processes(number: u64) -> String {

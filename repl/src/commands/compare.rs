@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::exit;
 use crate::output::{self, to_stdout};
-use crate::recording::locate;
+use crate::recording::to_read;
 use crate::render::{Colour, Paint, Terminal};
 
 /// Most calls that differ and are described in JSON, unless the user requests all.
@@ -97,7 +97,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
 }
 
 fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u8, Error> {
-    let paths = (locate(a)?, locate(b)?);
+    let paths = (to_read(a)?, to_read(b)?);
     let accepted = match &args.accept {
         Some(file) => accepted(file)?,
         None => None,

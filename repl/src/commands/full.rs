@@ -19,13 +19,13 @@ use crate::render::{Terminal, bytes, escaped};
 /// When nothing could be recorded.
 pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
     let progress = Progress::new(terminal);
-    let (json, portable, with_report) = (args.json, args.portable, args.report);
+    let (json, portable, with_report) = (args.json, args.kept.portable, args.report);
     let options = FullOptions {
         part: part(&args.full)?,
         output: args.output,
-        include: args.include,
-        exclude: args.exclude,
-        labels: args.labels.into_iter().collect(),
+        include: args.functions.include,
+        exclude: args.functions.exclude,
+        labels: args.kept.labels.into_iter().collect(),
         surroundings: Surroundings {
             no_aslr: args.no_aslr,
             env: given.env,
@@ -111,11 +111,11 @@ pub fn refuse(args: &Args) -> Result<(), Error> {
     let captured = &args.captured;
     let on_full: OnFull = keeping.on_full.into();
     let given = [
-        ("--attach", args.pid.is_some()),
-        ("--children", args.children),
-        ("--syscalls", args.syscalls),
-        ("--memory", args.memory),
-        ("--locks", args.locks),
+        ("--attach", args.attached.pid.is_some()),
+        ("--children", args.family.children),
+        ("--syscalls", args.besides.syscalls),
+        ("--memory", args.besides.memory),
+        ("--locks", args.besides.locks),
         ("--regs", captured.regs),
         ("--stack", captured.stack.is_some()),
         ("--strings", captured.strings),
@@ -148,7 +148,7 @@ fn summary(full: &FullOutcome) -> String {
         "{}: {}, {}, {}, {}, {}{}",
         escaped(&name),
         count(full.instructions, "instruction"),
-        count(outcome.calls, "call"),
+        record::counted(outcome, outcome.calls, "call"),
         count(outcome.threads, "thread"),
         duration(outcome.duration_ns),
         bytes(outcome.bytes_on_disk),
@@ -205,6 +205,7 @@ mod tests {
                 death: None,
                 incomplete: None,
                 is_left: false,
+                is_counted: true,
             },
             instructions,
         }

@@ -21,6 +21,7 @@ pub mod pack;
 mod probing;
 pub mod processes;
 pub mod record;
+pub mod recorded;
 pub mod repl;
 pub mod report;
 pub mod rerun;

@@ -10,7 +10,7 @@ use crate::commands::live;
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
-use crate::recording::locate;
+use crate::recording::to_read;
 use crate::render::{Terminal, bytes, escaped};
 
 const EXAMPLES: &str = "\
@@ -40,7 +40,7 @@ pub struct Args {
 /// # Errors
 /// When the recording cannot be read, or nothing can be written to it.
 pub fn run(args: &Args, _: &Terminal) -> Result<u8, Error> {
-    let path = locate(&args.recording)?;
+    let path = to_read(&args.recording)?;
     let outcome = pack(&path)?;
     match args.json {
         true => live::write(&format!("{:#}\n", as_json(&path, &outcome)))?,

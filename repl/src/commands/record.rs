@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use recorder::live::{self, LiveOptions, Stdio};
 use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Surroundings, Target};
@@ -18,8 +17,8 @@ use crate::commands::captured::Captured;
 use crate::commands::children;
 use crate::commands::keeping::Keeping;
 use crate::commands::probing::Probing;
+use crate::commands::recorded::{Attached, Besides, Family, Functions, Kept};
 use crate::commands::{full, guard, pack, report, target};
-use crate::duration::parse as parse_duration;
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
@@ -51,26 +50,14 @@ pub struct Args {
     /// Where to write [default: the program's name with .hindsight, in this folder]
     #[arg(short, long, value_name = "NAME")]
     pub output: Option<PathBuf>,
-    /// Record only functions that match: a name (* and ?), of the program or the C library, file:GLOB or module:GLOB; may
-    /// be repeated
-    #[arg(short = 'f', long = "function", value_name = "PATTERN")]
-    pub include: Vec<String>,
-    /// Do not record functions that match; may be repeated, wins over --function
-    #[arg(short = 'x', long, value_name = "PATTERN")]
-    pub exclude: Vec<String>,
+    #[command(flatten)]
+    pub functions: Functions,
     #[command(flatten)]
     pub keeping: Keeping,
     #[command(flatten)]
     pub captured: Captured,
-    /// Record system calls too: names, arguments with texts and flags, results and times, for the tables syscalls and files
-    #[arg(long)]
-    pub syscalls: bool,
-    /// Record the calls that allocate and free memory too, for the table allocations and report --memory
-    #[arg(long)]
-    pub memory: bool,
-    /// Record the calls that take and give locks, or wait, too, for the table locks and report --locks
-    #[arg(long)]
-    pub locks: bool,
+    #[command(flatten)]
+    pub besides: Besides,
     #[command(flatten)]
     pub probing: Probing,
     /// Record every instruction: each register and each byte is known at every moment, and the program can be run
@@ -91,27 +78,12 @@ pub struct Args {
     /// Have the program and its libraries at the same addresses in each run
     #[arg(long, conflicts_with = "pid")]
     pub no_aslr: bool,
-    /// Call this run something: key=value; may be repeated. ls, info and the table runs show it
-    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = store::labels::parse)]
-    pub labels: Vec<(String, String)>,
-    /// When the program has ended, copy its modules, debug files and sources into the recording, as hindsight pack does
-    #[arg(long)]
-    pub portable: bool,
-    /// Attach to this running process instead of starting one
-    #[arg(long = "attach", value_name = "PID", conflicts_with = "command", value_parser = parse_pid)]
-    pub pid: Option<i32>,
-    /// With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
-    #[arg(long = "for", value_name = "SECONDS", value_parser = parse_duration)]
-    pub duration: Option<Duration>,
-    /// Record all processes that the program starts too, into a folder NAME.children with a recording of each program
-    #[arg(long, conflicts_with_all = ["pid", "portable"])]
-    pub children: bool,
-    /// With --children: record copies that fork makes too, from the fork on; each fork then takes longer
-    #[arg(long)]
-    pub copies: bool,
-    /// Record the process that standard input tells of
-    #[arg(long, hide = true, conflicts_with_all = ["pid", "children", "command"])]
-    pub parked: bool,
+    #[command(flatten)]
+    pub kept: Kept,
+    #[command(flatten)]
+    pub attached: Attached,
+    #[command(flatten)]
+    pub family: Family,
     /// Say at the end which functions took longest, as hindsight report does (on stderr: stdout is the program's)
     #[arg(long, conflicts_with_all = ["children", "parked", "json"])]
     pub report: bool,
@@ -167,17 +139,17 @@ impl Ran {
 /// When nothing could be recorded.
 pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
     let progress = Progress::new(terminal);
-    let (json, portable, with_report) = (args.json, args.portable, args.report);
+    let (json, portable, with_report) = (args.json, args.kept.portable, args.report);
     refuse(&args)?;
-    if args.parked {
-        let copies = args.copies;
+    if args.family.parked {
+        let copies = args.family.copies;
         return children::record_one(options(args, given), copies).map(Ran::of_nothing);
     }
     if !args.full.is_empty() {
         return full::record(args, given, terminal);
     }
-    if args.children {
-        let copies = args.copies;
+    if args.family.children {
+        let copies = args.family.copies;
         let (code, recording) = children::record(&options(args, given), copies, json)?;
         return Ok(Ran { code, recording });
     }
@@ -203,7 +175,9 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     if outcome.is_left {
         return Ok(left(outcome, json));
     }
-    if let Some(reason) = &outcome.incomplete {
+    if let Some(reason) = outcome.incomplete.as_ref()
+        && !progress.has_said(reason)
+    {
         progress.warning(&format!("the recording is incomplete: {reason}"));
     }
     let (became, children) = aftermath(&outcome);
@@ -254,32 +228,32 @@ fn left(outcome: Outcome, json: bool) -> Ran {
 
 /// Refuses wrong arguments before anything is downloaded or started, as far as possible without a recorder.
 fn refuse(args: &Args) -> Result<(), Error> {
-    if args.duration.is_some() && args.pid.is_none() {
+    if args.attached.duration.is_some() && args.attached.pid.is_none() {
         let help = "name a running process: hindsight record --attach PID --for 10";
         return Err(Error::usage("--for needs --attach", Some(help.to_owned())));
     }
-    if args.parked {
+    if args.family.parked {
         return Ok(());
     }
     if !args.full.is_empty() {
         full::refuse(args)?;
     }
-    if args.children && args.probing.is_given() {
+    if args.family.children && args.probing.is_given() {
         return Err(Error::usage(
             "--children takes no --logpoint and no --log-writes",
             Some("set them in a recording of one program".to_owned()),
         ));
     }
-    if args.copies && !args.children {
+    if args.family.copies && !args.family.children {
         let help = "write hindsight record --children --copies -- PROGRAM".to_owned();
         return Err(Error::usage("--copies needs --children", Some(help)));
     }
-    if let Some(path) = args.output.as_ref().filter(|_| !args.children) {
+    if let Some(path) = args.output.as_ref().filter(|_| !args.family.children) {
         may_be_created(path).map_err(|source| Error::Record {
             source: source.into(),
         })?;
     }
-    match (args.pid, args.command.first()) {
+    match (args.attached.pid, args.command.first()) {
         (Some(pid), _) => target::check_process(pid),
         (None, Some(program)) => target::check_program(program),
         (None, None) => Ok(()),
@@ -289,8 +263,8 @@ fn refuse(args: &Args) -> Result<(), Error> {
 fn options(args: Args, given: Given) -> RecordOptions {
     RecordOptions {
         output: args.output,
-        include: args.include,
-        exclude: args.exclude,
+        include: args.functions.include,
+        exclude: args.functions.exclude,
         on_full: args.keeping.on_full.into(),
         snapshots: args.keeping.snapshot,
         keep_log: args.keeping.keep_log,
@@ -300,17 +274,17 @@ fn options(args: Args, given: Given) -> RecordOptions {
             stdin: given.stdin,
         },
         captures: Captures {
-            system_calls: args.syscalls,
-            memory: args.memory,
-            locks: args.locks,
+            system_calls: args.besides.syscalls,
+            memory: args.besides.memory,
+            locks: args.besides.locks,
             ..args.captured.into()
         },
         guardian: guard::command(),
-        labels: args.labels.into_iter().collect(),
-        target: match args.pid {
+        labels: args.kept.labels.into_iter().collect(),
+        target: match args.attached.pid {
             Some(pid) => Target::Attach {
                 pid,
-                duration: args.duration,
+                duration: args.attached.duration,
             },
             None => Target::Spawn { argv: args.command },
         },
@@ -320,6 +294,7 @@ fn options(args: Args, given: Given) -> RecordOptions {
 /// One line: `app.hindsight: 242,785 calls, 485,574 events, 1 thread, 0 lost, 0.41 s, 2.1 MB (8.9 B/call)`.
 fn summary(outcome: &Outcome) -> String {
     let per_call = per(outcome.bytes_on_disk, outcome.calls);
+    let per_call = per_call.filter(|_| outcome.is_counted);
     let per_call = per_call
         .map(|n| format!(" ({n} B/call)"))
         .unwrap_or_default();
@@ -327,8 +302,8 @@ fn summary(outcome: &Outcome) -> String {
     let mut line = format!(
         "{}: {}, {}, {}, {} lost, {}, {}{per_call}",
         escaped(&name),
-        count(outcome.calls, "call"),
-        count(outcome.events, "event"),
+        counted(outcome, outcome.calls, "call"),
+        counted(outcome, outcome.events, "event"),
         count(outcome.threads, "thread"),
         grouped(outcome.gaps_lost),
         duration(outcome.duration_ns),
@@ -343,6 +318,14 @@ fn summary(outcome: &Outcome) -> String {
         );
     }
     line
+}
+
+/// A number of calls or events, if it is known.
+pub fn counted(outcome: &Outcome, number: u64, what: &str) -> String {
+    match outcome.is_counted {
+        true => count(number, what),
+        false => format!("{what}s not counted"),
+    }
 }
 
 /// One line: `SIGSEGV ended the program in parse (app.c:17), address 0x0, thread 4711; look at it: hindsight repl app`.
@@ -361,7 +344,7 @@ pub fn death_line(outcome: &Outcome) -> Option<String> {
     line += &format!(
         ", thread {}; look at it: hindsight repl {}",
         death.tid,
-        escaped(&name.to_string_lossy())
+        store::shell::word(&escaped(&name.to_string_lossy()))
     );
     Some(line)
 }
@@ -432,7 +415,7 @@ pub fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) ->
         Exit::Signal(signal) => (None, Some(signal)),
         Exit::Detached => (None, None),
     };
-    let counted = |number: u64| (!outcome.is_left).then_some(number);
+    let counted = |number: u64| outcome.is_counted.then_some(number);
     json!({
         "recording": outcome.recording,
         "events": counted(outcome.events),
@@ -461,13 +444,6 @@ pub fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) ->
     })
 }
 
-fn parse_pid(text: &str) -> Result<i32, String> {
-    match text.parse() {
-        Ok(pid) if pid > 0 => Ok(pid),
-        _ => Err("write the number of a process, as ps shows it".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -488,6 +464,7 @@ mod tests {
             death: None,
             incomplete: None,
             is_left: false,
+            is_counted: true,
         }
     }
 
@@ -495,6 +472,21 @@ mod tests {
     fn the_summary_is_one_line() {
         expect!["app.hindsight: 242,785 calls, 485,574 events, 1 thread, 0 lost, 0.41 s, 2.1 MB (8.9 B/call)"]
             .assert_eq(&summary(&outcome()));
+    }
+
+    #[test]
+    fn what_could_not_be_counted_is_not_zero() {
+        let outcome = Outcome {
+            events: 0,
+            calls: 0,
+            is_counted: false,
+            ..outcome()
+        };
+        expect![
+            "app.hindsight: calls not counted, events not counted, 1 thread, 0 lost, 0.41 s, 2.1 MB"
+        ]
+        .assert_eq(&summary(&outcome));
+        assert!(summary_json(&outcome, None, 0)["calls"].is_null());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::exit;
 use crate::output::{self, to_stdout};
 use crate::progress::Progress;
-use crate::recording::locate;
+use crate::recording::to_read;
 use crate::render::Terminal;
 
 const EXAMPLES: &str = "\
@@ -89,7 +89,7 @@ pub struct Args {
 /// # Errors
 /// When there is no such recording or function, or a file cannot be written.
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
-    let path = locate(&args.recording)?;
+    let path = to_read(&args.recording)?;
     if args.memory {
         return of_memory(&path, args, terminal);
     }

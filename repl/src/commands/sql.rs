@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, warn};
 use crate::error::Error;
 use crate::format::Format;
-use crate::recording::OfCore;
+use crate::recording::{OfCore, complete};
 use crate::render::{Paint, Terminal, bytes, escaped};
 use crate::{exit, prompt, statement};
 
@@ -191,6 +191,10 @@ fn opened(
         let text = format!("{} is left out: {why}", path.display());
         eprintln!("hindsight: {word} {}", escaped(&text));
     }
+    found
+        .folders
+        .iter()
+        .try_for_each(|folder| complete(folder))?;
     Asker::open_many(found.folders, options, interruptible)
 }
 

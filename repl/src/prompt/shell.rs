@@ -270,13 +270,12 @@ pub fn greeting(asker: &Asker) -> String {
         );
     };
     let mut text = path.display().to_string();
-    let last_ns = u64::try_from(extent.last_ts_ns).unwrap_or(0);
     // Writing to a String cannot fail.
     _ = write!(
         text,
         ": {} in {}; \\d lists the tables, \"help\" says more",
         count(extent.events, "event"),
-        server::quantity::duration(last_ns)
+        server::quantity::duration(extent.duration_ns)
     );
     text
 }

@@ -17,7 +17,7 @@ use crate::commands::compare;
 use crate::commands::live::{self, Common, Patience};
 use crate::error::Error;
 use crate::exit;
-use crate::recording::locate;
+use crate::recording::to_read;
 
 /// Most calls that differ and can be stepped through.
 const MOST_CALLS: usize = 10_000;
@@ -92,7 +92,7 @@ impl Session {
                 Some("leave, and open it: hindsight repl RECORDING".to_owned()),
             )
         })?;
-        let path = locate(Path::new(other))?;
+        let path = to_read(Path::new(other))?;
         let asked = compare::asked(MOST_CALLS, true)?;
         let reader = Arc::clone(own.timeline().reader());
         let options = Options::default();

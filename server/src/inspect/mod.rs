@@ -5,6 +5,7 @@
 
 mod code;
 mod conditions;
+mod declaration;
 mod functions;
 mod memory;
 mod registers;
@@ -19,6 +20,7 @@ use expr::Kept;
 
 pub use code::{CodeReport, InstructionReport, disassemble, disassemble_around};
 pub use conditions::{condition, displayable, message};
+pub use declaration::declaration;
 pub use functions::nearest_functions;
 pub use memory::{MemoryReport, hex_bytes, memory};
 pub use registers::{RegisterValue, registers};
@@ -30,8 +32,8 @@ pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use values::{
     Change, Extent, FrameVariables, Manner, MemoryPlace, Shown, ValueFormat, ValueReport,
     VariableReport, arguments, as_assignment, assign, bytes_text, evaluate, evaluate_address,
-    evaluate_and_keep, evaluate_place, is_meaningless, keep, kept_name, own_variables, type_of,
-    value_of, variables,
+    evaluate_and_keep, evaluate_place, is_meaningless, keep, kept_name, own_variables,
+    parameter_at_entry, type_of, value_of, variables,
 };
 
 use crate::protocol::{Code, Failure};
@@ -66,6 +68,12 @@ pub trait RecordedMoment {
     /// # Errors
     /// The recording cannot be read.
     fn in_left_call(&self, work: &mut dyn FnMut(&View<'_>)) -> Result<(), Failure>;
+
+    /// Runs `work` at the entry of the call that made a frame, if its event is recorded.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    fn at_entry(&self, frame: usize, work: &mut dyn FnMut(&View<'_>)) -> Result<(), Failure>;
 }
 
 impl<'a> View<'a> {

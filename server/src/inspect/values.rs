@@ -136,6 +136,9 @@ pub struct VariableReport {
     /// The line that declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// The value is the one that the parameter had at the entry of its function: the present one is not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_entry: bool,
     /// It is optimized out at this place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optimized_out: bool,
@@ -189,7 +192,17 @@ impl VariableReport {
     #[must_use]
     pub fn left_out(&self) -> Option<&str> {
         let left_out = self.shown.left_out.as_deref()?;
-        Some(if self.shadowed { "" } else { left_out })
+        Some(match self.shadowed || self.at_entry {
+            true => "",
+            false => left_out,
+        })
+    }
+
+    /// Returns the name to show; `NAME@entry`, as in gdb, for a value of the entry.
+    #[must_use]
+    pub fn shown_name(&self) -> String {
+        let entry = if self.at_entry { "@entry" } else { "" };
+        format!("{}{entry}", self.name)
     }
 }
 
@@ -217,7 +230,8 @@ pub fn as_assignment(text: &str) -> Option<(String, String)> {
 /// # Errors
 /// [`Code::NotStopped`]: there is no frame.
 pub fn variables(view: &View<'_>, manner: Manner) -> Result<Vec<VariableReport>, Failure> {
-    chosen(view, manner, |_| true)
+    let found = chosen(view, manner, |_| true)?;
+    Ok(with_entries(view, manner, found))
 }
 
 /// As [`variables`], for the parameters alone.
@@ -225,7 +239,64 @@ pub fn variables(view: &View<'_>, manner: Manner) -> Result<Vec<VariableReport>,
 /// # Errors
 /// As there.
 pub fn arguments(view: &View<'_>, manner: Manner) -> Result<Vec<VariableReport>, Failure> {
-    chosen(view, manner, |variable| variable.is_parameter)
+    match chosen(view, manner, is_parameter) {
+        Ok(found) => Ok(with_entries(view, manner, found)),
+        // Where in its function the thread was is not known.
+        Err(why) => match at_entry(view, manner) {
+            known if known.is_empty() => Err(why),
+            known => Ok(known),
+        },
+    }
+}
+
+fn is_parameter(variable: &Variable) -> bool {
+    variable.is_parameter
+}
+
+/// Returns what the parameter `name` of the selected frame was at the entry of its function, if that is recorded.
+#[must_use]
+pub fn parameter_at_entry(view: &View<'_>, name: &str, manner: Manner) -> Option<VariableReport> {
+    let mut known = at_entry(view, manner).into_iter();
+    known.find(|parameter| parameter.name == name)
+}
+
+/// Returns the parameters whose values at the entry of the frame's function are recorded.
+fn at_entry(view: &View<'_>, manner: Manner) -> Vec<VariableReport> {
+    let mut found = Vec::new();
+    if let Some(recorded) = view.recorded {
+        let mut ask = |then: &View<'_>| {
+            found = chosen(then, manner, is_parameter).unwrap_or_default();
+        };
+        // An argument that cannot be read stays unknown.
+        _ = recorded.at_entry(view.frame, &mut ask);
+    }
+    found.retain(|parameter| parameter.shown.value.is_some());
+    for parameter in &mut found {
+        parameter.at_entry = true;
+    }
+    found
+}
+
+/// Replaces parameters that are not known by what they were at the entry of the frame's function.
+fn with_entries(
+    view: &View<'_>,
+    manner: Manner,
+    mut variables: Vec<VariableReport>,
+) -> Vec<VariableReport> {
+    let is_unknown =
+        |variable: &VariableReport| variable.is_parameter && variable.shown.value.is_none();
+    if !variables.iter().any(is_unknown) {
+        return variables;
+    }
+    let known = at_entry(view, manner);
+    for variable in variables.iter_mut().filter(|variable| is_unknown(variable)) {
+        if let Some(then) = known.iter().find(|then| then.name == variable.name) {
+            variable.shown = then.shown.clone();
+            variable.at_entry = true;
+            variable.optimized_out = false;
+        }
+    }
+    variables
 }
 
 fn chosen(
@@ -288,6 +359,7 @@ fn variables_in(
                 is_parameter: variable.is_parameter,
                 shadowed: variable.shadowed,
                 line: variable.line,
+                at_entry: false,
                 optimized_out: value.is_optimized_out(),
             }
         })
@@ -352,13 +424,35 @@ fn report(view: &View<'_>, text: &str, manner: Manner, value: &Value) -> ValueRe
         space: view.space,
         machine: view.machine,
     };
+    let mut shown = shown(value, text, manner, &look);
+    if manner.format == ValueFormat::Natural && OF_ADDRESSES.contains(&text.trim()) {
+        shown.value = shown.value.map(|number| as_address(view.space, &number));
+    }
     ValueReport {
         expression: text.to_owned(),
         number: None,
         type_name: value.ty.name(),
-        shown: shown(value, text, manner, &look),
+        shown,
         note: None,
     }
+}
+
+/// Registers that hold addresses.
+const OF_ADDRESSES: [&str; 6] = ["$pc", "$rip", "$sp", "$rsp", "$fp", "$rbp"];
+
+/// Writes the number that a text begins with as an address, with the symbol of code that it is in.
+fn as_address(space: &AddressSpace, text: &str) -> String {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let (number, rest) = text.split_at(end.unwrap_or(text.len()));
+    let Ok(address) = number.parse::<u64>() else {
+        return text.to_owned();
+    };
+    let symbol = match space.symbol_at(address) {
+        None => String::new(),
+        Some((name, start)) if start == address => format!(" <{name}>"),
+        Some((name, start)) => format!(" <{name}+{}>", address.wrapping_sub(start)),
+    };
+    format!("{address:#x}{symbol}{rest}")
 }
 
 /// Returns the type of an expression, or the type that the text names.
@@ -366,10 +460,20 @@ fn report(view: &View<'_>, text: &str, manner: Manner, value: &Value) -> ValueRe
 /// # Errors
 /// [`Code::EvalFailed`]: the text is neither.
 pub fn type_of(view: &View<'_>, text: &str) -> Result<Type, Failure> {
+    let named = || expr::find_type(text, &context(view, None));
     match value(view, text, None) {
+        // In its methods, the name of a class is that of its constructors too.
+        Ok(value) if is_function(&value.ty) => Ok(named().unwrap_or_else(|| value.ty.clone())),
         Ok(value) => Ok(value.ty.clone()),
-        Err(failure) => expr::find_type(text, &context(view, None)).ok_or(failure),
+        Err(failure) => named().ok_or(failure),
     }
+}
+
+/// Returns whether a type is that of a function, or of a pointer to one.
+fn is_function(ty: &Type) -> bool {
+    let ty = ty.strip();
+    let target = ty.target().filter(|_| ty.kind() == TypeKind::Pointer);
+    target.map_or(ty, |target| target.strip()).kind() == TypeKind::Function
 }
 
 /// Returns the value of an expression itself, without calls of functions.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use debuginfo::Glob;
+
 use super::breaks::no_options;
 use super::{Break, Past, of_replay};
 use crate::protocol::{Code, Failure};
@@ -15,6 +17,8 @@ pub enum Happened {
     Exec,
     /// A system call: one of these numbers, or any.
     Syscall(Vec<u64>),
+    /// A library that was loaded while the program ran, whose file has a name that this glob matches.
+    Load(Option<String>),
 }
 
 /// What is wanted of a catchpoint.
@@ -40,6 +44,7 @@ impl Past {
         let events = match &wanted.what {
             Happened::Fork => self.timeline.events_of("fork", None),
             Happened::Exec => self.timeline.events_of("exec", None),
+            Happened::Load(pattern) => self.loads(pattern.as_deref()),
             Happened::Syscall(numbers) if numbers.is_empty() => {
                 self.timeline.events_of("syscall", None)
             }
@@ -64,6 +69,19 @@ impl Past {
         Ok(added)
     }
 
+    /// The events of libraries that were loaded after the first thread began.
+    fn loads(&self, pattern: Option<&str>) -> replay::Result<Vec<u64>> {
+        let began = self.timeline.events_of("thread_start", None)?;
+        let began = began.first().copied().unwrap_or(0);
+        let glob = pattern.map(Glob::new);
+        let is_it = |event: &store::columns::ReadEvent| {
+            let path = event.detail.as_deref().unwrap_or_default();
+            let name = path.rsplit('/').next().unwrap_or(path);
+            event.seq > began && glob.as_ref().is_none_or(|glob| glob.matches(name))
+        };
+        self.timeline.events_of("module_load", Some(&is_it))
+    }
+
     /// Says why there is no event to be caught.
     fn nothing_happened(&self, wanted: &CatchWanted) -> Result<Failure, Failure> {
         let words = &wanted.words;
@@ -75,6 +93,14 @@ impl Past {
             Happened::Exec => (
                 "the program executed no other one while it was recorded".to_owned(),
                 "what its children executed is in their recordings: hindsight record --children",
+            ),
+            Happened::Load(None) => (
+                "the program loaded no library while it was recorded".to_owned(),
+                "its libraries: info sharedlibrary",
+            ),
+            Happened::Load(Some(_)) => (
+                format!("{words}: the program loaded no such library while it was recorded"),
+                "its libraries: info sharedlibrary",
             ),
             Happened::Syscall(_) => {
                 let any = self.timeline.events_of("syscall", None);

@@ -75,6 +75,7 @@ impl Looked<'_> {
             "watch" => ReasonReport::Watch {
                 probe: probe.unwrap_or_default(),
                 expression: None,
+                left: false,
                 old: hex_bytes(stop.watch_old.as_deref().unwrap_or_default()),
                 new: hex_bytes(stop.watch_new.as_deref().unwrap_or_default()),
                 // The recording does not say.

@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use debuginfo::with_source_copies;
 use expr::{Kept, Missing};
+use recorder::Observer;
 use replay::{Instant, Moment, StateMachine, Target, Timeline};
 use store::Reader;
 
@@ -227,6 +228,24 @@ impl RecordedMoment for Looked<'_> {
             });
         });
         left.map(drop).map_err(|error| of_replay(&error))
+    }
+
+    fn at_entry(&self, frame: usize, work: &mut dyn FnMut(&View<'_>)) -> Result<(), Failure> {
+        let Some(seq) = self.moment.entered_at(frame) else {
+            return Ok(());
+        };
+        let timeline = self.moment.state.timeline();
+        let entry = Moment::at(timeline, seq, self.position.tid, 1);
+        let entry = entry.map_err(|error| of_replay(&error))?;
+        work(&View {
+            space: &entry.space,
+            machine: &entry.machine(),
+            frames: &entry.trace.backtrace.frames,
+            frame: 0,
+            recorded: None,
+            kept: self.kept,
+        });
+        Ok(())
     }
 }
 
@@ -519,13 +538,51 @@ pub fn is_core_file(path: &Path) -> bool {
 }
 
 /// Finds the folder of the recording that a path names. The recording of a core file is made if there is none yet;
-/// `program` is its program, if it is not where the core file says.
+/// `program` is its program, if it is not where the core file says. See [`completed`], too.
 ///
 /// # Errors
 /// There is neither a recording nor a core file, or it cannot be read.
 pub fn located(path: &Path, program: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    replay::locate(path, &replay::CoreOptions { program }).map_err(|error| of_replay(&error))
+    let found = replay::locate(path, &replay::CoreOptions { program });
+    let found = found.map_err(|error| of_replay(&error))?;
+    completed(&found)?;
+    Ok(found)
 }
+
+/// Writes the events of a recording of every instruction whose recorder died before it did so. Others stay as they are.
+///
+/// # Errors
+/// It has nothing that could be run again, or cannot be written.
+pub fn completed(folder: &Path) -> Result<(), Failure> {
+    completed_with(folder, &Untold)
+}
+
+/// As [`completed`]; the observer is told when something is to be done.
+///
+/// # Errors
+/// As there.
+pub fn completed_with(folder: &Path, observer: &dyn Observer) -> Result<(), Failure> {
+    match recorder::complete(folder, observer) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let message = format!(
+                "the recorder of {} did not close it, and its events cannot be written now: {error}",
+                folder.display()
+            );
+            let hint = error.hint();
+            let hint = hint.unwrap_or_else(|| {
+                "it needs room on the disk and the right to trace processes; hindsight rm removes it"
+                    .to_owned()
+            });
+            Err(Failure::new(Code::Failed, message).hint(hint))
+        }
+    }
+}
+
+/// Where nobody reads messages.
+struct Untold;
+
+impl Observer for Untold {}
 
 /// Converts an error of `replay` to a failure.
 #[must_use]

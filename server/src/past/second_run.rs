@@ -2,6 +2,7 @@
 
 use recorder::live::MAX_LOGGED_LEN;
 use replay::history::HistoryScope;
+use store::shell::word;
 
 use super::Past;
 
@@ -37,7 +38,7 @@ impl Past {
     fn again_with(&self, option: &str) -> String {
         let manifest = self.timeline.recording().manifest();
         if manifest.launch.is_none() {
-            let argv: Vec<String> = manifest.argv.iter().map(|word| quoted(word)).collect();
+            let argv: Vec<String> = manifest.argv.iter().map(|part| word(part)).collect();
             return format!("hindsight record {option} {}", argv.join(" "));
         }
         let name = self.path();
@@ -45,12 +46,7 @@ impl Past {
             .strip_prefix(&self.folder)
             .unwrap_or(&name)
             .with_extension("");
-        let name = name.to_string_lossy();
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-        match name.chars().all(is_plain) {
-            true => format!("hindsight rerun {name} {option}"),
-            false => format!("hindsight rerun {} {option}", quoted(&name)),
-        }
+        format!("hindsight rerun {} {option}", word(&name.to_string_lossy()))
     }
 
     /// Whether an expression is a global variable that watchpoints have room for.
@@ -66,7 +62,7 @@ impl Past {
     }
 }
 
-/// Writes a word as shells read it.
+/// Writes an expression as shells read it.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -14,6 +14,8 @@ use crate::verbs::{HistoryReply, LastWriteReply};
 
 /// Most frames that are searched for a variable.
 const MOST_FRAMES: usize = 256;
+/// Bytes below the stack pointer that belong to the innermost frame (System V ABI for x86-64, section 3.2.2).
+const RED_ZONE: u64 = 128;
 /// The usual size of a stack.
 const MOST_OF_A_STACK: u64 = 8 << 20;
 /// Most writes that are counted, and most that are described at once.
@@ -192,7 +194,7 @@ fn text(looked: &Looked<'_>, place: &MemoryPlace) -> Option<String> {
 /// The function in whose frame an address lies: its entry, and the stack pointer once it has returned.
 fn frame_of(looked: &Looked<'_>, address: u64) -> Option<(u64, u64)> {
     let (sp, _) = looked.machine.register(Register::RSP).ok()?;
-    if address < sp {
+    if address < sp.saturating_sub(RED_ZONE) {
         return None;
     }
     let frames = looked.moment.trace.backtrace.frames.iter();

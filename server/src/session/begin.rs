@@ -124,7 +124,7 @@ impl LiveSession {
             question_time: call.config.question_time(),
             selection: Mutex::new(Selection::default()),
             warnings: Arc::clone(&observer.warnings),
-            watched_types: Mutex::default(),
+            watched: Mutex::default(),
             opened: Mutex::default(),
             last_shown: Mutex::default(),
         }))

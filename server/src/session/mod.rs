@@ -13,13 +13,13 @@ mod moment;
 mod past;
 mod report;
 mod sessions;
+mod watched;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use debuginfo::Type;
 use recorder::live::{Live, ProbeId, Status, Tid};
 
 pub use begin::{Attach, Launch, Origin, Recording};
@@ -34,6 +34,7 @@ pub use report::{
     StateWord, StopReport, WatchChange, hex,
 };
 pub use sessions::Sessions;
+pub use watched::{Watched, WatchedFrame};
 
 use crate::output::Output;
 use crate::protocol::{Code, Failure};
@@ -56,8 +57,7 @@ pub struct LiveSession {
     pub question_time: Duration,
     selection: Mutex<Selection>,
     warnings: Arc<Mutex<Vec<String>>>,
-    // The types of watched places: stops report values, not bytes.
-    watched_types: Mutex<HashMap<ProbeId, Type>>,
+    watched: Mutex<HashMap<ProbeId, Watched>>,
     opened: Mutex<past::Opened>,
     last_shown: Mutex<LastShown>,
 }
@@ -95,11 +95,6 @@ impl LiveSession {
             stop,
             frame,
         };
-    }
-
-    /// Stores the type of a watched place.
-    pub fn remember_type(&self, probe: ProbeId, ty: Type) {
-        self.types().insert(probe, ty);
     }
 
     /// Returns the recorder's warnings since the start.
@@ -147,11 +142,9 @@ impl LiveSession {
         failure
     }
 
-    fn types(&self) -> MutexGuard<'_, HashMap<ProbeId, Type>> {
+    fn watched(&self) -> MutexGuard<'_, HashMap<ProbeId, Watched>> {
         // The entries are independent of each other.
-        self.watched_types
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn chosen(&self) -> MutexGuard<'_, Selection> {

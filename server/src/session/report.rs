@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use debuginfo::AddressSpace;
 use recorder::Exit;
-use recorder::live::{Display, Displayed, Location, Reason, Status, Stop, ThreadState, Tid};
+use recorder::live::{
+    Display, Displayed, Location, ProbeId, Reason, Status, Stop, ThreadState, Tid,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{LiveSession, RunningMachine};
@@ -97,6 +99,9 @@ pub enum ReasonReport {
         /// The watched expression, as written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expression: Option<String>,
+        /// The function of the watched variable has returned: its memory is another one's, and the watchpoint was removed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        left: bool,
         /// The old value; if the type is not known, bytes in hexadecimal, in memory order.
         old: String,
         /// The new value.
@@ -340,6 +345,7 @@ impl From<&Reason> for ReasonReport {
             } => ReasonReport::Watch {
                 probe,
                 expression: None,
+                left: false,
                 old: inspect::hex_bytes(&old),
                 new: inspect::hex_bytes(&new),
                 shared,
@@ -499,23 +505,39 @@ impl LiveSession {
         };
         let space = self.live.space();
         let machine = RunningMachine::of(self);
-        let ty = self.types().get(probe).cloned();
-        let text = |bytes: &[u8]| match &ty {
-            Some(ty) => inspect::bytes_text(&space, &machine, ty, bytes),
+        let watched = self.watched().get(probe).cloned();
+        let text = |bytes: &[u8]| match &watched {
+            Some(watched) => inspect::bytes_text(&space, &machine, &watched.ty, bytes),
             None => inspect::hex_bytes(bytes),
         };
-        let probes = self.live.probes();
-        let watched = probes.into_iter().find(|view| view.id == *probe);
+        let is_left = watched
+            .as_ref()
+            .is_some_and(|watched| self.has_left(watched, stop));
+        if is_left {
+            // At another report of the same stop it is gone already.
+            _ = self.live.remove_probe(*probe);
+        }
         ReasonReport::Watch {
             probe: *probe,
-            expression: watched.and_then(|view| match view.spec.location {
-                Location::Memory { expression, .. } => Some(expression),
-                _ => None,
-            }),
+            left: is_left,
+            expression: match &watched {
+                Some(watched) => Some(watched.expression.clone()),
+                None => self.watched_by(*probe),
+            },
             old: text(old),
             new: text(new),
             shared: *shared,
             by: LineReport::of(&space, stop.pc.wrapping_sub(1)),
+        }
+    }
+
+    /// Returns the expression of a watchpoint that was set before the session began.
+    fn watched_by(&self, probe: ProbeId) -> Option<String> {
+        let probes = self.live.probes().into_iter();
+        let mut found = probes.filter(|view| view.id == probe);
+        match found.next()?.spec.location {
+            Location::Memory { expression, .. } => Some(expression),
+            _ => None,
         }
     }
 

@@ -71,11 +71,17 @@ pub enum Caught {
     Vfork,
     /// Another program is executed.
     Exec,
+    /// A library is loaded while the program runs.
+    Load {
+        /// A glob for the name of its file. Default: any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pattern: Option<String>,
+    },
 }
 
 impl Verb for Catch {
     const NAME: &'static str = "catch";
-    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, behind the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\nThe program stays the one that is followed: a new process runs on by itself.\n\nIn a recording, runs through time stop at its events: fork (vfork and posix_spawn are recorded as fork), exec, and system calls if they were recorded (--syscalls).";
+    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, after the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\n  catch load 'libplugin*'     a library, mapped but with none of its code run yet\nThe program stays the one that is followed: a new process runs on by itself.\n\nIn a recording, runs through time stop at its events: fork (vfork and posix_spawn are recorded as fork), exec, load, and system calls if they were recorded (--syscalls).";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = ProbeArgs<CatchAdd>;
@@ -107,7 +113,7 @@ impl Command for Catch {
     const WORDS: &'static [Word] = &[
         Word::new(
             "words",
-            "throw [TYPE] | panic | signal [NAME] | syscall [NAME..] | fork | vfork | exec | list | remove ID..",
+            "throw [TYPE] | panic | signal [NAME] | syscall [NAME..] | fork | vfork | exec | load [FILE] | list | remove ID..",
             Form::Words,
             "What is caught",
         )
@@ -150,6 +156,7 @@ fn recorded(past: &Past, args: ProbeArgs<CatchAdd>) -> Result<Vec<Break>, Failur
             let what = match &add.what {
                 Caught::Fork | Caught::Vfork => Happened::Fork,
                 Caught::Exec => Happened::Exec,
+                Caught::Load { pattern } => Happened::Load(pattern.clone()),
                 Caught::Syscall { names } => Happened::Syscall(
                     names
                         .iter()
@@ -191,6 +198,9 @@ fn caught(words: &[String], unhandled_only: bool) -> Result<Caught, Failure> {
         ["fork"] => Caught::Fork,
         ["vfork"] => Caught::Vfork,
         ["exec"] => Caught::Exec,
+        ["load"] | ["load", _] => Caught::Load {
+            pattern: words.get(1).map(|&pattern| pattern.to_owned()),
+        },
         _ => {
             let message = format!("\"{}\" cannot be caught", words.join(" "));
             return Err(Failure::bad_request(message).hint(instead(&words)));
@@ -215,10 +225,8 @@ fn system_call(name: &str) -> Result<u64, Failure> {
 /// What to do instead.
 fn instead(words: &[&str]) -> &'static str {
     match words {
-        ["load" | "unload", ..] => {
-            "a breakpoint in a library that is not loaded yet waits for it: break LOCATION --pending; or: break dlopen"
-        }
-        _ => "write throw, catch, rethrow, panic, signal, syscall, fork, vfork or exec",
+        ["unload", ..] => "stop where the program unloads it: break dlclose",
+        _ => "write throw, catch, rethrow, panic, signal, syscall, fork, vfork, exec or load",
     }
 }
 
@@ -242,6 +250,7 @@ fn location(what: Caught) -> Result<Location, Failure> {
         Caught::Fork => Location::Event(Happening::Fork),
         Caught::Vfork => Location::Event(Happening::Vfork),
         Caught::Exec => Location::Event(Happening::Exec),
+        Caught::Load { pattern } => Location::Event(Happening::Load(pattern)),
         Caught::Signal { signal: None } => Location::Signal(None),
         Caught::Signal { signal: Some(name) } => match signal_by_name(&name) {
             Some(signal) => Location::Signal(Some(signal)),
@@ -290,14 +299,22 @@ mod tests {
         assert!(caught("throw std::exception").is_ok());
         assert!(caught("rain").is_err());
         let place = |text: &str| location(caught(text).unwrap()).map(|place| place.to_string());
-        for text in ["fork", "vfork", "exec", "catch", "rethrow", "syscall"] {
+        for text in [
+            "fork",
+            "exec",
+            "catch",
+            "rethrow",
+            "syscall",
+            "load",
+            "load libm*",
+        ] {
             assert_eq!(place(text).unwrap(), text);
         }
         assert_eq!(place("syscall openat 1").unwrap(), "syscall openat write");
         let wrong = place("syscall opnat").unwrap_err();
         assert_eq!(wrong.hint.as_deref(), Some("did you mean openat?"));
-        let load = caught("load libm").unwrap_err();
-        assert!(load.hint.unwrap().contains("--pending"));
+        let unload = caught("unload libm").unwrap_err();
+        assert!(unload.hint.unwrap().contains("dlclose"));
         assert!(caught("").is_err());
     }
 }

@@ -69,7 +69,7 @@ const MAX_VALUES: usize = 65_536;
 
 impl Verb for Examine {
     const NAME: &'static str = "x";
-    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\nBehind the slash stand how many, the format (x d u o t a c f s i) and the size of one (b 1, h 2, w 4, g 8\nbytes). Without a format it is x, without a size w. Without an address x goes on behind what it showed last, in\nthe same format; at the prompt, so does an empty Enter. $_ is the address of the last one shown, $__ what stands there.";
+    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\nBehind the slash stand how many, the format (x d u o t a c f s i) and the size of one (b 1, h 2, w 4, g 8\nbytes). Without a format it is x, without a size w. Without an address x continues after what it showed last, in\nthe same format; at the prompt, so does an empty Enter. $_ is the address of the last one shown, $__ what stands there.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
@@ -116,7 +116,7 @@ impl Command for Examine {
             "at",
             "ADDRESS",
             Form::Operand,
-            "An address or an expression that is one: 0x404010, &table, $sp + 8 [default: behind what x showed last]",
+            "An address or an expression that is one: 0x404010, &table, $sp + 8 [default: after what x showed last]",
         )
         .optional(),
     ];
@@ -458,7 +458,7 @@ fn instructions(
     let current = view.frames.get(view.frame).map(|frame| frame.pc);
     let code = inspect::disassemble(view.space, view.machine, address, count, current, false)?;
     let end = (code.instructions.len() < count)
-        .then(|| "the code behind is not known, or is none".to_owned());
+        .then(|| "what follows is not known, or is no code".to_owned());
     let row = |instruction: &inspect::InstructionReport| {
         let target = instruction.target.as_ref();
         let target = target.map_or_else(String::new, |name| format!("  <{name}>"));

@@ -130,6 +130,12 @@ fn evaluated(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> 
         None => args.expression.clone(),
     };
     let mut found = inspect::evaluate_and_keep(view, &expression, args.manner(), None)?;
+    if found.shown.value.is_none()
+        && let Some(then) = inspect::parameter_at_entry(view, &expression, args.manner())
+    {
+        found.note = Some(format!("{} = {}", then.shown_name(), then.shown.text()));
+        return Ok(found);
+    }
     let is_doubtful = found.shown.stale_since.is_some() && view.machine.is_of_unknown_block();
     found.note = is_doubtful.then(|| replay::UNKNOWN_BLOCK.to_owned());
     Ok(found)

@@ -97,7 +97,7 @@ fn stops_somewhere(probes: &[ProbeView]) -> bool {
 /// Sets a probe of the old run in the new one.
 fn set_again(old: &LiveSession, session: &LiveSession, probe: &ProbeView) -> Result<(), Failure> {
     let mut spec = probe.spec.clone();
-    let mut ty = None;
+    let mut watched = None;
     spec.location = match spec.location {
         Location::Address(address) => {
             Location::Address(moved(&old.live.space(), &session.live.space(), address)?)
@@ -105,16 +105,16 @@ fn set_again(old: &LiveSession, session: &LiveSession, probe: &ProbeView) -> Res
         Location::Memory {
             access, expression, ..
         } => {
-            let (location, watched) = watch::locate(session, expression, access)?;
-            ty = Some(watched);
+            let (location, found) = watch::locate(session, expression, access)?;
+            watched = Some(found);
             location
         }
         other => other,
     };
     let failed = |error| of_recorder(&error);
     let view = session.live.add_probe(spec).map_err(failed)?;
-    if let Some(ty) = ty {
-        session.remember_type(view.id, ty);
+    if let Some(watched) = watched {
+        session.remember_watched(view.id, watched);
     }
     if probe.state == ProbeState::Disabled {
         session.live.enable_probe(view.id, false).map_err(failed)?;

@@ -33,13 +33,19 @@ fn reason(reason: &ReasonReport) -> String {
         ReasonReport::Watch {
             probe,
             expression,
+            left,
             old,
             new,
             shared,
             by,
         } => {
             let what = expression.as_deref().unwrap_or("value");
-            let mut text = format!("at watchpoint {probe} ({what}: {old} -> {new}");
+            let mut text = match left {
+                true => format!(
+                    "at watchpoint {probe}, which was removed: the function of {what} has returned, and its memory is another one's ({old} -> {new}"
+                ),
+                false => format!("at watchpoint {probe} ({what}: {old} -> {new}"),
+            };
             if let Some(by) = by {
                 _ = write!(text, ", by {}:{}", by.file, by.line);
             }
@@ -277,7 +283,7 @@ fn table_of(variables: &[VariableReport], is_full: bool) -> Text {
     let row = |variable: &&VariableReport| {
         let hidden = if variable.shadowed { " (hidden)" } else { "" };
         vec![
-            format!("{}{hidden}", variable.name),
+            format!("{}{hidden}", variable.shown_name()),
             short_name(&variable.type_name),
             variable.shown.text(),
         ]
@@ -354,11 +360,11 @@ pub(super) fn frame(report: &FrameReport) -> String {
         text += " somewhere in";
     }
     _ = write!(text, " {name}");
-    let args = report.args.as_ref().filter(|_| !report.somewhere);
-    if let Some(args) = args {
+    let args = report.args.as_ref();
+    if let Some(args) = args.filter(|args| !report.somewhere || !args.is_empty()) {
         let args = args
             .iter()
-            .map(|arg| format!("{}={}", arg.name, arg.shown.text()));
+            .map(|arg| format!("{}={}", arg.shown_name(), arg.shown.text()));
         _ = write!(text, " ({})", args.collect::<Vec<_>>().join(", "));
     }
     match (&report.file, report.line, &report.module) {

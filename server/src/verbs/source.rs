@@ -73,7 +73,7 @@ impl Command for Source {
         Word::flag(
             "next",
             None,
-            "The ten lines behind those that were shown last",
+            "The ten lines after those that were shown last",
         )
         .against("at"),
         Word::flag("previous", None, "The ten lines before them: list -").against("at"),
@@ -100,7 +100,7 @@ fn beside(view: &View<'_>, shown: Option<&Listed>, is_next: bool) -> Result<Sour
         true => (last + 1, last.saturating_add(MORE)),
         false if *first == 1 => {
             let message = format!("there are no lines before line 1 of {file}");
-            return Err(none(message, "the lines behind: list --next"));
+            return Err(none(message, "the lines after these: list --next"));
         }
         false => (first.saturating_sub(MORE).max(1), first - 1),
     };

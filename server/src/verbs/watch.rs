@@ -1,7 +1,6 @@
 //! `watch`: adds, lists, removes and switches watchpoints. A watchpoint stops a thread that writes or reads a value. In
 //! a recording, it stops a run through time where the value has changed.
 
-use debuginfo::Type;
 use recorder::live::{Access, Action, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -13,7 +12,7 @@ use super::{
 use crate::inspect;
 use crate::past::{Past, WatchLine, WatchesReply};
 use crate::protocol::{Code, Failure};
-use crate::session::{LiveSession, Session};
+use crate::session::{LiveSession, Session, Watched, WatchedFrame};
 
 /// The `watch` verb.
 pub struct Watch;
@@ -68,7 +67,7 @@ impl Verb for Watch {
     const DOC: &'static str =
         "Stop when a value is written or read; in a recording, where it has changed
 
-In a recording a variable of the function that is looked at is watched in that function alone, a global one everywhere. While something is watched, runs through time pass the stops of the recording at which nothing has changed.";
+In a recording a variable of the function that is looked at is watched in that function alone, a global one everywhere. In a program, the next access after that function has returned is reported as such, and the watchpoint is removed. While something is watched, runs through time pass the stops of the recording at which nothing has changed.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
@@ -79,15 +78,15 @@ In a recording a variable of the function that is looked at is watched in that f
         if let Session::Recorded(past) = call.target()? {
             return recorded(&past, args);
         }
-        let mut ty = None;
+        let mut watched = None;
         let reply = probes::run(call, args, ProbeKind::Watchpoint, |session, add| {
             let access = match add.access {
                 WatchAccess::Write => Access::Write,
                 WatchAccess::Read => Access::Read,
                 WatchAccess::Both => Access::Both,
             };
-            let (location, watched) = locate(session, add.expression, access)?;
-            ty = Some(watched);
+            let (location, found) = locate(session, add.expression, access)?;
+            watched = Some(found);
             Ok(vec![ProbeSpec {
                 location,
                 action: Action::Break {
@@ -98,8 +97,8 @@ In a recording a variable of the function that is looked at is watched in that f
                 hit_count: add.hit_count,
             }])
         })?;
-        if let (Some(ty), [probe]) = (ty, reply.probes.as_slice()) {
-            call.live()?.remember_type(probe.id, ty);
+        if let (Some(watched), [probe]) = (watched, reply.probes.as_slice()) {
+            call.live()?.remember_watched(probe.id, watched);
         }
         Ok(WatchReply::Probes(reply))
     }
@@ -178,16 +177,26 @@ pub(super) fn locate(
     session: &LiveSession,
     expression: String,
     access: Access,
-) -> Result<(Location, Type), Failure> {
-    let place = session.look(|view| inspect::evaluate_place(view, &expression))?;
+) -> Result<(Location, Watched), Failure> {
+    let tid = session.moment().ok().map(|moment| moment.stop.tid);
+    let (place, frame) = session.look(|view| {
+        let place = inspect::evaluate_place(view, &expression)?;
+        let frame = tid.and_then(|tid| WatchedFrame::around(place.address, view, tid));
+        Ok((place, frame))
+    })?;
     let (address, len) = checked(&expression, place.address, place.len)?;
+    let watched = Watched {
+        ty: place.ty,
+        expression: expression.clone(),
+        frame,
+    };
     let location = Location::Memory {
         address,
         len,
         access,
         expression,
     };
-    Ok((location, place.ty))
+    Ok((location, watched))
 }
 
 fn checked(expression: &str, address: u64, len: u64) -> Result<(u64, u8), Failure> {

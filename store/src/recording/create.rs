@@ -1,6 +1,6 @@
 //! Creates recordings and closes them cleanly.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -79,6 +79,48 @@ impl OpenRecording {
         };
         let open = Self { recording, marker };
         Ok(Created { open, log })
+    }
+
+    /// Takes over a recording whose recorder died: its log and its columns begin anew. `None`: it is being written, or was closed.
+    ///
+    /// # Errors
+    /// The fault of the manifest; [`Error::Io`], [`Error::Append`].
+    pub fn begin_anew(dir: &Path) -> Result<Option<Created>> {
+        let recording = Recording::open_exact(dir)?;
+        let path = dir.join(INCOMPLETE_FILE);
+        let marker = match OpenOptions::new().write(true).open(&path) {
+            Ok(marker) => marker,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("open", &path)(error)),
+        };
+        match marker.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
+        }
+        // Another process may have closed it since it was opened here.
+        if !path.exists() {
+            return Ok(None);
+        }
+        for part in [LOG_DIR, COLUMNS_DIR] {
+            let part = dir.join(part);
+            match fs::remove_dir_all(&part) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io("remove", &part)(error));
+                }
+                _ => {}
+            }
+            storage::create_dir(&part).map_err(Error::io("create", &part))?;
+        }
+        let log = LogWriter::create(&dir.join(LOG_DIR), recording.manifest.recording_id)?;
+        let recording = Recording {
+            state: RecordingState::Live,
+            ..recording
+        };
+        Ok(Some(Created {
+            open: Self { recording, marker },
+            log,
+        }))
     }
 
     /// Returns the recording as readers see it while it is being made.

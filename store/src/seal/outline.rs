@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::describe::signal_name;
+use crate::clock::Clock;
 use crate::control::Control;
 
 /// Most builds that are kept: a list of recordings shows the program and its libraries, not thousands of plugins.
@@ -13,6 +14,9 @@ const MOST_BUILDS: usize = 256;
 /// How the program ended, and its builds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outline {
+    /// When the program was started or attached to, in ns since the recording began; 0 in files of older releases.
+    #[serde(default)]
+    pub began_ns: i64,
     /// The end; `None` while it is not seen.
     pub end: Option<End>,
     /// The first 256 files with a build id, in the order in which they were mapped.
@@ -44,8 +48,9 @@ pub struct BuildId {
 
 impl Outline {
     /// Takes the facts of a control event.
-    pub(super) fn add(&mut self, control: &Control) {
+    pub(super) fn add(&mut self, control: &Control, clock: Clock) {
         match control {
+            Control::ProcessStart { ticks, .. } => self.began_ns = clock.ns_from_ticks(*ticks),
             Control::ProcessExit {
                 code: Some(code), ..
             } => self.end = Some(End::Code(*code)),

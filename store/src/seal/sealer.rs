@@ -286,7 +286,7 @@ impl Sealer {
             FrameBody::Control(control) => {
                 self.definitions.push(&control)?;
                 if let Some(outline) = &mut self.state.outline {
-                    outline.add(&control);
+                    outline.add(&control, self.out.clock);
                 }
                 self.merge.push_control(*control);
             }
@@ -448,6 +448,11 @@ impl Sealer {
             definitions: counted.into_iter().chain(aside).collect(),
             events: self.out.next_seq,
             last_ts_ns: self.out.last_ts_ns,
+            began_ns: self
+                .state
+                .outline
+                .as_ref()
+                .map_or(0, |outline| outline.began_ns),
             torn_bytes: self.torn_bytes,
         }
     }

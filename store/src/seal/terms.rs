@@ -61,6 +61,8 @@ pub struct Sealed {
     pub events: u64,
     /// Time of the last numbered event, in nanoseconds.
     pub last_ts_ns: i64,
+    /// When the program was started or attached to, in nanoseconds; 0 if that is not known.
+    pub began_ns: i64,
     /// Bytes at the log's end that are not a whole frame.
     pub torn_bytes: u64,
 }

@@ -86,6 +86,23 @@ int main(void) {
 "#;
 
 #[test]
+fn a_source_file_with_a_new_name_is_no_difference() {
+    let scratch = Scratch::new("renamed");
+    let source = fs::read_to_string(fixture_source("hunts").join("invoices.c")).expect("a source");
+    for (name, file) in [("before", "invoices.c"), ("after", "accounts.c")] {
+        let folder = scratch.join(name);
+        fs::create_dir(&folder).expect("the test's folder is writable");
+        fs::write(folder.join(file), &source).expect("the test's folder is writable");
+        build(&folder, &format!("gcc -O0 -g -o invoices {file}"));
+        let program = Program::new(folder.join("invoices"), scratch.path());
+        record(&scratch, name, &[], &program);
+    }
+    let ended = compare(&scratch, &["before", "after"]);
+    ends_with(&ended, 0);
+    assert!(ended.text().contains("same"), "{}", ended.text());
+}
+
+#[test]
 fn variables_and_watched_values_are_told_where_it_differs_first() {
     let scratch = Scratch::new("held");
     for (name, more) in [("good", "0"), ("bad", "(number == 7)")] {

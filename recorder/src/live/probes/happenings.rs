@@ -5,6 +5,10 @@
 //! back to before the call, which it makes when it is resumed; a thread that has created a process stops after the call
 //! that did so.
 
+use std::collections::BTreeSet;
+
+use debuginfo::Glob;
+
 use super::exceptions::Thrown;
 use crate::{
     live::{
@@ -17,7 +21,7 @@ use crate::{
             threads::{Run, State},
         },
     },
-    process::status::Seccomp,
+    process::{Maps, maps::MappedFile, status::Seccomp},
     stop::ptrace,
 };
 
@@ -233,7 +237,7 @@ impl Tracer {
 
     /// Returns what has happened at the entry of a function of [`Happening::entries`]; `None` if the catchpoint does
     /// not wait for it.
-    pub fn happened(&self, tid: Tid, happening: &Happening) -> Option<Thrown> {
+    pub fn happened(&mut self, tid: Tid, happening: &Happening) -> Option<Thrown> {
         let told = |what| Thrown {
             what,
             message: None,
@@ -250,8 +254,36 @@ impl Tracer {
                     ..again
                 })
             }
+            Happening::Load(pattern) => self.loaded(pattern.as_deref()).map(told),
             _ => None,
         }
+    }
+
+    /// Names the libraries that match, are mapped, and were not when last looked at; `None` if there are none.
+    fn loaded(&mut self, pattern: Option<&str>) -> Option<String> {
+        let files = Maps::read(self.tracee.pid).ok()?.files();
+        let starts: BTreeSet<u64> = files.iter().map(|file| file.range.start).collect();
+        let known = &mut self.probes.mapped_before;
+        known.retain(|start| starts.contains(start));
+        let glob = pattern.map(Glob::new);
+        let is_meant = |file: &&MappedFile| {
+            let name = file.path.file_name().map(|name| name.to_string_lossy());
+            let matches = |glob: &Glob| name.is_some_and(|name| glob.matches(&name));
+            glob.as_ref().is_none_or(matches)
+        };
+        // Another catchpoint may wait for the others.
+        let new: Vec<String> = (files.iter().filter(is_meant))
+            .filter(|file| known.insert(file.range.start))
+            .map(|file| file.path.display().to_string())
+            .collect();
+        (!new.is_empty()).then(|| format!("load: {}", new.join(", ")))
+    }
+
+    /// Notes which files are mapped now.
+    pub fn look_at_files(&mut self) {
+        let maps = Maps::read(self.tracee.pid);
+        let files = maps.map(|maps| maps.files()).unwrap_or_default();
+        self.probes.mapped_before = files.iter().map(|file| file.range.start).collect();
     }
 
     /// Returns the exception of a thread at the entry of `__cxa_begin_catch`, unless it refers to another one.

@@ -94,6 +94,8 @@ pub(crate) struct Probes {
     pub scripts: Scripts,
     /// Values that conditions and messages may name: `$1`, `$name`.
     pub kept: Arc<Kept>,
+    /// Where files were mapped when a catchpoint last looked.
+    pub mapped_before: BTreeSet<u64>,
 }
 
 impl Probes {
@@ -347,6 +349,9 @@ impl Tracer {
                     true => ProbeState::Pending,
                     false => ProbeState::Bound,
                 };
+            }
+            if let Location::Event(Happening::Load(_)) = location {
+                self.look_at_files();
             }
             self.probes.set_places(id, places);
         }

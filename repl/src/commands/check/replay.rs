@@ -7,7 +7,9 @@ use exact::{Contradiction, Verdict};
 use serde_json::{Value, json};
 use server::quantity::{count, grouped};
 use store::Recording;
-use store::format::INSTRUCTIONS_DIR;
+use store::check::{CheckedFile, Finding, Report, Severity};
+use store::format::{INSTRUCTIONS_DIR, INSTRUCTIONS_FILE};
+use store::recording::RecordingState;
 
 use crate::error::Error;
 use crate::progress::Progress;
@@ -40,6 +42,36 @@ pub fn run(folder: &Path, terminal: &Terminal) -> Result<Verdict, Error> {
             ),
         )
     })
+}
+
+/// Reads the log of every instruction, if the recording has one. Returns why it does not go to the end of the program; damage is
+/// added to the report.
+pub fn lost(folder: &Path, report: &mut Report) -> Option<String> {
+    let recording = Recording::open(folder).ok()?;
+    let is_full = recording.manifest().settings.has_every_instruction();
+    if !is_full || recording.state() == RecordingState::Live {
+        return None;
+    }
+    let path = folder.join(INSTRUCTIONS_DIR);
+    let log = path.join(INSTRUCTIONS_FILE);
+    if let Ok(found) = log.metadata() {
+        report.files.push(CheckedFile {
+            path: log.clone(),
+            len_bytes: found.len(),
+        });
+    }
+    match exact::outline(&path) {
+        Ok(outline) => outline.lost,
+        Err(error) => {
+            report.findings.push(Finding {
+                severity: Severity::Damage,
+                path: log,
+                offset: None,
+                what: error.to_string(),
+            });
+            None
+        }
+    }
 }
 
 /// Writes what was found, as lines of the report.

@@ -9,7 +9,7 @@ use query::slower::{Level, slower};
 use crate::error::Error;
 use crate::exit;
 use crate::output::{self, to_stdout};
-use crate::recording::locate;
+use crate::recording::to_read;
 
 /// Functions that are shown.
 const MOST: usize = 20;
@@ -67,6 +67,6 @@ pub fn run(args: &Args, json: bool) -> Result<u8, Error> {
 }
 
 fn open(recordings: &[PathBuf]) -> Result<Vec<Session>, Error> {
-    let open = |recording: &Path| query::open(&locate(recording)?).map_err(super::failed);
+    let open = |recording: &Path| query::open(&to_read(recording)?).map_err(super::failed);
     recordings.iter().map(|recording| open(recording)).collect()
 }

@@ -100,7 +100,7 @@ impl Page<'_> {
         )?;
         self.line("on disk", &bytes(size_on_disk(&set.dir)))?;
         writeln!(self.out)?;
-        let name = set.dir.display();
+        let name = store::shell::word(&set.dir.to_string_lossy());
         self.line("next", &format!("hindsight overview {name}"))?;
         self.line("", &format!("hindsight ls {name}"))
     }

@@ -54,7 +54,7 @@ fn text(set: &Whole, most_lines: usize) -> String {
         lines.push(format!(
             "  {} more; hindsight processes {}",
             count(left, "line"),
-            set.dir.display()
+            store::shell::word(&set.dir.to_string_lossy())
         ));
     }
     lines.extend(next);
@@ -139,7 +139,7 @@ fn in_tree(process: &Process, depth: usize) -> String {
 }
 
 fn next(set: &Whole) -> Vec<String> {
-    let name = set.dir.display();
+    let name = store::shell::word(&set.dir.to_string_lossy());
     let recorded = |process: &&&Process| process.recording.is_some();
     let failed = set.failed();
     let of_interest = failed
@@ -149,7 +149,9 @@ fn next(set: &Whole) -> Vec<String> {
         .or_else(|| set.first());
     let mut lines = vec!["Ask next".to_owned()];
     if let Some(recording) = of_interest.and_then(|process| process.recording.as_ref()) {
-        lines.push(format!("  hindsight overview {name}/{recording}"));
+        let path = set.dir.join(recording);
+        let path = store::shell::word(&path.to_string_lossy());
+        lines.push(format!("  hindsight overview {path}"));
     }
     lines.push(format!("  hindsight sql {name} \"select run, count(*) as calls from calls group by run order by calls desc\""));
     lines

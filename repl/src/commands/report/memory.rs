@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use query::memory::{Held, MemoryReport, Site};
+use query::memory::{Frame, Held, MemoryReport, Site};
 use server::quantity::{count, duration, grouped};
 
 use super::text::{columns, layout};
@@ -25,6 +25,7 @@ pub fn memory(
     if !found.has_makers {
         return writeln!(out, "no call that allocates was recorded; {HOW}");
     }
+    freed_twice(out, found)?;
     totals(out, found)?;
     let live: Vec<&Site> = found.sites.iter().filter(|s| s.live.blocks > 0).collect();
     for (heading, is_pages) in [("left at the end", false), ("mapped at the end", true)] {
@@ -98,11 +99,55 @@ fn place(site: &Site) -> String {
     }
 }
 
+/// Most blocks freed twice that are written.
+const TWICE: usize = 5;
+
+/// `freed twice: 0x55d0 (32 bytes, allocated at seq 7): seq 10 in drop (app.c:2) < main, and again seq 13 in drop (app.c:2) < main`
+fn freed_twice(out: &mut dyn Write, found: &MemoryReport) -> io::Result<()> {
+    let within = |seq: u64, frames: &[Frame]| {
+        let frames: Vec<String> = frames.iter().take(FRAMES).map(Frame::short_text).collect();
+        match frames.is_empty() {
+            true => format!("seq {seq}"),
+            false => format!("seq {seq} in {}", frames.join(" < ")),
+        }
+    };
+    for block in found.freed_twice.iter().take(TWICE) {
+        let mut facts: Vec<String> = block
+            .size
+            .map(|size| count(size, "byte"))
+            .into_iter()
+            .collect();
+        facts.extend(block.made_seq.map(|seq| format!("allocated at seq {seq}")));
+        let facts = match facts.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", facts.join(", ")),
+        };
+        writeln!(
+            out,
+            "freed twice: {}{facts}: {}, and again {}",
+            block.address,
+            within(block.freed_seq, &block.freed_in),
+            within(block.again_seq, &block.again_in)
+        )?;
+    }
+    let more = found.freed_twice.len().saturating_sub(TWICE) as u64;
+    if more > 0 {
+        writeln!(out, "{} more freed twice", count(more, "block"))?;
+    }
+    if !found.freed_twice.is_empty() {
+        writeln!(
+            out,
+            "(or what is not recorded was given the address in between)"
+        )?;
+    }
+    Ok(())
+}
+
 fn notes(out: &mut dyn Write, found: &MemoryReport) -> io::Result<()> {
     if found.lost.blocks > 0 {
         writeln!(
             out,
-            "{}: freed by no recorded call, but their addresses were handed out again",
+            "{}: freed by no recorded call, but their addresses were allocated again",
             held(found.lost)
         )?;
     }

@@ -48,6 +48,11 @@ pub fn functions(
             table(out, &found.of_thread(thread.tid), args, terminal)?;
             writeln!(out)?;
         }
+    } else if found.functions.is_empty() {
+        return writeln!(
+            out,
+            "no calls were recorded; which functions were left out, and why: SELECT function, reason FROM probes"
+        );
     } else {
         table(out, &found.functions, args, terminal)?;
     }

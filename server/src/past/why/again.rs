@@ -2,6 +2,7 @@
 
 use debuginfo::Register;
 use recorder::live::MAX_LOGGED_LEN;
+use store::shell::word;
 
 use super::super::{Past, Position};
 use crate::inspect;
@@ -18,7 +19,8 @@ impl Past {
         if self.timeline.is_core() {
             return self.recorded_instead(expression, here);
         }
-        let again = format!("hindsight rerun {} --log-writes", self.path().display());
+        let name = self.path().to_string_lossy().into_owned();
+        let again = format!("hindsight rerun {} --log-writes", word(&name));
         if self.is_in_module(expression, here) {
             return Some(format!("{again} '{}'", expression.replace('\'', r"'\''")));
         }

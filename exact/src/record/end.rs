@@ -1,0 +1,81 @@
+//! The end of a recording: that of the program, or what lets the program go on without us.
+
+use std::io;
+
+use super::{Ended, Recorder, State, Summary};
+use crate::error::Result;
+use crate::log::Entry;
+
+impl Recorder {
+    /// Whether the log takes no more, and the program can be left: no thread runs in translated code.
+    pub(super) fn is_full(&self) -> bool {
+        let stands = |tid: i32| matches!(self.threads[&tid].state, State::Ready);
+        self.log.refused().is_some() && self.current.is_some_and(stands)
+    }
+
+    /// Notes how it ended. A program that has not ended goes on unrecorded, and is waited for.
+    pub(super) fn finish(mut self, ended: Result<Ended>) -> Result<Summary> {
+        let (code, signal, lost) = match ended {
+            Ok(Ended::Exited(code)) => (Some(code), None, None),
+            Ok(Ended::Killed(signal)) => (None, Some(signal), None),
+            Ok(Ended::Lost(why)) => (None, None, Some(why)),
+            Ok(Ended::Full) => (None, None, Some(self.let_go())),
+            Ok(Ended::Enough) => unreachable!("that is not the end of the program"),
+            Err(error) => (None, None, Some(error.to_string())),
+        };
+        let at = self.count;
+        let (blocks, code_bytes) = self.translator.size();
+        let mut summary = Summary {
+            instructions: at,
+            code,
+            signal,
+            fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
+            lost,
+            is_full: false,
+            blocks,
+            code_bytes,
+        };
+        if let Some(why) = summary.lost.clone() {
+            self.log.add(&Entry::Lost { at, why })?;
+            (summary.code, summary.signal) = self.release();
+        }
+        if summary.code.is_some() || summary.signal.is_some() {
+            self.log.add(&Entry::Exit {
+                at,
+                code: summary.code.unwrap_or(0),
+                signal: summary.signal.unwrap_or(0),
+                fatal: summary.fatal,
+            })?;
+        }
+        let refused = self.log.refused().map(full);
+        summary.is_full = refused.is_some();
+        let is_whole = self.log.finish()?;
+        summary.lost = summary.lost.or(refused.filter(|_| !is_whole));
+        Ok(summary)
+    }
+
+    /// The program leaves translated code, and goes on by itself as soon as its threads are resumed. Returns why.
+    fn let_go(&mut self) -> String {
+        let left = self.leave(true);
+        let why = match self.log.refused() {
+            Some(error) => full(error),
+            None => String::from("the log took no more"),
+        };
+        match left {
+            Ok(_) => format!(
+                "{why} at instruction {}, and the program went on unrecorded",
+                self.count
+            ),
+            Err(error) => format!("{why} at instruction {} ({error})", self.count),
+        }
+    }
+}
+
+/// What a disk has said, in words.
+fn full(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => String::from("the disk was full"),
+        io::ErrorKind::QuotaExceeded => String::from("the quota of disk space was used up"),
+        _ => format!("the log could not be written: {error}"),
+    }
+}

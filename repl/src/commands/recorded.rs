@@ -1,0 +1,74 @@
+//! Which functions, events and processes a recording has: options of `record`.
+
+use std::time::Duration;
+
+use crate::duration::parse as parse_duration;
+
+/// Which functions are recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct Functions {
+    /// Record only functions that match: a name (* and ?), of the program or the C library, file:GLOB or module:GLOB; may
+    /// be repeated
+    #[arg(short = 'f', long = "function", value_name = "PATTERN")]
+    pub include: Vec<String>,
+    /// Do not record functions that match; may be repeated, wins over --function
+    #[arg(short = 'x', long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+}
+
+/// What is recorded besides them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct Besides {
+    /// Record system calls too: names, arguments with texts and flags, results and times, for the tables syscalls and files
+    #[arg(long)]
+    pub syscalls: bool,
+    /// Record the calls that allocate and free memory too, for the table allocations and report --memory
+    #[arg(long)]
+    pub memory: bool,
+    /// Record the calls that take and give locks, or wait, too, for the table locks and report --locks
+    #[arg(long)]
+    pub locks: bool,
+}
+
+/// A process that runs already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct Attached {
+    /// Attach to this running process instead of starting one
+    #[arg(long = "attach", value_name = "PID", conflicts_with = "command", value_parser = parse_pid)]
+    pub pid: Option<i32>,
+    /// With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
+    #[arg(long = "for", value_name = "SECONDS", value_parser = parse_duration)]
+    pub duration: Option<Duration>,
+}
+
+/// The processes that it starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct Family {
+    /// Record all processes that the program starts too, into a folder NAME.children with a recording of each program
+    #[arg(long, conflicts_with_all = ["pid", "portable"])]
+    pub children: bool,
+    /// With --children: record copies that fork makes too, from the fork on; each fork then takes longer
+    #[arg(long)]
+    pub copies: bool,
+    /// Record the process that standard input tells of
+    #[arg(long, hide = true, conflicts_with_all = ["pid", "children", "command"])]
+    pub parked: bool,
+}
+
+/// What becomes of the recording when it is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct Kept {
+    /// Call this run something: key=value; may be repeated. ls, info and the table runs show it
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = store::labels::parse)]
+    pub labels: Vec<(String, String)>,
+    /// When the program has ended, copy its modules, debug files and sources into the recording, as hindsight pack does
+    #[arg(long)]
+    pub portable: bool,
+}
+
+fn parse_pid(text: &str) -> Result<i32, String> {
+    match text.parse() {
+        Ok(pid) if pid > 0 => Ok(pid),
+        _ => Err("write the number of a process, as ps shows it".to_owned()),
+    }
+}

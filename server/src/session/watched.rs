@@ -1,0 +1,77 @@
+//! What a watchpoint watches, and whether its variable still exists.
+
+use debuginfo::Type;
+use recorder::live::{ProbeId, Stop, Tid};
+
+use super::LiveSession;
+use crate::inspect::View;
+
+/// Most frames that are searched for that of the variable.
+const FRAMES: usize = 4096;
+/// The largest distance of a variable from the end of its frame.
+const MOST_OF_A_FRAME: u64 = 8 << 20;
+
+/// A watched place.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// Its type: stops report values, not bytes.
+    pub ty: Type,
+    /// The expression, as written.
+    pub expression: String,
+    /// The frame that it is in, if it is on a thread's stack.
+    pub frame: Option<WatchedFrame>,
+}
+
+/// A frame, for as long as its function has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchedFrame {
+    tid: Tid,
+    cfa: u64,
+    entry: Option<u64>,
+}
+
+impl WatchedFrame {
+    /// Returns the selected frame of a view, if the place at `address` is in it or in one further in.
+    pub fn around(address: u64, view: &View<'_>, tid: Tid) -> Option<WatchedFrame> {
+        let frame = view.frames.get(view.frame)?;
+        let cfa = frame.cfa?;
+        let is_in_it = address < cfa && cfa - address < MOST_OF_A_FRAME;
+        let low = view.frames[..view.frame]
+            .iter()
+            .filter_map(|inner| inner.cfa);
+        let is_inside = low.max().is_none_or(|inner| inner <= address);
+        (is_in_it && is_inside && view.space.at(address).is_none()).then_some(WatchedFrame {
+            tid,
+            cfa,
+            entry: frame.function_entry,
+        })
+    }
+}
+
+impl LiveSession {
+    /// Stores what a watchpoint watches.
+    pub fn remember_watched(&self, probe: ProbeId, watched: Watched) {
+        self.watched().insert(probe, watched);
+    }
+
+    /// Returns whether the function whose variable a watchpoint watches has returned, according to the stack of the thread
+    /// that stopped there.
+    pub(super) fn has_left(&self, watched: &Watched, stop: &Stop) -> bool {
+        let Some(frame) = watched.frame.filter(|frame| frame.tid == stop.tid) else {
+            return false;
+        };
+        let Ok(moment) = self.moment_of(stop.clone(), FRAMES) else {
+            return false;
+        };
+        let frames = &moment.backtrace.frames;
+        let is_it = |found: &debuginfo::Frame| {
+            found.cfa == Some(frame.cfa) && found.function_entry == frame.entry
+        };
+        let is_whole = moment.backtrace.end.is_none();
+        // A frame further out shows that the stack was followed beyond the place.
+        let is_beyond = frames
+            .iter()
+            .any(|found| found.cfa.is_some_and(|cfa| cfa > frame.cfa));
+        (is_whole || is_beyond) && !frames.iter().any(is_it)
+    }
+}

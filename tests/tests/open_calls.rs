@@ -1,0 +1,123 @@
+//! Goal: where a program died, or where an exception left its calls, backtraces of earlier events have every frame, with its line
+//! and the arguments of its entry. Method: a recursion whose depth, lines and arguments follow from its source.
+
+use e2e::{Hindsight, Program, Recording, Scratch, Signal, Status};
+
+const SOURCE: &str = r#"
+#include <cstdlib>
+#include <cstdio>
+static int *nothing;
+__attribute__((noinline)) int leaf(int n) { return n == 7 ? *nothing : n; }
+__attribute__((noinline)) int descend(int n, int left) {
+  int sum = leaf(n);
+  if (left > 0)
+    sum += descend(n + 1, left - 1); // deeper
+  if (n == 3 && left == 0)
+    throw 5;
+  return sum + left;
+}
+static int compare(const void *a, const void *b) { return descend(*(const int *)a, 1) - *(const int *)b; }
+int main() {
+  try { descend(0, 3); } catch (int) { std::puts("caught"); }
+  int numbers[] = {1, 2};
+  std::qsort(numbers, 2, sizeof *numbers, compare);
+  return descend(4, 9);
+}
+"#;
+
+struct Frames(Vec<String>);
+
+impl Frames {
+    fn at(recording: &Recording, seq: i64) -> Frames {
+        let ended = recording.command(
+            "repl",
+            &["--cmd", &format!("goto {seq}"), "--cmd", "backtrace"],
+        );
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let text = ended.text();
+        // Nothing is recorded of `qsort`, which lies between `compare` and `main`.
+        if !text.contains(" compare (") {
+            assert!(!text.contains("may lie between"), "at {seq}: {text}");
+            assert!(!text.contains("somewhere in"), "at {seq}: {text}");
+        }
+        Frames(
+            text.lines()
+                .filter(|line| line.contains('#'))
+                .map(str::to_owned)
+                .collect(),
+        )
+    }
+
+    /// The frames of a function, innermost first.
+    fn of(&self, function: &str) -> Vec<&String> {
+        let is_it = |line: &&String| line.contains(&format!(" {function} ("));
+        self.0.iter().filter(is_it).collect()
+    }
+}
+
+fn check(level: &str) {
+    let scratch = Scratch::new(&format!("open-calls{level}"));
+    std::fs::write(scratch.join("app.cc"), SOURCE).expect("writable");
+    let built = Program::new("/usr/bin/g++", scratch.path())
+        .args([
+            level,
+            "-g",
+            "-fno-inline",
+            "-fno-optimize-sibling-calls",
+            "-o",
+            "app",
+            "app.cc",
+        ])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let program = Program::new(scratch.join("app"), scratch.path());
+    let ended = Hindsight::record_command(&scratch, "app", &[], &program).run();
+    assert_eq!(
+        ended.status,
+        Status::Signal(Signal::SEGV),
+        "{}",
+        ended.errors()
+    );
+    let recording = Recording::new(scratch.join("app.hindsight"));
+    let deeper = 1 + SOURCE
+        .lines()
+        .position(|line| line.contains("// deeper"))
+        .expect("a line");
+    let sql = "select start_seq, a0 & 255 as n from calls where function like 'leaf%' order by 1";
+    let rows = recording.rows(sql);
+    assert!(rows.len() >= 4 + 2 + 4, "{rows:?}");
+    for row in rows {
+        let number = |column: &str| row[column].as_i64().expect("a number");
+        let (seq, n) = (number("start_seq"), number("n"));
+        let frames = Frames::at(&recording, seq);
+        assert!(
+            frames.0[0].contains(&format!("leaf (n={n})")),
+            "{}",
+            frames.0[0]
+        );
+        let descents = frames.of("descend");
+        assert!(!descents.is_empty());
+        for (above, frame) in descents.iter().enumerate() {
+            let passed = n - above as i64;
+            let is_right = ["n", "n@entry"]
+                .iter()
+                .any(|name| frame.contains(&format!("({name}={passed},")));
+            assert!(is_right, "at {seq}, {passed} in {frame}");
+            assert!(
+                above == 0 || frame.ends_with(&format!("app.cc:{deeper}")),
+                "{frame}"
+            );
+        }
+        assert_eq!(frames.of("main").len(), 1, "{:?}", frames.0);
+    }
+}
+
+#[test]
+fn frames_of_calls_that_never_returned_are_whole_without_optimisation() {
+    check("-O0");
+}
+
+#[test]
+fn frames_of_calls_that_never_returned_are_whole_with_optimisation() {
+    check("-O2");
+}
