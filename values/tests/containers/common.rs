@@ -1,9 +1,12 @@
 //! The members of the fixtures' structure, found as a debugger finds them.
 
+use std::ops::Range;
+
 use debuginfo::location::FrameContext;
 use debuginfo::scope::global;
 use debuginfo::types::TypeKind;
 use debuginfo::value::{Look, Value};
+use debuginfo::{Certainty, Machine, Register, Unknown};
 use values::containers::Container;
 use values::{RenderOptions, render_with};
 
@@ -17,6 +20,81 @@ pub fn look(snapshot: &Snapshot) -> Look<'_> {
         space: &snapshot.space,
         machine: snapshot,
     }
+}
+
+/// A snapshot without a part of memory, as in a recording.
+pub struct Without<'s> {
+    pub snapshot: &'s Snapshot,
+    pub hidden: Range<u64>,
+}
+
+impl Without<'_> {
+    pub fn look(&self) -> Look<'_> {
+        Look {
+            space: &self.snapshot.space,
+            machine: self,
+        }
+    }
+}
+
+impl Machine for Without<'_> {
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        let end = address.saturating_add(bytes.len() as u64);
+        match address < self.hidden.end && self.hidden.start < end {
+            true => Err(Unknown::because("it was not seen")),
+            false => self.snapshot.memory(address, bytes),
+        }
+    }
+
+    fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+        self.snapshot.register(register)
+    }
+
+    fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        self.snapshot.vector(register)
+    }
+}
+
+/// Iterators that need the hidden container to tell the end from an element show neither.
+pub fn iterators_do_not_guess(snapshot: &Snapshot) {
+    let look = look(snapshot);
+    let member = |holder: &str, name: &str| {
+        let value = behind(snapshot, holder).member(name, &look);
+        value.expect("a member")
+    };
+    let shown = |name: &str, hidden: &Value| {
+        let start = hidden.address().expect("it lies in memory");
+        let size = hidden.ty.size().expect("a size");
+        let without = Without {
+            snapshot,
+            hidden: start..start + size,
+        };
+        let value = member("iterators", name);
+        render_with(&value, &RenderOptions::default(), &without.look())
+    };
+    let (map, list) = (
+        member("everything", "map_many"),
+        member("iterators", "list_odd"),
+    );
+    for (name, hidden) in [
+        ("map_end", &map),
+        ("map_reverse_first", &map),
+        ("map_reverse_end", &map),
+        ("list_last", &list),
+        ("list_odd_end", &list),
+        ("list_reverse", &list),
+    ] {
+        let line = shown(name, hidden);
+        assert!(
+            line.starts_with("<unknown: it was not seen> {"),
+            "{name}: {line}"
+        );
+    }
+    // An element that is not next to the header is known without it.
+    let line = shown("map_names", &map);
+    assert_eq!(line, "iterator -> {first = \"three\", second = 3}");
+    let line = shown("map_last", &list);
+    assert!(line.starts_with("iterator -> {first = "), "{line}");
 }
 
 /// What the global pointer `name` points to.

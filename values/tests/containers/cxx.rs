@@ -6,7 +6,7 @@ use debuginfo::value::Value;
 use values::containers::Key;
 use values::{RenderOptions, render_with};
 
-use crate::common::{ALL, behind, container, flat, look};
+use crate::common::{ALL, behind, container, flat, iterators_do_not_guess, look};
 use crate::snapshot::Snapshot;
 
 /// What gdb shows as plain structures, or in its own notation.
@@ -391,6 +391,7 @@ fn iterators_agree(artifact: &str) {
     iterators_point_to_elements(&snapshot, is_counted);
     iterators_of_no_element_show_none(&snapshot, is_counted);
     reverse_iterators_walk_back(&snapshot);
+    iterators_do_not_guess(&snapshot);
 }
 
 #[test]

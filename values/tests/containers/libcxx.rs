@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use debuginfo::value::Value;
-use values::containers::Key;
+use values::containers::{Key, room};
 use values::{RenderOptions, render_with};
 
-use crate::common::{behind, container, look};
+use crate::common::{behind, container, iterators_do_not_guess, look};
 use crate::snapshot::Snapshot;
 
 fn line(value: &Value, snapshot: &Snapshot) -> String {
@@ -40,6 +40,7 @@ fn agrees_with_the_program(artifact: &str) {
     let expired = line(&expired.expect("a member"), &snapshot);
     let start = "std::weak_ptr (expired, weak count 1) = {get() = 0x";
     assert!(expired.starts_with(start), "{expired}");
+    iterators_do_not_guess(&snapshot);
 }
 
 #[test]
@@ -75,4 +76,24 @@ fn elements_are_found_by_number_and_by_key() {
     assert_eq!(number("shared_two", text("weak count")), Ok(1));
     let why = number("forward_many", Key::Integer(3)).expect_err("there are three");
     assert_eq!(why.to_string(), "there is no element 3; there are 3");
+}
+
+#[test]
+fn long_strings_can_be_written_in_place() {
+    let snapshot = Snapshot::take("containers_libcxx", "containers_libcxx_O0", false);
+    let (everything, look) = (behind(&snapshot, "everything"), look(&snapshot));
+    let member = |name: &str| everything.member(name, &look).expect("a member");
+    let (long, short) = (member("string_long"), member("string_short"));
+    let found = room(&long, &look)
+        .expect("a string")
+        .expect("a long string");
+    let own = long.address().expect("it lies in memory");
+    assert_eq!(found.len_at, own + 8);
+    assert!((150..256).contains(&found.capacity), "{found:?}");
+    assert!(found.is_terminated && !found.is_utf8);
+    assert_eq!(Some(found.start), container(&long, &look).start());
+    let why = room(&short, &look)
+        .expect("a string")
+        .expect_err("a short one");
+    assert_eq!(why.to_string(), "its length is a part of a byte");
 }

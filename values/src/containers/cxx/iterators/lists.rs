@@ -8,7 +8,7 @@ use crate::containers::typed_place::{Reach, Slot};
 use debuginfo::Unknown;
 
 /// Most nodes of a ring that are counted.
-const MAX_COUNTED: u64 = 1 << 14;
+const MAX_COUNTED: u64 = 1 << 12;
 /// The bytes of a header: two pointers and the count. No node has fewer.
 const HEADER: u64 = 24;
 /// More elements than memory holds.
@@ -56,36 +56,26 @@ impl Links {
     }
 
     fn find(&self, at: u64, reach: &Reach) -> Result<Found, Unknown> {
-        let own = self.count(at, reach)?;
-        if reach.machine.is_symbolic() {
-            return Ok(Found::Node);
-        }
-        if self.is_counted && own > TOO_MANY {
+        let own = self.node(at, reach)?;
+        if reach.machine.is_symbolic() || (self.is_counted && own.count > TOO_MANY) {
             return Ok(Found::Node);
         }
         // The ring must lead back; only its length tells what the count must be.
-        let (mut node, mut others) = (at, Vec::new());
-        loop {
-            let next = self.next.word(reach, node)?;
-            if self.prev.word(reach, next)? != node {
-                let how = format!("the node at {next:#x} does not lead back to {node:#x}");
-                return Err(Unknown::corrupt(how));
-            }
-            if next == at {
-                break;
-            }
-            if others.len() as u64 >= MAX_COUNTED {
-                return Ok(match self.is_counted && own < MAX_COUNTED {
-                    true => Found::Node,
-                    false => Found::Either,
-                });
+        let (mut node, mut place, mut counts) = (own, at, Vec::new());
+        while node.next != at {
+            if counts.len() as u64 >= MAX_COUNTED {
+                let is_short = self.is_counted && own.count < MAX_COUNTED;
+                return Ok(if is_short { Found::Node } else { Found::Either });
             }
             reach.step()?;
-            others.push(self.count(next, reach)?);
-            node = next;
+            let next = self.node(node.next, reach)?;
+            leads_back(node.next, next.prev, place)?;
+            counts.push(next.count);
+            (node, place) = (next, node.next);
         }
-        let count = others.len() as u64;
-        match (own == count, others.contains(&count)) {
+        leads_back(at, own.prev, place)?;
+        let count = counts.len() as u64;
+        match (own.count == count, counts.contains(&count)) {
             _ if count == 0 => Ok(Found::Header),
             _ if !self.is_counted => Ok(Found::Either),
             (true, true) => Ok(Found::Either),
@@ -98,12 +88,41 @@ impl Links {
         }
     }
 
-    /// The count, if a header lies at `at`.
-    fn count(&self, at: u64, reach: &Reach) -> Result<u64, Unknown> {
-        match self.is_counted {
-            true => reach.word(at.wrapping_add(HEADER - 8)),
-            false => Ok(0),
-        }
+    fn node(&self, at: u64, reach: &Reach) -> Result<Node, Unknown> {
+        let bytes = reach.read(at, HEADER)?;
+        let word = |offset: usize| {
+            let word = bytes[offset..offset + 8].try_into();
+            u64::from_le_bytes(word.expect("eight bytes"))
+        };
+        // The pointers are the first two words, in either order.
+        let (first, second) = (word(0), word(8));
+        let (next, prev) = match self.next.at(0).address()? {
+            0 => (first, second),
+            _ => (second, first),
+        };
+        Ok(Node {
+            next,
+            prev,
+            count: word(16),
+        })
+    }
+}
+
+/// A node or a header.
+#[derive(Clone, Copy)]
+struct Node {
+    next: u64,
+    prev: u64,
+    /// The count, if it is a header.
+    count: u64,
+}
+
+fn leads_back(at: u64, prev: u64, node: u64) -> Result<(), Unknown> {
+    match prev == node {
+        true => Ok(()),
+        false => Err(Unknown::corrupt(format!(
+            "the node at {at:#x} does not lead back to {node:#x}"
+        ))),
     }
 }
 

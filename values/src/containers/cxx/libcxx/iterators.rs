@@ -70,6 +70,7 @@ fn deque(spot: &TypedPlace, which: Which, reach: &Reach) -> Result<Target, Unkno
 }
 
 fn tree(spot: &TypedPlace, which: Which, reach: &Reach) -> Result<Target, Unknown> {
+    let at = spot.field("__ptr_")?.number(reach)?;
     let node = node(spot, 1, reach)?;
     let branches = Branches {
         left: Slot::of(&node, &["__left_"])?,
@@ -78,10 +79,11 @@ fn tree(spot: &TypedPlace, which: Which, reach: &Reach) -> Result<Target, Unknow
         value: value_of(&node, reach)?,
         header: Header::BehindFirst,
     };
-    branches.target(spot.field("__ptr_")?.number(reach)?, which, reach)
+    branches.target(at, which, reach)
 }
 
 fn list(spot: &TypedPlace, which: Which, reach: &Reach) -> Result<Target, Unknown> {
+    let at = spot.field("__ptr_")?.number(reach)?;
     let node = list_node(&spot.ty, reach)?;
     let links = Links {
         next: Slot::of(&node, &["__next_"])?,
@@ -89,13 +91,13 @@ fn list(spot: &TypedPlace, which: Which, reach: &Reach) -> Result<Target, Unknow
         value: value_of(&node, reach)?,
         is_counted: true,
     };
-    links.target(spot.field("__ptr_")?.number(reach)?, which, reach)
+    links.target(at, which, reach)
 }
 
 fn forward_list(spot: &TypedPlace, reach: &Reach) -> Result<Target, Unknown> {
+    let at = spot.field("__ptr_")?.number(reach)?;
     let node = node(spot, 0, reach)?;
-    let value = value_of(&node, reach)?;
-    Ok(forward(spot.field("__ptr_")?.number(reach)?, &value))
+    Ok(forward(at, &value_of(&node, reach)?))
 }
 
 fn hash(spot: &TypedPlace, reach: &Reach) -> Result<Target, Unknown> {
