@@ -210,7 +210,7 @@ fn runs(bytes: &[bool]) -> Vec<(u64, u64)> {
 
 impl State {
     /// The value of a register in an address.
-    fn value(&self, register: Register, element: usize, size: usize) -> Option<u64> {
+    pub(crate) fn value(&self, register: Register, element: usize, size: usize) -> Option<u64> {
         if register.is_vector_register() {
             let at = element * size;
             let bytes = self.vector(register);

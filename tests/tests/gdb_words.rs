@@ -566,7 +566,8 @@ int main(void) { return whole.c; }
     let said = |line: &str| {
         let ended = recording.command("repl", &["--cmd", "goto last", "--cmd", line]);
         let text = ended.text();
-        text.split_once('\n').map_or(text.clone(), |(_, said)| said.to_owned())
+        text.split_once('\n')
+            .map_or(text.clone(), |(_, said)| said.to_owned())
     };
     let shown = "\
 /* offset | size */  struct all {

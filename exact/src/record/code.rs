@@ -14,6 +14,8 @@ impl Recorder {
     /// The program has this protection there from now on.
     pub(super) fn note_protection(&mut self, span: Span) {
         let both = (libc::PROT_WRITE | libc::PROT_EXEC) as u32;
+        self.executable
+            .retain(|known| known.end <= span.start || span.end <= known.start);
         self.both
             .retain(|known| !(span.start <= known.start && known.end <= span.end));
         self.guarded

@@ -12,6 +12,7 @@ mod known;
 mod linker;
 mod native;
 mod next;
+pub(crate) mod outside;
 mod release;
 mod signal;
 mod space;
@@ -162,6 +163,10 @@ struct Recorder {
     both: Vec<Span>,
     /// Pages of it that cannot be written at the moment, because code in them has been translated.
     guarded: FxHashSet<u64>,
+    /// Memory whose code can be executed, as far as it is known.
+    executable: Vec<Span>,
+    /// Threads that are to execute an instruction of the program where it lies, which is expected to fault: its address.
+    outside: FxHashMap<i32, u64>,
     /// How often translations were forgotten.
     epoch: u64,
     /// The end of the heap, once the program has asked for it.
@@ -242,6 +247,8 @@ impl Recorder {
             arrived: VecDeque::new(),
             both: Vec::new(),
             guarded: FxHashSet::default(),
+            executable: Vec::new(),
+            outside: FxHashMap::default(),
             epoch: 0,
             brk: 0,
             running: pid,
@@ -308,33 +315,19 @@ impl Recorder {
         }
     }
 
-    /// The translation of the code at `pc`; for what is no code, `None`.
-    fn translated(&mut self, tid: i32, pc: u64) -> Result<Option<u64>> {
-        if self.translator.needs_cache(pc) {
-            self.process
-                .add_cache(tid, &mut self.translator, pc, &|_, _| true)?;
-            let came = std::mem::take(&mut self.process.came);
-            self.held.extend(came.into_iter().map(|info| (tid, info)));
-        }
-        let body = self.translator.entry(pc, &self.process);
-        self.process.flush(&mut self.translator)?;
-        self.guard(tid)?;
-        Ok(body)
-    }
-
     /// Has a stopped thread go on in translated code with these registers of the program, the counter at [`Self::count`].
     fn enter(&mut self, tid: i32, own: &user_regs_struct) -> Result<()> {
-        let body = self.translated(tid, own.rip)?;
+        let Some(body) = self.translated(tid, own.rip)? else {
+            return self.go_outside(tid, own);
+        };
+        self.outside.remove(&tid);
         let mut registers = *own;
-        if let Some(body) = body {
-            let block = self.threads[&tid].block;
-            self.process
-                .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
-            registers.gs_base = block;
-            registers.r15 = self.count;
-            registers.rip = body;
-        }
-        // Without a translation the thread runs into the fault that is due there.
+        let block = self.threads[&tid].block;
+        self.process
+            .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+        registers.gs_base = block;
+        registers.r15 = self.count;
+        registers.rip = body;
         registers.orig_rax = u64::MAX;
         ptrace::set_registers(tid, &registers).context("set registers")
     }
@@ -382,7 +375,7 @@ impl Recorder {
             if let Some(tid) = self.current
                 && !self.deliver_held(tid)?
             {
-                ptrace::cont(tid, 0).context("resume the program")?;
+                self.resume(tid)?;
             }
             let ended = self.wait_for_current()?;
             if let Some(ended) = ended {
@@ -411,7 +404,7 @@ impl Recorder {
                         self.process.flush(&mut self.translator)?;
                         registers.rip = body;
                     }
-                    None => return self.at_nothing(tid, registers, target),
+                    None => return self.at_nothing(tid, registers, target).map(|()| None),
                 }
                 ptrace::set_registers(tid, registers).context("set registers")?;
             }
@@ -422,7 +415,7 @@ impl Recorder {
                         self.process.flush(&mut self.translator)?;
                         registers.rip = body;
                     }
-                    None => return self.at_nothing(tid, registers, target),
+                    None => return self.at_nothing(tid, registers, target).map(|()| None),
                 }
                 ptrace::set_registers(tid, registers).context("set registers")?;
             }
@@ -436,7 +429,7 @@ impl Recorder {
                         self.process.flush(&mut self.translator)?;
                         registers.rip = body;
                     }
-                    None => return self.at_nothing(tid, registers, target),
+                    None => return self.missed(tid, registers, target).map(|()| None),
                 }
                 ptrace::set_registers(tid, registers).context("set registers")?;
             }
@@ -449,31 +442,13 @@ impl Recorder {
                 registers.rip = at;
                 self.take_counter(tid, registers, at)?;
                 ptrace::set_registers(tid, registers).context("set registers")?;
-                return Ok(Some(Ended::Lost(
-                    crate::Error::Unsupported { pc }.to_string(),
-                )));
+                return self.at_unsupported(tid, registers, pc);
             }
             Trap::Stop { pc } => self.at_stop(tid, registers, at, pc)?,
             Trap::Limit { .. } | Trap::Before { .. } | Trap::After { .. } => {
                 unreachable!("code that is recorded has no limits and notes")
             }
         }
-        Ok(None)
-    }
-
-    /// The program jumps to where nothing is: it gets the fault that it gets without us.
-    fn at_nothing(
-        &mut self,
-        tid: i32,
-        registers: &mut user_regs_struct,
-        target: u64,
-    ) -> Result<Option<Ended>> {
-        self.count = registers.r15;
-        registers.r15 = self
-            .process
-            .word(self.threads[&tid].block + u64::from(layout::SLOT_R15))?;
-        registers.rip = target;
-        ptrace::set_registers(tid, registers).context("set registers")?;
         Ok(None)
     }
 
@@ -490,8 +465,12 @@ impl Recorder {
             let other = libc::WIFSTOPPED(status)
                 && status >> 16 == 0
                 && libc::WSTOPSIG(status) != libc::SIGTRAP;
-            // A fault of the instruction itself comes again when it is executed again.
-            if !other || signal != 0 {
+            // A fault of the instruction itself would come each time that it is executed.
+            let is_fault = other && {
+                let info = ptrace::signal_info(tid).context("read the signal")?;
+                inject::comes_again(&info)
+            };
+            if !other || is_fault || signal != 0 {
                 if libc::WIFSTOPPED(status)
                     && self.process.registers_after_step(tid)?.rip != before
                     && pushes_flags

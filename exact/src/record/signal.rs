@@ -34,6 +34,9 @@ const FRAME_RIP: u64 = 8 + 40 + 16 * 8;
 /// Where it has the address of the x87, SSE and later registers (behind 23 others).
 const FRAME_EXTENDED: u64 = 8 + 40 + 23 * 8;
 
+/// Where siginfo_t has the address of a fault.
+const IN_SIGNAL: usize = 16;
+
 impl Fatal {
     /// What ends the program if no handler is there for it.
     pub(super) fn of(tid: i32, info: &libc::siginfo_t) -> Fatal {
@@ -55,8 +58,26 @@ impl Fatal {
 impl Recorder {
     /// A thread has stopped because a signal is about to be delivered to it; it runs translated code, or waits in a call.
     pub(super) fn signal(&mut self, tid: i32) -> Result<Next> {
-        let info = ptrace::signal_info(tid).context("read the signal")?;
-        self.deliver(tid, &info, false)
+        let mut info = ptrace::signal_info(tid).context("read the signal")?;
+        let changed = self.hide_translation(&mut info);
+        self.deliver(tid, &info, changed)
+    }
+
+    /// Some faults have the address of their instruction: it is the program's, not that of its translation. Returns whether it was another.
+    fn hide_translation(&self, info: &mut libc::siginfo_t) -> bool {
+        let of_instruction = matches!(info.si_signo, libc::SIGILL | libc::SIGFPE | libc::SIGTRAP);
+        if !of_instruction || info.si_code <= 0 {
+            return false;
+        }
+        // SAFETY: a fault has an address.
+        let at = unsafe { info.si_addr() } as u64;
+        let Some(place) = self.translator.place(at) else {
+            return false;
+        };
+        let field = (&raw mut *info).wrapping_byte_add(IN_SIGNAL).cast::<u64>();
+        // SAFETY: it lies in the structure, which is aligned to words.
+        unsafe { field.write(place.pc) };
+        true
     }
 
     /// Keeps the signal that a thread has stopped for.
@@ -73,7 +94,7 @@ impl Recorder {
 
     /// Delivers a signal that was kept, if there is one; returns whether the thread has been resumed with it.
     pub(super) fn deliver_held(&mut self, tid: i32) -> Result<bool> {
-        if self.held.is_empty() {
+        if self.held.is_empty() || self.outside.contains_key(&tid) {
             return Ok(false);
         }
         let rip = ptrace::registers(tid).context("read registers")?.rip;
@@ -246,7 +267,14 @@ impl Recorder {
                 return Ok(true);
             }
             moved = true;
-            self.step(tid, 0)?;
+            let status = self.step(tid, 0)?;
+            if libc::WIFSTOPPED(status)
+                && status >> 16 == 0
+                && libc::WSTOPSIG(status) != libc::SIGTRAP
+            {
+                // The instruction faults: the program's state is that before it.
+                return Ok(moved);
+            }
         }
     }
 

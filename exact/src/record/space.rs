@@ -70,7 +70,8 @@ impl Recorder {
             Space::Map(span) | Space::Protect(span) | Space::Unmap(span) => {
                 self.note_protection(span)
             }
-            Space::Move { .. } | Space::Discard(_) => {}
+            Space::Move { .. } => self.executable.clear(),
+            Space::Discard(_) => {}
         }
         if self.translator.has_code_in(start, end) {
             self.forget(start, end)?;

@@ -100,6 +100,7 @@ impl Recorder {
             .collect::<Result<_>>()?;
         let mut taken = Vec::new();
         self.threads.clear();
+        self.outside.clear();
         self.is_taken = true;
         for (tid, slot) in tids.iter().zip(0..) {
             self.step_out(*tid)?;
@@ -275,6 +276,7 @@ impl Recorder {
             }
         }
         self.both.clear();
+        self.executable.clear();
         now.spans()
             .iter()
             .for_each(|span| self.note_protection(*span));

@@ -200,6 +200,11 @@ impl Recorder {
             }
             _ => return Ok(Ok(Next::Resume)),
         }
+        if let Some(pc) = self.outside.get(&tid).copied()
+            && let Some(next) = self.left_outside(tid, signal, pc)?
+        {
+            return Ok(next);
+        }
         if signal == libc::SIGTRAP {
             let mut registers = ptrace::registers(tid).context("read registers")?;
             let at = registers.rip - 1;

@@ -19,6 +19,7 @@ impl Replay {
     /// Applies the next entry; the process has come to its moment.
     pub(super) fn apply(&mut self) -> Result<()> {
         let entry = Arc::clone(&self.entries[self.now.next]);
+        self.refused_call(&entry)?;
         self.compare(&entry)?;
         self.now.next += 1;
         self.note_kernel(&entry);

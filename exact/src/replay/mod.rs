@@ -10,6 +10,7 @@ mod oversee;
 mod pages;
 #[cfg(test)]
 mod planted;
+mod refused;
 mod run;
 mod search;
 mod seek;
@@ -339,18 +340,19 @@ impl Replay {
 
     /// Enters translated code with these registers of the program.
     fn enter(&mut self, own: &user_regs_struct) -> Result<()> {
-        let body = self
-            .translated_at(own.rip)?
-            .ok_or_else(|| self.diverged("no code is mapped at its next instruction"))?;
         let mut registers = *own;
         let block = self.block();
+        registers.gs_base = block;
+        registers.orig_rax = u64::MAX;
+        let Some(body) = self.translated_at(own.rip)? else {
+            // It stands where it has a fault, and goes no further.
+            return ptrace::set_registers(self.process.pid, &registers).context("set registers");
+        };
         self.process
             .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
         self.note_entry(own)?;
-        registers.gs_base = block;
         registers.r15 = self.now.count.wrapping_sub(self.limit);
         registers.rip = body;
-        registers.orig_rax = u64::MAX;
         ptrace::set_registers(self.process.pid, &registers).context("set registers")
     }
 

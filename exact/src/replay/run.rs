@@ -16,6 +16,8 @@ pub(super) const FAR: u64 = 1 << 40;
 /// So many stops that nobody asked for are passed before they are taken out of the code.
 const PASSED: u32 = 500;
 
+const NOWHERE: &str = "it goes to where no code is";
+
 /// Why running has come to an end before its limit.
 enum Halt {
     /// The counter would have gone over the limit.
@@ -26,6 +28,8 @@ enum Halt {
     Stop,
     /// A fault.
     Fault(i32),
+    /// It has gone to where no code is.
+    Nowhere,
 }
 
 impl Replay {
@@ -131,7 +135,8 @@ impl Replay {
                 Halt::Asked => {
                     return Err(self.diverged("it asks for something that was not recorded"));
                 }
-                Halt::Fault(_) if self.now.count == stop => return Ok(false),
+                Halt::Fault(_) | Halt::Nowhere if self.now.count == stop => return Ok(false),
+                Halt::Nowhere => return Err(self.diverged(NOWHERE)),
                 Halt::Fault(signal) => {
                     return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
                 }
@@ -155,7 +160,7 @@ impl Replay {
         let pid = self.process.pid;
         let mut registers = ptrace::registers(pid).context("read registers")?;
         let place = self.translator.place(registers.rip);
-        let place = place.ok_or_else(|| self.diverged("it is not where it should be"))?;
+        let place = place.ok_or_else(|| self.diverged(NOWHERE))?;
         self.limit = limit;
         let value = (self.now.count + u64::from(place.ahead)).wrapping_sub(limit);
         if place.swapped {
@@ -240,7 +245,8 @@ impl Replay {
                 Some(trap @ (Trap::Before { .. } | Trap::After { .. })) => {
                     self.noted_trap(at, trap, registers.r15)?
                 }
-                Some(trap) => self.pass(at, trap)?,
+                Some(trap) if !self.pass(at, trap)? => return Ok(Halt::Nowhere),
+                Some(_) => {}
                 None if signal == libc::SIGTRAP && self.noted_write()? => self.ask_overseer()?,
                 None if signal == libc::SIGSEGV && self.emptied()? => {
                     if self.found_enough() {
@@ -257,8 +263,8 @@ impl Replay {
         }
     }
 
-    /// Goes on behind a trap that only asks for a translation.
-    fn pass(&mut self, at: u64, trap: Trap) -> Result<()> {
+    /// Goes on behind a trap that only asks for a translation. Returns whether there is one: else it stands where no code is.
+    fn pass(&mut self, at: u64, trap: Trap) -> Result<bool> {
         let pid = self.process.pid;
         let mut registers = ptrace::registers(pid).context("read registers")?;
         let target = match trap {
@@ -277,7 +283,13 @@ impl Replay {
         };
         let (resets, translated) = (self.translator.resets(), self.translated_at(target)?);
         let Some(body) = translated else {
-            return Err(self.diverged("it goes to where no code is"));
+            self.now.count = registers.r15.wrapping_add(self.limit);
+            registers.r15 = self
+                .process
+                .word(self.block() + u64::from(layout::SLOT_R15))?;
+            registers.rip = target;
+            ptrace::set_registers(pid, &registers).context("set registers")?;
+            return Ok(false);
         };
         match trap {
             _ if self.translator.resets() != resets => {}
@@ -287,7 +299,8 @@ impl Replay {
         }
         self.process.flush(&mut self.translator)?;
         registers.rip = body;
-        ptrace::set_registers(pid, &registers).context("set registers")
+        ptrace::set_registers(pid, &registers).context("set registers")?;
+        Ok(true)
     }
 
     /// Steps until `stop` instructions are executed.
@@ -320,8 +333,13 @@ impl Replay {
             }
             match self.translator.trap(at) {
                 Some(trap @ (Trap::Exit { .. } | Trap::Moved { .. } | Trap::Miss)) => {
-                    self.pass(at, trap)?;
-                    continue;
+                    if self.pass(at, trap)? {
+                        continue;
+                    }
+                    return match self.now.count == stop {
+                        true => Ok(false),
+                        false => Err(self.diverged(NOWHERE)),
+                    };
                 }
                 Some(Trap::Stop { .. }) => {
                     registers.rip = at + 1;

@@ -56,6 +56,7 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         low: translator.low,
         records_returns: !translator.hooks.is_empty(),
         notes: &mut translator.notes,
+        origins: (translator.mode == Mode::Record).then_some(&mut translator.origins),
         info: &mut translator.info,
     };
     if translator.stops.contains(&pc) {
@@ -205,6 +206,8 @@ pub(super) struct Block<'a> {
     low: u64,
     records_returns: bool,
     pub(super) notes: &'a mut Notes,
+    /// In code that is recorded.
+    origins: Option<&'a mut Vec<u64>>,
     pub(super) info: &'a mut InstructionInfoFactory,
 }
 
@@ -372,6 +375,7 @@ impl Block<'_> {
                 self.e.put(&bytes);
             }
             Err(_) => {
+                self.e.load(Reg(number), layout::SLOT_SCRATCH);
                 self.traps.push((
                     self.e.here(),
                     Trap::Unsupported {
@@ -454,7 +458,7 @@ impl Block<'_> {
                 self.e.put(&bytes);
                 self.ahead = self.ahead.saturating_sub(1);
                 self.normal(next);
-                self.place(next, false, false);
+                self.place(next, true, false);
                 self.exit_to(next);
             }
         }
@@ -505,10 +509,15 @@ impl Block<'_> {
         self.exit_to(next);
     }
 
-    /// Saves what a lookup needs.
-    fn save_for_look_up(&mut self) {
+    /// Saves what a lookup needs, and which instruction it is for.
+    fn save_for_look_up(&mut self, pc: u64) {
         self.e.save(RAX, layout::SLOT_RAX);
         self.e.save(RCX, layout::SLOT_RCX);
+        if let Some(origins) = &mut self.origins {
+            self.e
+                .save_number(origins.len() as u32, layout::SLOT_ORIGIN);
+            origins.push(pc);
+        }
     }
 
     fn ret(&mut self, instruction: &Instruction) {
@@ -525,7 +534,7 @@ impl Block<'_> {
         }
         self.note_end(instruction);
         self.place(pc, true, false);
-        self.save_for_look_up();
+        self.save_for_look_up(pc);
         self.e.put(&[0x48, 0x8b, 0x04, 0x24]); // mov rax, [rsp]
         self.place(pc, false, true);
         self.e.put(&[0x48, 0x8d, 0xa4, 0x24]); // lea rsp, [rsp + ..]
@@ -537,7 +546,7 @@ impl Block<'_> {
         let (pc, next) = (instruction.ip(), instruction.next_ip());
         self.note_end(instruction);
         self.place(pc, true, false);
-        self.save_for_look_up();
+        self.save_for_look_up(pc);
         if instruction.is_ip_rel_memory_operand() {
             self.e.put(&[0x48, 0xa1]); // mov rax, [absolute]
             self.e

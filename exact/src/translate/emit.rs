@@ -48,6 +48,13 @@ impl Emitter {
         self.gs(0x89, register, slot);
     }
 
+    /// `mov dword gs:[slot], number`
+    pub(super) fn save_number(&mut self, number: u32, slot: u32) {
+        self.put(&[0x65, 0xc7, 0x04, 0x25]);
+        self.put(&slot.to_le_bytes());
+        self.put(&number.to_le_bytes());
+    }
+
     /// `mov register, gs:[slot]`
     pub(super) fn load(&mut self, register: Reg, slot: u32) {
         self.gs(0x8b, register, slot);

@@ -20,6 +20,8 @@ pub const SLOT_THIRD: u32 = 72;
 pub const SLOT_ADDRESS: u32 = 80;
 /// The base of the segment fs, while reads and writes are noted.
 pub const SLOT_FS: u32 = 88;
+/// In code that is recorded: the number of the indirect jump that came last.
+pub const SLOT_ORIGIN: u32 = 96;
 /// Bytes of a thread's block.
 pub const BLOCK_BYTES: u64 = 128;
 /// How many threads there are blocks for.

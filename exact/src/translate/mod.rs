@@ -134,6 +134,8 @@ pub struct Translator {
     /// Functions whose calls are recorded, by address; with any, all returns are.
     hooks: FxHashMap<u64, u32>,
     notes: notes::Notes,
+    /// Where the indirect jumps of code that is recorded lie, by the numbers that they leave behind.
+    origins: Vec<u64>,
     info: InstructionInfoFactory,
 }
 
@@ -159,6 +161,7 @@ impl Translator {
             stops: FxHashSet::default(),
             hooks: FxHashMap::default(),
             notes: notes::Notes::default(),
+            origins: Vec::new(),
             info: InstructionInfoFactory::new(),
         }
     }
@@ -227,6 +230,23 @@ impl Translator {
             |cache: &Cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&address);
         self.caches.iter().any(in_cache)
             || (self.low..self.low + layout::LOW_BYTES).contains(&address)
+    }
+
+    /// Whether there is a translation of the code at `pc`.
+    pub fn knows(&self, pc: u64) -> bool {
+        self.blocks.contains_key(&pc)
+    }
+
+    /// Whether there is room for a block that is far from all caches.
+    pub fn has_room(&self) -> bool {
+        self.caches
+            .last()
+            .is_some_and(|cache| cache.used + LEFT < layout::CACHE_BYTES)
+    }
+
+    /// The indirect jump, call or return that has left this number behind.
+    pub fn origin(&self, number: u64) -> Option<u64> {
+        self.origins.get(usize::try_from(number).ok()?).copied()
     }
 
     /// How many blocks there are, and how many bytes they take.

@@ -174,6 +174,11 @@ impl Looked<'_> {
         let Position {
             seq, tid, frame, ..
         } = self.position;
+        if self.moment.space.modules().is_empty() {
+            return Some(format!(
+                "no module of the program is loaded yet at event {seq}: go on with next, or go to an event: goto last"
+            ));
+        }
         let frames = &self.moment.trace.backtrace.frames;
         let here = frames.get(frame).filter(|frame| frame.pc_is_known);
         match here {
