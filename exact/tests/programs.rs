@@ -178,6 +178,19 @@ fn a_shell_and_its_children() {
     ]);
 }
 
+/// A child of vfork(2) shares the memory of its parent; dash makes all its children so.
+#[test]
+fn children_that_write_to_the_memory_of_their_parent() {
+    same_compiled("vfork.c");
+    for _ in 0..5 {
+        same(&[
+            "/bin/dash",
+            "-c",
+            "/bin/true; /bin/echo a; x=$(/bin/echo b); echo $x; exit 3",
+        ]);
+    }
+}
+
 #[test]
 fn programs_of_the_system() {
     let folder = TempDir::new().expect("a folder");

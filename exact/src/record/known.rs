@@ -66,7 +66,7 @@ impl Area {
 }
 
 /// The program's memory at a moment.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     areas: Vec<Area>,
     /// By their numbers.

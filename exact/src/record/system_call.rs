@@ -2,6 +2,7 @@
 
 use libc::user_regs_struct;
 
+use super::known::Known;
 use super::{Ended, Recorder, State};
 use crate::digest;
 use crate::error::{Context as _, Result};
@@ -21,6 +22,8 @@ pub(super) struct Call {
     pub(super) next: u64,
     /// What lay at the arguments of a call whose writes are not known.
     before: Vec<Bytes>,
+    /// The program's memory before a child that shares it until it executes a program.
+    shared: Option<Box<Known>>,
     /// Stands for the registers before it, if it was seen to begin.
     state: Option<u32>,
     /// Which translations were valid.
@@ -106,6 +109,7 @@ impl Recorder {
             args,
             next: registers.rip,
             before: self.before(number, args),
+            shared: None,
             state: None,
             epoch: self.epoch,
         }
@@ -150,6 +154,7 @@ impl Recorder {
             args,
             next,
             before: self.before(number, args),
+            shared: self.shared_with_child(number, args[0])?,
             state: Some(digest::of_registers(registers, next - 2)),
             epoch: self.epoch,
         };
@@ -251,17 +256,11 @@ impl Recorder {
                 let size = self.process.word(call.args[0] + 16).unwrap_or(0);
                 self.thread(tid).alternate = (start, start + size);
             }
-            libc::SYS_vfork => return self.stack_of(tid),
-            libc::SYS_clone if call.args[0] & libc::CLONE_VFORK as u64 != 0 => {
-                return self.stack_of(tid);
-            }
-            libc::SYS_clone3
-                if self
-                    .process
-                    .word(call.args[0])
-                    .is_ok_and(|flags| flags & libc::CLONE_VFORK as u64 != 0) =>
-            {
-                return self.stack_of(tid);
+            _ if self.shares_memory(call.number, call.args[0]) => {
+                return match &call.shared {
+                    Some(before) => self.written_by_child(before).unwrap_or_default(),
+                    None => self.stack_of(tid),
+                };
             }
             _ => {}
         }
@@ -279,6 +278,37 @@ impl Recorder {
                 changed.collect()
             }
         }
+    }
+
+    /// Returns whether a call makes a child that shares the memory, and that its parent waits for: vfork(2), posix_spawn(3).
+    fn shares_memory(&self, number: u64, flags: u64) -> bool {
+        const SHARES: u64 = (libc::CLONE_VFORK | libc::CLONE_VM) as u64;
+        let has = |flags: u64| flags & SHARES == SHARES;
+        match i64::try_from(number).unwrap_or(-1) {
+            libc::SYS_vfork => true,
+            libc::SYS_clone => has(flags),
+            libc::SYS_clone3 => self.process.word(flags).is_ok_and(has),
+            _ => false,
+        }
+    }
+
+    /// Notes what the memory holds before such a call.
+    fn shared_with_child(&self, number: u64, flags: u64) -> Result<Option<Box<Known>>> {
+        if !self.shares_memory(number, flags) {
+            return Ok(None);
+        }
+        let mut known = Known::of(&self.process, &|at| self.translator.owns(at))?;
+        known.look(&self.process)?;
+        Ok(Some(Box::new(known)))
+    }
+
+    /// What the child has changed by the time its parent goes on.
+    fn written_by_child(&self, before: &Known) -> Result<Vec<Bytes>> {
+        let mut now = Known::of(&self.process, &|at| self.translator.owns(at))?;
+        now.look(&self.process)?;
+        let mut writes = before.changes(&self.process, &now).writes;
+        self.lay_over(&mut writes);
+        Ok(writes)
     }
 
     /// A child that shared the memory until it executed a program may have written near the stack pointer of its parent.

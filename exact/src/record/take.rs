@@ -293,7 +293,7 @@ impl Recorder {
         self.process.flush(&mut self.translator)
     }
 
-    fn lay_over(&self, memory: &mut [Bytes]) {
+    pub(super) fn lay_over(&self, memory: &mut [Bytes]) {
         for Bytes { at, bytes } in memory {
             self.process.lay_over(*at, bytes);
         }
