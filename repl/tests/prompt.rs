@@ -153,7 +153,7 @@ fn the_prompt_answers_and_goes_on_after_errors() {
                            | probe
              pauses        | one row per stop of a thread
              logpoints     | one row per message of a logpoint
-             writes        | one row per change that somebody made to the program, and per
+             writes        | one row per change made from outside the program, and per
                            | logged write of its own
              exceptions    | one row per exception, panic or signal that was seen: live, or
                            | as it ended the program
@@ -196,7 +196,7 @@ fn the_prompt_answers_and_goes_on_after_errors() {
                            | probe
              pauses        | one row per stop of a thread
              logpoints     | one row per message of a logpoint
-             writes        | one row per change that somebody made to the program, and per
+             writes        | one row per change made from outside the program, and per
                            | logged write of its own
              exceptions    | one row per exception, panic or signal that was seen: live, or
                            | as it ended the program

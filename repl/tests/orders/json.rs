@@ -132,7 +132,7 @@ fn replies_have_json() {
               }
             ],
             "expression": "sold",
-            "hint": "hindsight record --log-writes 'sold' '/home/ada/orders/./orders'",
+            "hint": "hindsight record --log-writes 'sold' /home/ada/orders/./orders",
             "known_at": 14
           },
           "success": true
@@ -146,7 +146,7 @@ fn replies_have_json() {
               "value": "0"
             },
             "expression": "sold",
-            "hint": "hindsight record --log-writes 'sold' '/home/ada/orders/./orders'",
+            "hint": "hindsight record --log-writes 'sold' /home/ada/orders/./orders",
             "now": {
               "address": "0x55a578742070",
               "stale_since": 18,
@@ -237,7 +237,6 @@ fn replies_have_json() {
           "result": {
             "threads": [
               {
-                "end": "it was last seen at event 19, and may have changed since",
                 "frames": [
                   {
                     "address": "0x55a57873f519",
@@ -255,7 +254,7 @@ fn replies_have_json() {
                     "selected": true
                   }
                 ],
-                "more": false,
+                "more": true,
                 "thread": 28464
               }
             ]

@@ -131,7 +131,7 @@ fn expressions_are_shown_in_every_format() {
             $5 = (double) 9
             $6 = "Ada's"
             $7 = 1
-            $8 = 94169178829535
+            $8 = 0x55a57873f2df <settle+12>
             $9 = true
             $10 = ""
             *#1   main at /home/ada/orders/orders.c:69
@@ -297,9 +297,10 @@ fn calls_that_were_not_recorded_are_told_of() {
             *#0   price (order=0x55a5866573d0, discount=1) at /home/ada/orders/orders.c:25
              #1   rounded (order=<its frame could not be unwound>, discount=<its frame could not be unwound>) at /home/ada/orders/orders.c:32
                    (calls that were not recorded may lie between)
-             #2   somewhere in settle in orders.hindsight/modules/000000/orders
+             #2   somewhere in settle (order@entry=0x55a5866573d0) in orders.hindsight/modules/000000/orders
              #3   main () at /home/ada/orders/orders.c:69
-              (the rest is not known: it was last seen at event 19, and may have changed since)
+             #4   0x7f0be8e8c24a ()
+              (the rest is not known: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2))
             *#1   rounded at /home/ada/orders/orders.c:32
             ->    32 | double rounded(const struct order *order, int discount) { return (long)(price(order, discount) * 100) / 100.0; }
             $1 = <its frame could not be unwound>
@@ -309,7 +310,7 @@ fn calls_that_were_not_recorded_are_told_of() {
             *#0   price (order=0x7f0be40011a0, discount=1) at /home/ada/orders/orders.c:25
              #1   rounded (order=<its frame could not be unwound>, discount=<its frame could not be unwound>) at /home/ada/orders/orders.c:32
                    (calls that were not recorded may lie between)
-             #2   somewhere in settle in orders.hindsight/modules/000000/orders
+             #2   somewhere in settle (order@entry=0x7f0be40011a0) in orders.hindsight/modules/000000/orders
              #3   evening (last=0x55a5866573d0 <stale: as of event 54>) at /home/ada/orders/orders.c:57
              #4   0x7f0be8eee1f5 ()
               (the rest is not known: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2))
@@ -321,7 +322,7 @@ fn calls_that_were_not_recorded_are_told_of() {
             *#0   price (order=0x7f0be40011a0, discount=1) at /home/ada/orders/orders.c:25
              #1   rounded (order=<its frame could not be unwound>, discount=<its frame could not be unwound>) at /home/ada/orders/orders.c:32
                    (calls that were not recorded may lie between)
-             #2   somewhere in settle in orders.hindsight/modules/000000/orders
+             #2   somewhere in settle (order@entry=0x7f0be40011a0) in orders.hindsight/modules/000000/orders
              #3   evening (last=0x55a5866573d0 <stale: as of event 54>) at /home/ada/orders/orders.c:57
              #4   0x7f0be8eee1f5 ()
               (the rest is not known: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2))
@@ -380,6 +381,9 @@ fn types_are_shown_with_their_members() {
                       An expression, as for print, or a type: struct order, std::string
 
             Options:
+                  --offsets
+                      With the offset and size of each member in bytes, and holes
+
                   --json
                       Print the reply as JSON
 

@@ -220,13 +220,13 @@ fn histories_tell_when_a_value_changed() {
                  4 |  28464 | 0     | 
                 29 |  28464 | 4     | main
                 65 |  28464 | 46    | settle
-            A second run tells which line writes it: hindsight record --full '/home/ada/orders/./orders', then in that recording: last-write sold
+            A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write sold
              Event | Thread | Value | Place
             -------+--------+-------+--------
                  4 |  28464 | 0     | 
                 29 |  28464 | 17    | main
                 65 |  28464 | 27.25 | settle
-            A second run tells which line writes it: hindsight record --full '/home/ada/orders/./orders', then in that recording: last-write takings
+            A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write takings
             Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
              Event | Thread | Value | Place
@@ -234,25 +234,25 @@ fn histories_tell_when_a_value_changed() {
                 19 |  28464 | 2     | settle at /home/ada/orders/orders.c:36
                 20 |  28464 | 4     | settle at /home/ada/orders/orders.c:36
                 66 |  28464 | 9     | settle at /home/ada/orders/orders.c:36
-            A second run tells which line writes it: hindsight record --full '/home/ada/orders/./orders', then in that recording: last-write order->pieces
+            A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write order->pieces
             order->pieces is 2 since it was first seen, at event 19 (settle at /home/ada/orders/orders.c:36).
-            A second run tells which line writes it: hindsight record --full '/home/ada/orders/./orders', then in that recording: last-write order->pieces
+            A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write order->pieces
             Thread 28464 (orders) at event 20, write: order->pieces: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             order->pieces became 4 between event 19 (settle at /home/ada/orders/orders.c:36) and event 20 (settle at /home/ada/orders/orders.c:36).
             Thread 28464 (orders) at event 44, pause: SIGUSR1 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
             sold became 4 between event 20 (settle at /home/ada/orders/orders.c:36) and event 29 (main).
-            A second run tells which line writes it: hindsight record --log-writes 'sold' '/home/ada/orders/./orders'
+            A second run tells which line writes it: hindsight record --log-writes 'sold' /home/ada/orders/./orders
             Thread 28464 (orders) at event 66, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             sold became 46 between event 44 and event 65 (settle).
-            A second run tells which line writes it: hindsight record --log-writes 'sold' '/home/ada/orders/./orders'
+            A second run tells which line writes it: hindsight record --log-writes 'sold' /home/ada/orders/./orders
             Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: location unknown
             The recording shows no value of sold up to here.
-            A second run tells which line writes it: hindsight record --log-writes 'sold' '/home/ada/orders/./orders'
+            A second run tells which line writes it: hindsight record --log-writes 'sold' /home/ada/orders/./orders
             The recording shows no value of *(int *)16: it is known at no stop, at no copy of memory, at no capture, and at no entry of this function.
             The recording shows no value of *(int *)16 up to here.
-            A second run tells which line writes it: hindsight record --full '/home/ada/orders/./orders', then in that recording: last-write *(int *)16
+            A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write *(int *)16
         "#]],
     );
 }
@@ -353,7 +353,7 @@ fn captures_are_known_where_they_were_taken() {
                 26 |  28574 | 21    | 
                 34 |  28649 | 26    | say at /home/ada/orders/orders.c:23
                 43 |  28574 | 33    | say at /home/ada/orders/orders.c:23
-            A second run tells which line writes it: hindsight record --log-writes 'sold' './orders'
+            A second run tells which line writes it: hindsight record --log-writes 'sold' ./orders
             Thread 28574 (orders) at event 20, price was left by an exception or longjmp: somewhere in settle
              Register | Value                                  | Symbol
             ----------+----------------------------------------+--------

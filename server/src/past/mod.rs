@@ -174,21 +174,22 @@ impl Looked<'_> {
         let Position {
             seq, tid, frame, ..
         } = self.position;
-        if self.moment.space.modules().is_empty() {
-            return Some(format!(
-                "no module of the program is loaded yet at event {seq}: go on with next, or go to an event: goto last"
-            ));
-        }
         let frames = &self.moment.trace.backtrace.frames;
         let here = frames.get(frame).filter(|frame| frame.pc_is_known);
-        match here {
+        let why = match here {
             Some(frame) => modules.why_absent(frame.pc, seq),
             None => {
                 let call = timeline.innermost(tid, seq).ok().flatten();
                 let function = call.and_then(|call| timeline.function(call.function));
                 function.and_then(|function| modules.why_unusable(function.module))
             }
-        }
+        };
+        why.or_else(|| {
+            let is_early = self.moment.space.modules().is_empty();
+            is_early.then(|| {
+                format!("no module of the program is loaded yet at event {seq}: go on with next, or go to an event: goto last")
+            })
+        })
     }
 
     /// The hint for a frame whose function is known but not the position in it.
