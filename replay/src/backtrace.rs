@@ -74,7 +74,7 @@ impl State<'_> {
             }
             false => match self.gone()? {
                 Some(reason) => Some(Unknown::because(reason.to_string())),
-                None => match next {
+                None => match self.not_left(next)? {
                     Some(call) => {
                         let end = self.resume_behind(space, &call, limit, &mut trace)?;
                         next = self.timeline.parent(&call)?;
@@ -91,7 +91,8 @@ impl State<'_> {
             && trace.backtrace.frames.len() < limit
             && why.cause != Cause::Limit
         {
-            let Some(call) = self.beyond(next, &trace.backtrace.frames)? else {
+            let beyond = self.beyond(next, &trace.backtrace.frames)?;
+            let Some(call) = self.not_left(beyond)? else {
                 break;
             };
             trace.gaps.push(trace.backtrace.frames.len());

@@ -86,6 +86,26 @@ impl State<'_> {
             && (inner.returns_to).is_some_and(|to| self.is_of(space, outer, to.wrapping_sub(1)))
     }
 
+    /// Returns the innermost call from `call` outwards that is not known to have been left without a return before the
+    /// program ended: such calls may have been left before this event. The recorder sees that only at a later event.
+    pub(crate) fn not_left(&self, mut call: Option<CallHead>) -> Result<Option<CallHead>> {
+        while let Some(head) = call {
+            let is_left = match head.end.filter(|_| head.unwound) {
+                None => false,
+                Some(end) => {
+                    self.timeline.ts_ns(end)? < self.timeline.ts_ns(self.timeline.last())?
+                }
+            };
+            let is_entered =
+                matches!(self.event(), Ok(Event::Enter(now)) if now.start == head.start);
+            if !is_left || is_entered {
+                break;
+            }
+            call = self.timeline.parent(&head)?;
+        }
+        Ok(call)
+    }
+
     /// Returns whether a signal ended the program in this thread, and the return address of the call was in its place.
     fn was_there_at_the_end(&self, link: &Link) -> Result<bool> {
         let Some(crash) = self.timeline.crash()? else {

@@ -570,34 +570,34 @@ int main(void) { return whole.c; }
             .map_or(text.clone(), |(_, said)| said.to_owned())
     };
     let shown = "\
-/* offset | size */  struct all {
-/*      0 |    1 */      char c;
-                         /* 1-byte hole */
-/*      2 |    2 */      struct inner in;
-                         /* 4-byte hole */
-/*      8 |    8 */      double d;
-/*     16 |    4 */      union {
-/*     16 |    4 */          int i;
-/*     16 |    4 */          float f;
-/*     16 |    2 */          struct {
-/*     16 |    1 */              char low;
-/*     17 |    1 */              char high;
+/* offset | size */      struct all {
+/*      0 |    1 */          char c;
+                             /* 1-byte hole */
+/*      2 |    2 */          struct inner in;
+                             /* 4-byte hole */
+/*      8 |    8 */          double d;
+/*     16 |    4 */          union {
+/*     16 |    4 */              int i;
+/*     16 |    4 */              float f;
+/*     16 |    2 */              struct {
+/*     16 |    1 */                  char low;
+/*     17 |    1 */                  char high;
+                                 };
                              };
-                         };
-/*     20 |   32 */      struct {
-/*     20 |   12 */          int x[3];
-/*   32: 0 |  5 bits */      unsigned int u : 5;
-/*   32: 5 |  9 bits */      unsigned int v : 9;
-                             /* 2-bit hole */
-                         } named[2];
-/*   52: 0 |  3 bits */  unsigned int flags : 3;
-/*   52: 3 |  7 bits */  unsigned int more : 7;
-                         /* 2-byte 6-bit hole */
-/*     56 |    8 */      long last;
-/*     64 |    1 */      char tail;
-                         /* 7-byte padding */
-                         /* total size: 72 bytes */
-                     }
+/*     20 |   32 */          struct {
+/*     20 |   12 */              int x[3];
+/*   32: 0 |  5 bits */          unsigned int u : 5;
+/*   32: 5 |  9 bits */          unsigned int v : 9;
+                                 /* 2-byte 2-bit padding */
+                             } named[2];
+/*   52: 0 |  3 bits */      unsigned int flags : 3;
+/*   52: 3 |  7 bits */      unsigned int more : 7;
+                             /* 2-byte 6-bit hole */
+/*     56 |    8 */          long int last;
+/*     64 |    1 */          char tail;
+                             /* 7-byte padding */
+                             /* total size: 72 bytes */
+                         }
 ";
     assert_eq!(said("ptype/o struct all"), shown);
     assert_eq!(said("ptype --offsets whole"), shown);

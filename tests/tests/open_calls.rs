@@ -50,7 +50,7 @@ impl Frames {
 
     /// The frames of a function, innermost first.
     fn of(&self, function: &str) -> Vec<&String> {
-        let is_it = |line: &&String| line.contains(&format!(" {function} ("));
+        let is_it = |line: &&String| line.contains(&format!(" {function} "));
         self.0.iter().filter(is_it).collect()
     }
 }

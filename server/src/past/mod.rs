@@ -158,7 +158,12 @@ impl Looked<'_> {
                 .first_absent(self.position.seq)
                 .filter(|_| is_unknown)
         };
-        match self.absent().or_else(somewhere).or_else(first) {
+        match self
+            .absent()
+            .or_else(somewhere)
+            .or_else(first)
+            .or_else(|| self.early())
+        {
             Some(why) => failure.hint(match elsewhere {
                 Some(elsewhere) => format!("{elsewhere}; {why}"),
                 None => why,
@@ -176,19 +181,23 @@ impl Looked<'_> {
         } = self.position;
         let frames = &self.moment.trace.backtrace.frames;
         let here = frames.get(frame).filter(|frame| frame.pc_is_known);
-        let why = match here {
+        match here {
             Some(frame) => modules.why_absent(frame.pc, seq),
             None => {
                 let call = timeline.innermost(tid, seq).ok().flatten();
                 let function = call.and_then(|call| timeline.function(call.function));
                 function.and_then(|function| modules.why_unusable(function.module))
             }
-        };
-        why.or_else(|| {
-            let is_early = self.moment.space.modules().is_empty();
-            is_early.then(|| {
-                format!("no module of the program is loaded yet at event {seq}: go on with next, or go to an event: goto last")
-            })
+        }
+    }
+
+    /// The hint for a moment before the program's own modules.
+    fn early(&self) -> Option<String> {
+        self.moment.space.modules().is_empty().then(|| {
+            format!(
+                "no module of the program is loaded yet at event {}: go on with next, or go to an event: goto last",
+                self.position.seq
+            )
         })
     }
 
