@@ -125,7 +125,7 @@ fn damaged_files_are_named() {
              4 |  28464 | 0     | 
             29 |  28464 | 4     | main
             65 |  28464 | 46    | settle
-        A second run tells which line writes it: hindsight record --log-writes 'sold' '/home/ada/orders/./orders'
+        A second run tells which line writes it: hindsight record --log-writes 'sold' /home/ada/orders/./orders
          Name  | Type           | Value
         -------+----------------+----------------
          order | struct order * | 0x55a5866573d0
