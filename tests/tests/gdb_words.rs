@@ -606,7 +606,8 @@ int main(void) { return whole.c; }
         unfolded.contains("    union {\n        int i;\n"),
         "{unfolded}"
     );
-    assert!(unfolded.contains("    } named[2];\n} *\n"), "{unfolded}");
+    assert!(unfolded.contains("\n    } named[2];\n"), "{unfolded}");
+    assert!(unfolded.ends_with("\n} *\n"), "{unfolded}");
 }
 
 /// gdb says the same.

@@ -75,7 +75,7 @@ impl Past {
         let began = began.first().copied().unwrap_or(0);
         let glob = pattern.map(Glob::new);
         let is_it = |event: &store::columns::ReadEvent| {
-            let path = event.detail.as_deref().unwrap_or_default();
+            let path = event.text.as_deref().unwrap_or_default();
             let name = path.rsplit('/').next().unwrap_or(path);
             event.seq > began && glob.as_ref().is_none_or(|glob| glob.matches(name))
         };
