@@ -216,11 +216,11 @@ impl Replay {
     /// How the program ended: exit code and signal; `None`, and why, where recording stopped before.
     pub fn ended(&self) -> (Option<i32>, Option<i32>, Option<&str>) {
         let lost = self.entries.iter().rev().take(2);
-        let lost = lost.filter_map(|entry| match &**entry {
+        let mut lost = lost.filter_map(|entry| match &**entry {
             Entry::Lost { why, .. } => Some(why.as_str()),
             _ => None,
         });
-        if let Some(why) = lost.last() {
+        if let Some(why) = lost.next_back() {
             return (None, None, Some(why));
         }
         match self.entries.last().map(|entry| &**entry) {
