@@ -48,24 +48,8 @@ pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
         all.push(sql("the variables there", &question));
     }
     let has = |what: &str| overview.program.captures.iter().any(|one| one == what);
-    let is_of_heap = |place: &super::ending::Place| OF_HEAP.contains(&place.function.as_str());
-    let crash = overview.ending.crash.as_ref();
-    if crash.is_some_and(|crash| crash.frames.iter().any(is_of_heap)) {
-        let (about, command) = match has("memory") {
-            true => (
-                "blocks that were freed twice, and those left",
-                format!("hindsight report {name} --memory"),
-            ),
-            false => (
-                "the same with all blocks: then report --memory names those freed twice",
-                format!("hindsight rerun {name} --memory"),
-            ),
-        };
-        all.push(Question {
-            about: about.to_owned(),
-            command,
-        });
-        all.rotate_right(1);
+    if let Some(question) = of_heap(overview, &name, has("memory")) {
+        all.insert(0, question);
     }
     let is_in_call = |thread: &super::threads::Thread| matches!(thread.end, ThreadEnd::In { .. });
     if has("locks") && overview.threads.told.iter().any(is_in_call) {
@@ -140,6 +124,29 @@ pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
     }
     chosen.truncate(QUESTIONS);
     chosen
+}
+
+/// What to ask if the program died in the heap's own functions.
+fn of_heap(overview: &Overview, name: &str, has_memory: bool) -> Option<Question> {
+    let crash = overview.ending.crash.as_ref()?;
+    let mut functions = crash.frames.iter().map(|frame| frame.function.as_str());
+    if !functions.any(|function| OF_HEAP.contains(&function)) {
+        return None;
+    }
+    let (about, command) = match has_memory {
+        true => (
+            "blocks that were freed twice, and those left",
+            format!("hindsight report {name} --memory"),
+        ),
+        false => (
+            "the same with all blocks: then report --memory names those freed twice",
+            format!("hindsight rerun {name} --memory"),
+        ),
+    };
+    Some(Question {
+        about: about.to_owned(),
+        command,
+    })
 }
 
 /// The slowest calls of a function.
