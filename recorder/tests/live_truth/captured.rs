@@ -7,6 +7,7 @@ use std::{
     ops::Range,
 };
 
+use debuginfo::{Certainty, Machine, Register, Unknown};
 use e2e::{Scratch, share};
 use recorder::{Captures, SnapshotTimes, live::Motion};
 use replay::{Event, Moment as Past, Seen, StateMachine, Timeline};
@@ -47,15 +48,51 @@ pub const SCRATCH: [&str; 9] = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "
 /// Integer arguments, in order.
 const ARGUMENTS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
 
-/// Returns what the recording says about an entry, up to where the backtrace becomes uncertain, and the bytes of its
-/// stack.
+/// A machine without the registers that were recorded at the entries of earlier calls: gdb has no such record.
+struct OfNow<'a>(&'a dyn Machine);
+
+impl Machine for OfNow<'_> {
+    fn behind(&self) -> Option<&dyn Machine> {
+        Some(self.0)
+    }
+
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        self.0.memory(address, bytes)
+    }
+
+    fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+        self.0.register(register)
+    }
+
+    fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        self.0.vector(register)
+    }
+
+    fn register_at_entry(&self, _: u64, _: u64, _: Register) -> Option<u64> {
+        None
+    }
+}
+
+/// Returns what the recording says about an entry, up to where the backtrace becomes uncertain, without what only the
+/// records of earlier calls tell; and the bytes of its stack.
 fn moment(timeline: &Timeline, seq: u64) -> (Moment, Vec<u8>) {
     let tid = timeline.thread_at(seq).unwrap();
     let past = Past::at(timeline, seq, tid, 60).unwrap();
     let machine = StateMachine::new(&past.state, &past.space);
     let frames = &past.trace.backtrace.frames;
     let told = past.trace.gaps.first().copied().unwrap_or(frames.len());
-    let said = Moment::with(&past.space, &machine, &REGISTERS, &frames[..told]);
+    let frames = &frames[..told];
+    let said = Moment::with(&past.space, &OfNow(&machine), &REGISTERS, frames);
+    let whole = Moment::with(&past.space, &machine, &REGISTERS, frames);
+    // A structure that lies nowhere has its length alone.
+    let is_value =
+        |v: &&(usize, String, String)| !v.2.contains("unknown:") && !v.2.ends_with(" bytes");
+    for variable in said.variables.iter().filter(is_value) {
+        assert!(
+            whole.variables.contains(variable),
+            "event {seq}: the records of earlier calls change {variable:?}"
+        );
+    }
     let runs = past.state.memory(said.registers["rsp"], COMPARED as u64);
     let known = runs.unwrap().into_iter().map(|run| match run.bytes {
         Seen::Known { value, .. } => value,
