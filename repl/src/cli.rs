@@ -1,5 +1,6 @@
 //! The command line: its commands, and `--help` and `--version` of the program.
 
+mod at_stop;
 mod complete;
 mod groups;
 
@@ -158,7 +159,10 @@ impl Cli {
         if let Some((name, words)) = matches.subcommand()
             && let Some(ran) = live::run_generic(name, words, &link)
         {
-            return ran;
+            return match ran {
+                Ok(exit::DONE) => at_stop::run(&link),
+                other => other,
+            };
         }
         let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         cli.run(terminal)

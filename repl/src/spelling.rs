@@ -91,6 +91,13 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         "rwatch" => with_option("watch", rest, "--read"),
         "awatch" => with_option("watch", rest, "--access"),
         "set" => assignment(rest).unwrap_or(words),
+        "save"
+            if rest
+                .first()
+                .is_some_and(|what| "breakpoints".starts_with(what.as_str())) =>
+        {
+            put("save-breakpoints", &rest[1..])
+        }
         "d" | "del" | "delete" | "enable" | "disable" if rest.is_empty() => {
             put(verb, &["--all".to_owned()])
         }

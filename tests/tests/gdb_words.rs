@@ -379,12 +379,16 @@ fn lines_run_at_stops_and_breakpoints_are_saved() {
         "save breakpoints saved",
     ];
     let said = prompt(&live, &lines);
-    for shown in ["$1 = 30\n", "$2 = 20\n", "saved: 1 line"] {
+    for shown in ["$1 = 30\n", "$2 = 20\n", "saved: 1 breakpoint"] {
         assert!(said.contains(shown), "{shown}: {said}");
     }
-    assert!(said.contains("write saved"), "it is there already: {said}");
+    assert!(!said.contains("stopped at breakpoint"), "silent: {said}");
+    assert!(said.contains("cannot write"), "it is there already: {said}");
     let saved = std::fs::read_to_string(live.scratch.join("saved")).expect("a file");
-    assert_eq!(saved, "break factorial if n < 4\n");
+    assert_eq!(
+        saved,
+        "break factorial if n < 4\ncommands\n  silent\n  p n * 10\nend\n"
+    );
     let ended = live.command(&["repl", "--script", "saved"]).run();
     assert!(
         ended.text().contains("Breakpoint 1: factorial"),
@@ -392,14 +396,54 @@ fn lines_run_at_stops_and_breakpoints_are_saved() {
         ended.text(),
         ended.errors()
     );
-    let said = prompt(
-        &live,
-        &["commands 7", "goto last", "save breakpoints other"],
-    );
+    let said = prompt(&live, &["commands 7", "p 1", "end"]);
+    assert!(said.contains("there are: 1"), "{said}");
     assert!(
-        said.contains("there are: 1") && said.contains("live program"),
-        "{said}"
+        !said.contains("$3"),
+        "the lines of none are not run: {said}"
     );
+}
+
+#[test]
+fn lines_of_a_breakpoint_run_at_each_stop_in_the_shell_and_in_a_recording() {
+    let live = Live::started("shell-commands", &["--break", "factorial"], &program(), &[]);
+    let shell = |words: &[&str]| {
+        let ended = live.command(words).run();
+        assert_eq!(
+            ended.status,
+            Status::Code(0),
+            "{words:?}: {}",
+            ended.errors()
+        );
+        ended.text()
+    };
+    shell(&["commands", "1", "silent", "print n", "continue", "print 7"]);
+    let said = shell(&["continue"]);
+    let hits = said.lines().filter(|line| line.starts_with('$')).count();
+    assert!(hits > 2, "each arrival prints: {said}");
+    assert!(!said.contains("stopped at breakpoint 1"), "silent: {said}");
+    assert!(!said.contains("= 7"), "nothing after continue: {said}");
+    assert!(said.contains("has ended"), "{said}");
+
+    let program = program();
+    let program = program.to_str().expect("text");
+    let recorded = live
+        .command(&["record", "-o", "plain", "--", program])
+        .run();
+    assert!(recorded.errors().contains("plain"), "{}", recorded.errors());
+    shell(&["open", "plain.hindsight"]);
+    let shell = |words: &[&str]| shell(&[words, &["--session", "2"]].concat());
+    shell(&["break", "factorial"]);
+    shell(&["commands", "1", "silent", "print n", "continue"]);
+    let past = live.command(&["continue", "--session", "2"]).run();
+    let shown = past.text();
+    let shown = shown.lines().filter(|line| line.starts_with('$')).count();
+    assert_eq!(shown, hits + 1, "{}", past.text());
+    assert!(past.errors().contains("nothing after"), "{}", past.errors());
+    let saved = shell(&["save", "breakpoints", "of-past"]);
+    assert!(saved.contains("1 breakpoint"), "{saved}");
+    let gone = shell(&["commands", "1", "--remove"]);
+    assert_eq!(gone, "1: no lines any more\n");
 }
 
 #[test]

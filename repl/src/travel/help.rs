@@ -19,7 +19,7 @@ Written otherwise
 const OTHERS: &str = "\
 Others
   help VERB, alias NAME = VERB ..., unalias NAME, quit
-  commands N ... end, save breakpoints FILE
+  commands N ... end
 ";
 
 const UNKNOWN: &str = "\n\
@@ -64,26 +64,7 @@ fn written_name(verb: &Description) -> String {
 }
 
 /// Verbs of the prompt itself.
-const OWN: [(&[&str], &str); 9] = [
-    (
-        &["commands"],
-        "Give lines that run when a breakpoint stops the program
-
-  commands 2     of breakpoint 2; without a number, of the last one
-  print total
-  continue
-  end
-
-They last as long as the prompt. end at once removes them.
-",
-    ),
-    (
-        &["save"],
-        "Write the breakpoints of the program to a new file: save breakpoints FILE
-
-hindsight repl --script FILE sets them again. Lines of commands are not in it.
-",
-    ),
+const OWN: [(&[&str], &str); 7] = [
     (
         &["alias", "unalias"],
         "Give a name to a verb with some of its words

@@ -9,7 +9,7 @@ mod at_stops;
 mod comparing;
 mod familiar;
 mod help;
-mod line;
+pub mod line;
 mod present;
 mod questions;
 mod script;
@@ -86,8 +86,10 @@ pub struct Session {
     keep: bool,
     /// What an empty line does: repeat or continue the last line that inspected or moved.
     again: String,
-    /// Lines that run where breakpoints stop the program.
-    at_stops: at_stops::AtStops,
+    /// The lines of a breakpoint that are being entered.
+    entered: Option<at_stops::Entered>,
+    /// The lines of a breakpoint are running.
+    is_at_stop: bool,
 }
 
 impl Session {
@@ -118,7 +120,8 @@ impl Session {
             is_typed: false,
             keep: false,
             again: String::new(),
-            at_stops: at_stops::AtStops::default(),
+            entered: None,
+            is_at_stop: false,
         }
     }
 
@@ -168,7 +171,7 @@ impl Session {
 
     /// Runs a line. Returns the exit code that its command would have.
     fn run(&mut self, text: &str) -> Result<(Flow, u8), Error> {
-        if self.at_stops.take(text.trim()) {
+        if self.enter(text.trim())? {
             return Ok((Flow::GoOn, exit::DONE));
         }
         let text = self.with_meaning(text.trim());
@@ -185,15 +188,13 @@ impl Session {
             self.again = again;
         }
         let rest = || words.get(1).map(String::as_str);
-        let has_moved = find(&words[0]).is_some_and(|verb| verb.does == Does::Move);
         let code = match words[0].as_str() {
             "quit" | "exit" | "q" => return self.quit(&words[1..]),
             "help" | "?" => self.help(&words[1..])?,
             "alias" => self.alias(text["alias".len()..].trim())?,
             "unalias" => self.unalias(rest())?,
             "continue-where" | "reverse-continue-where" => self.run_to_where(&words)?,
-            "commands" => self.commands(&words[1..])?,
-            "save" => self.save(&words[1..])?,
+            "commands" => self.commands(words)?,
             "compare" => self.compare(&words[1..])?,
             "next-difference" => self.difference(Way::Next, &words[1..])?,
             "previous-difference" => self.difference(Way::Previous, &words[1..])?,
@@ -204,10 +205,10 @@ impl Session {
             },
             _ => self.verb(words)?,
         };
-        if has_moved && code == exit::DONE {
-            return Ok((Flow::GoOn, self.run_at_stop()?));
+        match code {
+            exit::DONE => Ok((Flow::GoOn, self.run_at_stop()?)),
+            code => Ok((Flow::GoOn, code)),
         }
-        Ok((Flow::GoOn, code))
     }
 
     /// Replaces an alias by its meaning.

@@ -36,10 +36,9 @@ pub struct Words {
 /// Arguments of `goto` other than numbers.
 const PLACES: [&str; 6] = ["first", "last", "crash", "live", "output:", "@"];
 /// Words that the prompt knows in addition to verbs.
-const WRITTEN: [&str; 16] = [
+const WRITTEN: [&str; 15] = [
     "alias",
     "back",
-    "commands",
     "compare",
     "continue where",
     "delete",

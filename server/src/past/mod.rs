@@ -40,7 +40,7 @@ pub use why::{WhyEnd, WhyReply, WhyStep};
 
 use crate::inspect::{RecordedMoment, View};
 use crate::protocol::{Code, ExpressionFault, Failure};
-use crate::session::LastShown;
+use crate::session::{AtStops, LastShown};
 
 /// How many outer frames to read: the value of a parameter may be known from the callers' arguments.
 const CALLERS: usize = 16;
@@ -94,6 +94,8 @@ pub struct Past {
     kept: Arc<Kept>,
     /// What was shown last.
     last_shown: Mutex<LastShown>,
+    /// What clients run when a breakpoint has stopped a run.
+    at_stops: AtStops,
     /// Errors of conditions, to be reported with the next answer.
     untold: Mutex<Vec<String>>,
 }
@@ -297,6 +299,7 @@ impl Past {
             is_of_a_program: false,
             kept: Arc::default(),
             last_shown: Mutex::default(),
+            at_stops: AtStops::default(),
             untold: Mutex::default(),
         })
     }
@@ -326,6 +329,11 @@ impl Past {
     #[must_use]
     pub fn last_shown(&self) -> &Mutex<LastShown> {
         &self.last_shown
+    }
+
+    /// Returns the lines that run when a breakpoint has stopped a run.
+    pub(crate) fn at_stops(&self) -> &AtStops {
+        &self.at_stops
     }
 
     /// Makes the session keep its values with those of the program.

@@ -10,7 +10,7 @@ use recorder::{OnFull, RecordOptions, SnapshotTimes, Surroundings, Target};
 use serde::{Deserialize, Serialize};
 use store::recording::{may_be_created, with_suffix};
 
-use super::{LiveSession, Probes, Selection, Sessions, of_recorder};
+use super::{AtStops, LiveSession, Probes, Selection, Sessions, of_recorder};
 use crate::os_text::OsText;
 use crate::output::{Output, Stream};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
@@ -127,6 +127,7 @@ impl LiveSession {
             watched: Mutex::default(),
             opened: Mutex::default(),
             last_shown: Mutex::default(),
+            at_stops: AtStops::default(),
         }))
     }
 }

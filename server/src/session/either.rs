@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use expr::Kept;
 
-use super::{LiveSession, SessionReport};
+use super::{AtStops, LiveSession, SessionReport};
 use crate::past::Past;
 use crate::protocol::Failure;
 
@@ -74,6 +74,15 @@ impl Session {
         };
         // Both parts are consistent at all times.
         shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the lines that run when a breakpoint has stopped the program.
+    #[must_use]
+    pub fn at_stops(&self) -> &AtStops {
+        match self {
+            Session::Live(session) => &session.at_stops,
+            Session::Recorded(past) => past.at_stops(),
+        }
     }
 
     /// Returns whether the session's program has ended; false for a recording.

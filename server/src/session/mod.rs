@@ -4,6 +4,7 @@
 //! prepares a stopped thread for `inspect`, and `past` opens the recording up to the stop. `sessions` holds all of
 //! them. Only this folder and the verbs use [`recorder::live::Live`].
 
+mod at_stops;
 mod begin;
 mod calls;
 mod either;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 use recorder::live::{Live, ProbeId, Status, Tid};
 
+pub use at_stops::AtStops;
 pub use begin::{Attach, Launch, Origin, Recording};
 pub use calls::ProgramCalls;
 pub use either::{LastShown, Listed, Session};
@@ -60,6 +62,7 @@ pub struct LiveSession {
     watched: Mutex<HashMap<ProbeId, Watched>>,
     opened: Mutex<past::Opened>,
     last_shown: Mutex<LastShown>,
+    at_stops: AtStops,
 }
 
 /// The user's selection.

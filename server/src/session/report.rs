@@ -209,6 +209,30 @@ pub struct StopReport {
     pub displays: Vec<DisplayReport>,
 }
 
+impl StopReport {
+    /// Returns the breakpoints, watchpoints and catchpoints that stopped the thread.
+    #[must_use]
+    pub fn probes(&self) -> Vec<u32> {
+        match &self.reason {
+            ReasonReport::Breakpoint { probe, .. }
+            | ReasonReport::Watch { probe, .. }
+            | ReasonReport::Throw { probe, .. }
+            | ReasonReport::Happened { probe, .. } => vec![*probe],
+            ReasonReport::Signal { probe, .. } => probe.iter().copied().collect(),
+            ReasonReport::Event {
+                breaks, changed, ..
+            } => {
+                let watches = changed.iter().map(|change| change.watch);
+                breaks.iter().copied().chain(watches).collect()
+            }
+            ReasonReport::Entry
+            | ReasonReport::Step
+            | ReasonReport::User
+            | ReasonReport::AllThreads => Vec::new(),
+        }
+    }
+}
+
 /// An expression that is displayed at every stop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisplayReport {

@@ -13,6 +13,7 @@ mod call;
 mod calls;
 mod catch;
 mod close;
+mod commands;
 mod condition;
 mod r#continue;
 mod detach;
@@ -65,6 +66,7 @@ mod restart;
 mod r#return;
 mod reverse_continue;
 mod reverse_finish;
+mod save_breakpoints;
 mod set;
 mod settle;
 mod show;
@@ -259,9 +261,11 @@ verbs! {
         info_symbol { InfoSymbol, InfoSymbolArgs, InfoSymbolReply }
         info_types { InfoTypes, InfoTypesReply }
         info_variables { InfoVariables, InfoVariablesReply, VariableLine }
+        commands { Commands, CommandsArgs, CommandsReply, LinesOf }
         condition { Condition, ConditionArgs }
         ignore { Ignore, IgnoreArgs }
         rbreak { Rbreak, RbreakArgs }
+        save_breakpoints { SaveBreakpoints, SaveBreakpointsArgs, SaveBreakpointsReply }
         handle { Handle, HandleArgs, HandleReply }
         gcore { Gcore, GcoreArgs, GcoreReply }
         jump { Jump, JumpArgs }

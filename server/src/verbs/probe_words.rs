@@ -72,7 +72,9 @@ pub(super) fn read<A: DeserializeOwned>(
 /// Parses the words: `add LOCATION`, `list`, `remove 1 2`, or just a location.
 fn task(words: &[String], has_more: bool, has_all: bool) -> Result<Task<'_>, Failure> {
     match words.split_first() {
-        // `add` alone may be a function's name.
+        // Each of the words may be a function's name: `break list if n > 3`.
+        Some((_, [next, ..])) if next == "if" => Ok(Task::Add(words)),
+        // `add` alone may be one, too.
         Some((first, rest)) if first == "add" && (has_more || !rest.is_empty()) => {
             Ok(Task::Add(rest))
         }

@@ -25,7 +25,7 @@ pub trait Verb {
     /// Its arguments.
     type Args: Serialize + DeserializeOwned + Clone;
     /// Its reply.
-    type Reply: Serialize + DeserializeOwned;
+    type Reply: Serialize + DeserializeOwned + 'static;
 
     /// Runs the verb.
     ///

@@ -1,5 +1,6 @@
 //! Verbs that define their own form, from which their command lines and the text of their replies are made.
 
+use std::any::Any;
 use std::ffi::OsString;
 use std::sync::LazyLock;
 
@@ -7,9 +8,10 @@ use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use serde_json::{Map, Value};
 use server::os_text::OsText;
+use server::session::{MotionReport, StopReport};
 use server::verbs::{
-    ALL, Command, CommandVisitor, Description, Does, Form, Needs, Piece, Style, Text, WaitsFor,
-    Word, find, visit_command,
+    ALL, Command, CommandVisitor, Commands, CommandsArgs, Description, Does, Form, LinesOf, Needs,
+    Piece, Style, Text, WaitsFor, Word, find, visit_command,
 };
 
 use super::ask::{Common, Patience, answer, fetch};
@@ -199,10 +201,44 @@ impl CommandVisitor for Run<'_> {
         if let Some(report) = reply.as_ref().ok().and_then(V::begun) {
             link.begun(report, Origin::Found);
         }
-        answer::<V>(&common, reply, |reply| {
-            written(&V::text(reply, &args), link.terminal())
+        let lines = match &reply {
+            Ok(reply) if !common.json => lines_at_stop(reply, &common, link)?,
+            _ => Vec::new(),
+        };
+        let is_silent = lines.first().is_some_and(|line| line == SILENT);
+        if !lines.is_empty() {
+            let lines = lines.into_iter().filter(|line| line != SILENT).collect();
+            link.stopped_with(lines);
+        }
+        answer::<V>(&common, reply, |reply| match is_silent {
+            true => String::new(),
+            false => written(&V::text(reply, &args), link.terminal()),
         })
     }
+}
+
+/// The line of a breakpoint that hides the stop itself.
+const SILENT: &str = "silent";
+
+/// Returns the lines (`commands`) of the breakpoints at which a verb has ended, if it is one that moves.
+fn lines_at_stop(reply: &dyn Any, common: &Common, link: &Link) -> Result<Vec<String>, Error> {
+    let Some(moved) = reply.downcast_ref::<MotionReport>() else {
+        return Ok(Vec::new());
+    };
+    let probes = moved.stop.as_ref().map(StopReport::probes);
+    let probes = probes.filter(|probes| !probes.is_empty() && !moved.already);
+    let Some(probes) = probes else {
+        return Ok(Vec::new());
+    };
+    let all = CommandsArgs::default();
+    let known = fetch::<Commands>(common, link, &all, Patience::Answer)?;
+    if !link.is_prompt() {
+        // The lines are about the session that has moved.
+        link.attend(Some(moved.session));
+    }
+    let of_stop = |of: &LinesOf| probes.contains(&of.id);
+    let mut lines = known.commands.into_iter().filter(of_stop);
+    Ok(lines.by_ref().flat_map(|of| of.lines).collect())
 }
 
 /// Formats a text for a terminal and escapes control characters in it.

@@ -28,6 +28,8 @@ pub struct Link {
     session: Cell<Option<u32>>,
     begun: RefCell<Option<Begun>>,
     was_interrupted: Cell<bool>,
+    /// What to run at the stop that was reached, if its breakpoints have lines.
+    at_stop: RefCell<Option<Vec<String>>>,
     /// A user types the lines of the prompt.
     is_typed: Cell<bool>,
     /// Shows the progress of the recording in this process with an answer.
@@ -64,6 +66,7 @@ impl Link {
             session: Cell::default(),
             begun: RefCell::default(),
             was_interrupted: Cell::default(),
+            at_stop: RefCell::default(),
             is_typed: Cell::default(),
             progress: Arc::new(Progress::new(terminal)),
         }
@@ -135,6 +138,16 @@ impl Link {
     /// Returns the session that has begun since the last call.
     pub fn take_begun(&self) -> Option<Begun> {
         self.begun.take()
+    }
+
+    /// Notes the lines of the breakpoints at which the program has stopped.
+    pub(super) fn stopped_with(&self, lines: Vec<String>) {
+        self.at_stop.replace(Some(lines));
+    }
+
+    /// Returns the lines to be run since the last call.
+    pub fn take_at_stop(&self) -> Option<Vec<String>> {
+        self.at_stop.take()
     }
 
     /// Notes that Ctrl-C was pressed during a wait.
