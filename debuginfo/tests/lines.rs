@@ -488,6 +488,80 @@ fn as_specs(options: &str, ways: &[String]) -> Vec<String> {
         .collect()
 }
 
+/// Returns how often a program stops at the places of a line, counted by gdb. It has to be linked at a fixed address.
+fn hits(path: &Path, file: &str, line: u32) -> u32 {
+    let places = space(path).resolve_line(file, line, None).expect("code");
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-nx", "-batch"]);
+    for (place, number) in places.iter().zip(1..) {
+        gdb.arg("-ex").arg(format!("break *{:#x}", place.address));
+        gdb.arg("-ex").arg(format!("ignore {number} 1000"));
+    }
+    gdb.args(["-ex", "run", "-ex", "info breakpoints"]);
+    let said = run(gdb.arg(path).env("LC_ALL", "C"));
+    let counts = said.lines().filter_map(|line| {
+        let (_, count) = line.split_once("already hit ")?;
+        count.split(' ').next()?.parse::<u32>().ok()
+    });
+    counts.sum()
+}
+
+#[test]
+fn a_line_that_begins_with_inlined_code_is_not_only_in_the_cold_part_of_its_function() {
+    let bench = Bench::new();
+    let step = "#include <stdexcept>
+#include <string>
+static volatile int n;
+__attribute__((noinline)) static void step(const std::string &label, int i) {
+  n += i;
+  if (label == \"bad\" && i == 3) throw std::runtime_error(\"broke\");
+  n ^= 1;
+}
+int main() {
+  std::string l = \"ok\";
+  for (int i = 0; i < 6; i++) step(l, i);
+  try { for (int i = 0; i < 6; i++) step(\"bad\", i); } catch (std::exception &e) { n = 0; }
+}
+";
+    let fibs = "#include <coroutine>
+#include <stdexcept>
+#include <string>
+struct Numbers {
+  struct promise_type {
+    long current{};
+    Numbers get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    std::suspend_always yield_value(long v) { current = v; return {}; }
+    void return_void() {}
+    void unhandled_exception() {}
+  };
+  std::coroutine_handle<promise_type> h;
+};
+static Numbers fibs(int n, std::string label) {
+  long a = 0, b = 1;
+  for (int i = 0; i < n; i++) {
+    co_yield a;
+    long c = a + b;
+    a = b;
+    b = c;
+    if (label == \"bad\" && i == 3) throw std::runtime_error(\"broke\");
+  }
+}
+int main(int argc, char **) {
+  for (const char *label : {\"ok\", \"bad\"})
+    for (auto g = fibs(9 + argc, label); !g.h.done();) g.h.resume();
+}
+";
+    for (name, text, line, expected) in [("step", step, 6, 10), ("fibs", fibs, 23, 14)] {
+        let file = format!("{name}.cpp");
+        let source = bench.write(&file, text);
+        let options = ["-std=c++20", "-g", "-O2", "-no-pie"];
+        let path = bench.compile("g++", &source, name, &options);
+        assert_eq!(hits(&path, &file, line), expected, "{name}");
+    }
+}
+
 #[test]
 fn a_line_without_code_moves_to_the_next_one_that_has_some() {
     let built = built("gcc", "frames.c", &["-g", "-O0", "-pthread"]);

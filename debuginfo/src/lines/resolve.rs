@@ -1,10 +1,11 @@
 //! Resolves a line of a source file to the places of its code, one for each copy.
 //!
 //! A copy is a function, or an inlined instance of one. A line often has several stretches of code in one copy (a
-//! loop's condition, moved code). Its place is the lowest statement, as in other debuggers. Statements in different
-//! lexical blocks of a copy are separate places, because a closing brace may end several blocks, on different ways out.
+//! loop's condition, moved code). Its place is the lowest statement, as in other debuggers, but one in rarely executed
+//! code only if there is no other. Statements in different lexical blocks of a copy are separate places, because a
+//! closing brace may end several blocks, on different ways out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::model::{LineError, LinePlace};
@@ -148,7 +149,7 @@ impl<'s> Found<'s> {
             let rows = files.iter().flat_map(|file| table.statements(*file, line));
             places.extend(rows.map(|row| {
                 let scopes = unit.scopes(&mapped.module);
-                let scope = scopes.innermost(row.address);
+                let scope = scope_of(unit, mapped, row);
                 Statement {
                     mapped,
                     unit,
@@ -179,6 +180,11 @@ impl<'s> Found<'s> {
 }
 
 impl Statement<'_> {
+    /// Returns what identifies the function or inlined copy.
+    fn copy(&self) -> (u32, usize, Option<usize>) {
+        (self.mapped.number, self.unit.index, self.scope)
+    }
+
     /// Returns whether the statement is in a part of its function without the entry: rarely executed code.
     fn is_split_off(&self) -> bool {
         let scopes = self.unit.scopes(&self.mapped.module);
@@ -224,11 +230,37 @@ impl Statement<'_> {
     }
 }
 
-/// Returns the statements that are places of their own, or all of them if none is.
+/// Returns the innermost function or copy whose line the row states. An inlined copy often begins with a row of the
+/// line that calls it, which another row at that address replaces: this row belongs to the caller.
+fn scope_of(unit: &CodeUnit, mapped: &Mapped, row: &Row) -> Option<usize> {
+    let scopes = unit.scopes(&mapped.module);
+    let chain = scopes.chain(row.address);
+    let lines = unit.lines(&mapped.module);
+    let file = lines.files.get(row.file as usize);
+    let is_called = |at: &usize| {
+        let call = scopes.list[*at].call.as_ref();
+        call.is_some_and(|call| call.line == row.line && Some(&call.file) == file)
+    };
+    let called = match row.superseded {
+        true => chain.iter().position(is_called),
+        false => None,
+    };
+    chain[..called.unwrap_or(chain.len())].last().copied()
+}
+
+/// Returns the statements that are places of their own. A copy without one in its main part keeps the others there,
+/// because the line is executed in the copy, and its rarely executed part would show some of it only.
 fn beginning(mut places: Vec<Statement<'_>>) -> Vec<Statement<'_>> {
-    if places.iter().any(|place| !place.row.superseded) {
-        places.retain(|place| !place.row.superseded);
-    }
+    let own = places.iter().filter(|place| !place.row.superseded);
+    let in_main = own.filter(|place| !place.is_split_off());
+    let complete: HashSet<_> = in_main.map(Statement::copy).collect();
+    let own = places.iter().filter(|place| !place.row.superseded);
+    let begun: HashSet<_> = own.map(Statement::copy).collect();
+    places.retain(|place| {
+        let copy = place.copy();
+        !place.row.superseded
+            || !complete.contains(&copy) && (!place.is_split_off() || !begun.contains(&copy))
+    });
     places
 }
 
@@ -238,8 +270,7 @@ fn lowest(places: Vec<Statement<'_>>) -> Vec<Statement<'_>> {
     for place in places {
         // Code outside functions forms one copy for each address.
         let alone = place.scope.is_none().then_some(place.row.address);
-        let copy = (place.mapped.number, place.unit.index, place.scope);
-        let key = (copy, place.block, alone);
+        let key = (place.copy(), place.block, alone);
         let known = copies.entry(key).or_insert(place);
         let rank = |p: &Statement<'_>| (p.is_split_off(), p.row.address);
         if rank(&place) < rank(known) {

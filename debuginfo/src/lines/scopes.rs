@@ -127,11 +127,6 @@ impl Scopes {
             .min_by_key(|(_, ranges)| bytes(ranges))
             .map(|(number, _)| number)
     }
-
-    /// Returns the innermost function or inlined copy around `svma`.
-    pub(crate) fn innermost(&self, svma: u64) -> Option<usize> {
-        self.chain(svma).last().copied()
-    }
 }
 
 struct Walk<'s, 't, 'a> {
