@@ -23,6 +23,8 @@ use crate::model::{CodeRange, Segment, SegmentFlags, Svma};
 
 /// Bytes of a section name that are kept.
 const MAX_NAME_BYTES: usize = 64;
+/// Size of the header that every file begins with.
+const HEADER_BYTES: u64 = size_of::<Header>() as u64;
 
 type Header = elf::FileHeader64<LittleEndian>;
 
@@ -49,6 +51,25 @@ impl Section {
     pub(crate) fn is_code(&self) -> bool {
         let wanted = u64::from(elf::SHF_ALLOC | elf::SHF_EXECINSTR);
         self.flags & wanted == wanted && self.size > 0
+    }
+
+    /// Returns whether the section holds code or data of the running program, and not only tables of the linker.
+    fn is_placed(&self) -> bool {
+        let is_table = matches!(
+            self.kind,
+            elf::SHT_SYMTAB
+                | elf::SHT_STRTAB
+                | elf::SHT_RELA
+                | elf::SHT_REL
+                | elf::SHT_RELR
+                | elf::SHT_HASH
+                | elf::SHT_GNU_HASH
+                | elf::SHT_DYNSYM
+                | elf::SHT_GNU_VERSYM
+                | elf::SHT_GNU_VERNEED
+                | elf::SHT_GNU_VERDEF
+        );
+        self.flags & u64::from(elf::SHF_ALLOC) != 0 && !is_table && self.name != ".interp"
     }
 }
 
@@ -272,6 +293,24 @@ impl Elf {
     /// Returns whether `svma` is code: in an executable section or, in a file without sections, an executable segment.
     pub(crate) fn is_code(&self, svma: u64) -> bool {
         self.code_section_end(svma).is_some()
+    }
+
+    /// Returns whether the linker may have placed something of the program at `svma`: the address is in a section with
+    /// code or data or, in a file without sections, in a segment behind the file's own headers. An object without a
+    /// size may be at the end. Linkers write other addresses (0, 1, -1, -2) for what they dropped.
+    pub(crate) fn may_place(&self, svma: u64) -> bool {
+        let mut sections = self.sections.iter().filter(|s| s.is_placed()).peekable();
+        if sections.peek().is_some() {
+            return sections.any(|s| s.addr <= svma && svma <= s.end());
+        }
+        self.segments.iter().any(|segment| {
+            let end = segment.vaddr.0.saturating_add(segment.memsz);
+            let begin = segment.vaddr.0.saturating_add(match segment.offset {
+                0 => HEADER_BYTES,
+                _ => 0,
+            });
+            begin <= svma && svma <= end
+        })
     }
 
     /// Returns the end (exclusive) of the executable section that contains `svma`, or of the segment if the file has no

@@ -348,13 +348,15 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
                 evaluation.resume_with_parameter_ref(value)
             }
             EvaluationResult::RequiresRelocatedAddress(address) => {
-                evaluation.resume_with_relocated_address(address.wrapping_add(context.bias))
+                evaluation.resume_with_relocated_address(context.placed(address)?)
             }
             EvaluationResult::RequiresIndexedAddress { index, relocate } => {
                 let dwarf = context.session.table.dwarf(Home::Info);
                 let address = dwarf.address(self.unit, index).map_err(damaged)?;
-                let bias = if relocate { context.bias } else { 0 };
-                let made = address.wrapping_add(bias);
+                let made = match relocate {
+                    true => context.placed(address)?,
+                    false => address,
+                };
                 self.indexed.set(Some((made, address)));
                 evaluation.resume_with_indexed_address(made)
             }

@@ -11,7 +11,7 @@ use crate::dies::{Die, Value as Attribute};
 use crate::dwarf::Slice;
 use crate::machine::Register;
 use crate::module::Module;
-use crate::types::DieId;
+use crate::types::{DieId, with_session};
 
 /// The place of a variable in its whole scope.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,8 @@ pub(crate) enum FixedPlace {
     Address(u64),
     /// An offset from the CFA, in bytes.
     Frame(i64),
+    /// None: the linker removed the variable.
+    Removed,
 }
 
 impl FixedPlace {
@@ -27,6 +29,7 @@ impl FixedPlace {
     pub(crate) fn address(&self, site: &FrameContext<'_>, module: &Arc<Module>) -> Option<u64> {
         match self {
             FixedPlace::Address(svma) => Some(svma.wrapping_add(bias_of(site, module))),
+            FixedPlace::Removed => None,
             FixedPlace::Frame(_) if site.is_left => None,
             FixedPlace::Frame(offset) => Some(site.cfa?.wrapping_add_signed(*offset)),
         }
@@ -45,16 +48,35 @@ pub(crate) fn fixed_place(
     })?
 }
 
+/// Returns whether the linker removed the global variable `id`, so that only the debug information still has it.
+pub(crate) fn is_removed(module: &Arc<Module>, id: DieId) -> bool {
+    let address = with_session(module.entries(), id, |session, die| {
+        let chain = session.chain(die);
+        let mut stated = chain
+            .iter()
+            .map(|die| (die, session.attr(die, dw::DW_AT_location)));
+        let (at, value) = stated.find_map(|(die, value)| Some((die, value?)))?;
+        match only_operation(at, value)? {
+            Operation::Address { address } => Some(address),
+            Operation::AddressIndex { index } => session.dwarf(at).address(&at.unit, index).ok(),
+            _ => None,
+        }
+    });
+    address
+        .flatten()
+        .is_some_and(|svma| !module.files.main.may_place(svma))
+}
+
 impl<'a> Context<'_, '_, 'a> {
     fn fixed(&self, die: &Die<'a>) -> Option<FixedPlace> {
         let chain = self.session.chain(die);
         let attr = |die: &Die<'a>| self.session.attr(die, dw::DW_AT_location);
         let (at, value) = chain.iter().find_map(|die| Some((die, attr(die)?)))?;
         match only_operation(at, value)? {
-            Operation::Address { address } => Some(FixedPlace::Address(address)),
+            Operation::Address { address } => Some(self.fixed_address(address)),
             Operation::AddressIndex { index } => {
                 let address = self.session.dwarf(at).address(&at.unit, index);
-                address.ok().map(FixedPlace::Address)
+                address.ok().map(|address| self.fixed_address(address))
             }
             Operation::FrameOffset { offset } => {
                 let function = self.function.as_ref()?;
@@ -70,6 +92,13 @@ impl<'a> Context<'_, '_, 'a> {
                 Some(FixedPlace::Frame(offset.checked_sub(below)?))
             }
             _ => None,
+        }
+    }
+
+    fn fixed_address(&self, svma: u64) -> FixedPlace {
+        match self.module.files.main.may_place(svma) {
+            true => FixedPlace::Address(svma),
+            false => FixedPlace::Removed,
         }
     }
 }

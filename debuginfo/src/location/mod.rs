@@ -29,7 +29,7 @@ use crate::types::{DieId, Type, constant, with_session};
 use crate::value::Value;
 pub(crate) use dynamic::decided;
 use evaluate::Evaluator;
-pub(crate) use fixed::{FixedPlace, fixed_place};
+pub(crate) use fixed::{FixedPlace, fixed_place, is_removed};
 use frame::MAX_CALLERS;
 pub use frame::at_frame;
 pub(crate) use stored::{Stored, stored};
@@ -40,6 +40,8 @@ pub(crate) use symbolic::symbolic;
 const MAX_ENTRIES: usize = 1 << 14;
 /// Nesting of implicit pointers to variables that are implicit pointers themselves, and the like, at most.
 const MAX_NESTING: usize = 8;
+/// Why a variable that the debug information describes is not in the program.
+const REMOVED: &str = "the linker removed it, because nothing in the program uses it";
 
 /// Where a value is.
 #[derive(Debug, Clone)]
@@ -239,6 +241,14 @@ impl<'a> Context<'_, '_, 'a> {
             return known(self.implicit(at, &value, ty));
         }
         known(ValuePlace::OptimizedOut)
+    }
+
+    /// Converts an address that the debug information states to one of the process.
+    fn placed(&self, svma: u64) -> Result<u64, Unknown> {
+        match self.module.files.main.may_place(svma) {
+            true => Ok(svma.wrapping_add(self.bias)),
+            false => Err(Unknown::because(REMOVED)),
+        }
     }
 
     /// Returns the bytes of a constant.

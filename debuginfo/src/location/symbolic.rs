@@ -138,12 +138,14 @@ impl<'a> Context<'_, '_, 'a> {
             } if base_type == generic => self.register(register.0)?.plus(offset as u64),
             Operation::FrameOffset { offset } => self.frame_address()?.plus(offset as u64),
             Operation::CallFrameCFA => self.cfa()?,
-            Operation::Address { address } => Int::Const(address.wrapping_add(self.bias)),
+            Operation::Address { address } => {
+                Int::Const(self.placed(address).map_err(|why| why.reason)?)
+            }
             Operation::AddressIndex { index } => {
                 let dwarf = self.session.dwarf(die);
                 let address = dwarf.address(&die.unit, index);
                 let address = address.map_err(|_| "its address cannot be read".to_owned())?;
-                Int::Const(address.wrapping_add(self.bias))
+                Int::Const(self.placed(address).map_err(|why| why.reason)?)
             }
             Operation::Deref {
                 base_type,

@@ -12,6 +12,8 @@ use crate::module::Module;
 
 /// The entry in a thread's table for storage that is not allocated yet (glibc: `TLS_DTV_UNALLOCATED`).
 const NOT_YET: u64 = u64::MAX;
+/// Arrays of the dynamic linker's list of modules, at most.
+const MAX_LISTS: usize = 64;
 
 /// Returns the address of byte `offset` of the thread-local storage of `module`, for the site's thread.
 pub(super) fn address(
@@ -50,6 +52,53 @@ pub(super) fn indexed(module: &Module, word: u64) -> Result<u64, Unknown> {
         )),
         (_, from_address) => Ok(from_address.unwrap_or(word)),
     }
+}
+
+/// Returns the generation of glibc's modules in which the module with this number was loaded. `None` if the dynamic
+/// linker does not say: another C library, or an older glibc.
+fn generation(site: &FrameContext<'_>, number: u64) -> Result<Option<(u64, Certainty)>, Unknown> {
+    // What glibc tells debuggers about its structures: 32-bit numbers, the third is an offset in bytes.
+    const DESCRIBED: &str = "_thread_db_rtld_global__dl_tls_dtv_slotinfo_list";
+    const LINKER: &str = "_rtld_global";
+    let mut modules = site.space.modules().iter();
+    let offset = modules.find_map(|mapped| {
+        let svma = mapped.module.code.data().exported(DESCRIBED)?;
+        let bytes = mapped.module.files.main.at(svma.0, 12)?;
+        Some(u32::from_le_bytes(bytes[8..].try_into().ok()?))
+    });
+    let mut modules = site.space.modules().iter();
+    let linker = modules.find_map(|mapped| {
+        let svma = mapped.module.code.data().exported(LINKER)?;
+        Some(mapped.address(svma))
+    });
+    let (Some(offset), Some(linker)) = (offset, linker) else {
+        return Ok(None);
+    };
+    let mut certainty = Certainty::Known;
+    let mut word = |address: u64| {
+        let mut bytes = [0; 8];
+        certainty = certainty.and(site.machine.memory(address, &mut bytes)?);
+        Ok::<_, Unknown>(u64::from_le_bytes(bytes))
+    };
+    // A list of arrays: the number of entries, the next array, then for each module its generation and a pointer.
+    let mut list = word(linker.wrapping_add(u64::from(offset)))?;
+    let mut at = number;
+    for _ in 0..MAX_LISTS {
+        if list == 0 {
+            break;
+        }
+        let count = word(list)?;
+        if at < count {
+            let entry = list.wrapping_add(16).wrapping_add(at.wrapping_mul(16));
+            let made = word(entry)?;
+            return Ok(Some((made, certainty)));
+        }
+        at -= count;
+        list = word(list.wrapping_add(8))?;
+    }
+    Err(Unknown::because(
+        "the dynamic linker's list of thread-local storage has no such module",
+    ))
 }
 
 /// Returns the start of a library's storage.
@@ -92,10 +141,20 @@ fn library(
                 return Err(not_yet());
             }
             let (start, started) = word(table.wrapping_add(number.wrapping_mul(16)))?;
-            if start == NOT_YET {
+            if start == NOT_YET || start == 0 {
                 return Err(not_yet());
             }
-            Ok((start, numbered.and(tabled).and(roomed).and(started)))
+            let mut certainty = numbered.and(tabled).and(roomed).and(started);
+            if let Some((made, stated)) = generation(site, number)? {
+                // The first entry of the table is the generation of the others.
+                let (seen, aged) = word(table)?;
+                certainty = certainty.and(stated).and(aged);
+                // An older entry belongs to a library that had the number before and was unloaded.
+                if seen < made {
+                    return Err(not_yet());
+                }
+            }
+            Ok((start, certainty))
         }
     }
 }

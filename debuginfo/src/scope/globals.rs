@@ -9,7 +9,7 @@ use super::Variable;
 use super::known::{Described, Learned};
 use crate::address_space::{AddressSpace, Mapped};
 use crate::dies::Home;
-use crate::location::FrameContext;
+use crate::location::{FrameContext, is_removed};
 use crate::module::Module;
 use crate::types::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOffset};
 use crate::types::{language_of, name_fit, qualified, with_session};
@@ -18,6 +18,8 @@ use crate::types::{language_of, name_fit, qualified, with_session};
 const MAX_CANDIDATES: usize = 4096;
 /// Added to the rank of a variable that is only declared.
 const DECLARED: u8 = 16;
+/// Added to the rank of a variable that the linker removed. Any other one is preferred.
+const REMOVED: u8 = 32;
 
 /// Finds the global variable or static member that `name` refers to at the site; see [`globals`].
 #[must_use]
@@ -89,7 +91,15 @@ fn nearest(site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
     let modules = site.space.near(site.lookup_pc).into_iter();
     let mut all: Vec<_> = modules.map(|m| visible(m, site, name)).collect();
     let is_seen = |found: &Vec<Candidate>| found.first().is_some_and(|one| !one.is_hidden());
-    let seen = all.iter().position(is_seen);
+    let is_there = |found: &Vec<Candidate>| {
+        found
+            .first()
+            .is_some_and(|one| one.preference.rank < REMOVED)
+    };
+    let seen = all
+        .iter()
+        .position(|found| is_seen(found) && is_there(found));
+    let seen = seen.or_else(|| all.iter().position(is_there));
     let chosen = seen.or_else(|| all.iter().position(|found| !found.is_empty()));
     chosen.map(|at| all.swap_remove(at)).unwrap_or_default()
 }
@@ -182,7 +192,7 @@ pub fn globals_of(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<V
 /// Finds the variables of the units whose file is `file`, or ends with it: `dir/file.c`.
 pub fn globals_of_file(mapped: &Mapped, file: &str, name: &str) -> Vec<Variable> {
     let mut found = in_module(&mapped.module, name);
-    found.retain(|(rank, variable)| *rank < DECLARED && variable.is_of_file(file));
+    found.retain(|(rank, variable)| *rank & DECLARED == 0 && variable.is_of_file(file));
     found.sort_by_key(|(rank, _)| *rank);
     found.into_iter().map(|(_, variable)| variable).collect()
 }
@@ -281,6 +291,9 @@ fn in_module(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
         .map(|(rank, one)| (*rank, one.variable(module)))
         .collect();
     // A declaration stands for the definition that the module's files share.
+    if found.iter().any(|(rank, _)| *rank < REMOVED) {
+        found.retain(|(rank, _)| *rank < REMOVED);
+    }
     let is_shared = |(rank, one): &(u8, Variable)| *rank < DECLARED && one.is_external();
     if found.iter().any(is_shared) {
         found.retain(|(rank, _)| *rank < DECLARED);
@@ -297,7 +310,11 @@ fn read(module: &Arc<Module>, name: &str) -> Vec<(u8, Described)> {
             Some((name_fit(name, &variable.name)?, variable))
         })
     };
-    let mut found: Vec<(u8, Described)> = of_kind(EntryKind::Variable).collect();
+    let defined = of_kind(EntryKind::Variable).map(|(rank, variable)| {
+        let is_removed = is_removed(module, variable.id);
+        (rank + if is_removed { REMOVED } else { 0 }, variable)
+    });
+    let mut found: Vec<(u8, Described)> = defined.collect();
     // A variable that is only declared here may be defined in another module.
     let declared = of_kind(EntryKind::DeclaredVariable);
     found.extend(declared.map(|(rank, variable)| (rank + DECLARED, variable)));
@@ -368,7 +385,7 @@ pub fn static_member(member: &Member, class: &crate::types::Type) -> Option<Vari
         return Some(Arc::new(own).variable(module));
     }
     let mut found = in_module(module, &own.name);
-    found.retain(|(rank, _)| *rank < DECLARED);
+    found.retain(|(rank, _)| *rank & DECLARED == 0);
     found.sort_by_key(|(rank, _)| *rank);
     found.into_iter().next().map(|(_, variable)| variable)
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use gimli::constants as dw;
 
 use crate::location::ir::Int;
-use crate::location::{self, FrameContext, Piece, ValuePlace};
+use crate::location::{self, FixedPlace, FrameContext, Piece, ValuePlace};
 use crate::machine::{Certainty, EntryPlace, Machine, Unknown};
 use crate::module::Module;
 use crate::types::{DieId, Link, Type, with_session};
@@ -137,8 +137,7 @@ impl Variable {
         {
             return Value::read(ty, place, site.machine);
         }
-        let fixed = || location::fixed_place(site, &self.module, self.id, self.function);
-        let fixed = self.learned.place.get_or_init(fixed).as_ref();
+        let fixed = self.fixed(site);
         if let Some(address) = fixed.and_then(|place| place.address(site, &self.module)) {
             return Value::at(ty, address, site.machine);
         }
@@ -148,8 +147,7 @@ impl Variable {
 
     /// Returns whether the variable needs no frame: a global variable, a static one of a function, or a constant.
     pub fn is_static(&self, site: &FrameContext<'_>) -> bool {
-        let fixed = || location::fixed_place(site, &self.module, self.id, self.function);
-        let place = self.learned.place.get_or_init(fixed);
+        let place = self.fixed(site);
         let is_constant = || {
             let stated = with_session(self.module.entries(), self.id, |session, die| {
                 let mut chain = session.chain(die).into_iter();
@@ -157,7 +155,12 @@ impl Variable {
             });
             stated == Some(true)
         };
-        matches!(place, Some(location::FixedPlace::Address(_))) || is_constant()
+        matches!(place, Some(FixedPlace::Address(_) | FixedPlace::Removed)) || is_constant()
+    }
+
+    fn fixed(&self, site: &FrameContext<'_>) -> Option<&FixedPlace> {
+        let read = || location::fixed_place(site, &self.module, self.id, self.function);
+        self.learned.place.get_or_init(read).as_ref()
     }
 
     /// Returns when the function stores the variable, if it is a parameter that the prologue stores to its place.
