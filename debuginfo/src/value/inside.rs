@@ -198,6 +198,23 @@ pub fn bit_field(value: &Value, ty: &Type, bits: BitRange, look: &Look<'_>) -> V
         return Value::unknown(ty.clone(), why);
     }
     let holder = part(value, &storage(bytes), first, look);
+    // The bits around it may be unknown.
+    if holder.bytes.is_err()
+        && let ValuePlace::Pieces(pieces) = &value.place
+        && let Some(place) = place::bits_of_pieces(pieces, bits.offset, bits.size)
+    {
+        let only = Value::read(storage(bits.size.div_ceil(8)), place, look.machine);
+        if only.bytes.is_ok() {
+            return Value {
+                ty: ty.clone(),
+                bits: Some(BitRange {
+                    offset: 0,
+                    size: bits.size,
+                }),
+                ..only.reached_by(value.reached)
+            };
+        }
+    }
     Value {
         ty: ty.clone(),
         bits: Some(BitRange {

@@ -6,6 +6,7 @@ mod error;
 pub mod inside;
 mod look;
 pub mod number;
+mod padding;
 pub mod place;
 mod rust;
 pub mod trail;
@@ -18,6 +19,7 @@ use crate::types::{BitRange, Type, TypeKind};
 pub use error::ValueError;
 pub use inside::MAX_NAMED;
 pub use look::Look;
+use padding::Used;
 
 /// Largest value that is read whole, in bytes. Parts of larger ones are read from their places.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -85,6 +87,13 @@ impl Value {
             Some(size) if size > MAX_BYTES => Err(too_large(size)),
             // A type without a size has no bytes that could be missing.
             size => place::read(&place, size.unwrap_or(0), machine),
+        };
+        let read = match (read, &place, size) {
+            (Err(why), ValuePlace::Pieces(pieces), Some(size)) => match Used::of(&ty) {
+                Some(used) => place::read_used(pieces, size, machine, &used),
+                None => Err(why),
+            },
+            (read, ..) => read,
         };
         let (bytes, certainty) = match read {
             Ok((bytes, certainty)) => (Ok(bytes), certainty),

@@ -1,5 +1,6 @@
 //! Reads bytes from places: memory, registers, and pieces of both.
 
+use super::padding::Used;
 use super::{Piece, ValuePlace};
 use crate::machine::{Certainty, Machine, Register, Unknown};
 
@@ -33,7 +34,7 @@ pub fn read(
                 "the debug information states fewer bytes than its type has",
             )),
         },
-        ValuePlace::Pieces(pieces) => read_pieces(pieces, length, machine),
+        ValuePlace::Pieces(pieces) => read_pieces(pieces, length, machine, None),
         ValuePlace::ImplicitPointer { .. } => Err(Unknown::because("synthetic pointer")),
         ValuePlace::OptimizedOut => Err(Unknown::because("optimized out")),
         ValuePlace::Unknown(why) => Err(why.clone()),
@@ -65,15 +66,28 @@ fn register_bytes(
     Ok((bytes, certainty))
 }
 
+/// Like [`read`], for pieces of which those that hold only padding may be unknown. Padding that is not known is zero.
+pub(super) fn read_used(
+    pieces: &[Piece],
+    size: u64,
+    machine: &dyn Machine,
+    used: &Used,
+) -> Result<(Vec<u8>, Certainty), Unknown> {
+    let length = usize::try_from(size).map_err(|_| super::too_large(size))?;
+    read_pieces(pieces, length, machine, Some(used))
+}
+
 fn read_pieces(
     pieces: &[Piece],
     length: usize,
     machine: &dyn Machine,
+    used: Option<&Used>,
 ) -> Result<(Vec<u8>, Certainty), Unknown> {
     let mut out = vec![0; length];
     let mut at: u64 = 0;
     let end = (length as u64).saturating_mul(8);
     let mut certainty = Certainty::Known;
+    let needs = |at: u64, bits: u64| used.is_none_or(|used| used.any(at, bits));
     for piece in pieces {
         if at >= end {
             break;
@@ -92,12 +106,17 @@ fn read_pieces(
         if bytes - skipped > super::MAX_BYTES {
             return Err(super::too_large(bytes));
         }
-        let (read, trust) = read(&from, bytes - skipped, machine)?;
-        certainty = certainty.and(trust);
-        copy_bits(&read, piece.offset_bits - skipped * 8, &mut out, at, bits);
+        match read(&from, bytes - skipped, machine) {
+            Ok((read, trust)) => {
+                certainty = certainty.and(trust);
+                copy_bits(&read, piece.offset_bits - skipped * 8, &mut out, at, bits);
+            }
+            Err(why) if needs(at, bits) => return Err(why),
+            Err(_) => {}
+        }
         at += bits;
     }
-    match at < end {
+    match at < end && needs(at, end - at) {
         true => Err(Unknown::because("a part of it was optimized out")),
         false => Ok((out, certainty)),
     }
@@ -169,6 +188,22 @@ pub fn part(place: &ValuePlace, offset: u64, size: u64) -> ValuePlace {
         }
         ValuePlace::OptimizedOut | ValuePlace::Unknown(_) => place.clone(),
     }
+}
+
+/// Returns the place of `size` bits that begin at bit `offset` of `pieces`, filled with zeros to whole bytes. `None` if
+/// the pieces are too short.
+pub(super) fn bits_of_pieces(pieces: &[Piece], offset: u64, size: u64) -> Option<ValuePlace> {
+    let mut found = part_of_pieces(pieces, offset, size);
+    let bits = found.iter().map(|piece| piece.size_bits).sum::<u64>();
+    if bits != size {
+        return None;
+    }
+    found.push(Piece {
+        place: ValuePlace::Implicit(vec![0]),
+        offset_bits: 0,
+        size_bits: size.next_multiple_of(8) - size,
+    });
+    Some(ValuePlace::Pieces(found))
 }
 
 fn part_of_pieces(pieces: &[Piece], offset: u64, size: u64) -> Vec<Piece> {
