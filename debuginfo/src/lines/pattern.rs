@@ -13,7 +13,7 @@ use crate::dies::{Die, DieReader};
 use crate::functions::short_name;
 use crate::glob::Glob;
 use crate::module::Module;
-use crate::types::{DieId, Type, same_text, with_session, without_arguments};
+use crate::types::{DieId, Type, canonical, same_text, with_session, without_arguments};
 
 /// Parameters of one function that are compared.
 const MAX_PARAMETERS: usize = 64;
@@ -320,139 +320,6 @@ fn without_tags<'n>(name: &'n str, pattern: &str) -> Cow<'n, str> {
     }
     bare.push_str(rest);
     bare.into()
-}
-
-/// Normalises a list of types: drops optional spaces, moves qualifiers after the type they apply to, and uses one name
-/// for each integer type.
-fn canonical(list: &str) -> String {
-    const STRING: &str =
-        "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>";
-    let mut out = Types::default();
-    let mut rest = list;
-    while let Some(first) = rest.chars().next() {
-        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.');
-        let len = match is_word(first) {
-            true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
-            false if rest.starts_with("::") => 2,
-            false => first.len_utf8(),
-        };
-        let (token, after) = rest.split_at(len);
-        out.take(token);
-        rest = after;
-    }
-    out.end();
-    let text = out.text;
-    if text == "void" {
-        return String::new();
-    }
-    text.replace(STRING, "std::string")
-        .replace("std::__cxx11::string", "std::string")
-}
-
-/// The normalised list under construction.
-#[derive(Default)]
-struct Types {
-    text: String,
-    /// The words of the current type.
-    words: Vec<String>,
-    is_const: bool,
-    is_volatile: bool,
-    /// The next word continues the last one.
-    goes_on: bool,
-    /// The enclosing types while template arguments are read: the text before them, and their words.
-    outer: Vec<(String, Types)>,
-}
-
-impl Types {
-    fn take(&mut self, token: &str) {
-        match token {
-            "const" => self.is_const = true,
-            "volatile" => self.is_volatile = true,
-            "struct" | "class" | "enum" | "union" | "typename" => {}
-            "::" => {
-                self.goes_on = true;
-                match self.words.last_mut() {
-                    Some(last) => last.push_str("::"),
-                    None => self.goes_on = false,
-                }
-            }
-            "<" if !self.words.is_empty() => {
-                let outer = std::mem::take(&mut self.outer);
-                let inner = std::mem::take(self);
-                self.outer = outer;
-                self.outer.push((String::new(), inner));
-            }
-            ">" if !self.outer.is_empty() => self.close(),
-            word if word.starts_with(|c: char| c.is_alphanumeric() || c == '_') => {
-                match (self.goes_on, self.words.last_mut()) {
-                    (true, Some(last)) => last.push_str(word),
-                    _ => self.words.push(word.to_owned()),
-                }
-                self.goes_on = false;
-            }
-            space if space.trim().is_empty() => {}
-            other => {
-                self.end();
-                self.text.push_str(other);
-            }
-        }
-    }
-
-    /// Resumes the type that the arguments belong to.
-    fn close(&mut self) {
-        self.end();
-        let arguments = std::mem::take(&mut self.text);
-        let mut outer = std::mem::take(&mut self.outer);
-        if let Some((_, inner)) = outer.pop() {
-            *self = inner;
-            self.outer = outer;
-            if let Some(last) = self.words.last_mut() {
-                *last += &format!("<{arguments}>");
-            }
-        }
-    }
-
-    fn end(&mut self) {
-        let words = std::mem::take(&mut self.words);
-        self.text.push_str(&named(&words));
-        for (is_so, word) in [
-            (std::mem::take(&mut self.is_const), " const"),
-            (std::mem::take(&mut self.is_volatile), " volatile"),
-        ] {
-            if is_so {
-                self.text.push_str(word);
-            }
-        }
-        self.goes_on = false;
-    }
-}
-
-/// Returns one name for each integer type: `long unsigned int` is `unsigned long`.
-fn named(words: &[String]) -> String {
-    let count = |word: &str| words.iter().filter(|w| *w == word).count();
-    let is_integer = |word: &String| {
-        matches!(
-            &**word,
-            "int" | "long" | "short" | "unsigned" | "signed" | "char"
-        )
-    };
-    if words.is_empty() || !words.iter().all(is_integer) {
-        return words.join(" ");
-    }
-    let sign = if count("unsigned") > 0 {
-        "unsigned "
-    } else {
-        ""
-    };
-    let base = match (count("char"), count("short"), count("long")) {
-        (1.., ..) if count("signed") > 0 => return "signed char".to_owned(),
-        (1.., ..) => "char",
-        (_, 1.., _) => "short",
-        (.., 0) => "int",
-        (.., 1) => "long",
-        _ => "long long",
-    };
-    format!("{sign}{base}")
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod numbers;
 mod parts;
 mod read;
 mod read_arrays;
+mod spelling;
 mod text;
 
 use std::fmt;
@@ -37,6 +38,7 @@ pub(crate) use node::{Branch, Count, DieId, Link, Node, Shape, VariantPart};
 pub use numbers::{FloatFormat, Step};
 pub(crate) use parts::{bit_range, constant_offset, enumerators, stated_size};
 pub(crate) use read::{constant, language_of, with_session};
+pub(crate) use spelling::canonical;
 pub use text::name_fit;
 pub(crate) use text::{same_text, without_arguments};
 

@@ -1,6 +1,8 @@
 //! Compares names of types and variables in source notation with those in the debug information.
 
-/// Returns whether two names differ only in white space.
+use super::spelling::canonical;
+
+/// Returns whether two names differ only in white space and, inside template arguments, in the spelling of types.
 pub(crate) fn same_text(a: &str, b: &str) -> bool {
     let significant = |text: &str| {
         let mut out = String::with_capacity(text.len());
@@ -20,7 +22,9 @@ pub(crate) fn same_text(a: &str, b: &str) -> bool {
         }
         out
     };
-    significant(a) == significant(b)
+    let (a, b) = (significant(a), significant(b));
+    let has_arguments = a.contains('<') && b.contains('<');
+    a == b || has_arguments && key(&a) == key(&b) && canonical(&a) == canonical(&b)
 }
 
 /// Returns the last component of a qualified name, without template arguments, which is its key in the index.
@@ -131,5 +135,10 @@ mod tests {
         assert_eq!(matches("Box", full), Some(Rank::EndWithoutArguments));
         assert_eq!(matches("ox", full), None);
         assert!(!same_text("unsigned int", "unsignedint"));
+        assert_eq!(
+            matches("Ring<short, 4>", "shop::Ring<short int, 4>"),
+            Some(Rank::End)
+        );
+        assert_eq!(matches("Ring<short, 4>", "shop::Ring<int, 4>"), None);
     }
 }
