@@ -70,8 +70,10 @@ pub enum ExprKind {
         /// Evaluated if it is false.
         if_false: Box<Expr>,
     },
-    /// A conversion: `(to) of` or `of as to`.
+    /// A conversion: `(to) of`, `of as to` or `static_cast<to>(of)`.
     Cast {
+        /// How it is written.
+        how: CastKind,
         /// The target type.
         to: TypeName,
         /// The operand.
@@ -88,6 +90,36 @@ pub enum ExprKind {
         /// The arguments, in text order.
         arguments: Vec<Expr>,
     },
+}
+
+/// The ways to write a conversion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CastKind {
+    /// `(T) x` or `x as T`: whatever is possible.
+    Plain,
+    /// `static_cast<T>(x)`, which means the same here.
+    Static,
+    /// `dynamic_cast<T>(x)`: null if the object is no `T`.
+    Dynamic,
+    /// `reinterpret_cast<T>(x)`: the same bytes.
+    Reinterpret,
+    /// `const_cast<T>(x)`.
+    Const,
+}
+
+impl CastKind {
+    /// All kinds that are written as words.
+    pub(crate) const WORDS: [(&'static str, CastKind); 4] = [
+        ("static_cast", CastKind::Static),
+        ("dynamic_cast", CastKind::Dynamic),
+        ("reinterpret_cast", CastKind::Reinterpret),
+        ("const_cast", CastKind::Const),
+    ];
+
+    pub(crate) fn word(self) -> Option<&'static str> {
+        let mut words = CastKind::WORDS.iter();
+        words.find(|(_, kind)| *kind == self).map(|(word, _)| *word)
+    }
 }
 
 /// A type as text, with as few spaces as possible.

@@ -18,7 +18,9 @@ pub mod template;
 #[cfg(test)]
 mod template_tests;
 
-pub use ast::{BinaryOp, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeName, UnaryOp};
+pub use ast::{
+    BinaryOp, CastKind, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeName, UnaryOp,
+};
 pub use eval::compile::{
     Known, KnownPlace, Logged, Message, MessagePart, NotCompiled, PlainValue, Shown,
     compile_condition, compile_message, is_word, known_argument, known_global, known_local,
@@ -26,7 +28,7 @@ pub use eval::compile::{
 };
 pub use eval::{
     Calls, Context, EvalError, Missing, argument, argument_count, assign, assign_value, evaluate,
-    evaluate_condition, find_global, find_local, find_type, is_type, miscounted, nearest,
+    evaluate_condition, find_global, find_local, find_type, is_type, miscounted, nearest, type_of,
     unknown_name,
 };
 pub use expression::Expression;

@@ -43,8 +43,11 @@ impl fmt::Display for Expr {
                 if_true,
                 if_false,
             } => write!(f, "({condition} ? {if_true} : {if_false})"),
-            ExprKind::Cast { to, of } if c_style(to) => write!(f, "(({to}){})", Operand(of)),
-            ExprKind::Cast { to, of } => write!(f, "({} as {to})", Operand(of)),
+            ExprKind::Cast { how, to, of } if let Some(word) = how.word() => {
+                write!(f, "{word}<{to}>({of})")
+            }
+            ExprKind::Cast { to, of, .. } if c_style(to) => write!(f, "(({to}){})", Operand(of)),
+            ExprKind::Cast { to, of, .. } => write!(f, "({} as {to})", Operand(of)),
             ExprKind::SizeOf(of) => write!(f, "(sizeof {})", Operand(of)),
             ExprKind::SizeOfType(of) => write!(f, "(sizeof({of}))"),
             ExprKind::Call {

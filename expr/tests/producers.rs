@@ -346,3 +346,220 @@ void stop (void *p, int *q) {}\nint main (void) { stop (&held, many); return sum
         }
     }
 }
+
+#[test]
+fn variables_that_the_linker_removed_have_no_value() {
+    const SOURCE: &str = "#include <stdio.h>
+int dropped_table[4] = {11, 22, 33, 44};
+int dropped_count = 77;
+int kept = 5;
+static int twice = 6;
+__attribute__((noinline)) int dropped_fn(int i) { dropped_count++; return dropped_table[i & 3] + twice; }
+__attribute__((noinline)) int used(int i) { return i + kept; }
+int main(int argc, char **argv) { printf(\"%d\\n\", used(argc)); return 0; }
+";
+    let bench = Bench::new();
+    let source = bench.write("gc.c", SOURCE);
+    let other = "static int twice = 8; int *other (void) { return &twice; }";
+    let other = bench.write("other.c", other);
+    let other = other.to_str().expect("UTF-8");
+    let removed = "<unknown: the linker removed it, because nothing in the program uses it>";
+    let common = [
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-Wl,--gc-sections",
+    ];
+    let ways: [&[&str]; 5] = [
+        &["-g"],
+        &["-g", "-no-pie"],
+        &["-g", "-gdwarf-4", "-gsplit-dwarf"],
+        &["-g", "-gsplit-dwarf", "-no-pie"],
+        &["-g", "-fuse-ld=gold"],
+    ];
+    for compiler in ["gcc", "clang"] {
+        for way in ways {
+            let options = [&common[..], way].concat();
+            let path = bench.compile(compiler, &source, "gc", &options);
+            let expected = [
+                ("kept", "5"),
+                ("dropped_count", removed),
+                ("dropped_table", removed),
+                ("dropped_table[1]", removed),
+                ("twice", removed),
+            ];
+            all_say(&stopped(&bench, &path, "used", 0)[0], 0, &expected);
+        }
+        // Another variable of that name remains.
+        let keep = "-Wl,--undefined=other";
+        let options = [&common[..], &["-g", keep, other]].concat();
+        let path = bench.compile(compiler, &source, "gc2", &options);
+        let core = &stopped(&bench, &path, "used", 0)[0];
+        all_say(core, 0, &[("twice", "8"), ("'other.c'::twice", "8")]);
+    }
+}
+
+#[test]
+fn a_thread_has_no_storage_of_a_library_whose_number_another_one_had() {
+    const PLUG: &str = "static __thread int tl = 9;
+int before (void) { __asm__ (\"\"); return 1; }
+int plug (void) { static int calls; calls++; before (); tl += VARIANT + calls; before (); return tl; }
+";
+    const HOST: &str = "#include <dlfcn.h>
+static void run (const char *lib) {
+  void *h = dlopen (lib, RTLD_NOW | RTLD_LOCAL);
+  ((int (*) (void)) dlsym (h, \"plug\")) ();
+  dlclose (h);
+}
+int main (int argc, char **argv) { run (argv[1]); run (argv[2]); return 0; }
+";
+    let bench = Bench::new();
+    let plug = bench.write("plug.c", PLUG);
+    let library = |variant: &str| {
+        let options = [
+            "-g",
+            "-O0",
+            "-shared",
+            "-fPIC",
+            &format!("-DVARIANT={variant}"),
+        ];
+        bench.compile("gcc", &plug, &format!("plug{variant}.so"), &options)
+    };
+    let (first, second) = (library("1"), library("5"));
+    let host = bench.write("host.c", HOST);
+    let host = bench.compile("gcc", &host, "host", &["-g", "-O0"]);
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-nx", "-batch", "-ex", "set breakpoint pending on"]);
+    gdb.args(["-ex", "break before"]);
+    let core = |at: usize| bench.path(&format!("{at}.core"));
+    for at in 0..4 {
+        gdb.args(["-ex", if at == 0 { "run" } else { "continue" }]);
+        gdb.arg("-ex").arg(format!("gcore {}", core(at).display()));
+    }
+    gdb.args(["-ex", "kill", "--args"]).arg(&host);
+    run(gdb.arg(&first).arg(&second));
+    let seen = |at: usize| said(&CoreFile::open(&core(at)), 1, "tl");
+    let not_yet = "has not used thread-local variables of";
+    assert!(seen(0).contains(not_yet), "{}", seen(0));
+    assert_eq!(seen(1), "11");
+    assert!(seen(2).contains(not_yet), "{}", seen(2));
+    assert_eq!(seen(3), "15");
+}
+
+const CLASSES: &str = "struct Base { virtual ~Base() = default; int b = 1; };
+struct L : virtual Base { int l = 2; };
+struct R : virtual Base { int r = 3; };
+struct D : L, R { int d = 4; };
+struct Plain { int p = 5; };
+struct Second { int s = 6; };
+struct Both : Plain, Second { int both = 7; };
+struct Other { virtual ~Other() = default; };
+__attribute__((noinline)) void use(Base *pb, Base *alone, Second *second, L *left) { asm volatile(\"\"); }
+int main() { D x; Base base; Both both; use(&x, &base, &both, &x); Other other; }
+";
+
+#[test]
+fn conversions_between_classes_stay_in_the_object() {
+    for compiler in ["g++", "clang++"] {
+        let bench = Bench::new();
+        let source = bench.write("classes.cpp", CLASSES);
+        let path = bench.compile(compiler, &source, "classes", &["-g", "-O0"]);
+        let core = &stopped(&bench, &path, "use", 0)[0];
+        let expected = [
+            ("((D*)pb)->d", "4"),
+            ("((L*)pb)->l", "2"),
+            ("static_cast<R*>((D*)pb)->r", "3"),
+            ("dynamic_cast<R*>(left)->r", "3"),
+            ("dynamic_cast<D*>(pb)->d", "4"),
+            ("dynamic_cast<void*>(pb) == (D*)pb", "true"),
+            ("dynamic_cast<D*>(alone)", "0x0"),
+            ("dynamic_cast<Other*>(pb)", "0x0"),
+            ("(Base*)left == pb", "true"),
+            ("((Both*)second)->both", "7"),
+            ("((Plain*)(Both*)second)->p", "5"),
+            ("(long)second - (long)(Both*)second", "4"),
+            ("(long)reinterpret_cast<Both*>(second) - (long)second", "0"),
+            ("const_cast<Base*>(pb) == pb", "true"),
+            ("(Both*)0", "0x0"),
+        ];
+        all_say(core, 0, &expected);
+        let refused = said(core, 0, "((D*)alone)->d");
+        assert!(refused.contains("virtual base class of D"), "{refused}");
+    }
+}
+
+#[test]
+fn padding_needs_no_place() {
+    const BITS: &str = "struct bf { unsigned a : 3, : 0, b : 5; };
+__attribute__((noinline)) int use(int x) { __asm__ volatile(\"\" ::: \"memory\"); return x + 1; }
+int run(int n) {
+  struct bf b = { 5, 17 };
+  int r = use(n);
+  return r + b.a + b.b;
+}
+int main(int c, char **v) { return run(c); }
+";
+    const RUST: &str = "use std::time::Duration;
+#[inline(never)] fn show(x: u64) -> u64 { std::hint::black_box(x) + 1 }
+fn main() {
+    let n = std::env::args().count() as u64;
+    let dur = Duration::from_millis(1500);
+    let r = 1..=3;
+    let a = show(n);
+    println!(\"{} {} {:?}\", a, dur.as_millis(), r);
+}
+";
+    const OPTIONAL: &str = "#include <optional>
+__attribute__((noinline)) int use(int x) { asm volatile(\"\" ::: \"memory\"); return x; }
+int main(int argc, char **) { std::optional<int> o = 5; int r = use(argc); return r + *o; }
+";
+    let bench = Bench::new();
+    let source = bench.write("bits.c", BITS);
+    let path = bench.compile("gcc", &source, "bits", &["-g", "-O1"]);
+    let core = &stopped(&bench, &path, "use", 0)[0];
+    all_say(core, 1, &[("b", "{a = 5, b = 17}"), ("b.b", "17")]);
+    let source = bench.write("padded.rs", RUST);
+    let path = bench.compile("rustc", &source, "padded", &["-g", "-C", "opt-level=2"]);
+    let core = &stopped(&bench, &path, "padded::show", 0)[0];
+    let frame = usize::from(!is_known(&said(core, 1, "dur"))) + 1;
+    all_say(
+        core,
+        frame,
+        &[("dur", "1.5s"), ("r", "1..=3"), ("dur.secs", "1")],
+    );
+    let source = bench.write("optional.cpp", OPTIONAL);
+    let path = bench.compile("clang++", &source, "optional", &["-std=c++17", "-g", "-O2"]);
+    let core = &stopped(&bench, &path, "use", 0)[0];
+    all_say(
+        core,
+        1,
+        &[
+            ("o", "std::optional = {5}"),
+            ("o._M_payload._M_engaged", "true"),
+        ],
+    );
+}
+
+#[test]
+fn addresses_and_sizes_need_no_target() {
+    const LIST: &str = "#include <stddef.h>
+struct item { int id; struct item *next; double p[3]; };
+int use (struct item *a) { return a->id; }
+int main (void) { struct item last = { 2 }, first = { 1, &last }; return use (&first); }
+";
+    let bench = Bench::new();
+    let source = bench.write("list.c", LIST);
+    let path = bench.compile("gcc", &source, "list", &["-g", "-O0"]);
+    let core = &stopped(&bench, &path, "use", 0)[0];
+    let expected = [
+        ("(long)&((struct item*)0)->p", "16"),
+        ("(long)&((struct item*)0)->p[2]", "32"),
+        ("(long)&((struct item*)0)[1].next", "48"),
+        ("(long)&a->next->next->next", "8"),
+        ("sizeof a->next->next->next->p", "24"),
+        ("sizeof(*a->next->next)", "40"),
+        ("sizeof(a->next->next->id + 1L)", "8"),
+        ("sizeof use(a->next)", "4"),
+        ("a->next->next->id", "<error: the pointer is null>"),
+    ];
+    all_say(core, 0, &expected);
+}

@@ -1,6 +1,6 @@
 //! Assignments: converts a place and a value to the bytes to write.
 
-use crate::ast::{Expr, ExprKind, Span, UnaryOp};
+use crate::ast::{CastKind, Expr, ExprKind, Span, UnaryOp};
 use crate::eval::operand::Operand;
 use crate::eval::strings::is_character;
 use crate::eval::{Answer, Context, EvalError, Evaluator, is_type, with_evaluator};
@@ -133,7 +133,7 @@ impl Evaluator<'_> {
         let operand = self.operand(value, at)?;
         let scalar = matches!(ty.kind(), TypeKind::Pointer | TypeKind::Bool);
         if scalar && !matches!(operand, Operand::Other) {
-            let converted = self.convert(value, &place.ty, at)?;
+            let converted = self.convert(value, &place.ty, CastKind::Plain, at)?;
             let bytes = converted.known_bytes();
             let bytes = bytes.map_err(|e| self.unusable(&converted, e, at))?;
             return Ok(bytes.to_vec());

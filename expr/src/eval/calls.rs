@@ -1,10 +1,10 @@
 //! Calls: functions that are computed without a call, conversions written as calls, and functions of the program.
 
-use crate::ast::{Expr, ExprKind, Span};
+use crate::ast::{CastKind, Expr, ExprKind, Span};
 use crate::eval::operand::number_value;
-use crate::eval::{Answer, EvalError, Evaluator, Missing};
+use crate::eval::{Answer, EvalError, Evaluator, Missing, Wants};
 use crate::number::{IntKind, Number};
-use debuginfo::types::{Language, TypeKind};
+use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::Value;
 
 /// String functions that are computed without a call.
@@ -37,7 +37,7 @@ impl Evaluator<'_> {
             && let Some(ty) = self.find_type(name)
         {
             let value = self.value(of)?;
-            return self.convert(&value, &ty, of.at);
+            return self.convert(&value, &ty, CastKind::Plain, of.at);
         }
         if let ExprKind::Member { of, name, .. } = &function.kind
             && let Some(known) = self.known_method(of, name, arguments, at)?
@@ -55,6 +55,12 @@ impl Evaluator<'_> {
             && let Some(result) = self.method_call((of, name), arguments, at)?
         {
             return Ok(result);
+        }
+        if self.wants.get() == Wants::Type
+            && let Some(result) = target.as_ref().ok().and_then(result_type)
+        {
+            let why = debuginfo::Unknown::because("nothing is called for a type");
+            return Ok(Value::unknown(result, why));
         }
         let Some(calls) = self.context.calls else {
             let error = EvalError::new(at, format!("{function} cannot be called here"));
@@ -168,6 +174,16 @@ impl Evaluator<'_> {
             _ => Ok(None),
         }
     }
+}
+
+/// Returns the type of what a function, or a pointer to one, returns.
+fn result_type(function: &Value) -> Option<Type> {
+    let ty = function.ty.strip();
+    let ty = match ty.kind() {
+        TypeKind::Pointer => ty.target()?.strip(),
+        _ => ty,
+    };
+    (ty.kind() == TypeKind::Function).then(|| ty.target())?
 }
 
 /// Returns the message for a call with the wrong number of arguments.

@@ -1,6 +1,6 @@
 //! Explicit conversions.
 
-use crate::ast::Span;
+use crate::ast::{CastKind, Span};
 use crate::eval::operand::{Operand, int_kind};
 use crate::eval::{Answer, Evaluator, failed};
 use crate::number::Number;
@@ -9,8 +9,28 @@ use debuginfo::value::Value;
 
 impl Evaluator<'_> {
     /// Converts a value to a type. Numbers and pointers are converted by value. Other values are reinterpreted.
-    pub(super) fn convert(&self, value: &Value, ty: &Type, at: Span) -> Answer<Value> {
+    /// A class becomes another class of the same object.
+    pub(super) fn convert(
+        &self,
+        value: &Value,
+        ty: &Type,
+        how: CastKind,
+        at: Span,
+    ) -> Answer<Value> {
         let stripped = ty.strip();
+        // A reference is a name for its target.
+        if matches!(
+            stripped.kind(),
+            TypeKind::Reference | TypeKind::RvalueReference
+        ) && let Some(target) = stripped.target()
+        {
+            return self.convert(value, &target, how, at);
+        }
+        if !matches!(how, CastKind::Reinterpret | CastKind::Const)
+            && let Some(found) = self.to_class(value, ty, how, at)?
+        {
+            return Ok(found);
+        }
         if let Some(bytes) = self.converted(value, &stripped, at)? {
             let mut converted = Value::constant(ty.clone(), bytes);
             converted.certainty = value.certainty;

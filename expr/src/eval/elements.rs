@@ -4,11 +4,11 @@ use crate::BinaryOp;
 use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::operand::{Operand, is_rust_reference};
 use crate::eval::strings::presented;
-use crate::eval::{Answer, EvalError, Evaluator};
+use crate::eval::{Answer, EvalError, Evaluator, Wants};
 use debuginfo::Certainty;
 use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::trail::Trail;
-use debuginfo::value::{Look, MAX_BYTES, Value};
+use debuginfo::value::{Look, MAX_BYTES, Value, ValueError};
 use values::Children;
 use values::containers::Container;
 
@@ -72,7 +72,7 @@ impl Evaluator<'_> {
                 .map_err(|e| self.unusable(&value, e, at))?;
             match value.kind() {
                 TypeKind::Pointer if self.refers_to_elements(&value.ty) => {
-                    let next = value.deref(&self.look);
+                    let next = self.target(&value, &self.look);
                     value = next.map_err(|e| self.unusable(&value, e, at))?;
                     continue;
                 }
@@ -85,7 +85,15 @@ impl Evaluator<'_> {
                 TypeKind::Array | TypeKind::Pointer => {
                     let number = self.whole(key, key_at)?;
                     let number = self.small(number, key_at)?;
-                    let found = value.index(number, look);
+                    let found = match value.index(number, look) {
+                        Err(ValueError::Null | ValueError::Unknown(_))
+                            if self.wants.get() != Wants::Value
+                                && value.kind() == TypeKind::Pointer =>
+                        {
+                            self.element_of_nothing(&value, number, look)
+                        }
+                        found => found,
+                    };
                     return found.map_err(|e| self.unusable(&value, e, at));
                 }
                 TypeKind::Struct | TypeKind::Class => {}
@@ -109,6 +117,24 @@ impl Evaluator<'_> {
         }
         let message = format!("{} has no elements", value.ty.name());
         Err(EvalError::new(at, message))
+    }
+
+    /// Returns the place where a pointer that leads nowhere would have an element.
+    fn element_of_nothing(
+        &self,
+        pointer: &Value,
+        number: i64,
+        look: &Look<'_>,
+    ) -> Result<Value, ValueError> {
+        let first = self.target(pointer, look)?;
+        let size = first.ty.size().unwrap_or(0) as i64;
+        Ok(match first.address() {
+            Some(address) => {
+                let address = address.wrapping_add_signed(number.wrapping_mul(size));
+                Value::at(first.ty, address, look.machine)
+            }
+            None => first,
+        })
     }
 
     /// Returns whether the type is a Rust reference to something with elements of its own. All other pointers are

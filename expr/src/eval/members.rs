@@ -4,7 +4,7 @@ use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::names::nearest;
 use crate::eval::operand::{Operand, number_value, pointer_value};
 use crate::eval::strings::presented;
-use crate::eval::{Answer, EvalError, Evaluator, failed};
+use crate::eval::{Answer, EvalError, Evaluator, Wants, failed};
 use crate::number::{IntKind, Number};
 use debuginfo::location::{FrameContext, ValuePlace};
 use debuginfo::types::TypeKind;
@@ -142,6 +142,19 @@ impl Evaluator<'_> {
         Err(EvalError::meaningless(at, what))
     }
 
+    /// Returns the target of a pointer or reference, read through `look`.
+    pub(super) fn target(&self, value: &Value, look: &Look<'_>) -> Result<Value, ValueError> {
+        let error = match value.deref(look) {
+            Err(error) if self.wants.get() != Wants::Value => error,
+            found => return found,
+        };
+        match (value.ty.strip().target(), error) {
+            (Some(target), ValueError::Null) => Ok(Value::at(target, 0, look.machine)),
+            (Some(target), ValueError::Unknown(why)) => Ok(Value::unknown(target, why)),
+            (_, error) => Err(error),
+        }
+    }
+
     /// Returns what a value refers to: the target of a reference, a pointer or a box. `None` if it is not such a
     /// value.
     pub(super) fn behind(&self, value: &Value, at: Span) -> Answer<Option<Value>> {
@@ -152,14 +165,17 @@ impl Evaluator<'_> {
     fn behind_by(&self, look: &Look<'_>, value: &Value, at: Span) -> Answer<Option<Value>> {
         match value.kind() {
             TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
-                let next = value.deref(look);
+                let next = self.target(value, look);
                 next.map(Some).map_err(|e| self.unusable(value, e, at))
             }
             // The children of a smart pointer are the pointer, then its target.
             TypeKind::Struct | TypeKind::Class => match presented(value, &self.look, 2) {
                 Some(Ok(shown)) => match shown.children {
                     Children::Transparent(inner) => Ok(Some(*inner)),
-                    Children::Fields(fields) => pointed(value, fields, at),
+                    Children::Fields(fields) => match pointed(value, fields.clone(), at) {
+                        Err(_) if self.wants.get() == Wants::Type => Ok(pointed_type(&fields)),
+                        found => found,
+                    },
                     _ => Ok(None),
                 },
                 _ => Ok(None),
@@ -174,7 +190,7 @@ impl Evaluator<'_> {
         for _ in 0..MAX_STEPS {
             match value.kind() {
                 TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
-                    let next = value.deref(&self.look);
+                    let next = self.target(&value, &self.look);
                     value = next.map_err(|e| self.unusable(&value, e, at))?;
                 }
                 _ => break,
@@ -240,7 +256,7 @@ impl Evaluator<'_> {
                         error.with_hint("convert it to another pointer first, such as (char*)")
                     );
                 }
-                let found = value.deref(&self.look);
+                let found = self.target(&value, &self.look);
                 found.map_err(|e| self.unusable(&value, e, of.at))
             }
             TypeKind::Array => value.index(0, &self.look).map_err(failed(at)),
@@ -262,7 +278,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn address_of(&self, of: &Expr, at: Span) -> Answer<Value> {
-        let value = self.value(of)?;
+        let value = self.wanting(Wants::Place, of)?;
         // A reference is a name for its target.
         let value = match value.kind() {
             TypeKind::Reference | TypeKind::RvalueReference => {
@@ -320,6 +336,16 @@ fn pointed(value: &Value, fields: Vec<(String, Value)>, at: Span) -> Answer<Opti
         Some(Ok(0)) => Err(EvalError::new(at, "the pointer is null")),
         Some(_) => Err(EvalError::new(at, "what it points to is not known")),
     }
+}
+
+/// Returns an unknown target of a smart pointer with these parts.
+fn pointed_type(fields: &[(String, Value)]) -> Option<Value> {
+    let mut pointers = fields.iter().filter(|(name, _)| name == "get()");
+    let target = pointers.find_map(|(_, pointer)| pointer.ty.strip().target())?;
+    Some(Value::unknown(
+        target,
+        Unknown::because("the pointer is null"),
+    ))
 }
 
 /// Returns the member with the name most similar to a missing one, if there are too many for the message to list.

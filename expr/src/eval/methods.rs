@@ -10,9 +10,8 @@ use crate::eval::operand::pointer_value;
 use crate::eval::{Answer, EvalError, Evaluator};
 use debuginfo::Certainty;
 use debuginfo::scope::function_type;
-use debuginfo::types::{Language, Role, Type, TypeKind, find_type};
+use debuginfo::types::{Role, Type, TypeKind};
 use debuginfo::value::Value;
-use values::text_at;
 
 /// Pointers, wrappers and base classes searched for a method, at most.
 const MAX_STEPS: usize = 8;
@@ -145,32 +144,6 @@ impl Evaluator<'_> {
             });
         found.collect()
     }
-
-    /// Returns the whole object to which a part with virtual functions belongs.
-    fn own_class(&self, value: &Value) -> Option<Value> {
-        const NAME_OFFSET: u64 = 8;
-        const MAX_NAME: usize = 1024;
-        if value.ty.language() != Language::Cpp || !has_virtual_functions(&value.ty, MAX_STEPS) {
-            return None;
-        }
-        let word = |at: u64| {
-            let mut bytes = [0; 8];
-            self.look.machine.memory(at, &mut bytes).ok()?;
-            Some(u64::from_le_bytes(bytes))
-        };
-        let table = word(value.address()?)?;
-        // The vtable has the offset to the whole object and its type_info before the functions (Itanium C++ ABI,
-        // 2.5.2).
-        let distance = word(table.checked_sub(16)?)? as i64;
-        let type_info = word(table.checked_sub(8)?)?;
-        let name = word(type_info.checked_add(NAME_OFFSET)?)?;
-        let text = text_at(self.look.machine, name, 1, MAX_NAME).ok()?;
-        let mangled = String::from_utf8(text.bytes).ok()?;
-        let name = debuginfo::type_name(mangled.trim_start_matches('*'));
-        let ty = find_type(self.look.space, None, &name)?;
-        let address = value.address()?.wrapping_add_signed(distance);
-        Some(Value::at(ty, address, self.look.machine))
-    }
 }
 
 /// Returns the argument for the object: the object itself, or its address.
@@ -209,22 +182,6 @@ fn misfits(parameters: &[Type], arguments: &[Value]) -> usize {
         .zip(arguments)
         .filter(|(parameter, argument)| is_float(parameter) != is_float(&argument.ty));
     wanted.len().abs_diff(arguments.len()) * 100 + other_kind.count()
-}
-
-fn has_virtual_functions(ty: &Type, nesting: usize) -> bool {
-    let Some(nesting) = nesting.checked_sub(1) else {
-        return false;
-    };
-    let members = ty.strip().members();
-    members.iter().any(|member| {
-        let is_table = member
-            .name
-            .as_deref()
-            .is_some_and(|name| name.starts_with("_vptr"));
-        let is_first = matches!(member.offset, debuginfo::types::MemberOffset::Bytes(0));
-        is_table
-            || member.role == Role::Base && is_first && has_virtual_functions(&member.ty, nesting)
-    })
 }
 
 #[cfg(test)]

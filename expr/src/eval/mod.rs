@@ -8,6 +8,7 @@ mod arguments;
 mod arithmetic;
 mod assign;
 mod calls;
+mod classes;
 pub mod compile;
 mod convert;
 mod elements;
@@ -188,6 +189,16 @@ pub fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, EvalError> 
     }
 }
 
+/// Returns the type of an expression. Pointers need not be valid, and nothing is called.
+///
+/// # Errors
+/// The expression has no meaning here. The error states the reason and the part that failed.
+pub fn type_of(expr: &Expr, context: &Context<'_>) -> Result<Type, EvalError> {
+    with_evaluator(context, |evaluator| {
+        evaluator.wanting(Wants::Type, expr).map(|value| value.ty)
+    })
+}
+
 /// Evaluates a condition.
 ///
 /// # Errors
@@ -263,6 +274,7 @@ fn with_evaluator<T>(context: &Context<'_>, ask: impl FnOnce(&Evaluator<'_>) -> 
             },
             seen: Cell::new(Certainty::Known),
             moments: Cell::default(),
+            wants: Cell::default(),
         };
         ask.take().map(|ask| ask(&evaluator))
     };
@@ -280,6 +292,19 @@ pub(super) struct Evaluator<'e> {
     seen: Cell<Certainty>,
     /// When the operands were seen.
     moments: Cell<Moments>,
+    /// What is wanted of the expression being evaluated.
+    wants: Cell<Wants>,
+}
+
+/// What is wanted of an expression. A pointer that leads nowhere still has a target with a type and a place.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Wants {
+    #[default]
+    Value,
+    /// Its address.
+    Place,
+    /// Its type.
+    Type,
 }
 
 /// When the operands of an expression were seen.
@@ -329,6 +354,18 @@ impl Evaluator<'_> {
         self.moments.set(moments.with(certainty, Ages::One));
     }
 
+    /// Evaluates an expression of which only so much is wanted.
+    pub(super) fn wanting(&self, wants: Wants, expr: &Expr) -> Answer<Value> {
+        let outer = self.wants.get();
+        self.wants.set(match outer {
+            Wants::Type => outer,
+            _ => wants,
+        });
+        let value = self.value(expr);
+        self.wants.set(outer);
+        value
+    }
+
     pub(super) fn value(&self, expr: &Expr) -> Answer<Value> {
         let at = expr.at;
         match &expr.kind {
@@ -368,10 +405,10 @@ impl Evaluator<'_> {
                 self.compute_with(&chosen);
                 Ok(chosen.reached_by(asked.certainty))
             }
-            ExprKind::Cast { to, of } => {
+            ExprKind::Cast { how, to, of } => {
                 let ty = self.wanted_type(&to.text, at)?;
                 let value = self.value(of)?;
-                self.convert(&value, &ty, of.at)
+                self.convert(&value, &ty, *how, of.at)
             }
             ExprKind::SizeOf(of) => self.size_of(of),
             ExprKind::SizeOfType(ty) => size_of_type(&self.wanted_type(&ty.text, at)?, at),
@@ -467,14 +504,14 @@ impl Evaluator<'_> {
         }
         // The target of a pointer has a size even if there is none.
         if let ExprKind::Unary(UnaryOp::Deref, pointer) = &of.kind {
-            let stripped = self.value(pointer)?.ty.strip();
+            let stripped = self.wanting(Wants::Type, pointer)?.ty.strip();
             if stripped.kind() == TypeKind::Pointer
                 && let Some(target) = stripped.target()
             {
                 return size_of_type(&target, of.at);
             }
         }
-        size_of_type(&self.value(of)?.ty, of.at)
+        size_of_type(&self.wanting(Wants::Type, of)?.ty, of.at)
     }
 
     pub(super) fn find_type(&self, text: &str) -> Option<Type> {

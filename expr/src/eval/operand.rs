@@ -1,7 +1,7 @@
 //! Converts values to numbers and pointers, and back.
 
 use crate::ast::{CharKind, Span};
-use crate::eval::{Answer, EvalError, Evaluator, base_type};
+use crate::eval::{Answer, EvalError, Evaluator, Wants, base_type};
 use crate::number::{IntKind, Number};
 use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::Value;
@@ -103,8 +103,17 @@ pub(super) fn int_kind(ty: &Type) -> Option<IntKind> {
 
 impl Evaluator<'_> {
     pub(super) fn operand(&self, value: &Value, at: Span) -> Answer<Operand> {
-        let value = self.settled(value, at)?;
+        let mut value = self.settled(value, at)?;
         let ty = value.ty.strip();
+        // Any number has the type of the answer.
+        if self.wants.get() == Wants::Type
+            && value.bytes.is_err()
+            && let Some(size) = ty.size().filter(|size| *size <= 16)
+        {
+            let mut bytes = vec![0; size as usize];
+            bytes.iter_mut().take(1).for_each(|byte| *byte = 1);
+            value = Value::constant(value.ty, bytes);
+        }
         let is_scalar = matches!(
             ty.kind(),
             TypeKind::Bool | TypeKind::Float | TypeKind::Fixed { .. } | TypeKind::Pointer
@@ -163,9 +172,8 @@ impl Evaluator<'_> {
             if !is_rust_reference(&value.ty) {
                 break;
             }
-            value = value
-                .deref(&self.look)
-                .map_err(|e| self.unusable(&value, e, at))?;
+            let next = self.target(&value, &self.look);
+            value = next.map_err(|e| self.unusable(&value, e, at))?;
         }
         self.note(value.reached);
         Ok(value)

@@ -1,6 +1,6 @@
 //! Operators: the conditional operator, binary operators by precedence, prefix operators, and conversions.
 
-use crate::ast::{BinaryOp, Expr, ExprKind, Span, UnaryOp};
+use crate::ast::{BinaryOp, CastKind, Expr, ExprKind, Span, UnaryOp};
 use crate::parse::types::Style;
 use crate::parse::{ParseError, Parser};
 
@@ -71,7 +71,13 @@ impl Parser<'_> {
                 end: of.at.start + read.trim_end().len(),
             };
             let of_boxed = Box::new(of);
-            of = self.node(ExprKind::Cast { to, of: of_boxed }, at)?;
+            let how = CastKind::Plain;
+            let kind = ExprKind::Cast {
+                how,
+                to,
+                of: of_boxed,
+            };
+            of = self.node(kind, at)?;
         }
         Ok(of)
     }
@@ -124,11 +130,31 @@ impl Parser<'_> {
             {
                 let of = Box::new(self.unary()?);
                 let end = of.at.end;
-                return self.node(ExprKind::Cast { to, of }, Span { start, end });
+                let how = CastKind::Plain;
+                return self.node(ExprKind::Cast { how, to, of }, Span { start, end });
             }
             self.pos = start;
         }
         self.postfix()
+    }
+
+    /// Parses a conversion written as in C++: `static_cast<T>(x)`. Otherwise consumes nothing.
+    pub(super) fn worded_cast(&mut self, start: usize) -> Result<Option<Expr>, ParseError> {
+        let mut words = CastKind::WORDS.into_iter();
+        let Some((_, how)) = words.find(|(word, _)| self.eat_word(word)) else {
+            return Ok(None);
+        };
+        self.expect("<")?;
+        let Some(to) = self.type_name(Style::C) else {
+            return Err(self.expected("a type"));
+        };
+        self.expect(">")?;
+        self.expect("(")?;
+        let of = Box::new(self.expression()?);
+        self.expect(")")?;
+        let end = self.pos;
+        self.node(ExprKind::Cast { how, to, of }, Span { start, end })
+            .map(Some)
     }
 
     /// Returns whether the type in parentheses, which were just consumed, converts what follows.

@@ -98,6 +98,9 @@ impl Parser<'_> {
         if self.eat_word("sizeof") {
             return self.size_of(start);
         }
+        if let Some(cast) = self.worded_cast(start)? {
+            return Ok(cast);
+        }
         if let Some(name) = self.name_of_module() {
             return self.leaf(ExprKind::Name(name), start);
         }

@@ -1,7 +1,9 @@
 //! Goal: texts are parsed as intended, and printed trees parse as the same trees. Method: trees, printed with all their
 //! parentheses, are compared with expected texts. Random trees are printed and parsed.
 
-use crate::ast::{BinaryOp, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeName, UnaryOp};
+use crate::ast::{
+    BinaryOp, CastKind, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeName, UnaryOp,
+};
 use crate::parse::{MAX_HEIGHT, MAX_LENGTH, parse, parse_assignment, parse_with};
 
 fn printed(text: &str) -> String {
@@ -387,6 +389,7 @@ impl Random {
                 if_false: self.boxed(depth - 1),
             },
             12 => ExprKind::Cast {
+                how: [CastKind::Plain, CastKind::Static, CastKind::Dynamic][self.below(3)],
                 to: self.type_name(),
                 of: self.boxed(depth - 1),
             },

@@ -461,10 +461,13 @@ fn as_address(space: &AddressSpace, text: &str) -> String {
 /// [`Code::EvalFailed`]: the text is neither.
 pub fn type_of(view: &View<'_>, text: &str) -> Result<Type, Failure> {
     let named = || expr::find_type(text, &context(view, None));
-    match value(view, text, None) {
+    let context = context(view, None);
+    let found = parsed(text, &context)
+        .and_then(|parsed| expr::type_of(&parsed, &context).map_err(|error| of_eval(text, &error)));
+    match found {
         // In its methods, the name of a class is that of its constructors too.
-        Ok(value) if is_function(&value.ty) => Ok(named().unwrap_or_else(|| value.ty.clone())),
-        Ok(value) => Ok(value.ty.clone()),
+        Ok(ty) if is_function(&ty) => Ok(named().unwrap_or(ty)),
+        Ok(ty) => Ok(ty),
         Err(failure) => named().ok_or(failure),
     }
 }

@@ -14,7 +14,7 @@ mod value;
 
 use std::fmt;
 
-use crate::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
+use crate::ast::{BinaryOp, CastKind, Expr, ExprKind, UnaryOp};
 use crate::eval::{Context, Evaluator, with_evaluator};
 use crate::expression::Expression;
 use debuginfo::location::ir::Int;
@@ -159,7 +159,11 @@ impl Compiler<'_, '_> {
                 if_true,
                 if_false,
             } => self.conditional(condition, if_true, if_false),
-            ExprKind::Cast { to, of } => {
+            ExprKind::Cast {
+                how: CastKind::Dynamic,
+                ..
+            } => Err(not(format!("{expr} depends on the object"))),
+            ExprKind::Cast { to, of, .. } => {
                 let ty = self.evaluator.find_type(&to.text);
                 let ty = ty.ok_or_else(|| not(format!("no type \"{}\" here", to.text)))?;
                 self.convert(&self.value(of)?, &ty, of)

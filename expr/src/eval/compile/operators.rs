@@ -1,6 +1,7 @@
 //! Operators and conversions, with the evaluator's arithmetic.
 
 use crate::ast::{BinaryOp, Expr, UnaryOp};
+use crate::eval::classes::may_move;
 use crate::eval::compile::value::{Bytes, Operand, Static, bool_value, float_value, int_value};
 use crate::eval::compile::{Compiler, Result, not};
 use crate::eval::operand::int_kind;
@@ -116,6 +117,9 @@ impl Compiler<'_, '_> {
 
     pub(super) fn convert(&self, value: &Static, ty: &Type, of: &Expr) -> Result<Static> {
         let stripped = ty.strip();
+        if may_move(&value.ty, &stripped) {
+            return Err(not(format!("{of} is converted to another class")));
+        }
         let operand = self.operand(value)?;
         let operand = operand.ok_or_else(|| not(format!("{of} is looked at anew")))?;
         let converted = |number| Ok(Static::new(ty.clone(), Bytes::Number(number)));
