@@ -232,7 +232,20 @@ impl<'w> Writing<'w> {
                 self.controls_before(position)?;
                 self.log.append_control(&Control::Exception(exception))?;
             }
-            Traced::Unwound { .. } => {}
+            // What is called next at its place does not replace it.
+            Traced::Unwound {
+                position,
+                tid,
+                stack,
+                ..
+            } => {
+                let thread = self.thread(tid, position);
+                if let Some(open) = thread.map(|thread| &mut thread.open)
+                    && let Some(at) = open.iter().rposition(|own| *own == stack)
+                {
+                    open.remove(at);
+                }
+            }
         }
         Ok(())
     }
