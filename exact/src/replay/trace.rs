@@ -331,6 +331,13 @@ impl Calls {
                 stack: own,
             });
         }
+        // A loop that begins at the entry of the function. (A tail call of itself is one, too.)
+        let is_it = |frame: &Frame| {
+            (frame.function, frame.stack, frame.return_address) == (function, stack, return_address)
+        };
+        if frames.last().is_some_and(is_it) {
+            return;
+        }
         frames.push(Frame {
             function,
             stack,
