@@ -191,6 +191,7 @@ impl Walker<'_> {
                     Left::Unwound if self.is_further_out(frame.as_ref()) => {
                         frame = self.activation();
                         goal = LineGoal::of_caller(&self.space, self.rip(), into);
+                        single = 0;
                         if !self.leave_what_has_no_lines(&mut frame, &mut goal, into)? {
                             return Ok(false);
                         }
