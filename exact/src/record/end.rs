@@ -3,15 +3,15 @@
 use std::ffi::OsStr;
 use std::io;
 
-use super::{Ended, Next, Recorder, State, Summary};
+use super::{Ended, Next, Recorder, Summary};
 use crate::error::Result;
 use crate::log::Entry;
 
 impl Recorder {
     /// Whether the log takes no more, and the program can be left: no thread runs in translated code.
     pub(super) fn is_full(&self) -> bool {
-        let stands = |tid: i32| matches!(self.threads[&tid].state, State::Ready);
-        self.log.refused().is_some() && self.current.is_some_and(stands)
+        let stands = |tid: i32| self.threads[tid].is_ready();
+        self.log.refused().is_some() && self.turns.current.is_some_and(stands)
     }
 
     /// Notes how it ended. A program that has not ended goes on unrecorded, and is waited for.
@@ -35,7 +35,10 @@ impl Recorder {
             instructions: at,
             code,
             signal,
-            fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
+            fatal: self
+                .signals
+                .fatal
+                .filter(|fatal| Some(fatal.signal) == signal),
             lost,
             is_full: false,
             next: None,
@@ -47,7 +50,7 @@ impl Recorder {
             (summary.code, summary.signal) = self.release();
         }
         // What begins in the middle of a run is a part of it, and has ended.
-        if let Some(next) = next.take_if(|_| self.is_taken) {
+        if let Some(next) = next.take_if(|_| self.part.is_taken) {
             (summary.code, summary.signal) = next.release();
         }
         if summary.code.is_some() || summary.signal.is_some() {

@@ -1,7 +1,7 @@
 //! Signals: handlers run as translated code too, and see the program's own registers.
 
+use std::collections::VecDeque;
 use std::fs;
-use std::time::Instant;
 
 use libc::user_regs_struct;
 
@@ -55,6 +55,32 @@ impl Fatal {
     }
 }
 
+/// The signals of the program.
+#[derive(Default)]
+pub(super) struct Signals {
+    /// Those that came at a moment when they could not be delivered.
+    held: VecDeque<(i32, libc::siginfo_t)>,
+    /// The last one that no handler was there for.
+    pub(super) fatal: Option<Fatal>,
+}
+
+impl Signals {
+    /// A signal of a thread is delivered later.
+    pub(super) fn hold(&mut self, tid: i32, info: libc::siginfo_t) {
+        self.held.push_back((tid, info));
+    }
+
+    /// The first one of a thread.
+    fn take(&mut self, tid: i32) -> Option<libc::siginfo_t> {
+        let index = self.held.iter().position(|(of, _)| *of == tid)?;
+        self.held.remove(index).map(|(_, info)| info)
+    }
+
+    pub(super) fn take_all(&mut self) -> VecDeque<(i32, libc::siginfo_t)> {
+        std::mem::take(&mut self.held)
+    }
+}
+
 impl Recorder {
     /// A thread has stopped because a signal is about to be delivered to it; it runs translated code, or waits in a call.
     pub(super) fn signal(&mut self, tid: i32) -> Result<Next> {
@@ -83,30 +109,26 @@ impl Recorder {
     /// Keeps the signal that a thread has stopped for.
     pub(super) fn hold(&mut self, tid: i32) -> Result<()> {
         let info = ptrace::signal_info(tid).context("read the signal")?;
-        if info.si_signo == libc::SIGSTOP && self.stopping == Some(tid) {
-            self.stopping = None;
-            self.since = Instant::now();
-        } else {
-            self.held.push_back((tid, info));
+        match self.turns.is_interrupt(tid, info.si_signo) {
+            true => self.turns.begin(),
+            false => self.signals.hold(tid, info),
         }
         Ok(())
     }
 
     /// Delivers a signal that was kept, if there is one; returns whether the thread has been resumed with it.
     pub(super) fn deliver_held(&mut self, tid: i32) -> Result<bool> {
-        if self.held.is_empty() || self.outside.contains_key(&tid) {
+        let thread = &self.threads[tid];
+        if self.signals.held.is_empty() || thread.outside.is_some() || !thread.is_ready() {
             return Ok(false);
         }
         let rip = ptrace::registers(tid).context("read registers")?.rip;
-        if matches!(self.threads[&tid].state, State::InCall(_))
-            || self.translator.trap(rip).is_some()
-        {
+        if self.translator.trap(rip).is_some() {
             return Ok(false);
         }
-        let Some(index) = self.held.iter().position(|(of, _)| *of == tid) else {
+        let Some(info) = self.signals.take(tid) else {
             return Ok(false);
         };
-        let (_, info) = self.held.remove(index).expect("it was found");
         // Signals can be passed on where one has stopped the thread: that of a step will do.
         self.step(tid, 0)?;
         if self.is_blocked(tid, info.si_signo)? {
@@ -119,7 +141,7 @@ impl Recorder {
             Next::Resume => Ok(false),
             Next::Running => Ok(true),
             Next::Stopped(status) => {
-                self.arrived.push_back((tid, status));
+                self.turns.arrived.push_back((tid, status));
                 Ok(true)
             }
         }
@@ -134,10 +156,10 @@ impl Recorder {
         let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
         let caught = self.is_caught(number)?;
         // Where a call has not begun yet, others may have run since the counter was taken.
-        let counts = matches!(self.threads[&tid].state, State::Ready);
+        let counts = self.threads[tid].is_ready();
         if !in_call && caught {
             // A call that has not begun yet is made after the handler.
-            self.thread(tid).state = State::Ready;
+            self.threads[tid].state = State::Ready;
         }
         if !in_call {
             moved |= self.step_to_boundary(tid)?;
@@ -151,7 +173,7 @@ impl Recorder {
         }
         if !caught {
             // It is ignored, or ends or stops the program.
-            self.fatal = Some(Fatal::of(tid, info));
+            self.signals.fatal = Some(Fatal::of(tid, info));
             if !in_call && ENDING.contains(&number) {
                 let registers = ptrace::registers(tid).context("read registers")?;
                 let own = self.own(tid, &registers)?;
@@ -162,7 +184,7 @@ impl Recorder {
         }
         let registers = ptrace::registers(tid).context("read registers")?;
         let mut own = self.own(tid, &registers)?;
-        let call = match &self.threads[&tid].state {
+        let call = match &self.threads[tid].state {
             State::InCall(call) => {
                 let next = call.next;
                 own.rip = next;
@@ -179,8 +201,8 @@ impl Recorder {
                 None
             }
         };
-        let state = matches!(self.threads[&tid].state, State::Ready)
-            .then(|| digest::of_registers(&own, own.rip));
+        let is_ready = self.threads[tid].is_ready();
+        let state = is_ready.then(|| digest::of_registers(&own, own.rip));
         self.out_of_overlay(&mut own)?;
         ptrace::set_registers(tid, &own).context("set registers")?;
         let status = self.step(tid, number)?;
@@ -201,7 +223,7 @@ impl Recorder {
     ) -> Result<Next> {
         let context = self.context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
-        let (start, end) = self.threads[&tid].alternate;
+        let (start, end) = self.threads[tid].alternate;
         self.hide_instruction(registers.rsp)?;
         let top = if (start..end).contains(&registers.rsp) && !(start..end).contains(&before.rsp) {
             end
@@ -215,7 +237,7 @@ impl Recorder {
         }];
         let interrupted = self.process.word(registers.rsp + FRAME_RIP)?;
         let call_done = call.is_some_and(|(next, _)| next == interrupted);
-        if let State::InCall(begun) = std::mem::replace(&mut self.thread(tid).state, State::Ready)
+        if let Some(begun) = self.threads[tid].leave_call()
             && let Some((_, result)) = call
         {
             // What is left of a time to sleep, for example.

@@ -72,7 +72,7 @@ impl Parts {
         let mut recorder = Recorder::new(self.pid, log)?;
         quiet.end()?;
         if let Some(span) = Known::vdso(self.pid) {
-            recorder.vdso = Some(span);
+            recorder.part.vdso = Some(span);
             recorder.process.overlay = vdso::overlay(&recorder.process, span);
         }
         let ended = self.stretches(&mut recorder, stop);
@@ -111,7 +111,7 @@ impl Parts {
                 When::Always | When::Calls(_) => false,
             };
             known = recorder.leave(is_over)?;
-            self.native.tids = recorder.threads.keys().copied().collect();
+            self.native.tids = recorder.threads.tids().collect();
             // Libraries may have come while all was recorded.
             self.choose()?;
             self.since = Instant::now();
@@ -119,7 +119,7 @@ impl Parts {
             stop = match self.next()? {
                 Ok(stop) => stop,
                 Err(ended) => {
-                    recorder.fatal = self.native.fatal;
+                    recorder.signals.fatal = self.native.fatal;
                     return Ok(ended);
                 }
             };
@@ -145,7 +145,7 @@ impl Parts {
     ) -> Result<Option<String>> {
         let mut tids: Vec<i32> = self.native.tids.iter().copied().collect();
         tids.sort_unstable();
-        recorder.goal = match &self.when {
+        recorder.part.goal = match &self.when {
             When::After {
                 instructions: u64::MAX,
                 ..

@@ -64,7 +64,12 @@ impl Replay {
     ) -> Result<()> {
         loop {
             self.ask_overseer()?;
-            let Some(entry) = self.entries.get(self.now.next).map(|entry| &**entry) else {
+            let Some(entry) = self
+                .recorded
+                .entries
+                .get(self.now.next)
+                .map(|entry| &**entry)
+            else {
                 return Ok(());
             };
             let (at, last) = (
@@ -126,8 +131,8 @@ impl Replay {
             stop.saturating_sub(STEPPED)
         };
         // Long stretches are cut, for checkpoints.
-        let cut = stop_fast > self.now.count.saturating_add(self.every);
-        stop_fast = stop_fast.min(self.now.count.saturating_add(self.every));
+        let cut = stop_fast > self.now.count.saturating_add(self.checkpoints.every);
+        stop_fast = stop_fast.min(self.now.count.saturating_add(self.checkpoints.every));
         if stop_fast > self.now.count + BLOCK || asked {
             match self.run_fast(stop_fast)? {
                 Halt::Stop => return Ok(true),

@@ -56,7 +56,7 @@ pub(super) struct Verifying {
 /// when it returns false.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Verdict> {
     let mut replay = Replay::open(folder)?;
-    replay.every = u64::MAX;
+    replay.checkpoints.every = u64::MAX;
     replay.verifying = Some(Verifying::default());
     let ran = replay.run_and_compare(progress);
     let position = replay.now.count;
@@ -309,7 +309,7 @@ impl Replay {
 
     /// How the program ended is what it asked for.
     fn compare_end(&mut self) -> Result<()> {
-        let last = self.entries.last().map(|entry| (**entry).clone());
+        let last = self.recorded.entries.last().map(|entry| (**entry).clone());
         let Some(Entry::Exit {
             at,
             code,
@@ -321,7 +321,7 @@ impl Replay {
         };
         let (tid, count) = (self.now.running, self.now.count);
         self.same(tid, "the position of the end", at, count)?;
-        let mut before = self.entries.iter().rev().skip(1);
+        let mut before = self.recorded.entries.iter().rev().skip(1);
         if matches!(
             before.next().map(|entry| &**entry),
             Some(Entry::Gap { .. } | Entry::Lost { .. } | Entry::Executed { .. })
