@@ -29,7 +29,7 @@ impl Recorder {
         for page in self.translator.take_fresh() {
             if self.space.guard(page) {
                 let args = [page * PAGE, PAGE, READ_EXECUTE as u64, 0, 0, 0];
-                self.process.call(tid, libc::SYS_mprotect, args)?;
+                self.call(tid, libc::SYS_mprotect, args)?;
             }
         }
         Ok(())
@@ -50,7 +50,7 @@ impl Recorder {
         let own: user_regs_struct = self.own(tid, &registers)?;
         let (start, end) = (page * PAGE, (page + 1) * PAGE);
         let protection = READ_EXECUTE | libc::PROT_WRITE;
-        self.process.call(
+        self.call(
             tid,
             libc::SYS_mprotect,
             [start, PAGE, protection as u64, 0, 0, 0],

@@ -12,6 +12,7 @@ mod pages;
 mod planted;
 mod recorded;
 mod refused;
+mod repeated;
 mod run;
 mod search;
 mod seek;
