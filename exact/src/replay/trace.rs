@@ -126,7 +126,7 @@ pub fn trace(folder: &Path, entries: &[u64], report: &mut dyn FnMut(Traced) -> b
 
 fn run(folder: &Path, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Result<()> {
     let mut replay = Replay::open(folder)?;
-    replay.every = u64::MAX;
+    replay.checkpoints.every = u64::MAX;
     replay.begin_trace(entries, sender)?;
     let end = replay.end();
     let ran = replay.forward(end).and_then(|()| replay.trace_last_call());
@@ -148,7 +148,7 @@ impl Replay {
             buffer: at,
             frames: FxHashMap::default(),
             found: Vec::new(),
-            asked: asked::Asked::of(&self.entries, self.first),
+            asked: asked::Asked::of(&self.recorded.entries, self.recorded.first),
             sender,
         });
         self.translator.set_hooks(entries);
