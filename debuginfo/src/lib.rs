@@ -89,7 +89,7 @@ pub use scope::{
 pub use separate::{build_id_of, debuginfod_cache};
 pub use types::{Near, Role, Type, TypeKind, find_type};
 pub use unwind::{
-    Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,
+    Backtrace, Frame, FrameLeaver, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,
     backtrace_of_caller, innermost_call,
 };
 pub use value::{Value, ValueError};

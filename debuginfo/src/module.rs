@@ -17,7 +17,7 @@ use crate::model::Functions;
 use crate::scope::KnownVariables;
 use crate::separate::{Search, debuginfod_cache};
 use crate::types::KnownTypes;
-use crate::unwind::Unwind;
+use crate::unwind::{FrameLeaver, Unwind};
 
 /// Options for opening a module.
 #[derive(Debug, Clone)]
@@ -163,6 +163,12 @@ impl Module {
     /// Returns the units by address, with their lines and functions.
     pub(crate) fn units(&self) -> &Units {
         self.units.get_or_init(|| Units::read(self))
+    }
+
+    /// Returns where the module's code leaves frames without a return: the unwinder's and longjmp's last jumps.
+    #[must_use]
+    pub fn frame_leavers(&self) -> &[FrameLeaver] {
+        self.unwind.leavers(self)
     }
 
     /// Returns the unwind tables, and the calls of functions.

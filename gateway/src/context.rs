@@ -14,10 +14,12 @@ use server::client::{Client, Wait};
 use server::os_text::OsText;
 use server::paths::Paths;
 use server::protocol::{Code, Failure};
+use server::session::SessionReport;
 use server::verbs::{
     Close, Command as Written, Does, Goto, GotoArgs, Needs, Nothing, Open, OpenArgs, Verb,
 };
 
+use crate::current::{Current, only_one};
 use crate::full::Recorders;
 use crate::recordings::{self, Recordings};
 use crate::text;
@@ -61,6 +63,7 @@ impl Gateway {
         self: &Arc<Gateway>,
         cancel: Arc<Cancel>,
         progress: Arc<dyn Fn(&str) + Send + Sync>,
+        current: Arc<Current>,
     ) -> Context {
         let number = self.next_call.fetch_add(1, Ordering::Relaxed);
         lock(&self.calls).insert(number, Arc::clone(&cancel));
@@ -68,6 +71,7 @@ impl Gateway {
             gateway: Arc::clone(self),
             cancel,
             progress,
+            current,
             cursor: 0,
             _end: Arc::new(End(Arc::clone(self), number)),
         }
@@ -138,6 +142,7 @@ pub struct Context {
     pub(crate) gateway: Arc<Gateway>,
     cancel: Arc<Cancel>,
     progress: Arc<dyn Fn(&str) + Send + Sync>,
+    current: Arc<Current>,
     /// How many entries of the answer the caller has seen.
     pub cursor: usize,
     _end: Arc<End>,
@@ -213,13 +218,47 @@ impl Context {
             } => Err(both()),
             Whose {
                 recording: None,
-                session_id,
-            } => Ok(session_id.map(|id| id.0)),
+                session_id: Some(SessionId(session)),
+            } => {
+                let at = self.ask::<server::verbs::Position>(Some(*session), &Nothing {});
+                // The verb itself says that there is no such session.
+                if let Ok(at) = at {
+                    self.current.set(*session, &at.recording);
+                }
+                Ok(Some(*session))
+            }
             Whose {
                 recording: Some(name),
                 ..
-            } => self.opened(&folder(name)?).map(Some),
+            } => {
+                let folder = folder(name)?;
+                let session = self.opened(&folder)?;
+                self.current.set(session, &folder);
+                Ok(Some(session))
+            }
+            Whose {
+                recording: None,
+                session_id: None,
+            } => self.unnamed(),
         }
+    }
+
+    /// Returns the session of a call that names none: that of the last call. `None`: the daemon chooses, as there is only
+    /// one program.
+    fn unnamed(&self) -> Result<Option<u32>, Failure> {
+        if let Some(named) = self.current.get() {
+            return Ok(Some(named.session));
+        }
+        // Without a daemon, the verb says that there is no session.
+        let status = self.ask::<server::verbs::Status>(None, &Nothing {});
+        let sessions = status.map(|status| status.sessions).unwrap_or_default();
+        only_one(&sessions, &std::env::current_dir().unwrap_or_default())?;
+        Ok(None)
+    }
+
+    /// Makes a session that this call has begun that of calls that name none.
+    pub fn begun(&self, report: &SessionReport) {
+        self.current.set(report.session, &report.recording);
     }
 
     /// Returns the folder of a call's recording.
@@ -236,10 +275,15 @@ impl Context {
                 recording: Some(name),
                 ..
             } => folder(name),
-            Whose { session_id, .. } => {
-                let session = session_id.map(|id| id.0);
-                let at = self.ask::<server::verbs::Position>(session, &Nothing {})?;
-                Ok(at.recording)
+            whose => {
+                let session = self.session(whose)?;
+                let at = self.ask::<server::verbs::Position>(session, &Nothing {});
+                let gone = |failure| {
+                    // A session that was ended has left its recording.
+                    let named = self.current.get().filter(|_| whose.session_id.is_none());
+                    named.map(|named| named.recording).ok_or(failure)
+                };
+                at.map(|at| at.recording).or_else(gone)
             }
         }
     }
@@ -282,7 +326,7 @@ impl Context {
     }
 }
 
-/// Which session or recording a call is about; neither: the newest session of this folder.
+/// Which session or recording a call is about; neither: that of the last call.
 #[derive(Clone, Debug, Default)]
 pub struct Whose {
     /// A session.

@@ -8,6 +8,7 @@
 mod answer;
 mod budget;
 mod context;
+mod current;
 mod full;
 mod http;
 mod lines;

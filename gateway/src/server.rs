@@ -18,6 +18,7 @@ use tokio::time::{Duration, Instant, interval_at};
 
 use crate::answer::{Answer, object};
 use crate::context::{Cancel, Context, Gateway};
+use crate::current::Current;
 use crate::{budget, prompts, resources, tools};
 
 /// What models read before anything else.
@@ -30,12 +31,17 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct McpServer {
     gateway: Arc<Gateway>,
+    /// The session that this client works with.
+    current: Arc<Current>,
 }
 
 impl McpServer {
     /// Makes one.
     pub fn new(gateway: Arc<Gateway>) -> McpServer {
-        McpServer { gateway }
+        McpServer {
+            gateway,
+            current: Arc::default(),
+        }
     }
 
     /// Runs `work` on a thread of its own, and ends it when the client cancels the request or vanishes.
@@ -46,7 +52,10 @@ impl McpServer {
     ) -> Result<T, ErrorData> {
         let cancel = Arc::<Cancel>::default();
         let tell = progress(request);
-        let context = self.gateway.begin(Arc::clone(&cancel), Arc::clone(&tell));
+        let current = Arc::clone(&self.current);
+        let context = self
+            .gateway
+            .begin(Arc::clone(&cancel), Arc::clone(&tell), current);
         let mut thread = tokio::task::spawn_blocking(move || work(&context));
         // Also when this future is dropped, which is how a client's death shows.
         let _guard = SetOnDrop(cancel);

@@ -1,7 +1,7 @@
 //! Goal: each access of the requested kind to a watched place is reported, with both values and its line. Method: a function
 //! in which each instruction that accesses the place is known.
 
-use e2e::{Live, fixture_artifact, marked_line};
+use e2e::{Live, Program, Status, fixture_artifact, marked_line};
 use serde_json::Value;
 
 /// For each stop until the program ends: the values before and after, and the line of the access.
@@ -132,4 +132,63 @@ fn a_store_under_a_breakpoint_is_told_of_in_its_function() {
         let unnamed = "SELECT count(*) FROM pauses WHERE function IS NULL";
         assert_eq!(recording.number(unnamed), 0, "{program}");
     }
+}
+
+const PLUGIN: &str =
+    "int handled = 3; int filler[8]; int handle(int n) { filler[n & 7] = n; return handled += n; }";
+const HOST: &str = r#"
+#include <dlfcn.h>
+int main(void) {
+  int sum = 0;
+  for (int round = 0; round < 3; round++) {
+    void *library = dlopen("./plugin.so", RTLD_NOW);
+    int (*handle)(int) = (int (*)(int))dlsym(library, "handle");
+    sum += handle(round + 1);
+    dlclose(library);
+  }
+  return sum;
+}
+"#;
+
+#[test]
+fn a_watchpoint_ends_with_its_library_and_a_waiting_breakpoint_says_that_it_waits_no_more() {
+    let live = Live::new("watch-unloaded");
+    let folder = live.scratch.path();
+    std::fs::write(folder.join("plugin.c"), PLUGIN).expect("writable");
+    std::fs::write(folder.join("host.c"), HOST).expect("writable");
+    for words in [
+        &[
+            "-g",
+            "-O0",
+            "-shared",
+            "-fPIC",
+            "-o",
+            "plugin.so",
+            "plugin.c",
+        ][..],
+        &["-g", "-O0", "-o", "host", "host.c", "-ldl"],
+    ] {
+        let built = Program::new("/usr/bin/gcc", folder).args(words).run();
+        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    }
+    live.start(
+        &["--pending", "--break", "handle"],
+        &folder.join("host"),
+        &[],
+    );
+    let listed = live.ask(&["break", "list"]);
+    assert_eq!(listed["probes"][0]["message"], Value::Null, "{listed}");
+    live.ask(&["watch", "handled"]);
+    let wrote = live.moved(&["continue"]);
+    assert_eq!(wrote["new"], "4", "{wrote}");
+    let again = live.moved(&["continue"]);
+    assert_eq!(again["reason"], "breakpoint", "{again}");
+    let listed = live.ask(&["watch", "list"]);
+    assert_eq!(listed["probes"][0]["enabled"], false, "{listed}");
+    let told = listed["probes"][0]["message"].as_str().unwrap_or_default();
+    assert!(told.contains("unloaded"), "{listed}");
+    live.ask(&["watch", "handled"]);
+    let wrote = live.moved(&["continue"]);
+    assert_eq!(wrote["old"], "3", "{wrote}");
+    assert_eq!(wrote["new"], "5", "{wrote}");
 }

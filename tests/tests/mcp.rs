@@ -117,10 +117,17 @@ fn long_calls_report_progress() {
 }
 
 #[test]
-fn the_newest_session_is_meant() {
-    let live = Live::new("mcp-newest");
+fn the_session_of_the_last_call_is_meant() {
+    let live = Live::new("mcp-last");
     let fib = fixture_artifact("fib", "fib");
-    scenario(&live, "newest", &[&recorded(&live), fib.to_str().unwrap()]);
+    scenario(&live, "last", &[&recorded(&live), fib.to_str().unwrap()]);
+}
+
+#[test]
+fn messages_of_a_live_program_and_tables_on_request() {
+    let live = Live::new("mcp-logged");
+    let control = fixture_artifact("control", "control_O0");
+    scenario(&live, "logged", &[control.to_str().unwrap()]);
 }
 
 #[test]

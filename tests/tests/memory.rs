@@ -260,3 +260,37 @@ fn blocks_of_a_stripped_program_have_places() {
     });
     assert!(in_program.count() > 5, "{ended:#}");
 }
+
+const THREADS: &str = r"
+#include <thread>
+#include <vector>
+#include <cstdio>
+#include <string>
+int main() {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; i++)
+    threads.emplace_back([i] { std::vector<int> *numbers = new std::vector<int>(50 + i); delete numbers; });
+  for (auto &thread : threads)
+    thread.join();
+  std::puts(std::to_string(threads.size()).c_str());
+}
+";
+
+/// At the end of a thread, glibc frees what is in the thread's cache: blocks that the program has freed before.
+#[test]
+fn what_threads_leave_in_their_caches_is_not_freed_twice() {
+    let scratch = Scratch::new("memory-threads");
+    std::fs::write(scratch.join("app.cc"), THREADS).expect("writable");
+    let built = Program::new("/usr/bin/g++", scratch.path())
+        .args(["-O0", "-g", "-pthread", "-o", "app", "app.cc"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let recording = recorded(&scratch, &scratch.join("app"), &[], &[]);
+    let report = report(&scratch, &recording);
+    assert_eq!(report["freed_twice"], serde_json::json!([]), "{report}");
+    let sql = "SELECT count(*) FROM allocations WHERE seq IS NULL AND freed_seq IS NOT NULL";
+    assert!(
+        recording.number(sql) > 0,
+        "the caches were emptied by calls of free"
+    );
+}

@@ -116,3 +116,82 @@ fn frames_of_calls_that_never_returned_are_whole_without_optimisation() {
 fn frames_of_calls_that_never_returned_are_whole_with_optimisation() {
     check("-O2");
 }
+
+const LEFT: &str = r#"
+#include <csetjmp>
+#include <cstdio>
+struct Guard { int n; ~Guard() { std::printf("left %d\n", n); } }; // guard
+static std::jmp_buf back;
+__attribute__((noinline)) int sink(int n) {
+  Guard guard{n};
+  if (n == 0)
+    throw 5;
+  return sink(n - 1) + 1;
+}
+__attribute__((noinline)) void jump(int n) {
+  if (n == 0)
+    std::longjmp(back, 1);
+  jump(n - 1); // jumps
+  std::puts("never");
+}
+int main() {
+  try {
+    sink(2);
+  } catch (int) {
+    std::puts("caught"); // caught
+  }
+  if (setjmp(back) == 0)
+    jump(2);
+  std::puts("back"); // back
+  return 0;
+}
+"#;
+
+/// Line of [`LEFT`] with a mark.
+fn line_of(mark: &str) -> usize {
+    let is_it = |line: &str| line.ends_with(&format!("// {mark}"));
+    1 + LEFT.lines().position(is_it).expect("a marked line")
+}
+
+#[test]
+fn calls_that_were_left_have_no_result_and_steps_end_where_they_were_caught() {
+    let scratch = Scratch::new("calls-left");
+    std::fs::write(scratch.join("app.cc"), LEFT).expect("writable");
+    let built = Program::new("/usr/bin/g++", scratch.path())
+        .args(["-O0", "-g", "-o", "app", "app.cc"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let program = Program::new(scratch.join("app"), scratch.path());
+    let calls = |name: &str, options: &[&str]| {
+        let ended = Hindsight::record_command(&scratch, name, options, &program).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let recording = Recording::new(scratch.join(&format!("{name}.hindsight")));
+        let sql = "select function, case when args like 'this=%' then '' else args end as args, ret, unwound from calls where file like '%app.cc' order by start_seq";
+        let shown = recording.command("sql", &[sql]);
+        assert_eq!(shown.status, Status::Code(0), "{}", shown.errors());
+        (recording, shown.text())
+    };
+    let (_, plain) = calls("plain", &[]);
+    let (full, every) = calls("every", &["--full"]);
+    assert_eq!(every, plain);
+    assert_eq!(every.matches("true").count(), 6, "{every}");
+
+    let walk = |at: &str, verbs: &[&str]| {
+        let at = format!("break {at}");
+        let mut words = vec!["--cmd", "goto first", "--cmd", &at, "--cmd", "continue"];
+        words.extend(verbs.iter().flat_map(|verb| ["--cmd", verb]));
+        let ended = full.command("repl", &words);
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        ended.text()
+    };
+    let stops = |text: &str, mark: &str| text.matches(&format!(":{}\n", line_of(mark))).count();
+    let deep = "sink if n == 0";
+    let stepped = walk(deep, &["step", "step", "step", "step"]);
+    assert!(stops(&stepped, "guard") > 0, "{stepped}");
+    let next = walk(deep, &["next", "next", "next", "next"]);
+    assert_eq!(stops(&next, "caught"), 1, "{next}");
+    let jumped = walk("jump if n == 0", &["next", "next", "next", "next"]);
+    assert_eq!(stops(&jumped, "back"), 1, "{jumped}");
+    let finished = walk("jump if n == 0", &["finish"]);
+    assert!(finished.contains(" main at "), "{finished}");
+}

@@ -92,6 +92,18 @@ pub fn encode_value(ty: &Type, value: &Value) -> Result<Vec<u8>, ValueError> {
     if to == TypeKind::Bool && is_integer(from) {
         return Ok(padded(&[u8::from(value.as_integer()? != 0)], size));
     }
+    if is_integer(to) && from == TypeKind::Float {
+        let number = crate::float(value)?;
+        let is_whole = number.fract() == 0.0 && number.abs() < 2f64.powi(64);
+        let text = format!("{number}");
+        let whole = integer(&text).filter(|_| is_whole);
+        let (negative, magnitude) = whole.ok_or_else(|| ValueError::NotA {
+            text: text.clone(),
+            ty: ty.name(),
+            expected: "a whole number".to_owned(),
+        })?;
+        return fit(ty, &stripped, &text, negative, magnitude, size);
+    }
     if is_integer(to) && is_integer(from) {
         let number = value.as_integer()?;
         let is_unsigned = number::signedness(&value.ty) == Some(false);

@@ -5,11 +5,13 @@
 
 mod fallback;
 mod frame;
+mod leaving;
 mod rules;
 mod tables;
 pub(crate) mod tail_calls;
 
 pub use frame::{Backtrace, Frame, FrameMachine, FrameRegisters, Wish};
+pub use leaving::FrameLeaver;
 
 use std::sync::{Arc, OnceLock};
 
@@ -33,6 +35,7 @@ pub(crate) struct Unwind {
     tables: OnceLock<UnwindTables>,
     frames: OnceLock<Vec<CodeRange>>,
     calls: KnownCalls,
+    leavers: OnceLock<Vec<FrameLeaver>>,
 }
 
 impl Unwind {
@@ -42,12 +45,18 @@ impl Unwind {
             tables: OnceLock::new(),
             frames: OnceLock::new(),
             calls: KnownCalls::default(),
+            leavers: OnceLock::new(),
         }
     }
 
     pub(crate) fn tables(&self) -> &UnwindTables {
         let read = || UnwindTables::read(self.files.clone());
         self.tables.get_or_init(read)
+    }
+
+    /// Returns where code of the module leaves frames without a return.
+    pub(crate) fn leavers(&self, module: &Module) -> &[FrameLeaver] {
+        self.leavers.get_or_init(|| leaving::find_in(module))
     }
 
     /// Returns the ranges that the tables describe, by address.

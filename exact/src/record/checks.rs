@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use libc::user_regs_struct;
 
-use super::{Recorder, State};
+use super::Recorder;
 use crate::digest::{self, PAGE};
 use crate::error::{Context as _, Result};
 use crate::log::{Entry, Hashed};
@@ -40,19 +40,17 @@ impl Recorder {
 
     /// Whether no other thread is in a call that may have written already what will never be recorded.
     fn memory_is_quiet(&self, tid: i32) -> bool {
-        self.threads
-            .iter()
-            .all(|(other, thread)| match &thread.state {
-                State::InCall(call) if *other != tid => matches!(
+        self.threads.in_calls().all(|(other, call)| {
+            other == tid
+                || matches!(
                     i64::try_from(call.number).unwrap_or(-1),
                     libc::SYS_futex
                         | libc::SYS_pause
                         | libc::SYS_nanosleep
                         | libc::SYS_clock_nanosleep
                         | libc::SYS_rt_sigsuspend
-                ),
-                _ => true,
-            })
+                )
+        })
     }
 
     /// Private memory that the program can write.

@@ -3,32 +3,18 @@
 use libc::user_regs_struct;
 
 use super::Recorder;
+use super::address_space::PAGE;
 use crate::error::{Context as _, Result};
-use crate::log::{Entry, Span};
+use crate::log::Entry;
 use crate::ptrace;
 
-const PAGE: u64 = 4096;
 const READ_EXECUTE: i32 = libc::PROT_READ | libc::PROT_EXEC;
 
 impl Recorder {
-    /// The program has this protection there from now on.
-    pub(super) fn note_protection(&mut self, span: Span) {
-        let both = (libc::PROT_WRITE | libc::PROT_EXEC) as u32;
-        self.executable
-            .retain(|known| known.end <= span.start || span.end <= known.start);
-        self.both
-            .retain(|known| !(span.start <= known.start && known.end <= span.end));
-        self.guarded
-            .retain(|page| !(span.start..span.end).contains(&(page * PAGE)));
-        if span.protection & both == both {
-            self.both.push(span);
-        }
-    }
-
     /// No page is protected any more, and no translation of one is left: the program goes on by itself. All threads are stopped outside
     /// of translated code.
     pub(super) fn unguard(&mut self, tid: i32) -> Result<()> {
-        for page in std::mem::take(&mut self.guarded) {
+        for page in self.space.unguard_all() {
             let (start, end) = (page * PAGE, (page + 1) * PAGE);
             let protection = READ_EXECUTE | libc::PROT_WRITE;
             let args = [start, PAGE, protection as u64, 0, 0, 0];
@@ -41,17 +27,9 @@ impl Recorder {
     /// Protects pages that can be written, of which there are translations since a moment.
     pub(super) fn guard(&mut self, tid: i32) -> Result<()> {
         for page in self.translator.take_fresh() {
-            let at = page * PAGE;
-            let can_change = self
-                .both
-                .iter()
-                .any(|span| (span.start..span.end).contains(&at));
-            if can_change && self.guarded.insert(page) {
-                self.process.call(
-                    tid,
-                    libc::SYS_mprotect,
-                    [at, PAGE, READ_EXECUTE as u64, 0, 0, 0],
-                )?;
+            if self.space.guard(page) {
+                let args = [page * PAGE, PAGE, READ_EXECUTE as u64, 0, 0, 0];
+                self.call(tid, libc::SYS_mprotect, args)?;
             }
         }
         Ok(())
@@ -59,12 +37,12 @@ impl Recorder {
 
     /// Whether a fault is a write to such a page; then the thread may write, and executes the new code.
     pub(super) fn writes_code(&mut self, tid: i32, info: &libc::siginfo_t) -> Result<bool> {
-        if info.si_signo != libc::SIGSEGV || self.guarded.is_empty() {
+        if info.si_signo != libc::SIGSEGV {
             return Ok(false);
         }
         // SAFETY: a fault has an address.
         let page = unsafe { info.si_addr() } as u64 / PAGE;
-        if !self.guarded.remove(&page) {
+        if !self.space.unguard(page) {
             return Ok(false);
         }
         let registers = ptrace::registers(tid).context("read registers")?;
@@ -72,7 +50,7 @@ impl Recorder {
         let own: user_regs_struct = self.own(tid, &registers)?;
         let (start, end) = (page * PAGE, (page + 1) * PAGE);
         let protection = READ_EXECUTE | libc::PROT_WRITE;
-        self.process.call(
+        self.call(
             tid,
             libc::SYS_mprotect,
             [start, PAGE, protection as u64, 0, 0, 0],
@@ -97,7 +75,7 @@ impl Recorder {
     pub(super) fn reenter(&mut self) -> Result<()> {
         self.process.flush(&mut self.translator)?;
         self.epoch += 1;
-        for tid in self.ready.clone() {
+        for tid in self.turns.ready.clone() {
             let registers = ptrace::registers(tid).context("read registers")?;
             let own = self.own(tid, &registers)?;
             self.enter(tid, &own)?;

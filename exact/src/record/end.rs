@@ -3,15 +3,15 @@
 use std::ffi::OsStr;
 use std::io;
 
-use super::{Ended, Next, Recorder, State, Summary};
+use super::{Ended, Next, Recorder, Summary};
 use crate::error::Result;
 use crate::log::Entry;
 
 impl Recorder {
     /// Whether the log takes no more, and the program can be left: no thread runs in translated code.
     pub(super) fn is_full(&self) -> bool {
-        let stands = |tid: i32| matches!(self.threads[&tid].state, State::Ready);
-        self.log.refused().is_some() && self.current.is_some_and(stands)
+        let stands = |tid: i32| self.threads[tid].is_ready();
+        self.log.refused().is_some() && self.turns.current.is_some_and(stands)
     }
 
     /// Notes how it ended. A program that has not ended goes on unrecorded, and is waited for.
@@ -24,8 +24,14 @@ impl Recorder {
             }
             Ok(Ended::Exited(code)) => (Some(code), None, None),
             Ok(Ended::Killed(signal)) => (None, Some(signal), None),
-            Ok(Ended::Lost(why)) => (None, None, Some(why)),
-            Ok(Ended::Full) => (None, None, Some(self.let_go())),
+            Ok(Ended::Lost(why)) => (None, None, Some(self.let_go(why))),
+            Ok(Ended::Full) => {
+                let why = self.log.refused().map(full);
+                let why = why.unwrap_or_else(|| String::from("the log took no more"));
+                let why = self.let_go(why);
+                self.log.add(&Entry::Gap { at: self.count })?;
+                (None, None, Some(why))
+            }
             Ok(Ended::Enough) => unreachable!("that is not the end of the program"),
             Err(error) => (None, None, Some(error.to_string())),
         };
@@ -35,7 +41,10 @@ impl Recorder {
             instructions: at,
             code,
             signal,
-            fatal: self.fatal.filter(|fatal| Some(fatal.signal) == signal),
+            fatal: self
+                .signals
+                .fatal
+                .filter(|fatal| Some(fatal.signal) == signal),
             lost,
             is_full: false,
             next: None,
@@ -47,7 +56,7 @@ impl Recorder {
             (summary.code, summary.signal) = self.release();
         }
         // What begins in the middle of a run is a part of it, and has ended.
-        if let Some(next) = next.take_if(|_| self.is_taken) {
+        if let Some(next) = next.take_if(|_| self.part.is_taken) {
             (summary.code, summary.signal) = next.release();
         }
         if summary.code.is_some() || summary.signal.is_some() {
@@ -79,19 +88,13 @@ impl Recorder {
         Ok(next)
     }
 
-    /// The program leaves translated code, and goes on by itself as soon as its threads are resumed. Returns why.
-    fn let_go(&mut self) -> String {
+    /// The program leaves translated code, and goes on by itself as soon as its threads are resumed. Returns why, and where.
+    fn let_go(&mut self, why: String) -> String {
         let left = self.leave(true);
-        let why = match self.log.refused() {
-            Some(error) => full(error),
-            None => String::from("the log took no more"),
-        };
+        let at = self.count;
         match left {
-            Ok(_) => format!(
-                "{why} at instruction {}, and the program went on unrecorded",
-                self.count
-            ),
-            Err(error) => format!("{why} at instruction {} ({error})", self.count),
+            Ok(_) => format!("{why} at instruction {at}, and the program went on unrecorded"),
+            Err(error) => format!("{why} at instruction {at} ({error})"),
         }
     }
 }

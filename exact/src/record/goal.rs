@@ -3,7 +3,7 @@
 use libc::user_regs_struct;
 use rustc_hash::FxHashSet;
 
-use super::{Recorder, State};
+use super::Recorder;
 use crate::error::{Context as _, Result};
 use crate::ptrace;
 
@@ -37,26 +37,65 @@ impl Goal {
             open: Vec::new(),
         })
     }
+
+    /// The calls that are waited for, if any are.
+    fn open(&mut self) -> Option<&mut Calls> {
+        match self {
+            Goal::Calls(calls) => Some(calls),
+            Goal::Count(_) => None,
+        }
+    }
+
+    /// A thread has ended.
+    pub(super) fn end_of(&mut self, tid: i32) {
+        if let Some(calls) = self.open() {
+            calls.open.retain(|open| open.tid != tid);
+        }
+    }
+
+    /// Calls of a thread whose frames lie below its stack pointer have been left. A handler on a stack of its own, `alternate`, tells nothing.
+    fn left(&mut self, tid: i32, stack: u64, alternate: (u64, u64)) {
+        let is_of_handler = (alternate.0..alternate.1).contains(&stack);
+        if let Some(calls) = self.open().filter(|_| !is_of_handler) {
+            let is_left = |open: &Open| open.tid == tid && open.stack < stack;
+            calls.open.retain(|open| !is_left(open));
+        }
+    }
+
+    /// If a thread is at the entry of a chosen function, its call is open from now on. Returns whether it is.
+    fn entered(&mut self, tid: i32, pc: u64, stack: u64) -> bool {
+        let Some(calls) = self.open().filter(|calls| calls.entries.contains(&pc)) else {
+            return false;
+        };
+        let is_known = |open: &Open| open.tid == tid && open.stack == stack;
+        if !calls.open.iter().any(is_known) {
+            calls.open.push(Open { tid, stack });
+        }
+        true
+    }
 }
 
 impl Recorder {
     /// Whether what was to be recorded is recorded. Asked when no thread runs in translated code.
     pub(super) fn is_enough(&mut self) -> Result<bool> {
-        let Some(tid) = self.current.filter(|_| self.goal.is_some()) else {
+        let (Some(tid), Some(goal)) = (self.turns.current, &mut self.part.goal) else {
             return Ok(false);
         };
-        if let State::InCall(_) = self.threads[&tid].state {
+        let thread = &self.threads[tid];
+        if !thread.is_ready() {
             return Ok(false);
         }
         let registers = ptrace::registers(tid).context("read registers")?;
-        if let Some(Goal::Count(wanted)) = self.goal {
-            self.take_counter(tid, &registers, registers.rip)?;
-            return Ok(self.count >= wanted);
+        // An exception or longjmp may have left calls.
+        goal.left(tid, registers.rsp, thread.alternate);
+        match goal {
+            Goal::Calls(calls) => Ok(calls.open.is_empty()),
+            Goal::Count(wanted) => {
+                let wanted = *wanted;
+                self.take_counter(tid, &registers, registers.rip)?;
+                Ok(self.count >= wanted)
+            }
         }
-        // An exception or longjmp may have left them.
-        self.left(tid, registers.rsp);
-        let is_open = matches!(&self.goal, Some(Goal::Calls(calls)) if !calls.open.is_empty());
-        Ok(!is_open)
     }
 
     /// A thread is at the entry of a function, or where a call returns to; it is stopped behind the trap at `at`.
@@ -68,7 +107,9 @@ impl Recorder {
         pc: u64,
     ) -> Result<()> {
         self.take_counter(tid, registers, at)?;
-        self.left(tid, registers.rsp);
+        if let Some(goal) = &mut self.part.goal {
+            goal.left(tid, registers.rsp, self.threads[tid].alternate);
+        }
         let own = self.own(tid, registers)?;
         if self.entered(tid, pc, registers.rsp)? {
             // Where it stands may have been forgotten.
@@ -79,15 +120,9 @@ impl Recorder {
 
     /// If the thread is at the entry of a chosen function, its call is open from now on. Returns whether translations were forgotten.
     pub(super) fn entered(&mut self, tid: i32, pc: u64, stack: u64) -> Result<bool> {
-        let Some(Goal::Calls(calls)) = &mut self.goal else {
+        let enters = |goal: &mut Goal| goal.entered(tid, pc, stack);
+        if !self.part.goal.as_mut().is_some_and(enters) {
             return Ok(false);
-        };
-        if !calls.entries.contains(&pc) {
-            return Ok(false);
-        }
-        let is_known = |open: &Open| open.tid == tid && open.stack == stack;
-        if !calls.open.iter().any(is_known) {
-            calls.open.push(Open { tid, stack });
         }
         let returns = self.process.word(stack)?;
         let is_new = self.translator.add_stop(returns);
@@ -95,22 +130,5 @@ impl Recorder {
             self.reenter()?;
         }
         Ok(is_new)
-    }
-
-    /// Calls of a thread whose frames lie below its stack pointer have been left. A handler on a stack of its own tells nothing.
-    fn left(&mut self, tid: i32, stack: u64) {
-        let (start, end) = self.threads[&tid].alternate;
-        if let Some(Goal::Calls(calls)) = &mut self.goal {
-            let is_of_handler = (start..end).contains(&stack);
-            let is_left = |open: &Open| open.tid == tid && open.stack < stack && !is_of_handler;
-            calls.open.retain(|open| !is_left(open));
-        }
-    }
-
-    /// A thread has ended.
-    pub(super) fn calls_end(&mut self, tid: i32) {
-        if let Some(Goal::Calls(calls)) = &mut self.goal {
-            calls.open.retain(|open| open.tid != tid);
-        }
     }
 }

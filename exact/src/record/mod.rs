@@ -1,5 +1,7 @@
 //! Recording: the program runs translated code, one thread at a time; whatever it does not compute by itself comes by here.
 
+mod address_space;
+mod births;
 mod breakpoints;
 mod chance;
 mod checks;
@@ -13,6 +15,7 @@ mod linker;
 mod native;
 mod next;
 pub(crate) mod outside;
+mod part;
 mod release;
 mod signal;
 mod space;
@@ -20,25 +23,31 @@ pub(crate) mod start;
 mod stretches;
 mod system_call;
 mod take;
+mod thread;
 mod threads;
+mod turns;
 mod vdso;
 
-use std::collections::VecDeque;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use libc::user_regs_struct;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Context as _, Result};
-use crate::log::{Context, Entry, Fatal, MappedFile, Registers, Span, Writer};
+use crate::log::{Context, Entry, Fatal, MappedFile, Registers, Writer};
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, Trap, layout};
 
+use address_space::AddressSpace;
+use births::Births;
 pub use next::Next;
+use part::Part;
+use signal::Signals;
+use thread::{State, Threads};
+use turns::Turns;
 
 /// Finds the functions that matter among the files that the program has mapped: their addresses.
 pub type Choose = Box<dyn FnMut(&[MappedFile]) -> Vec<u64> + Send>;
@@ -101,37 +110,6 @@ pub struct Summary {
     pub code_bytes: u64,
 }
 
-/// What a thread is doing.
-#[derive(Debug)]
-enum State {
-    /// It can go on from where it is stopped.
-    Ready,
-    /// It is in a system call.
-    InCall(system_call::Call),
-}
-
-#[derive(Debug)]
-struct Thread {
-    /// The block that gs points to.
-    block: u64,
-    state: State,
-    /// Where zero is written when the thread ends (set_tid_address(2)).
-    clears: u64,
-    /// Its stack for signals, if it has one: start and end.
-    alternate: (u64, u64),
-}
-
-impl Thread {
-    fn new(block: u64, clears: u64) -> Thread {
-        Thread {
-            block,
-            state: State::Ready,
-            clears,
-            alternate: (0, 0),
-        }
-    }
-}
-
 /// Why the loop ends.
 enum Ended {
     Exited(i32),
@@ -148,54 +126,21 @@ enum Ended {
 struct Recorder {
     process: Tracee,
     translator: Translator,
-    threads: FxHashMap<i32, Thread>,
-    /// Those that can go on, the next one first; without the one that runs.
-    ready: VecDeque<i32>,
-    current: Option<i32>,
-    /// Instructions executed by all threads, while none runs.
-    count: u64,
-    log: Writer,
-    /// Threads that have stopped for the first time before it was known who made them.
-    early: Vec<i32>,
-    /// Threads that wait in the kernel have stopped there, with this status.
-    arrived: VecDeque<(i32, i32)>,
-    /// Memory that can be written and executed.
-    both: Vec<Span>,
-    /// Pages of it that cannot be written at the moment, because code in them has been translated.
-    guarded: FxHashSet<u64>,
-    /// Memory whose code can be executed, as far as it is known.
-    executable: Vec<Span>,
-    /// Threads that are to execute an instruction of the program where it lies, which is expected to fault: its address.
-    outside: FxHashMap<i32, u64>,
     /// How often translations were forgotten.
     epoch: u64,
-    /// The end of the heap, once the program has asked for it.
-    brk: u64,
-    /// The thread that ran last.
-    running: i32,
-    /// Signals that came at a moment when they could not be delivered.
-    held: VecDeque<(i32, libc::siginfo_t)>,
+    log: Writer,
+    /// Instructions executed by all threads, while none runs.
+    count: u64,
+    threads: Threads,
+    births: Births,
+    turns: Turns,
+    signals: Signals,
+    space: AddressSpace,
+    part: Part,
     /// A thread that waited has brought the recording to its end.
     ended: Option<Ended>,
-    /// The last signal that no handler was there for.
-    fatal: Option<Fatal>,
-    /// A thread that we have sent SIGSTOP.
-    stopping: Option<i32>,
-    /// When the current thread began to run, where others wait.
-    since: std::time::Instant,
-    slots: u64,
     /// Memory has been hashed. A second time may come when a signal was faster than the end.
     hashed: bool,
-    /// When it is enough, if not at the end of the program.
-    goal: Option<goal::Goal>,
-    /// The program has begun unrecorded.
-    is_taken: bool,
-    /// Where the vDSO lies, if the program uses it.
-    vdso: Option<Span>,
-    /// Calls that threads were in when recording ended before: the address behind each, and its number.
-    waited: FxHashMap<i32, (u64, u64)>,
-    /// What threads had told the kernel of restartable sequences.
-    restartable: FxHashMap<i32, ptrace::Restartable>,
 }
 
 /// Records a program into a folder that exists.
@@ -238,32 +183,17 @@ impl Recorder {
         Ok(Recorder {
             process,
             translator: Translator::new(Mode::Record, low),
-            threads: FxHashMap::default(),
-            ready: VecDeque::new(),
-            current: Some(pid),
-            count: 0,
-            log,
-            early: Vec::new(),
-            arrived: VecDeque::new(),
-            both: Vec::new(),
-            guarded: FxHashSet::default(),
-            executable: Vec::new(),
-            outside: FxHashMap::default(),
             epoch: 0,
-            brk: 0,
-            running: pid,
+            log,
+            count: 0,
+            threads: Threads::new(low),
+            births: Births::default(),
+            turns: Turns::new(pid),
+            signals: Signals::default(),
+            space: AddressSpace::default(),
+            part: Part::default(),
             ended: None,
-            held: VecDeque::new(),
-            fatal: None,
-            stopping: None,
-            since: std::time::Instant::now(),
-            slots: 1,
             hashed: false,
-            goal: None,
-            is_taken: false,
-            vdso: None,
-            waited: FxHashMap::default(),
-            restartable: FxHashMap::default(),
         })
     }
 
@@ -274,7 +204,7 @@ impl Recorder {
         self.hide_vdso(registers.rsp)?;
         let mut spans = image::spans(pid)?;
         spans.retain(|span| !self.translator.owns(span.start));
-        spans.iter().for_each(|span| self.note_protection(*span));
+        self.space.set(&spans);
         let memory = spans
             .iter()
             .flat_map(|span| image::content(&self.process, span.start, span.end))
@@ -290,8 +220,7 @@ impl Recorder {
             memory,
             files: image::files(pid)?,
         })?;
-        let block = layout::block(self.translator.low(), 0);
-        self.threads.insert(pid, Thread::new(block, 0));
+        self.threads.add(pid, 0);
         self.enter(pid, &registers)
     }
 
@@ -320,9 +249,10 @@ impl Recorder {
         let Some(body) = self.translated(tid, own.rip)? else {
             return self.go_outside(tid, own);
         };
-        self.outside.remove(&tid);
+        let thread = &mut self.threads[tid];
+        thread.outside = None;
+        let block = thread.block;
         let mut registers = *own;
-        let block = self.threads[&tid].block;
         self.process
             .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
         registers.gs_base = block;
@@ -341,7 +271,7 @@ impl Recorder {
         let value = self.count + u64::from(place.ahead);
         if place.swapped {
             return self.process.set_word(
-                self.threads[&tid].block + u64::from(layout::SLOT_COUNTER),
+                self.threads[tid].block + u64::from(layout::SLOT_COUNTER),
                 value,
             );
         }
@@ -357,7 +287,7 @@ impl Recorder {
         let value = match place.swapped {
             true => self
                 .process
-                .word(self.threads[&tid].block + u64::from(layout::SLOT_COUNTER))?,
+                .word(self.threads[tid].block + u64::from(layout::SLOT_COUNTER))?,
             false => registers.r15,
         };
         self.count = value.wrapping_sub(u64::from(place.ahead));
@@ -372,7 +302,7 @@ impl Recorder {
             if self.is_full() {
                 return Ok(Ended::Full);
             }
-            if let Some(tid) = self.current
+            if let Some(tid) = self.turns.current
                 && !self.deliver_held(tid)?
             {
                 self.resume(tid)?;
@@ -392,7 +322,7 @@ impl Recorder {
         at: u64,
         trap: Trap,
     ) -> Result<Option<Ended>> {
-        let block = self.threads[&tid].block;
+        let block = self.threads[tid].block;
         match trap {
             Trap::Exit {
                 target,
@@ -452,6 +382,13 @@ impl Recorder {
         Ok(None)
     }
 
+    /// Has a stopped thread do a system call of ours. Signals that come meanwhile are delivered later.
+    fn call(&mut self, tid: i32, number: i64, args: [u64; 6]) -> Result<i64> {
+        let result = self.process.call(tid, number, args)?;
+        self.hold_all(tid);
+        Ok(result)
+    }
+
     /// One instruction of a stopped thread, or into the handler of a signal.
     fn step(&mut self, tid: i32, signal: i32) -> Result<i32> {
         let before = ptrace::registers(tid).context("read registers")?.rip;
@@ -490,7 +427,7 @@ impl Recorder {
             &self.process,
             &self.translator,
             registers,
-            self.threads[&tid].block,
+            self.threads[tid].block,
         )
     }
 

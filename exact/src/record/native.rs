@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Ended;
+use super::births::Births;
 use super::breakpoints::Breakpoints;
 use super::inject;
 use crate::error::{Context, Result};
@@ -18,8 +19,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_
 pub(super) struct Native {
     pid: i32,
     pub(super) tids: FxHashSet<i32>,
-    /// Threads that have stopped for the first time before it was known who made them.
-    early: Vec<i32>,
+    births: Births,
     /// Those that are stopped as the program is (SIGSTOP and its like).
     stopped: FxHashSet<i32>,
     pub(super) breakpoints: Breakpoints,
@@ -58,7 +58,7 @@ impl Native {
         Native {
             pid,
             tids: FxHashSet::from_iter([pid]),
-            early: Vec::new(),
+            births: Births::default(),
             stopped: FxHashSet::default(),
             breakpoints: Breakpoints::new(pid),
             is_stopping: false,
@@ -182,7 +182,7 @@ impl Native {
             return self.borrower(tid, status);
         }
         if !self.tids.contains(&tid) {
-            self.early.push(tid);
+            self.births.came_early(tid);
             return Ok(Event::Nothing);
         }
         let signal = libc::WSTOPSIG(status);
@@ -242,24 +242,9 @@ impl Native {
         Ok(Event::Nothing)
     }
 
-    /// What a thread has made, once it has stopped.
-    fn child(&mut self, parent: i32) -> Result<i32> {
-        let child = ptrace::event_message(parent).context("read an event")? as i32;
-        match self.early.iter().position(|tid| *tid == child) {
-            Some(index) => drop(self.early.swap_remove(index)),
-            None => {
-                while ptrace::wait(child, false)
-                    .context("wait for a new thread")?
-                    .is_none()
-                {}
-            }
-        }
-        Ok(child)
-    }
-
     /// A thread has made another one, or a process.
     fn born(&mut self, parent: i32, how: i32) -> Result<()> {
-        let child = self.child(parent)?;
+        let child = self.births.child_of(parent)?;
         if fs::exists(format!("/proc/{}/task/{child}", self.pid)).unwrap_or(false) {
             self.tids.insert(child);
             return self.go_on(child, 0);
@@ -287,7 +272,7 @@ impl Native {
             }
             0 => self.go_on(tid, libc::WSTOPSIG(status))?,
             libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
-                let child = self.child(tid)?;
+                let child = self.births.child_of(tid)?;
                 ptrace::detach(child, 0).context("let a child go")?;
                 self.go_on(tid, 0)?;
             }

@@ -53,8 +53,7 @@ impl Recorder {
                 Err(Error::NoRoom) if self.translator.has_room() => {}
                 made => made?,
             }
-            let came = std::mem::take(&mut self.process.came);
-            self.held.extend(came.into_iter().map(|info| (tid, info)));
+            self.hold_all(tid);
         }
         let code = Executable {
             process: &self.process,
@@ -68,28 +67,13 @@ impl Recorder {
 
     /// The end of the memory from `pc` on that can be executed; `None` if it cannot be there.
     fn executable_until(&mut self, pc: u64) -> Result<Option<u64>> {
-        if let Some(end) = self.known_executable(pc) {
+        if let Some(end) = self.space.executable_until(pc) {
             return Ok(Some(end));
         }
         let mut spans = image::spans(self.process.pid)?;
-        spans.retain(|span| {
-            span.protection & libc::PROT_EXEC as u32 != 0 && !self.translator.owns(span.start)
-        });
-        spans.dedup_by(|next, span| {
-            let joins = span.end == next.start;
-            if joins {
-                span.end = next.end;
-            }
-            joins
-        });
-        self.executable = spans;
-        Ok(self.known_executable(pc))
-    }
-
-    fn known_executable(&self, pc: u64) -> Option<u64> {
-        let mut known = self.executable.iter();
-        let span = known.find(|span| (span.start..span.end).contains(&pc));
-        span.map(|span| span.end)
+        spans.retain(|span| !self.translator.owns(span.start));
+        self.space.set_executable(spans);
+        Ok(self.space.executable_until(pc))
     }
 
     /// A thread is about to execute an instruction of the program where it lies.
@@ -97,13 +81,13 @@ impl Recorder {
         let mut registers = *own;
         registers.gs_base = 0;
         registers.orig_rax = u64::MAX;
-        self.outside.insert(tid, own.rip);
+        self.threads[tid].outside = Some(own.rip);
         ptrace::set_registers(tid, &registers).context("set registers")
     }
 
     /// Resumes a thread.
     pub(super) fn resume(&self, tid: i32) -> Result<()> {
-        let resumed = match self.outside.contains_key(&tid) {
+        let resumed = match self.threads[tid].outside.is_some() {
             true => ptrace::step(tid, 0),
             false => ptrace::cont(tid, 0),
         };
@@ -121,7 +105,7 @@ impl Recorder {
         if registers.rip == pc && signal != libc::SIGTRAP {
             return Ok(None);
         }
-        self.outside.remove(&tid);
+        self.threads[tid].outside = None;
         if signal == libc::SIGTRAP && is_no_address(registers.rip) {
             // A processor that has addresses of more bits faults there.
             self.count += 1;
@@ -140,7 +124,7 @@ impl Recorder {
         target: u64,
     ) -> Result<()> {
         self.count = registers.r15;
-        let slot = self.threads[&tid].block + u64::from(layout::SLOT_R15);
+        let slot = self.threads[tid].block + u64::from(layout::SLOT_R15);
         let mut own = *registers;
         own.r15 = self.process.word(slot)?;
         own.rip = target;
@@ -159,7 +143,7 @@ impl Recorder {
         if !is_no_address(target) {
             return Ok(());
         }
-        let slot = self.threads[&tid].block + u64::from(layout::SLOT_ORIGIN);
+        let slot = self.threads[tid].block + u64::from(layout::SLOT_ORIGIN);
         let number = self.process.word(slot)? & u64::from(u32::MAX);
         let Some(pc) = self.translator.origin(number) else {
             return Ok(());
@@ -198,9 +182,11 @@ impl Recorder {
         let instruction = Decoder::with_ip(64, &code[..count], pc, DecoderOptions::NONE).decode();
         let asks_kernel = instruction.mnemonic() == Mnemonic::Sysenter
             || instruction.code() == Opcode::Int_imm8 && instruction.immediate8() == SYSTEM_CALL;
-        if asks_kernel || own.rip != pc {
-            let why = Error::Unsupported { pc }.to_string();
-            return Ok(Some(Ended::Lost(why)));
+        if asks_kernel {
+            return Ok(Some(Ended::Lost(Error::OldCall { pc }.to_string())));
+        }
+        if own.rip != pc {
+            return Ok(Some(Ended::Lost(Error::Unsupported { pc }.to_string())));
         }
         self.go_outside(tid, &own)?;
         Ok(None)

@@ -1,12 +1,11 @@
 //! Leaving a program in the middle of its run: its threads go on by themselves, at the instructions where they were recorded last.
 
+use super::Recorder;
 use super::inject::{self, Quiet};
 use super::known::Known;
 use super::native::Came;
 use super::take::is_waiting;
-use super::{Recorder, State};
 use crate::error::{Context as _, Result};
-use crate::log::Entry;
 use crate::ptrace;
 use crate::translate::{Trap, layout};
 
@@ -15,14 +14,14 @@ impl Recorder {
     /// known of its memory otherwise.
     pub(super) fn leave(&mut self, is_over: bool) -> Result<Option<Known>> {
         let mut came = Came::default();
-        if let Some(tid) = self.current {
-            self.step_to_boundary(tid)?;
+        if let Some(tid) = self.turns.current {
+            self.finish_instruction(tid)?;
             let registers = ptrace::registers(tid).context("read registers")?;
             self.take_counter(tid, &registers, registers.rip)?;
         }
         self.stop_all(&mut came)?;
-        self.waited.clear();
-        let tids: Vec<i32> = self.threads.keys().copied().collect();
+        self.part.waited.clear();
+        let tids: Vec<i32> = self.threads.tids().collect();
         for tid in &tids {
             self.finish_call(*tid)?;
         }
@@ -30,10 +29,9 @@ impl Recorder {
             self.leave_code(*tid)?;
         }
         // Signals that came while a thread was stepped.
-        for (tid, info) in std::mem::take(&mut self.held) {
+        for (tid, info) in self.signals.take_all() {
             came.entry(tid).or_default().push(info);
         }
-        self.log.add(&Entry::Gap { at: self.count })?;
         let quiet: Vec<Quiet> = tids
             .iter()
             .map(|tid| Quiet::new(*tid))
@@ -54,7 +52,7 @@ impl Recorder {
         if is_over {
             self.remove_ours(&tids)?;
         }
-        self.current = None;
+        self.turns.current = None;
         quiet.into_iter().try_for_each(Quiet::end)?;
         Ok((!is_over).then_some(known))
     }
@@ -69,7 +67,7 @@ impl Recorder {
             self.process.call(tids[0], libc::SYS_munmap, args)?;
         }
         for tid in tids {
-            if let Some(was) = self.restartable.remove(tid) {
+            if let Some(was) = self.part.restartable.remove(tid) {
                 inject::restore_restartable(&mut self.process, *tid, was)?;
             }
         }
@@ -78,16 +76,15 @@ impl Recorder {
 
     /// Stops all threads that are in the kernel; no other one runs.
     fn stop_all(&mut self, came: &mut Came) -> Result<()> {
-        let arrived = std::mem::take(&mut self.arrived);
+        let arrived = std::mem::take(&mut self.turns.arrived);
         for (tid, status) in &arrived {
             self.stopped_in_call(*tid, *status, came)?;
         }
         let is_running = |tid: &i32| {
-            Some(*tid) != self.current && !arrived.iter().any(|(other, _)| other == tid)
+            Some(*tid) != self.turns.current && !arrived.iter().any(|(other, _)| other == tid)
         };
-        let in_call = self.threads.iter();
-        let in_call = in_call.filter(|(_, thread)| matches!(thread.state, State::InCall(_)));
-        let tids: Vec<i32> = in_call.map(|(tid, _)| *tid).filter(is_running).collect();
+        let in_calls = self.threads.in_calls().map(|(tid, _)| tid);
+        let tids: Vec<i32> = in_calls.filter(is_running).collect();
         for tid in &tids {
             let _ = ptrace::interrupt(*tid);
         }
@@ -98,7 +95,7 @@ impl Recorder {
                     continue;
                 };
                 if !libc::WIFSTOPPED(status) {
-                    self.threads.remove(&tid);
+                    self.threads.remove(tid);
                     break;
                 }
                 if status >> 16 == libc::PTRACE_EVENT_STOP {
@@ -117,7 +114,7 @@ impl Recorder {
                 ptrace::cont(tid, 0).context("resume the program")?;
             }
         }
-        if let Some(tid) = self.stopping.take() {
+        if let Some(tid) = self.turns.take_interrupted() {
             self.swallow_stop(tid, came)?;
         }
         Ok(())
@@ -125,7 +122,7 @@ impl Recorder {
 
     /// A thread that was in a call has stopped: the call has returned, or there is a signal.
     fn stopped_in_call(&mut self, tid: i32, status: i32, came: &mut Came) -> Result<()> {
-        if !libc::WIFSTOPPED(status) || status >> 16 != 0 || !self.threads.contains_key(&tid) {
+        if !libc::WIFSTOPPED(status) || status >> 16 != 0 || !self.threads.has(tid) {
             return Ok(());
         }
         let mut registers = ptrace::registers(tid).context("read registers")?;
@@ -136,11 +133,9 @@ impl Recorder {
             return ptrace::set_registers(tid, &registers).context("set registers");
         }
         let info = ptrace::signal_info(tid).context("read the signal")?;
-        if info.si_signo == libc::SIGSTOP && self.stopping == Some(tid) {
-            self.stopping = None;
-            return Ok(());
+        if !self.turns.is_interrupt(tid, info.si_signo) {
+            came.entry(tid).or_default().push(info);
         }
-        came.entry(tid).or_default().push(info);
         Ok(())
     }
 
@@ -167,20 +162,16 @@ impl Recorder {
 
     /// Notes what a call has returned, if it has; it has not begun, or waits, otherwise.
     fn finish_call(&mut self, tid: i32) -> Result<()> {
-        let State::InCall(call) = &self.threads[&tid].state else {
+        let Some(call) = self.threads[tid].call() else {
             return Ok(());
         };
         let (next, number) = (call.next, call.number);
-        let mut registers = ptrace::registers(tid).context("read registers")?;
-        if !matches!(
-            self.translator.trap(registers.rip),
-            Some(Trap::Returned { .. })
-        ) {
-            self.thread(tid).state = State::Ready;
-            return Ok(());
+        if !self.stands_in_call(tid)? {
+            return self.forget_call(tid);
         }
+        let mut registers = ptrace::registers(tid).context("read registers")?;
         if is_waiting(&mut registers) {
-            self.waited.insert(tid, (next, number));
+            self.part.waited.insert(tid, (next, number));
             return ptrace::set_registers(tid, &registers).context("set registers");
         }
         self.answered(tid, registers.rax as i64)?;
@@ -191,13 +182,13 @@ impl Recorder {
 
     /// Gives a thread its own registers.
     fn leave_code(&mut self, tid: i32) -> Result<()> {
-        let is_waiting = self.waited.contains_key(&tid);
+        let is_waiting = self.part.waited.contains_key(&tid);
         if !is_waiting {
-            self.step_to_boundary(tid)?;
+            self.finish_instruction(tid)?;
         }
         let registers = ptrace::registers(tid).context("read registers")?;
         let mut own = self.own(tid, &registers)?;
-        if let Some((next, _)) = self.waited.get(&tid) {
+        if let Some((next, _)) = self.part.waited.get(&tid) {
             own.rip = *next;
             own.rcx = *next;
         } else {

@@ -1,10 +1,11 @@
 //! Signals: handlers run as translated code too, and see the program's own registers.
 
+use std::collections::VecDeque;
 use std::fs;
-use std::time::Instant;
 
 use libc::user_regs_struct;
 
+use super::inject;
 use super::threads::Next;
 use super::{Recorder, State};
 use crate::digest;
@@ -29,6 +30,10 @@ const RED_ZONE: u64 = 128;
 /// Results of calls that a signal has interrupted: the kernel makes them again, or has them fail with EINTR
 /// (ERESTARTSYS to ERESTART_RESTARTBLOCK in its errno.h).
 const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
+/// That of one that waits for some time (ERESTART_RESTARTBLOCK).
+const RESTART_BLOCK: i64 = -516;
+/// Bytes of the instruction `syscall`.
+const SYSCALL: u64 = 2;
 /// Where the frame of a signal has the instruction pointer (rt_sigframe: return address, then ucontext_t).
 const FRAME_RIP: u64 = 8 + 40 + 16 * 8;
 /// Where it has the address of the x87, SSE and later registers (behind 23 others).
@@ -52,6 +57,32 @@ impl Fatal {
                 address & 0xffff_ffff
             },
         }
+    }
+}
+
+/// The signals of the program.
+#[derive(Default)]
+pub(super) struct Signals {
+    /// Those that came at a moment when they could not be delivered.
+    held: VecDeque<(i32, libc::siginfo_t)>,
+    /// The last one that no handler was there for.
+    pub(super) fatal: Option<Fatal>,
+}
+
+impl Signals {
+    /// A signal of a thread is delivered later.
+    pub(super) fn hold(&mut self, tid: i32, info: libc::siginfo_t) {
+        self.held.push_back((tid, info));
+    }
+
+    /// The first one of a thread.
+    fn take(&mut self, tid: i32) -> Option<libc::siginfo_t> {
+        let index = self.held.iter().position(|(of, _)| *of == tid)?;
+        self.held.remove(index).map(|(_, info)| info)
+    }
+
+    pub(super) fn take_all(&mut self) -> VecDeque<(i32, libc::siginfo_t)> {
+        std::mem::take(&mut self.held)
     }
 }
 
@@ -83,30 +114,37 @@ impl Recorder {
     /// Keeps the signal that a thread has stopped for.
     pub(super) fn hold(&mut self, tid: i32) -> Result<()> {
         let info = ptrace::signal_info(tid).context("read the signal")?;
-        if info.si_signo == libc::SIGSTOP && self.stopping == Some(tid) {
-            self.stopping = None;
-            self.since = Instant::now();
-        } else {
-            self.held.push_back((tid, info));
-        }
+        self.keep(tid, info);
         Ok(())
+    }
+
+    /// Keeps those that came while a thread did system calls of ours.
+    pub(super) fn hold_all(&mut self, tid: i32) {
+        for info in std::mem::take(&mut self.process.came) {
+            self.keep(tid, info);
+        }
+    }
+
+    fn keep(&mut self, tid: i32, info: libc::siginfo_t) {
+        match self.turns.is_interrupt(tid, info.si_signo) {
+            true => self.turns.begin(),
+            false => self.signals.hold(tid, info),
+        }
     }
 
     /// Delivers a signal that was kept, if there is one; returns whether the thread has been resumed with it.
     pub(super) fn deliver_held(&mut self, tid: i32) -> Result<bool> {
-        if self.held.is_empty() || self.outside.contains_key(&tid) {
+        let thread = &self.threads[tid];
+        if self.signals.held.is_empty() || thread.outside.is_some() || !thread.is_ready() {
             return Ok(false);
         }
         let rip = ptrace::registers(tid).context("read registers")?.rip;
-        if matches!(self.threads[&tid].state, State::InCall(_))
-            || self.translator.trap(rip).is_some()
-        {
+        if self.translator.trap(rip).is_some() {
             return Ok(false);
         }
-        let Some(index) = self.held.iter().position(|(of, _)| *of == tid) else {
+        let Some(info) = self.signals.take(tid) else {
             return Ok(false);
         };
-        let (_, info) = self.held.remove(index).expect("it was found");
         // Signals can be passed on where one has stopped the thread: that of a step will do.
         self.step(tid, 0)?;
         if self.is_blocked(tid, info.si_signo)? {
@@ -119,7 +157,7 @@ impl Recorder {
             Next::Resume => Ok(false),
             Next::Running => Ok(true),
             Next::Stopped(status) => {
-                self.arrived.push_back((tid, status));
+                self.turns.arrived.push_back((tid, status));
                 Ok(true)
             }
         }
@@ -130,17 +168,19 @@ impl Recorder {
         if self.writes_code(tid, info)? {
             return Ok(Next::Resume);
         }
-        let rip = ptrace::registers(tid).context("read registers")?.rip;
-        let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
+        let in_call = self.stands_in_call(tid)?;
         let caught = self.is_caught(number)?;
         // Where a call has not begun yet, others may have run since the counter was taken.
-        let counts = matches!(self.threads[&tid].state, State::Ready);
+        let counts = self.threads[tid].is_ready();
         if !in_call && caught {
-            // A call that has not begun yet is made after the handler.
-            self.thread(tid).state = State::Ready;
+            // A call that has not begun yet, or is about to be made again, is made after the handler.
+            self.forget_call(tid)?;
         }
         if !in_call {
-            moved |= self.step_to_boundary(tid)?;
+            moved |= match inject::comes_again(info) {
+                true => self.step_to_boundary(tid)?,
+                false => self.finish_instruction(tid)?,
+            };
             if counts {
                 let registers = ptrace::registers(tid).context("read registers")?;
                 self.take_counter(tid, &registers, registers.rip)?;
@@ -151,7 +191,7 @@ impl Recorder {
         }
         if !caught {
             // It is ignored, or ends or stops the program.
-            self.fatal = Some(Fatal::of(tid, info));
+            self.signals.fatal = Some(Fatal::of(tid, info));
             if !in_call && ENDING.contains(&number) {
                 let registers = ptrace::registers(tid).context("read registers")?;
                 let own = self.own(tid, &registers)?;
@@ -162,7 +202,7 @@ impl Recorder {
         }
         let registers = ptrace::registers(tid).context("read registers")?;
         let mut own = self.own(tid, &registers)?;
-        let call = match &self.threads[&tid].state {
+        let call = match &self.threads[tid].state {
             State::InCall(call) => {
                 let next = call.next;
                 own.rip = next;
@@ -179,8 +219,8 @@ impl Recorder {
                 None
             }
         };
-        let state = matches!(self.threads[&tid].state, State::Ready)
-            .then(|| digest::of_registers(&own, own.rip));
+        let is_ready = self.threads[tid].is_ready();
+        let state = is_ready.then(|| digest::of_registers(&own, own.rip));
         self.out_of_overlay(&mut own)?;
         ptrace::set_registers(tid, &own).context("set registers")?;
         let status = self.step(tid, number)?;
@@ -201,7 +241,7 @@ impl Recorder {
     ) -> Result<Next> {
         let context = self.context(tid)?;
         let registers = user_regs_struct::from(&context.registers);
-        let (start, end) = self.threads[&tid].alternate;
+        let (start, end) = self.threads[tid].alternate;
         self.hide_instruction(registers.rsp)?;
         let top = if (start..end).contains(&registers.rsp) && !(start..end).contains(&before.rsp) {
             end
@@ -215,7 +255,7 @@ impl Recorder {
         }];
         let interrupted = self.process.word(registers.rsp + FRAME_RIP)?;
         let call_done = call.is_some_and(|(next, _)| next == interrupted);
-        if let State::InCall(begun) = std::mem::replace(&mut self.thread(tid).state, State::Ready)
+        if let Some(begun) = self.threads[tid].leave_call()
             && let Some((_, result)) = call
         {
             // What is left of a time to sleep, for example.
@@ -246,6 +286,87 @@ impl Recorder {
             Some(place) => self.process.set_word(at, place.pc),
             None => Ok(()),
         }
+    }
+
+    /// Whether a thread stands behind a system call: it waits there, or has returned.
+    pub(super) fn stands_in_call(&self, tid: i32) -> Result<bool> {
+        let mut registers = ptrace::registers(tid).context("read registers")?;
+        let is_behind = |at| matches!(self.translator.trap(at), Some(Trap::Returned { .. }));
+        if is_behind(registers.rip) {
+            return Ok(true);
+        }
+        let Some(call) = self.threads[tid].call() else {
+            return Ok(false);
+        };
+        let restart = libc::SYS_restart_syscall as u64;
+        let behind = registers.rip + SYSCALL;
+        if registers.rax != restart || call.number == restart || !is_behind(behind) {
+            return Ok(false);
+        }
+        // It was interrupted in a call that waits for some time, and the kernel was about to have it wait for the rest. It does not, and
+        // the thread is as it was before: the program has made another call than this one.
+        registers.rip = behind;
+        registers.rax = RESTART_BLOCK as u64;
+        registers.orig_rax = call.number;
+        ptrace::set_registers(tid, &registers).context("set registers")?;
+        Ok(true)
+    }
+
+    /// A thread that is in a call, but does not stand behind it, is before it again.
+    pub(super) fn forget_call(&mut self, tid: i32) -> Result<()> {
+        let Some(call) = self.threads[tid].leave_call() else {
+            return Ok(());
+        };
+        let mut registers = ptrace::registers(tid).context("read registers")?;
+        (registers.rcx, registers.r11) = call.changes;
+        ptrace::set_registers(tid, &registers).context("set registers")
+    }
+
+    /// Like [`Self::step_to_boundary`], but what repeats is done then: its state in the middle is none of those that running again has.
+    pub(super) fn finish_instruction(&mut self, tid: i32) -> Result<bool> {
+        let mut moved = self.step_to_boundary(tid)?;
+        loop {
+            let at = ptrace::registers(tid).context("read registers")?.rip;
+            if self.translator.place(at).is_none() {
+                return Ok(moved);
+            }
+            let Some(end) = self.process.end_of_repeated(at) else {
+                return Ok(moved);
+            };
+            moved = true;
+            if !self.run_to(tid, end)? {
+                return Ok(true);
+            }
+            self.step_to_boundary(tid)?;
+        }
+    }
+
+    /// Has a thread run to an address of translated code. Returns whether it has come there: it has a fault otherwise.
+    fn run_to(&mut self, tid: i32, end: u64) -> Result<bool> {
+        let displaced = self.process.put_trap(end)?;
+        let is_there = loop {
+            ptrace::cont(tid, 0).context("resume the program")?;
+            let stopped = ptrace::wait(tid, false).context("wait for the program")?;
+            let Some((_, status)) = stopped else {
+                continue;
+            };
+            if !libc::WIFSTOPPED(status) || status >> 16 != 0 {
+                continue;
+            }
+            let mut registers = ptrace::registers(tid).context("read registers")?;
+            if libc::WSTOPSIG(status) == libc::SIGTRAP && registers.rip == end + 1 {
+                registers.rip = end;
+                ptrace::set_registers(tid, &registers).context("set registers")?;
+                break true;
+            }
+            let info = ptrace::signal_info(tid).context("read the signal")?;
+            if inject::comes_again(&info) {
+                break false;
+            }
+            self.hold(tid)?;
+        };
+        self.process.write(end, &displaced)?;
+        Ok(is_there)
     }
 
     /// Has a thread go on to where the program's state is whole; returns whether it had to be moved.

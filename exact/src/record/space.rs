@@ -1,12 +1,11 @@
 //! System calls that change the address space.
 
 use super::Recorder;
+use super::address_space::PAGE;
 use super::image::content;
 use super::system_call::Call;
 use crate::error::Result;
 use crate::log::{Bytes, MappedFile, Space, Span};
-
-const PAGE: u64 = 4096;
 
 fn whole(start: u64, length: u64, protection: u32) -> Span {
     Span {
@@ -18,7 +17,7 @@ fn whole(start: u64, length: u64, protection: u32) -> Span {
 
 impl Recorder {
     /// What a call did to the address space. What file mappings hold is added to `writes`.
-    pub(super) fn space(
+    pub(super) fn space_of_call(
         &mut self,
         call: &Call,
         result: i64,
@@ -54,7 +53,7 @@ impl Recorder {
                 writes.extend(content(&self.process, span.start, span.end));
                 Space::Discard(span)
             }
-            libc::SYS_brk => match self.brk(result as u64) {
+            libc::SYS_brk => match self.space.set_brk(result as u64) {
                 Some(space) => space,
                 None => return Ok(None),
             },
@@ -68,9 +67,9 @@ impl Recorder {
         };
         match space {
             Space::Map(span) | Space::Protect(span) | Space::Unmap(span) => {
-                self.note_protection(span)
+                self.space.protect(span)
             }
-            Space::Move { .. } => self.executable.clear(),
+            Space::Move { .. } => self.space.forget_executable(),
             Space::Discard(_) => {}
         }
         if self.translator.has_code_in(start, end) {
@@ -96,21 +95,5 @@ impl Recorder {
             protection: span.protection,
             path: path.to_string_lossy().into_owned(),
         })
-    }
-
-    fn brk(&mut self, now: u64) -> Option<Space> {
-        let before = std::mem::replace(&mut self.brk, now);
-        let (before, now) = (before.next_multiple_of(PAGE), now.next_multiple_of(PAGE));
-        let span = |start, end| Span {
-            start,
-            end,
-            protection: 3,
-        };
-        match before {
-            0 => None,
-            _ if now > before => Some(Space::Map(span(before, now))),
-            _ if now < before => Some(Space::Unmap(span(now, before))),
-            _ => None,
-        }
     }
 }

@@ -12,7 +12,7 @@ use super::native::{Came, Native, Until};
 use super::take::Beginning;
 use super::{Ended, Recorder, Summary, When};
 use crate::error::{Error, Result};
-use crate::log::{MappedFile, Writer};
+use crate::log::{Entry, MappedFile, Writer};
 
 use super::image;
 use super::vdso;
@@ -72,7 +72,7 @@ impl Parts {
         let mut recorder = Recorder::new(self.pid, log)?;
         quiet.end()?;
         if let Some(span) = Known::vdso(self.pid) {
-            recorder.vdso = Some(span);
+            recorder.part.vdso = Some(span);
             recorder.process.overlay = vdso::overlay(&recorder.process, span);
         }
         let ended = self.stretches(&mut recorder, stop);
@@ -111,7 +111,9 @@ impl Parts {
                 When::Always | When::Calls(_) => false,
             };
             known = recorder.leave(is_over)?;
-            self.native.tids = recorder.threads.keys().copied().collect();
+            let at = recorder.count;
+            recorder.log.add(&Entry::Gap { at })?;
+            self.native.tids = recorder.threads.tids().collect();
             // Libraries may have come while all was recorded.
             self.choose()?;
             self.since = Instant::now();
@@ -119,7 +121,7 @@ impl Parts {
             stop = match self.next()? {
                 Ok(stop) => stop,
                 Err(ended) => {
-                    recorder.fatal = self.native.fatal;
+                    recorder.signals.fatal = self.native.fatal;
                     return Ok(ended);
                 }
             };
@@ -145,7 +147,7 @@ impl Parts {
     ) -> Result<Option<String>> {
         let mut tids: Vec<i32> = self.native.tids.iter().copied().collect();
         tids.sort_unstable();
-        recorder.goal = match &self.when {
+        recorder.part.goal = match &self.when {
             When::After {
                 instructions: u64::MAX,
                 ..

@@ -26,6 +26,8 @@ pub(super) struct Call {
     shared: Option<Box<Known>>,
     /// Stands for the registers before it, if it was seen to begin.
     state: Option<u32>,
+    /// rcx and r11 before it, which it changes.
+    pub(super) changes: (u64, u64),
     /// Which translations were valid.
     pub(super) epoch: u64,
 }
@@ -111,6 +113,7 @@ impl Recorder {
             before: self.before(number, args),
             shared: None,
             state: None,
+            changes: (registers.rcx, registers.r11),
             epoch: self.epoch,
         }
     }
@@ -156,13 +159,14 @@ impl Recorder {
             before: self.before(number, args),
             shared: self.shared_with_child(number, args[0])?,
             state: Some(digest::of_registers(registers, next - 2)),
+            changes: (registers.rcx, registers.r11),
             epoch: self.epoch,
         };
-        self.thread(tid).state = State::InCall(call);
+        self.threads[tid].state = State::InCall(call);
         if is_refused(number) {
             // Over the instruction, to the trap behind it.
             registers.rip = at + 3;
-            registers.rax = match number == libc::SYS_rseq as u64 && self.is_taken {
+            registers.rax = match number == libc::SYS_rseq as u64 && self.part.is_taken {
                 true => self.restartable_call(tid, &args)?,
                 false => -i64::from(libc::ENOSYS),
             } as u64;
@@ -170,7 +174,7 @@ impl Recorder {
             registers.r11 = registers.eflags;
             ptrace::set_registers(tid, registers).context("set registers")?;
         }
-        let ends = number == libc::SYS_exit as u64 && self.threads.len() == 1;
+        let ends = number == libc::SYS_exit as u64 && self.threads.count() == 1;
         if ends || number == libc::SYS_exit_group as u64 {
             let mut own = *registers;
             own.rip = next - 2;
@@ -215,12 +219,9 @@ impl Recorder {
 
     /// Notes the answer to a call; returns which translations were valid before it.
     pub(super) fn answered(&mut self, tid: i32, result: i64) -> Result<u64> {
-        let state = std::mem::replace(&mut self.thread(tid).state, State::Ready);
-        let State::InCall(call) = state else {
-            unreachable!("only a call returns")
-        };
+        let call = self.threads[tid].leave_call().expect("only a call returns");
         let mut writes = self.writes_of(tid, &call, result);
-        let space = self.space(&call, result, &mut writes)?;
+        let space = self.space_of_call(&call, result, &mut writes)?;
         for bytes in &writes {
             let end = bytes.at + bytes.bytes.len() as u64;
             if space.is_none() && self.translator.has_code_in(bytes.at, end) {
@@ -250,11 +251,11 @@ impl Recorder {
             result,
         };
         match i64::try_from(call.number).unwrap_or(-1) {
-            libc::SYS_set_tid_address => self.thread(tid).clears = call.args[0],
+            libc::SYS_set_tid_address => self.threads[tid].clears = call.args[0],
             libc::SYS_sigaltstack if result == 0 && call.args[0] != 0 => {
                 let start = self.process.word(call.args[0]).unwrap_or(0);
                 let size = self.process.word(call.args[0] + 16).unwrap_or(0);
-                self.thread(tid).alternate = (start, start + size);
+                self.threads[tid].alternate = (start, start + size);
             }
             _ if self.shares_memory(call.number, call.args[0]) => {
                 return match &call.shared {
@@ -359,15 +360,14 @@ impl Recorder {
 
     /// exit(2): the thread ends without coming back.
     fn exit_of_thread(&mut self, tid: i32) -> Result<()> {
-        if self.threads.len() == 1 {
+        if self.threads.count() == 1 {
             return Ok(());
         }
-        let thread = self.threads.remove(&tid).expect("it is about to end");
-        let state = match &thread.state {
-            State::InCall(call) => call.state,
-            State::Ready => None,
-        };
-        self.calls_end(tid);
+        let thread = self.threads.remove(tid).expect("it is about to end");
+        let state = thread.call().and_then(|call| call.state);
+        if let Some(goal) = &mut self.part.goal {
+            goal.end_of(tid);
+        }
         ptrace::cont(tid, 0).context("resume the program")?;
         if tid != self.process.pid {
             loop {
@@ -395,7 +395,7 @@ impl Recorder {
             writes,
             state,
         })?;
-        self.current = None;
+        self.turns.current = None;
         Ok(())
     }
 }

@@ -7,10 +7,10 @@ use libc::user_regs_struct;
 use super::inject::{self, Quiet};
 use super::known::{self, Changes, Known};
 use super::native::Came;
-use super::{Recorder, State, Thread};
+use super::{Recorder, State};
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Context, Entry, Registers};
-use crate::ptrace::{self, Restartable};
+use crate::ptrace;
 use crate::tracee::own_extended;
 use crate::translate::layout;
 
@@ -100,27 +100,21 @@ impl Recorder {
             .collect::<Result<_>>()?;
         let mut taken = Vec::new();
         self.threads.clear();
-        self.outside.clear();
-        self.is_taken = true;
-        for (tid, slot) in tids.iter().zip(0..) {
+        self.part.is_taken = true;
+        for tid in tids {
             self.step_out(*tid)?;
-            let thread = self.prepared(*tid, slot)?;
-            self.threads.insert(*tid, thread);
+            self.prepare(*tid)?;
             taken.push(self.taken(*tid)?);
         }
-        self.slots = tids.len() as u64;
-        self.brk = self.process.call(first, libc::SYS_brk, [0; 6])? as u64;
+        self.space.brk = self.process.call(first, libc::SYS_brk, [0; 6])? as u64;
         self.note_beginning(&taken, first, beginning)?;
         if taken.iter().any(|thread| thread.registers.gs_base != 0) {
-            quiet.into_iter().try_for_each(Quiet::end)?;
+            self.end_quiet(quiet, came)?;
             return Ok(Some(String::from(
                 "the program uses the gs register itself",
             )));
         }
-        self.ready.clear();
-        self.arrived.clear();
-        self.running = first;
-        self.current = None;
+        self.turns.clear(first);
         let mut waiting = Vec::new();
         for thread in &taken {
             if thread.waits.is_some() {
@@ -130,26 +124,30 @@ impl Recorder {
             } else {
                 self.enter(thread.tid, &thread.own())?;
                 match thread.tid == first {
-                    true => self.ready.push_front(first),
-                    false => self.ready.push_back(thread.tid),
+                    true => self.turns.ready.push_front(first),
+                    false => self.turns.ready.push_back(thread.tid),
                 }
             }
         }
+        self.end_quiet(quiet, came)?;
+        for tid in waiting {
+            ptrace::cont(tid, 0).context("resume the program")?;
+        }
+        self.take_turn()?;
+        Ok(None)
+    }
+
+    /// Threads get signals again, and first those that have come already.
+    pub(super) fn end_quiet(&mut self, all: Vec<Quiet>, came: &Came) -> Result<()> {
         let scratch = self.scratch();
-        for quiet in quiet {
+        for quiet in &all {
             for info in came.get(&quiet.tid).into_iter().flatten() {
                 if !inject::comes_again(info) {
                     quiet.send(&mut self.process, scratch, info)?;
                 }
             }
-            quiet.end()?;
         }
-        for tid in waiting {
-            ptrace::cont(tid, 0).context("resume the program")?;
-        }
-        self.since = std::time::Instant::now();
-        self.take_turn()?;
-        Ok(None)
+        all.into_iter().try_for_each(Quiet::end)
     }
 
     /// A thread of a program that has begun unrecorded registers restartable sequences, as all of them do there: the C library ends a
@@ -157,43 +155,26 @@ impl Recorder {
     /// kernel is told when recording is over.
     pub(super) fn restartable_call(&mut self, tid: i32, args: &[u64; 6]) -> Result<i64> {
         const NO_PROCESSOR: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
-        let [at, length, flags, signature, ..] = *args;
-        if flags != 0 {
-            self.restartable.remove(&tid);
-        } else {
-            let wanted = Restartable::new(at, length as u32, signature as u32);
-            self.restartable.insert(tid, wanted);
-        }
-        self.process.write(at, &NO_PROCESSOR)?;
+        self.part.note_restartable(tid, args);
+        self.process.write(args[0], &NO_PROCESSOR)?;
         Ok(0)
     }
 
     /// Asks a thread what only it knows.
-    fn prepared(&mut self, tid: i32, slot: u64) -> Result<Thread> {
+    fn prepare(&mut self, tid: i32) -> Result<()> {
         if let Some(was) = inject::end_restartable(&mut self.process, tid)? {
-            self.restartable.insert(tid, was);
+            self.part.restartable.insert(tid, was);
         }
         let scratch = self.scratch();
         let (alternate, clears) = inject::asked(&mut self.process, tid, scratch)?;
-        let block = layout::block(self.translator.low(), slot % layout::BLOCKS);
-        let mut thread = Thread::new(block, clears);
-        thread.alternate = alternate;
-        Ok(thread)
+        self.threads.add(tid, clears).alternate = alternate;
+        Ok(())
     }
 
     fn taken(&self, tid: i32) -> Result<Taken> {
         let mut registers = self.process.registers_after_step(tid)?;
-        let waits = is_waiting(&mut registers).then(|| {
-            match (registers.orig_rax, self.waited.get(&tid)) {
-                // It has been told to go on before: which call that is, is known.
-                (number, Some((next, known)))
-                    if number == libc::SYS_restart_syscall as u64 && *next == registers.rip =>
-                {
-                    *known
-                }
-                (number, _) => number,
-            }
-        });
+        let waits = is_waiting(&mut registers);
+        let waits = waits.then(|| self.part.call_of(tid, &registers));
         Ok(Taken {
             tid,
             registers,
@@ -275,11 +256,7 @@ impl Recorder {
                 self.count += 1;
             }
         }
-        self.both.clear();
-        self.executable.clear();
-        now.spans()
-            .iter()
-            .for_each(|span| self.note_protection(*span));
+        self.space.set(&now.spans());
         Ok(())
     }
 
@@ -310,12 +287,12 @@ impl Recorder {
         let is_anew = registers.rax as i64 == ANEW || !call.may_wait();
         let at = body.and_then(|body| self.translator.in_call(body));
         let Some(at) = at.filter(|_| !is_anew) else {
-            self.ready.push_back(thread.tid);
+            self.turns.ready.push_back(thread.tid);
             return self.enter(thread.tid, &own).map(|()| false);
         };
-        let state = &mut self.thread(thread.tid).state;
+        let state = &mut self.threads[thread.tid].state;
         *state = State::InCall(call);
-        let block = self.threads[&thread.tid].block;
+        let block = self.threads[thread.tid].block;
         registers.rip = at;
         registers.gs_base = block;
         ptrace::set_registers(thread.tid, &registers)

@@ -1,18 +1,13 @@
-//! Threads take turns: which of them runs, how they begin and end, and what happens while one waits in the kernel.
+//! Threads take turns: what happens when one stops, begins, ends, or waits in the kernel.
 
 use std::time::{Duration, Instant};
 
-use super::{Ended, Recorder, State, Thread};
+use super::{Ended, Recorder};
 use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry};
 use crate::ptrace;
-use crate::translate::layout;
-
-/// How long a thread runs while others wait for their turn.
-const TURN: Duration = Duration::from_millis(5);
-/// How long others wait for a call that might return at once.
-const PATIENCE: Duration = Duration::from_micros(50);
+use crate::translate::Trap;
 
 /// What becomes of a thread that has stopped.
 pub(super) enum Next {
@@ -27,21 +22,17 @@ pub(super) enum Next {
 const EVENT_STOP: i32 = libc::PTRACE_EVENT_STOP;
 
 impl Recorder {
-    pub(super) fn thread(&mut self, tid: i32) -> &mut Thread {
-        self.threads.get_mut(&tid).expect("it is known")
-    }
-
     /// Waits until there is a thread to resume, which is the current one then, or the program has ended.
     pub(super) fn wait_for_current(&mut self) -> Result<Option<Ended>> {
         loop {
-            if self.current.is_none() && self.take_turn()? {
+            if self.turns.current.is_none() && self.take_turn()? {
                 return Ok(None);
             }
             if let Some(ended) = self.ended.take() {
                 return Ok(Some(ended));
             }
             let Some((tid, status)) = self.next_event()? else {
-                if self.current.is_none() {
+                if self.turns.current.is_none() {
                     continue;
                 }
                 if self.give_turn_away()? {
@@ -60,18 +51,18 @@ impl Recorder {
                 let former = ptrace::event_message(tid).context("read an event")? as i32;
                 return Ok(Some(Ended::Executed(former)));
             }
-            if !self.threads.contains_key(&tid) {
-                self.early.push(tid);
+            if !self.threads.has(tid) {
+                self.births.came_early(tid);
                 continue;
             }
-            if self.current != Some(tid) {
-                self.arrived.push_back((tid, status));
+            if self.turns.current != Some(tid) {
+                self.turns.arrived.push_back((tid, status));
                 continue;
             }
             match self.stopped(tid, status)? {
-                Ok(Next::Resume) if self.current.is_some() => return Ok(None),
+                Ok(Next::Resume) if self.turns.current.is_some() => return Ok(None),
                 Ok(Next::Stopped(status)) if libc::WIFSTOPPED(status) => {
-                    self.arrived.push_back((tid, status))
+                    self.turns.arrived.push_back((tid, status))
                 }
                 Ok(Next::Stopped(status)) => {
                     if let Some(ended) = self.gone(tid, status)? {
@@ -86,28 +77,23 @@ impl Recorder {
 
     /// The next event. `None`: the turn of the current thread is over, or it waits while others could run.
     fn next_event(&mut self) -> Result<Option<(i32, i32)>> {
-        // The current thread has stopped again before it ran: a signal whose handler has no room on the stack, for example.
-        let of_current = |(tid, _): &(i32, i32)| Some(*tid) == self.current;
-        if let Some(index) = self.arrived.iter().position(of_current) {
-            return Ok(self.arrived.remove(index));
+        if let Some(event) = self.turns.arrived_again() {
+            return Ok(Some(event));
         }
-        let runs = |current: i32| matches!(self.threads[&current].state, State::Ready);
-        let others = !self.ready.is_empty()
-            || !self.arrived.is_empty()
-            || self.goal.is_some() && self.current.is_some_and(runs);
-        let Some(current) = self.current.filter(|_| others) else {
+        let runs = |current: i32| self.threads[current].is_ready();
+        let others = !self.turns.is_alone()
+            || self.part.goal.is_some() && self.turns.current.is_some_and(runs);
+        let Some(current) = self.turns.current.filter(|_| others) else {
             loop {
                 if let Some(event) = ptrace::wait(-1, false).context("wait for the program")? {
                     return Ok(Some(event));
                 }
             }
         };
-        let waits = match &self.threads[&current].state {
-            State::InCall(call) if !call.may_wait() => return self.until_event(None),
-            State::InCall(_) => PATIENCE,
-            State::Ready => TURN,
-        };
-        self.until_event(Some(self.since + waits))
+        match self.threads[current].call() {
+            Some(call) if !call.may_wait() => self.until_event(None),
+            call => self.until_event(Some(self.turns.deadline(call.is_none()))),
+        }
     }
 
     fn until_event(&self, deadline: Option<Instant>) -> Result<Option<(i32, i32)>> {
@@ -131,48 +117,43 @@ impl Recorder {
 
     /// The current thread lets others run. Returns whether another one is to be resumed.
     fn give_turn_away(&mut self) -> Result<bool> {
-        let Some(tid) = self.current else {
+        let Some(tid) = self.turns.current else {
             return Ok(false);
         };
-        let is_alone = self.ready.is_empty() && self.arrived.is_empty();
-        if is_alone && self.goal.is_none() {
+        let is_alone = self.turns.is_alone();
+        if is_alone && self.part.goal.is_none() {
             return Ok(false);
         }
-        if let State::InCall(call) = &self.threads[&tid].state {
+        if let Some(call) = self.threads[tid].call() {
             if is_alone || !call.may_wait() {
                 return Ok(false);
             }
-            self.current = None;
+            self.turns.current = None;
             return self.take_turn();
         }
-        // SAFETY: a signal to a thread that we trace, and that we take back below.
-        unsafe { libc::syscall(libc::SYS_tgkill, self.process.pid, tid, libc::SIGSTOP) };
-        self.stopping = Some(tid);
-        self.since = Instant::now() + Duration::from_secs(3600);
+        self.turns.interrupt(self.process.pid, tid);
         Ok(false)
     }
 
     /// Chooses the next thread, if one can run.
     pub(super) fn take_turn(&mut self) -> Result<bool> {
-        while let Some((tid, status)) = self.arrived.pop_front() {
-            if !self.threads.contains_key(&tid) {
+        while let Some((tid, status)) = self.turns.arrived.pop_front() {
+            if !self.threads.has(tid) {
                 continue;
             }
-            self.current = Some(tid);
+            self.turns.current = Some(tid);
             match self.stopped(tid, status)? {
-                Ok(Next::Resume) => self.ready.push_back(tid),
+                Ok(Next::Resume) => self.turns.ready.push_back(tid),
                 Ok(_) => {}
                 Err(ended) => self.ended = Some(ended),
             }
-            self.current = None;
+            self.turns.current = None;
         }
-        let Some(tid) = self.ready.pop_front() else {
+        let Some(tid) = self.turns.next() else {
             return Ok(false);
         };
-        self.current = Some(tid);
-        self.since = Instant::now();
-        if self.running != tid {
-            self.running = tid;
+        if self.turns.running != tid {
+            self.turns.running = tid;
             let registers = ptrace::registers(tid).context("read registers")?;
             let own = self.own(tid, &registers)?;
             self.log.add(&Entry::Switch {
@@ -200,7 +181,7 @@ impl Recorder {
             }
             _ => return Ok(Ok(Next::Resume)),
         }
-        if let Some(pc) = self.outside.get(&tid).copied()
+        if let Some(pc) = self.threads[tid].outside
             && let Some(next) = self.left_outside(tid, signal, pc)?
         {
             return Ok(next);
@@ -210,18 +191,16 @@ impl Recorder {
             let at = registers.rip - 1;
             if let Some(trap) = self.translator.trap(at) {
                 let ended = self.at_trap(tid, &mut registers, at, trap)?;
-                self.since = Instant::now();
+                self.turns.begin();
                 return Ok(ended.map_or(Ok(Next::Resume), Err));
             }
         }
-        if signal == libc::SIGSTOP && self.stopping == Some(tid) {
-            self.stopping = None;
-            if matches!(self.threads[&tid].state, State::Ready) {
-                self.step_to_boundary(tid)?;
+        if self.turns.is_interrupt(tid, signal) {
+            if self.threads[tid].is_ready() {
+                self.finish_instruction(tid)?;
                 let registers = ptrace::registers(tid).context("read registers")?;
                 self.take_counter(tid, &registers, registers.rip)?;
-                self.ready.push_back(tid);
-                self.current = None;
+                self.turns.go_behind();
                 return Ok(Ok(Next::Running));
             }
             return Ok(Ok(Next::Resume));
@@ -231,20 +210,9 @@ impl Recorder {
 
     /// A thread has made another one, or a process; it is stopped in the call.
     fn born(&mut self, parent: i32) -> Result<()> {
-        let child = ptrace::event_message(parent).context("read an event")? as i32;
-        match self.early.iter().position(|tid| *tid == child) {
-            Some(index) => drop(self.early.swap_remove(index)),
-            None => {
-                while ptrace::wait(child, false)
-                    .context("wait for a new thread")?
-                    .is_none()
-                {}
-            }
-        }
-        let State::InCall(call) = &self.threads[&parent].state else {
-            unreachable!("threads are made by calls")
-        };
-        let call = call.clone();
+        let child = self.births.child_of(parent)?;
+        let call = self.threads[parent].call();
+        let call = call.expect("threads are made by calls").clone();
         let (flags, child_tid) = match i64::try_from(call.number).unwrap_or(-1) {
             libc::SYS_clone => (call.args[0], call.args[3]),
             libc::SYS_clone3 => (
@@ -270,15 +238,11 @@ impl Recorder {
                 bytes: self.process.bytes(child_tid, 4),
             });
         }
-        let slot = self.slots;
-        self.slots += 1;
-        let block = layout::block(self.translator.low(), slot % layout::BLOCKS);
-        let clears = if flags & libc::CLONE_CHILD_CLEARTID as u64 != 0 {
-            child_tid
-        } else {
-            0
+        let clears = match flags & libc::CLONE_CHILD_CLEARTID as u64 {
+            0 => 0,
+            _ => child_tid,
         };
-        self.threads.insert(child, Thread::new(block, clears));
+        self.threads.add(child, clears);
         ptrace::set_registers(child, &own).context("set registers")?;
         let context = self.context(child)?;
         self.log.add(&Entry::Thread {
@@ -288,7 +252,7 @@ impl Recorder {
             writes,
         })?;
         self.enter(child, &own)?;
-        self.ready.push_back(child);
+        self.turns.ready.push_back(child);
         Ok(())
     }
 
@@ -300,18 +264,17 @@ impl Recorder {
                 false => Ended::Exited(libc::WEXITSTATUS(status)),
             }));
         }
-        self.threads.remove(&tid);
-        self.calls_end(tid);
-        self.ready.retain(|other| *other != tid);
-        if self.current == Some(tid) {
-            self.current = None;
+        self.threads.remove(tid);
+        self.turns.forget(tid);
+        if let Some(goal) = &mut self.part.goal {
+            goal.end_of(tid);
         }
         Ok(None)
     }
 
     /// Lets the program go on without us, and waits for its end; returns its exit code or signal.
     pub(super) fn release(&mut self) -> (Option<i32>, Option<i32>) {
-        let tids: Vec<i32> = self.threads.keys().copied().collect();
+        let tids: Vec<i32> = self.threads.tids().collect();
         for tid in tids {
             if ptrace::registers(tid).is_err() {
                 let _ = ptrace::interrupt(tid);
@@ -320,8 +283,8 @@ impl Recorder {
             if let Ok(registers) = ptrace::registers(tid)
                 && let Ok(mut own) = self.own(tid, &registers)
             {
-                if let State::InCall(call) = &self.threads[&tid].state
-                    && self.translator.owns(registers.rip)
+                if let Some(call) = self.threads[tid].call()
+                    && let Some(Trap::Returned { .. }) = self.translator.trap(registers.rip)
                 {
                     own.rip = call.next;
                     own.rcx = call.next;

@@ -74,7 +74,7 @@ impl Recorder {
 
     /// A thread that is inside of a function of the vDSO, where it was unrecorded, comes out of it. Returns what it has written.
     pub(super) fn step_out(&mut self, tid: i32) -> Result<Vec<Bytes>> {
-        let Some(vdso) = self.vdso else {
+        let Some(vdso) = self.part.vdso else {
             return Ok(Vec::new());
         };
         let mut spans = Vec::new();

@@ -18,8 +18,9 @@ const ARCH_SET_FS: u64 = 0x1002;
 impl Replay {
     /// Applies the next entry; the process has come to its moment.
     pub(super) fn apply(&mut self) -> Result<()> {
-        let entry = Arc::clone(&self.entries[self.now.next]);
+        let entry = Arc::clone(&self.recorded.entries[self.now.next]);
         self.refused_call(&entry)?;
+        self.repeated_until(&entry)?;
         self.compare(&entry)?;
         self.now.next += 1;
         self.note_kernel(&entry);
@@ -288,10 +289,11 @@ impl Replay {
     }
 
     fn switch(&mut self, tid: i32) -> Result<()> {
-        let ended =
-            !self.entries[..self.now.next].iter().rev().take(2).all(
-                |entry| !matches!(&**entry, Entry::End { tid, .. } if *tid == self.now.running),
-            );
+        let ended = !self.recorded.entries[..self.now.next]
+            .iter()
+            .rev()
+            .take(2)
+            .all(|entry| !matches!(&**entry, Entry::End { tid, .. } if *tid == self.now.running));
         if !ended {
             let context = self.save()?;
             self.now.others.insert(self.now.running, context);

@@ -158,7 +158,11 @@ impl Replay {
 
     /// At the end: the call that ended the program, or made another one of it, does not return.
     pub(super) fn trace_last_call(&mut self) -> Result<()> {
-        let rest = self.entries.get(self.now.next..).unwrap_or_default();
+        let rest = self
+            .recorded
+            .entries
+            .get(self.now.next..)
+            .unwrap_or_default();
         let is_last = |entry: &Arc<Entry>| {
             let exits = matches!(&**entry, Entry::Exit { signal: 0, .. });
             exits || matches!(&**entry, Entry::Executed { .. })

@@ -9,7 +9,7 @@ use crate::ptrace;
 use crate::tracee::Tracee;
 
 /// Instructions between two copies, at first: some 50 ms of running.
-pub(super) const EVERY: u64 = 50_000_000;
+const EVERY: u64 = 50_000_000;
 /// Copies at most.
 const MOST: usize = 64;
 
@@ -20,43 +20,86 @@ pub(super) struct Checkpoint {
     registers: user_regs_struct,
     translated: usize,
     /// What was written since the copy before; `None`: that is not known.
-    pub(super) written: Option<Pages>,
+    written: Option<Pages>,
 }
 
-impl Replay {
-    /// Keeps a copy of the process as it is.
-    pub(super) fn keep(&mut self) -> Result<()> {
-        let written = self.written_pages()?;
-        let process = self.fork()?;
-        let checkpoint = Checkpoint {
-            process,
-            written,
-            moment: self.now.clone(),
-            registers: self.registers()?,
-            translated: self.translated,
-        };
-        let index = self
-            .checkpoints
-            .partition_point(|other| other.moment.count < self.now.count);
-        self.checkpoints.insert(index, checkpoint);
-        Ok(())
+impl Checkpoint {
+    /// Whether nothing since the copy before has written any of these bytes.
+    fn is_untouched(&self, address: u64, length: u64) -> bool {
+        let written = self.written.as_ref();
+        written.is_some_and(|written| !written.touch(address, length))
+    }
+}
+
+/// All copies, the first one first.
+pub(super) struct Checkpoints {
+    kept: Vec<Checkpoint>,
+    /// Instructions between two of them.
+    pub(super) every: u64,
+}
+
+impl Default for Checkpoints {
+    fn default() -> Checkpoints {
+        Checkpoints {
+            kept: Vec::new(),
+            every: EVERY,
+        }
+    }
+}
+
+impl Checkpoints {
+    /// How many lie before a position; with those at it, if `at` is set.
+    fn count(&self, position: u64, at: bool) -> usize {
+        let is_at = |count: u64| at && count == position;
+        self.kept
+            .partition_point(|kept| kept.moment.count < position || is_at(kept.moment.count))
     }
 
-    /// Keeps a copy if the last one is far away.
-    pub(super) fn keep_some(&mut self) -> Result<()> {
-        let before = self
-            .checkpoints
-            .partition_point(|other| other.moment.count <= self.now.count);
-        let last = self.checkpoints[..before]
-            .last()
-            .map_or(0, |other| other.moment.count);
-        if self.now.count - last < self.every {
-            return Ok(());
-        }
-        if self.checkpoints.len() >= MOST {
-            self.thin_out();
-        }
-        self.keep()
+    /// The number of the last one up to a position.
+    pub(super) fn number(&self, position: u64) -> Option<usize> {
+        self.count(position, true).checked_sub(1)
+    }
+
+    /// The last one up to a position.
+    pub(super) fn up_to(&self, position: u64) -> Option<&Checkpoint> {
+        self.kept.get(self.number(position)?)
+    }
+
+    /// The position of the last one before this one.
+    pub(super) fn before(&self, position: u64) -> u64 {
+        let last = self.count(position, false).checked_sub(1);
+        last.map_or(0, |last| self.kept[last].moment.count)
+    }
+
+    /// The first one after a position.
+    fn next(&self, position: u64) -> Option<&Checkpoint> {
+        self.kept.get(self.count(position, true))
+    }
+
+    /// The position of the first one after this one.
+    pub(super) fn after(&self, position: u64) -> u64 {
+        self.next(position)
+            .map_or(u64::MAX, |checkpoint| checkpoint.moment.count)
+    }
+
+    /// Whether nothing from the copy before up to this position, where there is a copy, writes any of these bytes.
+    pub(super) fn is_untouched(&self, position: u64, address: u64, length: u64) -> bool {
+        let checkpoint = self.kept.get(self.count(position, false));
+        checkpoint.is_some_and(|checkpoint| {
+            checkpoint.moment.count == position && checkpoint.is_untouched(address, length)
+        })
+    }
+
+    /// If what comes next after a position, up to a copy, writes none of these bytes: where that copy is.
+    pub(super) fn untouched_until(&self, position: u64, address: u64, length: u64) -> Option<u64> {
+        let checkpoint = self.next(position)?;
+        let is_untouched = checkpoint.is_untouched(address, length);
+        is_untouched.then_some(checkpoint.moment.count)
+    }
+
+    fn insert(&mut self, checkpoint: Checkpoint) {
+        let index = self.count(checkpoint.moment.count, false);
+        self.kept.insert(index, checkpoint);
     }
 
     /// Gives up every second copy.
@@ -64,7 +107,7 @@ impl Replay {
         self.every *= 2;
         let mut kept: Vec<Checkpoint> = Vec::new();
         let mut gone = Some(Pages::default());
-        for (index, mut checkpoint) in self.checkpoints.drain(..).enumerate() {
+        for (index, mut checkpoint) in self.kept.drain(..).enumerate() {
             if index % 2 == 1 {
                 end(checkpoint.process.pid);
                 gone = checkpoint.written;
@@ -80,17 +123,45 @@ impl Replay {
             };
             kept.push(checkpoint);
         }
-        self.checkpoints = kept;
+        self.kept = kept;
     }
 
-    /// The position of the last copy before this one.
-    pub(super) fn checkpoint_before(&self, position: u64) -> u64 {
-        let before = self
-            .checkpoints
-            .partition_point(|other| other.moment.count < position);
-        self.checkpoints[..before]
-            .last()
-            .map_or(0, |other| other.moment.count)
+    /// Ends them.
+    pub(super) fn end(&mut self) {
+        for checkpoint in self.kept.drain(..) {
+            end(checkpoint.process.pid);
+        }
+    }
+}
+
+impl Replay {
+    /// Keeps a copy of the process as it is.
+    pub(super) fn keep(&mut self) -> Result<()> {
+        let written = self.written_pages()?;
+        let process = self.fork()?;
+        let checkpoint = Checkpoint {
+            process,
+            written,
+            moment: self.now.clone(),
+            registers: self.registers()?,
+            translated: self.translated,
+        };
+        self.checkpoints.insert(checkpoint);
+        Ok(())
+    }
+
+    /// Keeps a copy if the last one is far away.
+    pub(super) fn keep_some(&mut self) -> Result<()> {
+        let last = self.checkpoints.up_to(self.now.count);
+        let last = last.map_or(0, |last| last.moment.count);
+        if self.now.count - last < self.checkpoints.every {
+            return Ok(());
+        }
+        // Before the copy: its pages are compared with the last one that is left.
+        if self.checkpoints.kept.len() >= MOST {
+            self.checkpoints.thin_out();
+        }
+        self.keep()
     }
 
     /// Has the process make a copy of itself.
@@ -108,13 +179,10 @@ impl Replay {
 
     /// Goes back, if `goal` lies before now; or forwards, where a copy is nearer.
     pub(super) fn return_to(&mut self, goal: u64) -> Result<()> {
-        let before = self
-            .checkpoints
-            .partition_point(|other| other.moment.count <= goal);
-        let Some(index) = before.checked_sub(1) else {
+        let Some(index) = self.checkpoints.number(goal) else {
             return Ok(());
         };
-        let checkpoint = &self.checkpoints[index];
+        let checkpoint = &self.checkpoints.kept[index];
         if self.now.count <= goal && self.now.count >= checkpoint.moment.count {
             return Ok(());
         }
@@ -123,15 +191,14 @@ impl Replay {
 
     /// Goes on from a copy.
     pub(super) fn restore(&mut self, index: usize) -> Result<()> {
-        let checkpoint = &self.checkpoints[index];
+        let checkpoint = &self.checkpoints.kept[index];
         let (moment, own, translated) = (
             checkpoint.moment.clone(),
             checkpoint.registers,
             checkpoint.translated,
         );
-        let place = self.checkpoints[index].process.pid;
         // The copy makes the process that goes on; the one until now ends.
-        let copy = self.checkpoints[index].process.copy(place)?;
+        let copy = checkpoint.process.copy(checkpoint.process.pid)?;
         let now = std::mem::replace(&mut self.process, copy);
         end(now.pid);
         let next = self.fork()?;
@@ -147,7 +214,7 @@ impl Replay {
 }
 
 /// Ends a process of ours.
-fn end(pid: i32) {
+pub(super) fn end(pid: i32) {
     // SAFETY: nobody has waited for it yet.
     unsafe { libc::kill(pid, libc::SIGKILL) };
     while let Ok(Some((_, status))) = ptrace::wait(pid, false) {

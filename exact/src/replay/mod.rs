@@ -10,7 +10,9 @@ mod oversee;
 mod pages;
 #[cfg(test)]
 mod planted;
+mod recorded;
 mod refused;
+mod repeated;
 mod run;
 mod search;
 mod seek;
@@ -22,24 +24,21 @@ mod writes;
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use libc::user_regs_struct;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Context as _, Error, Result};
-use crate::log::{Bytes, Context, Entry, MappedFile, Reader, Registers, Space, Span};
+use crate::log::{Bytes, Context, Registers, Space};
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
-use checkpoint::Checkpoint;
+use checkpoint::Checkpoints;
 pub use oversee::Overseer;
+use recorded::Recorded;
 pub use seek::{Access, Batch, Executed, Instruction, Seek};
 pub use trace::{Region, Traced, trace};
 pub use verify::{Contradiction, Verdict, verify};
-
-/// Bytes of a stack that grows, at most (the usual limit of setrlimit(2)).
-const STACK: u64 = 8 << 20;
 
 /// Everything of a moment but the memory.
 #[derive(Debug, Clone)]
@@ -56,29 +55,21 @@ struct Moment {
 
 /// A recording that is run again. It must be used by the thread that opened it: only that one may trace the process.
 pub struct Replay {
-    entries: Vec<Arc<Entry>>,
-    command: Vec<String>,
-    /// The thread that runs first.
-    first: i32,
-    files: Vec<MappedFile>,
+    recorded: Recorded,
     process: Tracee,
     translator: Translator,
+    /// How often the program's code has changed, up to now: the translations are of that code.
+    translated: usize,
     now: Moment,
     /// What the counter of the process counts up to.
     limit: u64,
-    /// All that is or was mapped by the program at any time.
-    taken: Vec<Span>,
-    checkpoints: Vec<Checkpoint>,
-    /// Instructions between two of them.
-    every: u64,
+    checkpoints: Checkpoints,
     /// Bytes that are watched at the moment.
     watch: Option<search::Watch>,
     /// Calls that are traced.
     calls: Option<trace::Calls>,
     /// What is looked for at the moment, and was found.
     found: Option<seek::Found>,
-    /// How often the program's code has changed, up to now; translations are those of `translated`.
-    translated: usize,
     noting: notes::Noting,
     /// What is compared, while the recording is verified.
     verifying: Option<verify::Verifying>,
@@ -89,158 +80,51 @@ pub struct Replay {
 impl Replay {
     /// Opens the recording in a folder, at its start.
     pub fn open(folder: &Path) -> Result<Replay> {
-        let mut reader = Reader::open(folder)?;
-        let Some(Entry::Start {
-            tid,
-            command,
-            context,
-            spans,
-            memory,
-            files,
-        }) = reader.next()?
-        else {
-            return Err(Error::Damaged(String::from(
-                "it does not begin with a start",
-            )));
-        };
-        let mut entries = Vec::new();
-        while let Some(entry) = reader.next()? {
-            entries.push(Arc::new(entry));
-        }
-        let spans = with_stack(spans, user_regs_struct::from(&context.registers).rsp);
-        let taken = taken(&spans, &entries);
+        let (recorded, start) = Recorded::read(folder)?;
         let pid = stub::start()?;
         let mut process = Tracee::new(pid, Sharing::Code)?;
         empty(&mut process)?;
         // Of small pages the kernel tells whether they are shared.
         let args = [libc::PR_SET_THP_DISABLE as u64, 1, 0, 0, 0, 0];
         process.call(pid, libc::SYS_prctl, args)?;
-        let low = process.map_low(pid, &free_of(&taken))?;
-        let noting = notes::Noting::new(process.map_low(pid, &free_of(&taken))?);
+        let free = recorded.free();
+        let low = process.map_low(pid, &free)?;
+        let noting = notes::Noting::new(process.map_low(pid, &free)?);
+        drop(free);
         let mut replay = Replay {
-            entries,
-            command,
-            first: tid,
-            files,
-            process,
-            translator: Translator::new(Mode::Replay, low),
             now: Moment {
                 count: 0,
                 next: 0,
-                running: tid,
+                running: recorded.first,
                 others: FxHashMap::default(),
             },
+            recorded,
+            process,
+            translator: Translator::new(Mode::Replay, low),
+            translated: 0,
             limit: 0,
-            taken,
-            checkpoints: Vec::new(),
-            every: checkpoint::EVERY,
+            checkpoints: Checkpoints::default(),
             watch: None,
             calls: None,
             found: None,
-            translated: 0,
             noting,
             verifying: None,
             overseer: None,
         };
-        for span in spans {
+        for span in start.spans {
             replay.space(Space::Map(span))?;
         }
         replay.make_caches()?;
         replay.make_noting()?;
-        replay.write(&memory)?;
-        replay.load(&context)?;
+        replay.write(&start.memory)?;
+        replay.load(&start.context)?;
         replay.keep()?;
         Ok(replay)
-    }
-
-    /// The program and its arguments.
-    pub fn command(&self) -> &[String] {
-        &self.command
     }
 
     /// How many instructions have been executed.
     pub fn position(&self) -> u64 {
         self.now.count
-    }
-
-    /// The entries between two moments, as text.
-    #[doc(hidden)]
-    pub fn entries(&self, from: u64, to: u64) -> Vec<String> {
-        let entries = self
-            .entries
-            .iter()
-            .filter(|entry| (from..=to).contains(&entry.at()));
-        entries
-            .map(|entry| format!("{entry:x?}").chars().take(420).collect())
-            .collect()
-    }
-
-    /// How many are recorded.
-    pub fn end(&self) -> u64 {
-        self.entries.last().map_or(0, |entry| entry.at())
-    }
-
-    /// The files that the program had in its memory, each with the position from which on it was there.
-    pub fn files(&self) -> impl Iterator<Item = (u64, &MappedFile)> {
-        let mapped = self.entries.iter().flat_map(|entry| match &**entry {
-            Entry::SystemCall {
-                at,
-                file: Some(file),
-                ..
-            } => vec![(*at + 1, file)],
-            Entry::Resumed { at, files, .. } => files.iter().map(|file| (*at + 1, file)).collect(),
-            _ => Vec::new(),
-        });
-        self.files.iter().map(|file| (0, file)).chain(mapped)
-    }
-
-    /// What the program unmapped, with the position from which on it was gone: start, and the address after the end.
-    pub fn unmapped(&self) -> impl Iterator<Item = (u64, u64, u64)> {
-        self.entries.iter().flat_map(|entry| match &**entry {
-            Entry::SystemCall {
-                at,
-                space: Some(Space::Unmap(span)),
-                ..
-            } => vec![(*at + 1, span.start, span.end)],
-            Entry::Resumed { at, spaces, .. } => {
-                let gone = spaces.iter().filter_map(|space| match space {
-                    Space::Unmap(span) => Some((*at + 1, span.start, span.end)),
-                    _ => None,
-                });
-                gone.collect()
-            }
-            _ => Vec::new(),
-        })
-    }
-
-    /// How the program ended: exit code and signal; `None`, and why, where recording stopped before.
-    pub fn ended(&self) -> (Option<i32>, Option<i32>, Option<&str>) {
-        let lost = self.entries.iter().rev().take(2);
-        let mut lost = lost.filter_map(|entry| match &**entry {
-            Entry::Lost { why, .. } => Some(why.as_str()),
-            _ => None,
-        });
-        if let Some(why) = lost.next_back() {
-            return (None, None, Some(why));
-        }
-        match self.entries.last().map(|entry| &**entry) {
-            Some(Entry::Exit {
-                signal: 0, code, ..
-            }) => (Some(*code), None, None),
-            Some(Entry::Exit { signal, .. }) => (None, Some(*signal), None),
-            Some(Entry::Executed { .. }) => (None, None, Some("it became another program")),
-            _ => (None, None, Some("the recorder was killed")),
-        }
-    }
-
-    /// Which thread runs from which position on.
-    pub fn schedule(&self) -> Vec<(u64, i32)> {
-        let switches = self.entries.iter().filter_map(|entry| match &**entry {
-            Entry::Switch { at, tid, .. } => Some((*at, *tid)),
-            Entry::Resumed { at, running, .. } => Some((*at + 1, *running)),
-            _ => None,
-        });
-        std::iter::once((0, self.first)).chain(switches).collect()
     }
 
     /// The threads that are there now, but the one that runs.
@@ -315,12 +199,12 @@ impl Replay {
     /// Maps caches near all code that there will be, before there are copies of the process: all of them share the caches.
     fn make_caches(&mut self) -> Result<()> {
         let pid = self.process.pid;
-        for index in 0..self.taken.len() {
-            let span = self.taken[index];
+        for index in 0..self.recorded.taken.len() {
+            let span = self.recorded.taken[index];
             if span.protection & libc::PROT_EXEC as u32 != 0
                 && self.translator.needs_cache(span.start)
             {
-                let free = free_of(&self.taken);
+                let free = self.recorded.free();
                 self.process
                     .add_cache(pid, &mut self.translator, span.start, &free)?;
             }
@@ -366,56 +250,8 @@ impl Replay {
 
 impl Drop for Replay {
     fn drop(&mut self) {
-        let checkpoints = self
-            .checkpoints
-            .drain(..)
-            .map(|checkpoint| checkpoint.process.pid);
-        for pid in checkpoints.chain([self.process.pid]) {
-            // SAFETY: processes of ours, which nobody has waited for.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
-            while let Ok(Some((_, status))) = ptrace::wait(pid, false) {
-                if !libc::WIFSTOPPED(status) {
-                    break;
-                }
-            }
-        }
-    }
-}
-
-/// The stack as large as it can grow.
-fn with_stack(mut spans: Vec<Span>, stack: u64) -> Vec<Span> {
-    let Some(index) = spans
-        .iter()
-        .position(|span| (span.start..span.end).contains(&stack))
-    else {
-        return spans;
-    };
-    let before = spans[..index].last().map_or(0, |span| span.end);
-    let span = &mut spans[index];
-    span.start = span.end.saturating_sub(STACK).max(before).min(span.start);
-    spans
-}
-
-fn taken(spans: &[Span], entries: &[Arc<Entry>]) -> Vec<Span> {
-    let place = |space: &Space| match space {
-        Space::Map(span) | Space::Protect(span) | Space::Move { to: span, .. } => Some(*span),
-        Space::Unmap(_) | Space::Discard(_) => None,
-    };
-    let mapped = entries.iter().flat_map(|entry| match &**entry {
-        Entry::SystemCall {
-            space: Some(space), ..
-        } => place(space).into_iter().collect(),
-        Entry::Resumed { spaces, .. } => spaces.iter().filter_map(place).collect(),
-        _ => Vec::new(),
-    });
-    spans.iter().copied().chain(mapped).collect()
-}
-
-fn free_of(taken: &[Span]) -> impl Fn(u64, u64) -> bool + '_ {
-    |at, length| {
-        taken
-            .iter()
-            .all(|span| span.end <= at || at + length <= span.start)
+        self.checkpoints.end();
+        checkpoint::end(self.process.pid);
     }
 }
 

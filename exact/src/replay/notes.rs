@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use libc::user_regs_struct;
 
+use super::Replay;
 use super::seek::{Batch, Found, Seek, Touch};
 use super::step::Begun;
-use super::{Replay, free_of};
 use crate::error::{Context as _, Error, Result};
 use crate::ptrace;
 use crate::translate::notes::{Site, Wanted};
@@ -62,7 +62,7 @@ impl Replay {
         self.exchange();
         made?;
         let places = (0x10..0x7ff).map(|step: u64| 0x7000_0000_0000 + (step << 24));
-        let free = free_of(&self.taken);
+        let free = self.recorded.free();
         let flags = (libc::MAP_PRIVATE
             | libc::MAP_ANONYMOUS
             | libc::MAP_NORESERVE

@@ -26,9 +26,7 @@ impl Replay {
         self.overseer = None;
         self.watch = None;
         self.found = None;
-        let before = self
-            .checkpoints
-            .partition_point(|other| other.moment.count <= self.now.count);
-        self.restore(before.saturating_sub(1))
+        let index = self.checkpoints.number(self.now.count);
+        self.restore(index.unwrap_or(0))
     }
 }

@@ -93,14 +93,10 @@ impl Replay {
 
     /// The pages that were mapped, unmapped, moved or emptied since the last copy: what was written there before is not seen any more.
     fn replaced_pages(&self) -> Pages {
-        let before = self
-            .checkpoints
-            .partition_point(|other| other.moment.count <= self.now.count);
-        let from = self.checkpoints[..before]
-            .last()
-            .map_or(0, |other| other.moment.next);
+        let last = self.checkpoints.up_to(self.now.count);
+        let from = last.map_or(0, |last| last.moment.next);
         let mut found = Pages::default();
-        for entry in &self.entries[from..self.now.next.max(from)] {
+        for entry in &self.recorded.entries[from..self.now.next.max(from)] {
             let Entry::SystemCall {
                 space: Some(space), ..
             } = &**entry
@@ -116,40 +112,5 @@ impl Replay {
             found.join(&Pages(spans.to_vec()));
         }
         found
-    }
-
-    /// Whether nothing from the copy before up to this position, where there is a copy, writes any of these bytes.
-    pub(super) fn is_untouched(&self, position: u64, address: u64, length: u64) -> bool {
-        let index = self
-            .checkpoints
-            .partition_point(|other| other.moment.count < position);
-        self.checkpoints.get(index).is_some_and(|checkpoint| {
-            checkpoint.moment.count == position
-                && checkpoint
-                    .written
-                    .as_ref()
-                    .is_some_and(|written| !written.touch(address, length))
-        })
-    }
-
-    /// The position of the next copy after the present.
-    pub(super) fn checkpoint_after(&self) -> u64 {
-        let next = self
-            .checkpoints
-            .partition_point(|other| other.moment.count <= self.now.count);
-        self.checkpoints
-            .get(next)
-            .map_or(u64::MAX, |checkpoint| checkpoint.moment.count)
-    }
-
-    /// If what comes next up to a copy of the process writes none of these bytes: where that copy is.
-    pub(super) fn untouched_until(&self, address: u64, length: u64) -> Option<u64> {
-        let position = self.now.count;
-        let next = self
-            .checkpoints
-            .partition_point(|other| other.moment.count <= position);
-        let checkpoint = self.checkpoints.get(next)?;
-        let written = checkpoint.written.as_ref()?;
-        (!written.touch(address, length)).then_some(checkpoint.moment.count)
     }
 }

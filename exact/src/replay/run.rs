@@ -64,7 +64,12 @@ impl Replay {
     ) -> Result<()> {
         loop {
             self.ask_overseer()?;
-            let Some(entry) = self.entries.get(self.now.next).map(|entry| &**entry) else {
+            let Some(entry) = self
+                .recorded
+                .entries
+                .get(self.now.next)
+                .map(|entry| &**entry)
+            else {
                 return Ok(());
             };
             let (at, last) = (
@@ -126,8 +131,8 @@ impl Replay {
             stop.saturating_sub(STEPPED)
         };
         // Long stretches are cut, for checkpoints.
-        let cut = stop_fast > self.now.count.saturating_add(self.every);
-        stop_fast = stop_fast.min(self.now.count.saturating_add(self.every));
+        let cut = stop_fast > self.now.count.saturating_add(self.checkpoints.every);
+        stop_fast = stop_fast.min(self.now.count.saturating_add(self.checkpoints.every));
         if stop_fast > self.now.count + BLOCK || asked {
             match self.run_fast(stop_fast)? {
                 Halt::Stop => return Ok(true),
@@ -303,6 +308,29 @@ impl Replay {
         Ok(true)
     }
 
+    /// Executes an instruction that repeats, before which the process stands, up to its end; returns the signal that it has stopped with.
+    /// Steps would be as many as its repetitions.
+    pub(super) fn run_over(&mut self, end: u64) -> Result<i32> {
+        let pid = self.process.pid;
+        let displaced = self.process.put_trap(end)?;
+        let signal = loop {
+            ptrace::cont(pid, 0).context("resume the replay")?;
+            let signal = self.wait()?;
+            if signal != libc::SIGTRAP {
+                break signal;
+            }
+            let mut registers = ptrace::registers(pid).context("read registers")?;
+            if registers.rip == end + 1 {
+                registers.rip = end;
+                ptrace::set_registers(pid, &registers).context("set registers")?;
+                break signal;
+            }
+            self.noted_write()?;
+        };
+        self.process.write(end, &displaced)?;
+        Ok(signal)
+    }
+
     /// Steps until `stop` instructions are executed.
     fn step_to(&mut self, stop: u64) -> Result<bool> {
         let pid = self.process.pid;
@@ -356,8 +384,13 @@ impl Replay {
                 None => {}
             }
             let pushes_flags = self.process.pushes_flags(at);
-            ptrace::step(pid, 0).context("step the replay")?;
-            let signal = self.wait()?;
+            let signal = match self.process.end_of_repeated(at) {
+                Some(end) => self.run_over(end)?,
+                None => {
+                    ptrace::step(pid, 0).context("step the replay")?;
+                    self.wait()?
+                }
+            };
             if pushes_flags && signal == libc::SIGTRAP {
                 self.process.hide_step(pid)?;
             }

@@ -114,11 +114,14 @@ impl Replay {
     /// Goes forwards while bytes are watched, over what does not write to their pages.
     fn forward_watching(&mut self, address: u64, length: u64, end: u64) -> Result<()> {
         while self.now.count < end {
-            match self.untouched_until(address, length) {
+            match self
+                .checkpoints
+                .untouched_until(self.now.count, address, length)
+            {
                 Some(next) if next <= end => self.return_to(next)?,
                 _ => {
                     self.set_watch()?;
-                    let goal = self.checkpoint_after().min(end);
+                    let goal = self.checkpoints.after(self.now.count).min(end);
                     self.forward(goal)?;
                 }
             }
@@ -181,9 +184,9 @@ impl Replay {
     ) -> Result<Option<u64>> {
         let mut end = before;
         while end > 0 {
-            let start = self.checkpoint_before(end);
+            let start = self.checkpoints.before(end);
             if let Some((address, length)) = bytes
-                && self.is_untouched(end, address, length)
+                && self.checkpoints.is_untouched(end, address, length)
             {
                 end = start;
                 continue;

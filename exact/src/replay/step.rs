@@ -36,7 +36,8 @@ impl Replay {
 
     /// Whether a mapping lies in what the program has mapped at any time.
     fn is_of_program(&self, span: Span) -> bool {
-        self.taken
+        self.recorded
+            .taken
             .iter()
             .any(|taken| taken.start < span.end && span.start < taken.end)
     }

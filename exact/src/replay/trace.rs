@@ -126,7 +126,7 @@ pub fn trace(folder: &Path, entries: &[u64], report: &mut dyn FnMut(Traced) -> b
 
 fn run(folder: &Path, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Result<()> {
     let mut replay = Replay::open(folder)?;
-    replay.every = u64::MAX;
+    replay.checkpoints.every = u64::MAX;
     replay.begin_trace(entries, sender)?;
     let end = replay.end();
     let ran = replay.forward(end).and_then(|()| replay.trace_last_call());
@@ -148,7 +148,7 @@ impl Replay {
             buffer: at,
             frames: FxHashMap::default(),
             found: Vec::new(),
-            asked: asked::Asked::of(&self.entries, self.first),
+            asked: asked::Asked::of(&self.recorded.entries, self.recorded.first),
             sender,
         });
         self.translator.set_hooks(entries);
@@ -201,6 +201,21 @@ impl Replay {
         Ok(info.si_signo == libc::SIGSEGV && range.contains(&address))
     }
 
+    /// If a return fails because its stack cannot be read, its record fails first: the registers become those of the return.
+    fn leave_record_of_return(&mut self) -> Result<()> {
+        let pid = self.process.pid;
+        let mut registers = ptrace::registers(pid).context("read registers")?;
+        let code = self
+            .process
+            .bytes(registers.rip, hooks::POP_RETURN_ADDRESS.len());
+        if code == hooks::POP_RETURN_ADDRESS {
+            let scratch = self.block() + u64::from(layout::SLOT_SCRATCH_2);
+            registers.r11 = self.process.word(scratch)?;
+            ptrace::set_registers(pid, &registers).context("set registers")?;
+        }
+        Ok(())
+    }
+
     /// Whether the process has come to the end of the buffer; then it goes on at the beginning of it.
     pub(super) fn emptied(&mut self) -> Result<bool> {
         let Some(calls) = &self.calls else {
@@ -209,6 +224,7 @@ impl Replay {
         let guard = calls.buffer + BYTES;
         let pid = self.process.pid;
         if !self.has_fault_in(guard..guard + PAGE)? {
+            self.leave_record_of_return()?;
             return Ok(false);
         }
         self.drain()?;
@@ -264,16 +280,18 @@ impl Calls {
         if kind == hooks::RETURN {
             // The counter is ahead by the return itself.
             let position = counter.wrapping_sub(1);
+            let return_address = word(7);
             while let Some(frame) = frames.last()
                 && frame.stack <= stack
             {
                 let Frame {
                     function,
                     stack: own,
-                    ..
+                    return_address: to,
                 } = *frame;
                 frames.pop();
-                self.found.push(if own == stack {
+                // A frame that an exception or longjmp has left does not return: others have their return addresses in its place.
+                self.found.push(if own == stack && to == return_address {
                     Traced::Leave {
                         position,
                         tid,
@@ -312,6 +330,13 @@ impl Calls {
                 function,
                 stack: own,
             });
+        }
+        // A loop that begins at the entry of the function. (A tail call of itself is one, too.)
+        let is_it = |frame: &Frame| {
+            (frame.function, frame.stack, frame.return_address) == (function, stack, return_address)
+        };
+        if frames.last().is_some_and(is_it) {
+            return;
         }
         frames.push(Frame {
             function,

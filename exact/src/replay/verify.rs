@@ -5,9 +5,11 @@ use std::path::Path;
 use libc::user_regs_struct;
 
 use super::Replay;
+use super::run::FAR;
 use crate::digest::{self, PAGE};
-use crate::error::{Error, Result};
+use crate::error::{Context as _, Error, Result};
 use crate::log::{Context, Entry, Hashed};
+use crate::ptrace;
 
 /// Instructions between two questions whether to go on.
 const STRETCH: u64 = 50_000_000;
@@ -56,7 +58,7 @@ pub(super) struct Verifying {
 /// when it returns false.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Verdict> {
     let mut replay = Replay::open(folder)?;
-    replay.every = u64::MAX;
+    replay.checkpoints.every = u64::MAX;
     replay.verifying = Some(Verifying::default());
     let ran = replay.run_and_compare(progress);
     let position = replay.now.count;
@@ -169,6 +171,9 @@ impl Replay {
                 ..
             } => {
                 self.compare_state(*tid, Some(*state), "registers at the end")?;
+                if self.ends_with_arithmetic(*tid) {
+                    self.fault(*tid)?;
+                }
                 self.compare_extended(*tid, *extended)?;
                 memory
                     .iter()
@@ -260,6 +265,40 @@ impl Replay {
         Ok(())
     }
 
+    /// Whether the instruction before which a thread stands ends the program, by a fault of arithmetic.
+    fn ends_with_arithmetic(&self, tid: i32) -> bool {
+        let next = self.recorded.entries.get(self.now.next + 1);
+        let Some(Entry::Exit {
+            fatal: Some(fatal), ..
+        }) = next.map(|entry| &**entry)
+        else {
+            return false;
+        };
+        let of_instruction = fatal.signal == libc::SIGFPE && fatal.code > 0;
+        of_instruction && fatal.tid == tid && tid == self.now.running
+    }
+
+    /// Has the process execute that instruction: the processor tells in MXCSR what was wrong.
+    fn fault(&mut self, tid: i32) -> Result<()> {
+        let (pid, own) = (self.process.pid, self.registers()?);
+        self.limit = self.now.count + FAR;
+        self.enter(&own)?;
+        loop {
+            ptrace::step(pid, 0).context("step the replay")?;
+            let signal = self.wait()?;
+            let here = self.process.registers_after_step(pid)?.rip;
+            let is_there = self.translator.place(here).map(|place| place.pc) == Some(own.rip);
+            match signal {
+                libc::SIGFPE => return Ok(()),
+                libc::SIGTRAP if is_there => {}
+                _ => {
+                    let (expected, found) = (libc::SIGFPE as u64, signal as u64);
+                    return self.same(tid, "the signal at the end", expected, found);
+                }
+            }
+        }
+    }
+
     fn compare_extended(&mut self, tid: i32, expected: u32) -> Result<()> {
         let extended = match self.extended_of(tid) {
             Some(extended) => extended.to_vec(),
@@ -309,7 +348,7 @@ impl Replay {
 
     /// How the program ended is what it asked for.
     fn compare_end(&mut self) -> Result<()> {
-        let last = self.entries.last().map(|entry| (**entry).clone());
+        let last = self.recorded.entries.last().map(|entry| (**entry).clone());
         let Some(Entry::Exit {
             at,
             code,
@@ -321,7 +360,7 @@ impl Replay {
         };
         let (tid, count) = (self.now.running, self.now.count);
         self.same(tid, "the position of the end", at, count)?;
-        let mut before = self.entries.iter().rev().skip(1);
+        let mut before = self.recorded.entries.iter().rev().skip(1);
         if matches!(
             before.next().map(|entry| &**entry),
             Some(Entry::Gap { .. } | Entry::Lost { .. } | Entry::Executed { .. })

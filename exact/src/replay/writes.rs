@@ -27,11 +27,13 @@ impl Replay {
         while at < positions.end {
             self.goto(at)?;
             let next = self
-                .checkpoint_after()
-                .min(at.saturating_add(self.every))
+                .checkpoints
+                .after(self.now.count)
+                .min(at.saturating_add(self.checkpoints.every))
                 .min(positions.end);
             let untouched = memory.iter().map(touched).all(|(address, length)| {
-                self.untouched_until(address, length)
+                self.checkpoints
+                    .untouched_until(self.now.count, address, length)
                     .is_some_and(|until| until <= positions.end)
             });
             let goes_on = if untouched {
@@ -86,9 +88,10 @@ impl Replay {
     /// Where calls map, move or empty some of this memory.
     fn kernel_makes(&self, stretch: &Range<u64>, memory: &Range<u64>) -> Vec<u64> {
         let first = self
+            .recorded
             .entries
             .partition_point(|entry| entry.at() < stretch.start);
-        let entries = self.entries[first..].iter();
+        let entries = self.recorded.entries[first..].iter();
         let makes = entries
             .take_while(|entry| entry.at() < stretch.end)
             .filter_map(|entry| match &**entry {

@@ -5,9 +5,10 @@ use iced_x86::{
     InstructionInfoFactory, MemoryOperand, Mnemonic, OpAccess, OpKind, Register,
 };
 
+use super::blocks::Blocks;
 use super::emit::{Emitter, R15, RAX, RCX, Reg};
 use super::notes::Notes;
-use super::{Code, Mode, PAGE, Place, Translator, Trap, layout};
+use super::{Code, Mode, Place, Translator, Trap, layout};
 
 /// Instructions of a block at most: its number is added to the counter by a byte.
 const MOST: usize = 96;
@@ -39,12 +40,12 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
     if instructions.is_empty() {
         return None;
     }
-    let cache = translator
-        .cache_near(pc)
-        .or_else(|| translator.caches.len().checked_sub(1))?;
-    let base = translator.caches[cache].base + translator.caches[cache].used;
+    let caches = &translator.caches;
+    let cache = caches.near(pc).or_else(|| caches.count().checked_sub(1))?;
+    let e = caches.begin(cache);
+    let base = e.base;
     let mut block = Block {
-        e: Emitter::new(base),
+        e,
         bytes: &bytes,
         pc,
         ahead: instructions.len() as u8,
@@ -53,7 +54,7 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         exits: Vec::new(),
         constants: Vec::new(),
         traps: Vec::new(),
-        low: translator.low,
+        low: translator.table.low,
         records_returns: !translator.hooks.is_empty(),
         notes: &mut translator.notes,
         origins: (translator.mode == Mode::Record).then_some(&mut translator.origins),
@@ -82,15 +83,9 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         e, places, traps, ..
     } = block;
     let end = instructions.last().expect("there is one").next_ip();
-    for page in pc / PAGE..=(end - 1) / PAGE {
-        translator.pages.entry(page).or_default().push(pc);
-        translator.fresh.push(page);
-    }
-    for place in places {
-        translator.caches[cache].places.add(place);
-    }
+    translator.blocks.add(pc, end, base);
     translator.traps.extend(traps);
-    translator.finish(cache, e);
+    translator.caches.end(cache, e, places);
     Some(base)
 }
 
@@ -178,6 +173,40 @@ fn ends_block(instruction: &Instruction) -> bool {
         || is_unsupported(instruction)
 }
 
+/// The flags that an instruction writes whatever its operands are. Those that are undefined after it may be as they were.
+fn surely_written(instruction: &Instruction) -> u32 {
+    let may_do_nothing = instruction.has_rep_prefix()
+        || instruction.has_repne_prefix()
+        || (0..instruction.op_count()).any(|op| {
+            instruction.op_kind(op) == OpKind::Register
+                && instruction.op_register(op) == Register::CL
+        }) && matches!(
+            instruction.mnemonic(),
+            Mnemonic::Shl
+                | Mnemonic::Sal
+                | Mnemonic::Shr
+                | Mnemonic::Sar
+                | Mnemonic::Rol
+                | Mnemonic::Ror
+                | Mnemonic::Rcl
+                | Mnemonic::Rcr
+                | Mnemonic::Shld
+                | Mnemonic::Shrd
+        );
+    if may_do_nothing {
+        return 0;
+    }
+    let written =
+        instruction.rflags_written() | instruction.rflags_cleared() | instruction.rflags_set();
+    match instruction.mnemonic() {
+        // All processors clear AF, which no manual promises.
+        Mnemonic::And | Mnemonic::Or | Mnemonic::Xor | Mnemonic::Test => {
+            written | iced_x86::RflagsBits::AF
+        }
+        _ => written,
+    }
+}
+
 /// Whether the flags at the start of the block are written by it before anything reads them.
 fn flags_are_dead(instructions: &[Instruction]) -> bool {
     let mut live = ARITHMETIC;
@@ -185,7 +214,7 @@ fn flags_are_dead(instructions: &[Instruction]) -> bool {
         if instruction.rflags_read() & live != 0 || ends_block(instruction) {
             return false;
         }
-        live &= !instruction.rflags_modified();
+        live &= !surely_written(instruction);
         if live == 0 {
             return true;
         }
@@ -577,14 +606,14 @@ impl Block<'_> {
     }
 
     /// Exits that are not linked, and constants.
-    fn tail(&mut self, blocks: &rustc_hash::FxHashMap<u64, u64>) {
+    fn tail(&mut self, blocks: &Blocks) {
         self.ahead = 0;
         self.swapped = false;
         for (distance_at, target) in std::mem::take(&mut self.exits) {
             let known = if target == self.pc {
                 Some(self.e.base)
             } else {
-                blocks.get(&target).copied()
+                blocks.get(target)
             };
             let near = known
                 .filter(|body| i32::try_from(body.wrapping_sub(distance_at + 4) as i64).is_ok());

@@ -5,7 +5,10 @@ use super::layout;
 
 /// Bytes of a record: an entry's, and a return's.
 pub const ENTRY_BYTES: usize = 18 * 8;
-pub const RETURN_BYTES: usize = 7 * 8;
+pub const RETURN_BYTES: usize = 8 * 8;
+
+/// `pop [r11 + 56]`, with which a return's record gets the return address: no other register is free. It is put back at once.
+pub const POP_RETURN_ADDRESS: [u8; 7] = [0x41, 0x8f, 0x83, 56, 0, 0, 0];
 
 /// What a record is, in its first four bytes: a return is zero, an entry the number of the function and one.
 pub const RETURN: u32 = 0;
@@ -68,7 +71,7 @@ impl Emitter {
         self.load(R11, layout::SLOT_SCRATCH_2);
     }
 
-    /// Before a return: counter, stack pointer, the registers of results.
+    /// Before a return: counter, stack pointer, the registers of results, return address.
     pub(super) fn record_return(&mut self) {
         const BASE: u8 = 11;
         self.save(R11, layout::SLOT_SCRATCH_2);
@@ -80,6 +83,8 @@ impl Emitter {
         self.put_word(BASE, 32, 2);
         self.put_vector(BASE, 40, 0);
         self.put_vector(BASE, 48, 1);
+        self.put(&POP_RETURN_ADDRESS);
+        self.put(&[0x48, 0x8d, 0x64, 0x24, 0xf8]); // lea rsp, [rsp - 8], which leaves the flags
         self.advance(BASE, RETURN_BYTES);
         self.save(R11, layout::SLOT_RECORDS);
         self.load(R11, layout::SLOT_SCRATCH_2);

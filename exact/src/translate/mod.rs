@@ -3,20 +3,25 @@
 //! register of compilers); gs points to a block of the thread. Flags, the stack and all other registers are the program's own.
 
 mod block;
+mod blocks;
+mod caches;
 mod emit;
 pub mod hooks;
 pub mod layout;
 pub mod notes;
 mod places;
+mod table;
 
 use iced_x86::InstructionInfoFactory;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) use block::saves_state;
 pub use places::Place;
-use places::Places;
 
-use emit::{Emitter, RAX, RCX};
+use blocks::Blocks;
+use caches::Caches;
+use emit::Emitter;
+use table::Table;
 
 /// The bytes of the program's code.
 pub trait Code {
@@ -81,54 +86,13 @@ pub enum Trap {
     },
 }
 
-struct Cache {
-    base: u64,
-    used: u64,
-    places: Places,
-}
-
-impl Cache {
-    /// An empty one, with the trap that indirect jumps come to at first.
-    fn new(base: u64) -> Cache {
-        let mut places = Places::default();
-        places.add(Place {
-            at: base,
-            pc: 0,
-            ahead: 0,
-            boundary: false,
-            swapped: false,
-            saved: true,
-        });
-        Cache {
-            base,
-            used: 16,
-            places,
-        }
-    }
-}
-
-/// Bytes that a cache must have left for a block.
-const LEFT: u64 = 64 << 10;
-/// Code that is no further away than this from all of a cache reaches it, and what the code reaches, by 32 bits of distance.
-const NEAR: u64 = 1 << 30;
-const PAGE: u64 = 4096;
-
 /// All translated code of one program.
 pub struct Translator {
     mode: Mode,
-    low: u64,
-    caches: Vec<Cache>,
-    /// From an address of the program to its translation.
-    blocks: FxHashMap<u64, u64>,
-    /// From the low 16 bits of an address to where the last check for them continues.
-    chains: FxHashMap<u16, u64>,
-    checked: FxHashSet<u64>,
+    caches: Caches,
+    table: Table,
+    blocks: Blocks,
     traps: FxHashMap<u64, Trap>,
-    /// The blocks of each page of the program that has any.
-    pages: FxHashMap<u64, Vec<u64>>,
-    /// Pages that have a new block since they were asked for.
-    fresh: Vec<u64>,
-    writes: Vec<(u64, Vec<u8>)>,
     resets: usize,
     stops: FxHashSet<u64>,
     /// Functions whose calls are recorded, by address; with any, all returns are.
@@ -142,21 +106,12 @@ pub struct Translator {
 impl Translator {
     /// `low` is the start of [`layout::LOW_BYTES`] below 2 GiB.
     pub fn new(mode: Mode, low: u64) -> Translator {
-        assert!(
-            low + layout::LOW_BYTES < 1 << 31,
-            "the table is addressed by 32 bits"
-        );
         Translator {
             mode,
-            low,
-            caches: Vec::new(),
-            blocks: FxHashMap::default(),
-            chains: FxHashMap::default(),
-            checked: FxHashSet::default(),
+            caches: Caches::default(),
+            table: Table::new(low),
+            blocks: Blocks::default(),
             traps: FxHashMap::default(),
-            pages: FxHashMap::default(),
-            fresh: Vec::new(),
-            writes: Vec::new(),
             resets: 0,
             stops: FxHashSet::default(),
             hooks: FxHashMap::default(),
@@ -168,41 +123,26 @@ impl Translator {
 
     /// Where the table and the blocks of threads lie.
     pub fn low(&self) -> u64 {
-        self.low
+        self.table.low
     }
 
     /// Whether a block at `pc` needs a new cache near it.
     pub fn needs_cache(&self, pc: u64) -> bool {
-        self.cache_near(pc).is_none()
-    }
-
-    fn cache_near(&self, pc: u64) -> Option<usize> {
-        let near = |cache: &Cache| {
-            cache.base.abs_diff(pc) < NEAR && cache.used + LEFT < layout::CACHE_BYTES
-        };
-        self.caches.iter().rposition(near)
+        self.caches.near(pc).is_none()
     }
 
     /// Takes over a new cache: [`layout::CACHE_BYTES`] that can be executed.
     pub fn add_cache(&mut self, base: u64) {
-        let cache = Cache::new(base);
         self.traps.insert(base, Trap::Miss);
-        self.writes.push((base, vec![0xcc; 16]));
-        self.caches.push(cache);
-        if self.caches.len() == 1 {
-            self.reset_table();
+        self.caches.add(base);
+        if self.caches.count() == 1 {
+            self.table.clear(&mut self.caches);
         }
-    }
-
-    fn reset_table(&mut self) {
-        let miss = self.caches[0].base.to_le_bytes();
-        let table = miss.repeat(layout::TABLE_ENTRIES as usize);
-        self.writes.push((self.low, table));
     }
 
     /// What has to be written into the program's memory before it goes on.
     pub fn take_writes(&mut self) -> Vec<(u64, Vec<u8>)> {
-        std::mem::take(&mut self.writes)
+        self.caches.take_writes()
     }
 
     /// The trap whose instruction lies at `at`.
@@ -212,36 +152,27 @@ impl Translator {
 
     /// What translated code at this address means; `None` outside of it.
     pub fn place(&self, address: u64) -> Option<Place> {
-        let cache = self
-            .caches
-            .iter()
-            .find(|cache| (cache.base..cache.base + cache.used).contains(&address))?;
-        cache.places.find(address)
+        self.caches.place(address)
     }
 
     /// Where the caches lie.
     pub fn caches(&self) -> impl Iterator<Item = u64> {
-        self.caches.iter().map(|cache| cache.base)
+        self.caches.bases()
     }
 
     /// Whether an address lies in what is ours.
     pub fn owns(&self, address: u64) -> bool {
-        let in_cache =
-            |cache: &Cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&address);
-        self.caches.iter().any(in_cache)
-            || (self.low..self.low + layout::LOW_BYTES).contains(&address)
+        self.caches.with(address).is_some() || self.table.owns(address)
     }
 
     /// Whether there is a translation of the code at `pc`.
     pub fn knows(&self, pc: u64) -> bool {
-        self.blocks.contains_key(&pc)
+        self.blocks.get(pc).is_some()
     }
 
     /// Whether there is room for a block that is far from all caches.
     pub fn has_room(&self) -> bool {
-        self.caches
-            .last()
-            .is_some_and(|cache| cache.used + LEFT < layout::CACHE_BYTES)
+        self.caches.has_room()
     }
 
     /// The indirect jump, call or return that has left this number behind.
@@ -251,114 +182,51 @@ impl Translator {
 
     /// How many blocks there are, and how many bytes they take.
     pub fn size(&self) -> (usize, u64) {
-        (
-            self.blocks.len(),
-            self.caches.iter().map(|cache| cache.used).sum(),
-        )
+        (self.blocks.count(), self.caches.bytes_used())
     }
 
     /// The translation of the code at `pc`, made if there is none. `None`: there is no code.
     pub fn entry(&mut self, pc: u64, code: &dyn Code) -> Option<u64> {
-        if let Some(body) = self.blocks.get(&pc) {
-            return Some(*body);
+        match self.blocks.get(pc) {
+            None => block::translate(self, pc, code),
+            known => known,
         }
-        let body = block::translate(self, pc, code)?;
-        self.blocks.insert(pc, body);
-        Some(body)
     }
 
     /// Makes an exit lead to the translation that is now there.
     pub fn link(&mut self, stub: u64, distance_at: u64, body: u64) {
         let distance = body.wrapping_sub(distance_at + 4) as i64;
         if i32::try_from(distance).is_ok() {
-            self.writes
-                .push((distance_at, (distance as i32).to_le_bytes().to_vec()));
+            let bytes = (distance as i32).to_le_bytes().to_vec();
+            self.caches.write(distance_at, bytes);
         } else {
             let mut jump = Emitter::new(stub);
             jump.far_jump(body);
-            self.writes.push((stub, jump.bytes));
+            self.caches.write(stub, jump.bytes);
         }
     }
 
     /// Makes indirect jumps to `pc` find its translation.
     pub fn check(&mut self, pc: u64, body: u64) {
-        if !self.checked.insert(pc) {
-            return;
-        }
-        let index = self
-            .caches
-            .iter()
-            .position(|cache| (cache.base..cache.base + layout::CACHE_BYTES).contains(&body));
-        let Some(index) = index else { return };
-        let miss = self.caches[0].base;
-        let cache = &mut self.caches[index];
-        let mut e = Emitter::new(cache.base + cache.used);
-        let at = e.here();
-        e.set(RCX, pc.wrapping_neg());
-        e.put(&[0x48, 0x8d, 0x0c, 0x01]); // lea rcx, [rcx + rax]
-        e.put(&[0xe3, 14]); // jrcxz over the jump
-        let next = e.here() + 6;
-        e.far_jump(miss);
-        e.load(RCX, layout::SLOT_RCX);
-        e.load(RAX, layout::SLOT_RAX);
-        let distance_at = e.jump();
-        e.aim(distance_at, body);
-        // In these few instructions the thread is already at `pc`, as far as the program can see.
-        cache.places.add(Place {
-            at,
-            pc,
-            ahead: 0,
-            boundary: false,
-            swapped: false,
-            saved: true,
-        });
-        self.finish(index, e);
-        let bucket = pc as u16;
-        let before = self.chains.insert(bucket, next);
-        let link_at = before.unwrap_or(self.low + u64::from(bucket) * 8);
-        self.writes.push((link_at, at.to_le_bytes().to_vec()));
-    }
-
-    fn finish(&mut self, cache: usize, emitter: Emitter) {
-        let cache = &mut self.caches[cache];
-        cache.used = (emitter.here() - cache.base).next_multiple_of(16);
-        self.writes.push((emitter.base, emitter.bytes));
+        self.table.check(pc, body, &mut self.caches);
     }
 
     /// Whether anything in this range has been translated.
     pub fn has_code_in(&self, start: u64, end: u64) -> bool {
-        !self.pages_in(start, end).is_empty()
-    }
-
-    fn pages_in(&self, start: u64, end: u64) -> Vec<u64> {
-        let range = start / PAGE..end.div_ceil(PAGE);
-        if range.end - range.start > self.pages.len() as u64 {
-            return self
-                .pages
-                .keys()
-                .copied()
-                .filter(|page| range.contains(page))
-                .collect();
-        }
-        range.filter(|page| self.pages.contains_key(page)).collect()
+        !self.blocks.pages_in(start, end).is_empty()
     }
 
     /// The pages of the program from which blocks were made since this was asked.
     pub fn take_fresh(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.fresh)
+        self.blocks.take_fresh()
     }
 
     /// Forgets the translations of what lies in this range: the program's code there has changed. What leads to them will lead to
     /// new ones. Threads inside of them must go on by [`Self::entry`].
     pub fn forget_range(&mut self, start: u64, end: u64) {
-        for page in self.pages_in(start, end) {
-            for pc in self.pages.remove(&page).unwrap_or_default() {
-                let Some(body) = self.blocks.remove(&pc) else {
-                    continue;
-                };
-                self.traps.insert(body, Trap::Moved { target: pc });
-                self.writes.push((body, vec![0xcc]));
-            }
+        for (pc, body) in self.blocks.take(start, end) {
+            self.traps.insert(body, Trap::Moved { target: pc });
+            self.caches.write(body, vec![0xcc]);
         }
     }
 
@@ -367,14 +235,12 @@ impl Translator {
         let mut jump = Emitter::new(from);
         jump.far_jump(body);
         self.traps.remove(&from);
-        self.writes.push((from, jump.bytes));
+        self.caches.write(from, jump.bytes);
     }
 
     /// Whether some cache has no room for a block.
     pub fn is_full(&self) -> bool {
-        self.caches
-            .iter()
-            .any(|cache| cache.used + LEFT >= layout::CACHE_BYTES)
+        self.caches.is_full()
     }
 
     /// How often [`Self::reset`] was used.
@@ -436,9 +302,9 @@ impl Translator {
     pub fn reset(&mut self) {
         self.resets += 1;
         self.traps.clear();
-        for cache in &mut self.caches {
-            *cache = Cache::new(cache.base);
-            self.traps.insert(cache.base, Trap::Miss);
+        self.caches.clear();
+        for base in self.caches.bases() {
+            self.traps.insert(base, Trap::Miss);
         }
         self.forget();
     }
@@ -446,9 +312,6 @@ impl Translator {
     /// Forgets all translations: the program's code has changed. Threads must go on by [`Self::entry`].
     pub fn forget(&mut self) {
         self.blocks.clear();
-        self.chains.clear();
-        self.checked.clear();
-        self.pages.clear();
-        self.reset_table();
+        self.table.clear(&mut self.caches);
     }
 }

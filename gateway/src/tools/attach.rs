@@ -51,6 +51,7 @@ impl Tool for Attach {
             },
         };
         let report = context.ask::<verbs::Attach>(None, &attach)?;
+        context.begun(&report);
         Ok(Answer::Object(shape::session(&report)))
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use server::location::Target;
 use server::os_text::OsText;
 use server::protocol::{Code, Failure};
-use server::session::{FirstLogpoint, Launch as Launched, Probes, Recording};
+use server::session::{Besides, FirstLogpoint, Launch as Launched, Probes, Recording};
 use server::verbs::{Nothing, Start, StartArgs, Status};
 use store::recording::with_suffix;
 
@@ -65,6 +65,15 @@ pub struct Args {
     /// Record every instruction, to the program's end: debug_history with lastWrite then names the instruction that wrote any byte, and debug_goto goes to any instruction. Takes 1.3 to 8 times as long
     #[serde(default)]
     full: bool,
+    /// Record system calls too, for the tables syscalls, files and processes of debug_sql
+    #[serde(default)]
+    syscalls: bool,
+    /// Record who allocates and frees memory too, for the table allocations and debug_read of blocks
+    #[serde(default)]
+    memory: bool,
+    /// Record who takes, gives and waits for locks too, for the table locks
+    #[serde(default)]
+    locks: bool,
     /// Have the same addresses in each run
     #[serde(default)]
     no_aslr: bool,
@@ -144,6 +153,11 @@ impl Tool for Launch {
                     watch: args.watch,
                     strings: true,
                     pointees: args.pointees,
+                    besides: Besides {
+                        syscalls: args.syscalls,
+                        memory: args.memory,
+                        locks: args.locks,
+                    },
                     probes: Probes {
                         log_writes: args.log_writes,
                         logpoints: args.logpoints.into_iter().map(Into::into).collect(),
@@ -160,6 +174,7 @@ impl Tool for Launch {
             timeout_secs: Some(seconds(args.timeout_ms)),
         };
         let report = context.ask::<Start>(None, &start)?;
+        context.begun(&report);
         Ok(Answer::Object(shape::session(&report)))
     }
 }
@@ -178,6 +193,9 @@ fn in_full(
         ("pointees", args.pointees),
         ("logWrites", !args.log_writes.is_empty()),
         ("logpoints", !args.logpoints.is_empty()),
+        ("syscalls", args.syscalls),
+        ("memory", args.memory),
+        ("locks", args.locks),
     ];
     if let Some((name, _)) = refused.iter().find(|(_, is_given)| *is_given) {
         let failure = Failure::bad_request(format!("full does not go with {name}"));

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use server::past::{LogLine, LogLines};
 use server::protocol::Failure;
-use server::verbs::{self, Chosen, LogpointAdd, LogpointReply, ProbeArgs};
+use server::verbs::{self, Chosen, LogpointAdd, LogpointReply, Nothing, Position, ProbeArgs, When};
 
 use super::breakpoint::reports;
 use super::target::{ids, target};
@@ -23,7 +23,7 @@ pub struct Logpoint;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: the newest]
+    /// The session [default: that of the last call]
     session_id: Option<SessionId>,
     /// A recording made with --full, instead of a session: prints what the logpoints would have printed in the whole run
     recording: Option<String>,
@@ -62,6 +62,9 @@ impl Tool for Logpoint {
         let removed = ids(&args.remove)?;
         let mut shown = Vec::new();
         let is_alone = args.add.len() == 1;
+        // Only a recording prints lines, page by page.
+        let at = context.ask::<Position>(session, &Nothing {})?;
+        let is_recorded = at.when != When::Now;
         for add in args.add {
             let add = LogpointAdd {
                 at: target(add.function, add.file, add.line, None)?,
@@ -69,8 +72,8 @@ impl Tool for Logpoint {
                 condition: add.condition,
                 hit_count: 0,
                 pending: false,
-                limit: Some(MOST),
-                skip: context.cursor,
+                limit: is_recorded.then_some(MOST),
+                skip: if is_recorded { context.cursor } else { 0 },
             };
             match context.ask::<verbs::Logpoint>(session, &ProbeArgs::Add(add))? {
                 LogpointReply::Probes(reply) => shown.extend(reports(&reply.probes)),

@@ -20,7 +20,7 @@ pub struct Query;
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: the newest]
+    /// The session [default: that of the last call]
     session_id: Option<SessionId>,
     /// A recording, instead of a session
     recording: Option<String>,

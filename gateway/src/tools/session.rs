@@ -23,7 +23,7 @@ pub struct Args {
     /// list: sessions and recordings; open: a recording; close: leave a recording; stop: kill the program; detach: let it go on alone; restart: start it again
     #[serde(default)]
     action: Action,
-    /// The session [default: the newest]
+    /// The session [default: that of the last call]
     session_id: Option<SessionId>,
     /// With open: the recording; with stop: that of debug_launch with full, which still runs
     recording: Option<String>,
@@ -49,7 +49,6 @@ impl Tool for Session {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let id = args.session_id.map(|id| id.0);
         match args.action {
             Action::List => Ok(list(context)),
             Action::Open => {
@@ -61,6 +60,7 @@ impl Tool for Session {
                 Ok(Answer::Object(report.unwrap_or_default()))
             }
             Action::Close => {
+                let id = own(context, args.session_id)?;
                 let closed = context.ask::<Close>(id, &Nothing {})?.session;
                 context.closed(closed);
                 Ok(Answer::Object(object([("sessionId", json!(closed))])))
@@ -69,20 +69,29 @@ impl Tool for Session {
                 stop_recorder(context, &args.recording.unwrap_or_default())
             }
             Action::Stop => {
+                let id = own(context, args.session_id)?;
                 to_now(context, id);
                 ended(&context.ask::<verbs::Stop>(id, &Nothing {})?)
             }
             Action::Detach => {
+                let id = own(context, args.session_id)?;
                 to_now(context, id);
                 ended(&context.ask::<Detach>(id, &Nothing {})?)
             }
             Action::Restart => {
+                let id = own(context, args.session_id)?;
                 to_now(context, id);
                 let report = context.ask::<Restart>(id, &Nothing {})?;
+                context.begun(&report);
                 Ok(Answer::Object(shape::session(&report)))
             }
         }
     }
+}
+
+/// Returns the session that an action is about.
+fn own(context: &Context, session: Option<SessionId>) -> Result<Option<u32>, Failure> {
+    context.session(&Whose::either(session, None))
 }
 
 /// Interrupts a program of which every instruction is recorded.

@@ -7,7 +7,7 @@ use server::verbs::{Await, AwaitArgs};
 
 use super::target::seconds;
 use crate::answer::Answer;
-use crate::context::{Context, SessionId};
+use crate::context::{Context, SessionId, Whose};
 use crate::shape;
 use crate::tool::Tool;
 
@@ -18,7 +18,7 @@ pub struct Wait;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: the newest]
+    /// The session [default: that of the last call]
     session_id: Option<SessionId>,
     /// How long to wait [default: 20000]
     timeout_ms: Option<u64>,
@@ -35,7 +35,8 @@ impl Tool for Wait {
             after: None,
             timeout_secs: Some(seconds(args.timeout_ms)),
         };
-        let report = context.ask::<Await>(args.session_id.map(|id| id.0), &wait)?;
+        let session = context.session(&Whose::either(args.session_id, None))?;
+        let report = context.ask::<Await>(session, &wait)?;
         Ok(Answer::Object(shape::motion(context, &report)?))
     }
 }

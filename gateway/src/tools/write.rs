@@ -7,7 +7,7 @@ use server::protocol::Failure;
 use server::verbs::{self, WriteArgs, WriteTarget, Written};
 
 use crate::answer::{Answer, List, object};
-use crate::context::{Context, SessionId};
+use crate::context::{Context, SessionId, Whose};
 use crate::tool::Tool;
 
 /// The tool.
@@ -17,7 +17,7 @@ pub struct Write;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: the newest]
+    /// The session [default: that of the last call]
     session_id: Option<SessionId>,
     /// What to write, in this order
     targets: Vec<Target>,
@@ -60,7 +60,7 @@ impl Tool for Write {
         let write = WriteArgs {
             targets: targets.collect(),
         };
-        let session = args.session_id.map(|id| id.0);
+        let session = context.session(&Whose::either(args.session_id, None))?;
         let reply = context.ask::<verbs::Write>(session, &write)?;
         let results = reply.results.iter().map(result).collect();
         Ok(Answer::List(List::whole("results", results)))

@@ -139,10 +139,30 @@ pub fn report(memory: &Memory, source: &Source) -> Result<MemoryReport> {
             }
         }
     }
+    let mut frames = Frames::new(source.timeline()?, &memory.tree);
+    orphans.retain(|orphan| {
+        let freed = orphan.freed.map(|freed| frames.of(freed.node));
+        !freed.is_some_and(|frames| is_of_the_allocator(&frames))
+    });
     report.freed_twice = freed_twice(&orphans, memory, source)?;
     report.freed_unknown_blocks = (orphans.len() - report.freed_twice.len()) as u64;
     report.sites = sites(by_node, memory, source)?;
     Ok(report)
+}
+
+/// Functions of glibc that hand blocks which the program has freed from a thread's cache back to the heap, by the same function:
+/// `tcache_thread_shutdown` in malloc.c, which is inlined into the first one.
+const OF_THE_ALLOCATOR: [&str; 3] = [
+    "__malloc_arena_thread_freeres",
+    "tcache_thread_shutdown",
+    "__libc_thread_freeres",
+];
+
+/// Returns whether the allocator itself has freed a block; it did so where nobody is known to have called, too: at the end of a
+/// thread, in a C library without symbols.
+fn is_of_the_allocator(frames: &[Frame]) -> bool {
+    let first = frames.first();
+    first.is_none_or(|frame| OF_THE_ALLOCATOR.contains(&frame.function.as_str()))
 }
 
 /// Finds the frees without an allocation that follow another free of the same address.

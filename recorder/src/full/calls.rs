@@ -228,9 +228,24 @@ impl<'w> Writing<'w> {
                     addr: None,
                     message: None,
                 };
+                // Events of the log are in the order of time.
+                self.controls_before(position)?;
                 self.log.append_control(&Control::Exception(exception))?;
             }
-            Traced::Unwound { .. } => {}
+            // What is called next at its place does not replace it.
+            Traced::Unwound {
+                position,
+                tid,
+                stack,
+                ..
+            } => {
+                let thread = self.thread(tid, position);
+                if let Some(open) = thread.map(|thread| &mut thread.open)
+                    && let Some(at) = open.iter().rposition(|own| *own == stack)
+                {
+                    open.remove(at);
+                }
+            }
         }
         Ok(())
     }
@@ -419,13 +434,19 @@ impl<'w> Writing<'w> {
             }
         }
         self.gathered = 0;
+        self.controls_before(position)?;
+        self.log.append_watermark(position)
+    }
+
+    /// Writes the control events before a position.
+    fn controls_before(&mut self, position: u64) -> store::Result<()> {
         while let Some(control) = &self.next
             && control.ticks().is_none_or(|ticks| ticks < position)
         {
             self.log.append_control(control)?;
             self.next = self.controls.next();
         }
-        self.log.append_watermark(position)
+        Ok(())
     }
 
     /// Writes the control events that are left.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::forward::Called;
+use super::forward::{Called, Left};
 use super::thread::Thread;
 use super::{Activation, Walk, Walked, Walker, activation};
 
@@ -294,7 +294,7 @@ impl Walker<'_> {
             };
             let Some(called) = called else { continue };
             let place = self.place_in(called.target);
-            if !self.out_of(&called)? && !self.is_out_at(&called, until)? {
+            if self.out_of(&called)? == Left::Not && !self.is_out_at(&called, until)? {
                 break;
             }
             if let Some(place) = place {

@@ -23,6 +23,17 @@ pub(super) struct Called {
     pub target: u64,
 }
 
+/// How a call has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// It has returned.
+    Returned,
+    /// An exception or longjmp has left it: the thread goes on in its caller, or further out.
+    Unwound,
+    /// It has not ended: the recording has.
+    Not,
+}
+
 impl Walker<'_> {
     pub(super) fn forward(&mut self, walk: Walk) -> exact::Result<Walked> {
         let done = match walk {
@@ -61,36 +72,62 @@ impl Walker<'_> {
         })))
     }
 
-    /// Runs until a call has returned.
-    pub(super) fn out_of(&mut self, called: &Called) -> exact::Result<bool> {
-        let sp = called.sp;
-        self.run_to(&[called.back], |thread| thread.rsp() >= sp)
+    /// Runs until a call has ended.
+    pub(super) fn out_of(&mut self, called: &Called) -> exact::Result<Left> {
+        self.run_out(called.back, called.sp)
+    }
+
+    /// Runs until the thread is at `back`, or elsewhere because frames were left without a return, with all frames below
+    /// `sp` gone.
+    fn run_out(&mut self, back: u64, sp: u64) -> exact::Result<Left> {
+        let mut stops = self.leavers();
+        stops.push(back);
+        // A jump that leaves frames has set the stack pointer already.
+        if !self.run_to(&stops, |thread| thread.rsp() >= sp)? {
+            return Ok(Left::Not);
+        }
+        if self.rip() == back {
+            return Ok(Left::Returned);
+        }
+        Ok(match self.instruction()? {
+            true => Left::Unwound,
+            false => Left::Not,
+        })
+    }
+
+    /// Where frames are left without a return.
+    pub(super) fn leavers(&self) -> Vec<u64> {
+        let modules = self.space.modules().iter();
+        let of_module = modules.map(|module| {
+            let leavers = module.module.frame_leavers().iter();
+            leavers.map(|leaver| module.address(leaver.jump))
+        });
+        of_module.flatten().collect()
     }
 
     fn instruction_over(&mut self) -> exact::Result<bool> {
         match self.instruction_or_call()? {
             None => Ok(false),
             Some(None) => Ok(true),
-            Some(Some(called)) => self.out_of(&called),
+            Some(Some(called)) => Ok(self.out_of(&called)? != Left::Not),
         }
     }
 
     fn finish(&mut self) -> exact::Result<bool> {
         match self.activation() {
-            Some(frame) => self.leave(&frame),
+            Some(frame) => Ok(self.leave(&frame)? != Left::Not),
             None => Ok(false),
         }
     }
 
-    /// Runs until a function has returned.
-    pub(super) fn leave(&mut self, frame: &Activation) -> exact::Result<bool> {
+    /// Runs until a function has ended.
+    pub(super) fn leave(&mut self, frame: &Activation) -> exact::Result<Left> {
         let Some(back) = frame.back else {
             let end = self.end;
             self.replay.goto(end)?;
-            return Ok(false);
+            return Ok(Left::Not);
         };
-        let cfa = frame.cfa;
-        self.run_to(&[back], |thread| thread.rsp() >= cfa)
+        self.run_out(back, frame.cfa)
     }
 
     /// Where a user would stop in a called function, if its lines are known.
@@ -148,8 +185,19 @@ impl Walker<'_> {
                 if into && let Some(place) = self.place_in(called.target) {
                     return self.enter(place, sp);
                 }
-                if !self.out_of(&called)? {
-                    return Ok(false);
+                match self.out_of(&called)? {
+                    Left::Not => return Ok(false),
+                    Left::Returned => {}
+                    Left::Unwound if self.is_further_out(frame.as_ref()) => {
+                        frame = self.activation();
+                        goal = LineGoal::of_caller(&self.space, self.rip(), into);
+                        single = 0;
+                        if !self.leave_what_has_no_lines(&mut frame, &mut goal, into)? {
+                            return Ok(false);
+                        }
+                    }
+                    // The function that called it goes on where it catches the exception.
+                    Left::Unwound => {}
                 }
             }
             if let Some(is_there) = self.judge_line(&mut frame, &mut goal, into)? {
@@ -170,7 +218,7 @@ impl Walker<'_> {
         if !has_lines && !has_returned {
             // A jump into code without lines, which returns to the caller.
             match frame {
-                Some(frame) if self.leave(frame)? => {}
+                Some(frame) if self.leave(frame)? != Left::Not => {}
                 _ => return Ok(Some(false)),
             }
         }
@@ -185,6 +233,14 @@ impl Walker<'_> {
         let is_there =
             !goal.range.contains(&rip) && matches!(goal.look(&self.space, rip), Look::Stop { .. });
         Ok(is_there.then_some(true))
+    }
+
+    /// Returns whether the thread goes on in a frame further out than this one.
+    fn is_further_out(&self, frame: Option<&Activation>) -> bool {
+        match (frame, self.activation()) {
+            (Some(frame), Some(now)) => now.cfa > frame.cfa,
+            _ => true,
+        }
     }
 
     fn has_returned(&self, frame: Option<&Activation>) -> bool {
@@ -211,7 +267,7 @@ impl Walker<'_> {
     ) -> exact::Result<bool> {
         while self.space.step_line(self.rip()).is_none() {
             match frame.take() {
-                Some(outer) if self.leave(&outer)? => {}
+                Some(outer) if self.leave(&outer)? != Left::Not => {}
                 _ => return Ok(false),
             }
             *frame = self.activation();

@@ -5,6 +5,7 @@ use std::ops::Range;
 use debuginfo::LineGoal;
 use exact::Seek;
 
+use super::forward::Left;
 use super::{Activation, Walker};
 
 /// Instructions of the first stretch that is run, and of the longest one.
@@ -36,11 +37,13 @@ impl Walker<'_> {
         if !own.iter().any(|range| range.contains(&rip)) {
             return Ok(Leap::No);
         }
+        let leavers = self.leavers();
         let code = match into {
             true => without(&[0..u64::MAX], &own),
             false => {
                 let mut code = without(&function, &own);
                 code.extend(frame.back.map(|back| back..back + 1));
+                code.extend(leavers.iter().map(|leaver| *leaver..leaver + 1));
                 code
             }
         };
@@ -56,6 +59,18 @@ impl Walker<'_> {
                 self.replay.goto(before.unwrap_or(here))?;
                 return Ok(Leap::BeforeLeaving);
             }
+            if leavers.contains(&self.rip()) {
+                let leaves = self
+                    .thread()
+                    .is_some_and(|thread| thread.rsp() >= frame.cfa);
+                if !self.instruction()? {
+                    return Ok(Leap::End);
+                }
+                if leaves {
+                    return Ok(Leap::Left);
+                }
+                continue;
+            }
             let is_own = match (self.activation(), self.thread()) {
                 (Some(now), Some(thread)) => {
                     now.cfa == frame.cfa || thread.rsp() >= frame.cfa || frame.has_returned(&thread)
@@ -69,7 +84,7 @@ impl Walker<'_> {
             let Some(inner) = self.activation() else {
                 return Ok(Leap::Left);
             };
-            if !self.leave(&inner)? {
+            if self.leave(&inner)? == Left::Not {
                 return Ok(Leap::End);
             }
         }

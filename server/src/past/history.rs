@@ -234,6 +234,7 @@ impl Past {
             changes,
             known_at: passed.known_at,
             left_out,
+            searched: None,
             hint,
         })
     }

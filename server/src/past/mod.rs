@@ -100,6 +100,24 @@ pub struct Past {
     untold: Mutex<Vec<String>>,
 }
 
+/// The first event; with every instruction, the last of those with which the program's modules are mapped, before its own
+/// first instruction: its variables are known there.
+fn beginning(timeline: &Timeline) -> u64 {
+    let is_at_start = |seq: &u64| {
+        let kind = timeline.event(*seq).map(|event| event.kind().to_owned());
+        kind.is_ok_and(|kind| {
+            matches!(
+                kind.as_str(),
+                "process_start" | "thread_start" | "module_load"
+            )
+        })
+    };
+    match timeline.has_every_instruction() {
+        false => 0,
+        true => (0..).take_while(is_at_start).last().unwrap_or(0),
+    }
+}
+
 /// A moment in the form that verbs need.
 pub(crate) struct Looked<'m> {
     pub moment: &'m Moment<'m>,
@@ -287,7 +305,7 @@ impl Past {
         let stop = crash.filter(|seq| timeline.is_stop(*seq));
         // A core file that no signal made shows its first thread last.
         let stop = stop.or(timeline.is_core().then(|| timeline.last()));
-        let seq = stop.unwrap_or(0);
+        let seq = stop.unwrap_or_else(|| beginning(&timeline));
         let tid = timeline.thread_at(seq).unwrap_or(0);
         Ok(Past {
             timeline,

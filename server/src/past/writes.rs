@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use debuginfo::{Machine, Register};
+use debuginfo::{Frame, Machine, Register, short_name};
 use replay::history::HistoryScope;
-use replay::{Instant, Wrote};
+use replay::{CallHead, Instant, Wrote};
 
 use super::moves::unrecorded;
 use super::{Change, Looked, Past, Position, of_replay};
@@ -16,6 +16,8 @@ use crate::verbs::{HistoryReply, LastWriteReply};
 const MOST_FRAMES: usize = 256;
 /// Bytes below the stack pointer that belong to the innermost frame (System V ABI for x86-64, section 3.2.2).
 const RED_ZONE: u64 = 128;
+/// Variables of the innermost function lie at most so far below the stack pointer.
+const MOST_OF_A_FRAME: u64 = 256 << 10;
 /// The usual size of a stack.
 const MOST_OF_A_STACK: u64 = 8 << 20;
 /// Most writes that are counted, and most that are described at once.
@@ -27,7 +29,7 @@ impl Past {
     pub(super) fn place_in_memory(&self, expression: &str) -> Result<MemoryPlace, Failure> {
         self.look(1, |looked| {
             let place = inspect::evaluate_place(&looked.view(), expression);
-            place.map_err(|failure| in_a_register(expression, failure))
+            place.map_err(|failure| in_a_register(expression, looked.explained(failure)))
         })
     }
 
@@ -84,15 +86,7 @@ impl Past {
             Ok((place, frame))
         })?;
         let timeline = &self.timeline;
-        let whole = (Instant::at(0), Instant::at(timeline.last()));
-        let span = match frame {
-            None => whole,
-            Some(frame) => {
-                let begun = timeline.entered(here.instant(), here.tid, frame);
-                let begun = begun.map_err(|error| of_replay(&error))?;
-                (begun.unwrap_or(whole.0), here.instant())
-            }
-        };
+        let (span, searched) = self.span_of(here, frame.as_ref())?;
         let found = timeline.writes_between(span, (place.address, place.len), MOST_COUNTED);
         let found = found.map_err(|error| of_replay(&error))?;
         let end = wanted.end.min(wanted.start.saturating_add(MOST_SHOWN));
@@ -106,8 +100,47 @@ impl Past {
             changes: changes.collect::<Result<_, _>>()?,
             known_at: found.len(),
             left_out: found.len().saturating_sub(end),
+            searched: Some(searched),
             hint: None,
         })
+    }
+
+    /// Returns the stretch in which a value is what it is here, and how to say that: the call in whose frame it lies, or the
+    /// whole run.
+    fn span_of(
+        &self,
+        here: Position,
+        frame: Option<&Owner>,
+    ) -> Result<((Instant, Instant), String), Failure> {
+        let timeline = &self.timeline;
+        let whole = (Instant::at(0), Instant::at(timeline.last()));
+        let Some(frame) = frame else {
+            return Ok((whole, "the whole run".to_owned()));
+        };
+        let function = frame.function.as_deref().map(short_name);
+        let function = function.as_deref().unwrap_or("its function");
+        if let Some(call) = self.call_of(here, frame)? {
+            let end = call.end.unwrap_or(timeline.last());
+            let span = (Instant::at(call.start), Instant::at(end));
+            return Ok((span, format!("this call of {function}")));
+        }
+        let begun = timeline.entered(here.instant(), here.tid, (frame.entry, frame.cfa));
+        let begun = begun.map_err(|error| of_replay(&error))?;
+        let span = (begun.unwrap_or(whole.0), here.instant());
+        Ok((span, format!("this call of {function}, up to here")))
+    }
+
+    /// Returns the recorded call with this frame.
+    fn call_of(&self, here: Position, frame: &Owner) -> Result<Option<CallHead>, Failure> {
+        let slot = frame.cfa.wrapping_sub(8);
+        let mut call = self.timeline.innermost(here.tid, here.seq);
+        while let Some(found) = call.map_err(|error| of_replay(&error))? {
+            if found.slot >= slot {
+                return Ok(Some(found).filter(|found| found.slot == slot));
+            }
+            call = self.timeline.parent(&found);
+        }
+        Ok(None)
     }
 
     /// Says what to do about a value that has no place in memory here.
@@ -191,25 +224,46 @@ fn text(looked: &Looked<'_>, place: &MemoryPlace) -> Option<String> {
     ))
 }
 
-/// The function in whose frame an address lies: its entry, and the stack pointer once it has returned.
-fn frame_of(looked: &Looked<'_>, address: u64) -> Option<(u64, u64)> {
-    let (sp, _) = looked.machine.register(Register::RSP).ok()?;
-    if address < sp.saturating_sub(RED_ZONE) {
-        return None;
+/// A frame in which an address lies.
+struct Owner {
+    function: Option<String>,
+    entry: u64,
+    /// The stack pointer once the function has returned.
+    cfa: u64,
+}
+
+impl Owner {
+    fn of(frame: &Frame) -> Option<Owner> {
+        Some(Owner {
+            function: frame.function.clone(),
+            entry: frame.function_entry?,
+            cfa: frame.cfa?,
+        })
     }
+}
+
+/// The function in whose frame an address lies.
+fn frame_of(looked: &Looked<'_>, address: u64) -> Option<Owner> {
+    let (sp, _) = looked.machine.register(Register::RSP).ok()?;
     let frames = looked.moment.trace.backtrace.frames.iter();
     let mut own = frames.filter(|frame| !frame.inlined);
+    if address < sp.saturating_sub(RED_ZONE) {
+        // A function that has just been entered has not made room for its variables yet.
+        let frame = own.next()?;
+        let is_near = sp - address < MOST_OF_A_FRAME;
+        return Owner::of(frame).filter(|_| is_near);
+    }
     let frame = own.find(|frame| frame.cfa.is_some_and(|cfa| address < cfa))?;
-    let cfa = frame.cfa?;
     // Another thread's stack is not near this one's.
-    (cfa - sp < MOST_OF_A_STACK).then_some((frame.function_entry?, cfa))
+    Owner::of(frame).filter(|owner| owner.cfa - sp < MOST_OF_A_STACK)
 }
 
 fn in_a_register(expression: &str, failure: Failure) -> Failure {
     match failure.code {
-        Code::EvalFailed if failure.hint.is_none() => failure.hint(format!(
-            "writes to memory are found; name what {expression} was computed from"
-        )),
+        // A name that is unknown is in no register.
+        Code::EvalFailed if failure.hint.is_none() && failure.expression.is_none() => failure.hint(
+            format!("writes to memory are found; name what {expression} was computed from"),
+        ),
         _ => failure,
     }
 }

@@ -41,12 +41,26 @@ pub struct Recording {
     pub strings: bool,
     /// Keep what pointer and reference arguments point to.
     pub pointees: bool,
+    /// What is recorded besides calls of the chosen functions.
+    pub besides: Besides,
     /// Expressions whose values are kept at each enter and leave of their scopes.
     pub watch: Vec<String>,
     /// Probes that are set before the program runs.
     pub probes: Probes,
     /// Give a started program and its libraries the same addresses in each run.
     pub no_aslr: bool,
+}
+
+/// What is recorded besides calls of the chosen functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Besides {
+    /// System calls.
+    pub syscalls: bool,
+    /// Calls that allocate and free memory.
+    pub memory: bool,
+    /// Calls that take and give locks, or wait.
+    pub locks: bool,
 }
 
 /// A program to start.
@@ -291,9 +305,9 @@ impl Recording {
             stack_len: self.stack,
             texts: self.strings,
             pointees: self.pointees,
-            system_calls: false,
-            memory: false,
-            locks: false,
+            system_calls: self.besides.syscalls,
+            memory: self.besides.memory,
+            locks: self.besides.locks,
             watches: self.watch.clone(),
         })
     }

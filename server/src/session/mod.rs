@@ -24,7 +24,7 @@ use std::time::Duration;
 use recorder::live::{Live, ProbeId, Status, Tid};
 
 pub use at_stops::AtStops;
-pub use begin::{Attach, Launch, Origin, Recording};
+pub use begin::{Attach, Besides, Launch, Origin, Recording};
 pub use calls::ProgramCalls;
 pub use either::{LastShown, Listed, Session};
 pub(crate) use failure::{of_recorder, of_recorder_text};

@@ -55,6 +55,9 @@ pub struct HistoryReply {
     /// How many changes follow these.
     #[serde(default, skip_serializing_if = "page::is_nothing")]
     pub left_out: usize,
+    /// If every instruction is recorded: where all writes were looked for: `this call of f`, `the whole run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub searched: Option<String>,
     /// A command that records, in a second run, which lines wrote, if this recording does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -92,6 +95,9 @@ impl Command for History {
         if reply.changes.is_empty() && asked.skip > 0 {
             return Text::line("There are no more changes.");
         }
+        if let Some(searched) = reply.searched.as_ref().filter(|_| reply.changes.is_empty()) {
+            return Text::line(format!("Nothing wrote {} in {searched}.", reply.expression));
+        }
         if reply.changes.is_empty() {
             return Text::line(format!(
                 "The recording shows no value of {}: it is known at no stop, at no copy of memory, at no capture, and at no entry of this function.",
@@ -117,6 +123,10 @@ impl Command for History {
         let table = Text::table(&columns, rows.collect())
             .and(show::left_out(shortened))
             .and(more);
+        let table = match reply.searched.as_ref().filter(|_| asked.skip == 0) {
+            Some(searched) => table.and(Text::line(format!("All writes in {searched}."))),
+            None => table,
+        };
         match &reply.hint {
             Some(command) => table.and(Text::line(in_a_second_run(command))),
             None => table,

@@ -65,7 +65,12 @@ impl Verb for Start {
             LiveSession::begin(call, Origin::Started(args.launch.clone()), at_entry, None)?;
         let timeout = if stops { timeout } else { Duration::ZERO };
         if !at_entry {
-            return Ok(session.report_at(None));
+            let report = session.report();
+            // It may have crashed by now: the answer shows that.
+            if let Some(stop) = &report.stop {
+                session.live.mark_shown(stop.number);
+            }
+            return Ok(report);
         }
         let entered = prepare(call, &session, &args).inspect_err(|_| {
             // None of its code has run: there is nothing to keep.

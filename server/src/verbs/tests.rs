@@ -83,6 +83,7 @@ fn every_verb_says_that_there_is_no_session() {
         "set" => Some(json!({"target": "x", "value": "1"})),
         "until" => Some(json!({"at": "main"})),
         "write" => Some(json!({"targets": []})),
+        "save_breakpoints" => Some(json!({"file": "x"})),
         _ => Some(json!({})),
     };
     for name in names() {

@@ -53,10 +53,32 @@ impl Verb for Write {
     fn run(call: &Call<'_>, args: WriteArgs) -> Result<SetReply, Failure> {
         let session = call.live()?;
         session.must_run()?;
-        let results = args.targets.iter().map(|target| write(&session, target));
-        Ok(SetReply {
-            results: results.collect::<Result<_, _>>()?,
-        })
+        let mut results = Vec::new();
+        for target in &args.targets {
+            match write(&session, target) {
+                Ok(written) => results.push(written),
+                Err(failure) => return Err(at(failure, target, results.len(), args.targets.len())),
+            }
+        }
+        Ok(SetReply { results })
+    }
+}
+
+/// Says which of several writes has failed, and what the program has of them.
+fn at(failure: Failure, target: &WriteTarget, written: usize, all: usize) -> Failure {
+    if all < 2 {
+        return failure;
+    }
+    let name = target.variable.as_ref().or(target.address.as_ref());
+    let name = name.map_or("a target", String::as_str);
+    let others = match written {
+        0 => "nothing was written".to_owned(),
+        1 => "the first one was written".to_owned(),
+        written => format!("the first {written} were written"),
+    };
+    Failure {
+        message: format!("{name}: {}; {others}", failure.message),
+        ..failure
     }
 }
 

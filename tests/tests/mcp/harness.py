@@ -1,6 +1,7 @@
 """Talks to `hindsight mcp` through the Python SDK of the protocol, and counts what a model would read."""
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -56,13 +57,19 @@ class Tools:
         raise AssertionError(f"{tool} {arguments} was not refused: {text}")
 
 
+@contextlib.asynccontextmanager
+async def another():
+    """The tools of a server of its own: the binary in HINDSIGHT_BIN, in the current folder and the environment of this process."""
+    server = StdioServerParameters(command=os.environ["HINDSIGHT_BIN"], args=["mcp"], env=dict(os.environ))
+    async with Client(stdio_client(server)) as client:
+        yield Tools(client)
+
+
 def run(scenario, *arguments):
-    """Runs a scenario against the binary in HINDSIGHT_BIN, in the current folder and the environment of this process."""
+    """Runs a scenario against a server."""
 
     async def main():
-        server = StdioServerParameters(command=os.environ["HINDSIGHT_BIN"], args=["mcp"], env=dict(os.environ))
-        async with Client(stdio_client(server)) as client:
-            tools = Tools(client)
+        async with another() as tools:
             await scenario(tools, *arguments)
             return tools
 

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 
-from harness import line_of, run
+from harness import another, line_of, run
 
 
 async def live(tools, program, source):
@@ -233,16 +233,54 @@ async def progress(tools, program):
     await tools("debug_session", sessionId=launched["sessionId"], action="stop")
 
 
-async def newest(tools, recording, program):
-    """Without a name the newest session is meant, also when its program has ended and a recording was looked at before."""
+async def last(tools, recording, program):
+    """Without a name the session of the last call is meant, also when its program has ended; never another program."""
     await tools.text("debug_state", recording=recording)
     launched = await tools("debug_launch", program=program, functions=["main"])
     await tools("debug_wait", sessionId=launched["sessionId"])
     asked = await tools("debug_query", eventType=["call"])
     assert [call["function"] for call in asked["events"]] == ["main"], asked
     await tools("debug_session", action="stop")
+    again = await tools("debug_query", eventType=["call"])
+    assert again == asked, "what was recorded of it stays"
+    named = await tools("debug_query", recording=recording, function={"equals": "look_up"}, limit=1)
+    await tools.text("debug_state", recording=recording)
     again = await tools("debug_query", function={"equals": "look_up"}, limit=1)
-    assert len(again["events"]) == 1, again
+    assert again == named, again
+
+    first = await tools("debug_launch", program=program, stopOnEntry=True)
+    second = await tools("debug_launch", program=program, stopOnEntry=True)
+    async with another() as other:
+        refused = await other.refused("debug_continue")
+        assert refused["code"] == "BAD_REQUEST" and "sessionId" in refused["hint"], refused
+        for launched in (first, second):
+            assert str(launched["sessionId"]) in refused["message"], refused
+        await other.text("debug_state", sessionId=first["sessionId"])
+        at = await other.text("debug_state")
+        assert "_start" in at, at
+    end = await tools("debug_continue")
+    assert end["status"] == "exited" and end["sessionId"] == second["sessionId"], end
+    over = await tools.refused("debug_continue")
+    assert over["code"] == "NOT_RUNNING", over
+    stands = await tools.text("debug_state", sessionId=first["sessionId"])
+    assert "_start" in stands, "the other program was not moved"
+    await tools("debug_session", action="stop", sessionId=first["sessionId"])
+
+
+async def logged(tools, program):
+    """Logpoints of a live program, and the tables that a launch records on request."""
+    launched = await tools("debug_launch", program=program, stopOnEntry=True, syscalls=True, memory=True, locks=True)
+    made = await tools("debug_logpoint", add=[{"function": "main", "message": "argc {argc}"}])
+    assert len(made["logpoints"]) == 1, made
+    end = await tools("debug_continue")
+    assert end["status"] == "exited", end
+    said = await tools("debug_query", eventType=["logpoint"])
+    assert [event["text"] for event in said["events"]] == ["argc 1"], said
+    counted = await tools("debug_sql", sql="select count(*) as n from syscalls where name = 'write'")
+    assert counted["rows"][0]["n"] > 0, counted
+    blocks = await tools("debug_sql", sql="select count(*) as n from allocations")
+    assert blocks["rows"][0]["n"] > 0, blocks
+    await tools("debug_session", action="stop", sessionId=launched["sessionId"])
 
 
 async def traced(tools, program):
@@ -389,7 +427,7 @@ async def launched(tools, program, source):
 
 
 if __name__ == "__main__":
-    scenarios = (live, recorded, filters, mistakes, waiting, progress, newest, traced, compared, offered, full, launched)
+    scenarios = (live, recorded, filters, mistakes, waiting, progress, last, logged, traced, compared, offered, full, launched)
     scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")

@@ -494,10 +494,14 @@ impl Tracer {
             if (is_new || waits || !gone.is_empty()) && is_enabled {
                 // The places say what could not be set.
                 let _ = self.bind(id, places);
+                if let Some(probe) = self.probes.by_id.get_mut(&id) {
+                    probe.view.message = message_about(&probe.view, &space);
+                }
                 let view = self.probes.by_id[&id].view.clone();
                 self.journal.probe(self, &view);
             }
         }
+        self.end_watches_of_unloaded(&space);
         self.settle_logged();
         let has_plans = self
             .tracee

@@ -8,14 +8,14 @@
 
 use std::collections::BTreeSet;
 
-use debuginfo::Diagnostic;
+use debuginfo::{AddressSpace, Diagnostic};
 
 use super::logged_place::Place;
 use crate::{
     live::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
-        model::{Access, ProbeId, Reason, Tid},
+        model::{Access, ProbeId, ProbeState, Reason, Tid},
         tracee::hold::COPY_PATIENCE,
     },
     stop::ptrace,
@@ -32,6 +32,8 @@ struct Watch {
     address: u64,
     len: u8,
     access: Access,
+    /// The number of the module that it is in.
+    module: Option<u32>,
     /// It is a part of a place whose writes are logged: nothing stops.
     is_logged: bool,
     last: Vec<u8>,
@@ -170,6 +172,7 @@ impl Tracer {
             address,
             len,
             access,
+            module: self.space_now().at(address).map(|module| module.number),
             is_logged: false,
             last,
             seen_early: BTreeSet::new(),
@@ -196,6 +199,7 @@ impl Tracer {
                 address,
                 len,
                 access: Access::Write,
+                module: None,
                 is_logged: true,
                 last: Vec::new(),
                 seen_early: BTreeSet::new(),
@@ -206,6 +210,28 @@ impl Tracer {
             self.remove_watch(probe);
         }
         set
+    }
+
+    /// Ends the watchpoints in libraries that are no longer mapped: something else may be at their addresses.
+    pub fn end_watches_of_unloaded(&mut self, space: &AddressSpace) {
+        let watches = self.probes.watchpoints.watches.iter().flatten();
+        let is_gone = |watch: &&Watch| {
+            let now = space.at(watch.address).map(|module| module.number);
+            watch.module.is_some() && now != watch.module
+        };
+        let gone: Vec<ProbeId> = watches.filter(is_gone).map(|watch| watch.probe).collect();
+        for id in gone {
+            self.remove_watch(id);
+            let Some(probe) = self.probes.by_id.get_mut(&id) else {
+                continue;
+            };
+            probe.is_enabled = false;
+            probe.view.state = ProbeState::Disabled;
+            probe.view.message =
+                Some("its library was unloaded: set it again once that is loaded".to_owned());
+            let view = probe.view.clone();
+            self.journal.probe(self, &view);
+        }
     }
 
     /// Removes the watchpoints of a probe.

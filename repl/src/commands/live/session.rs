@@ -17,6 +17,7 @@ use super::link::Origin;
 use crate::commands::captured::Captured;
 use crate::commands::keeping::Keeping;
 use crate::commands::probing::Probing;
+use crate::commands::recorded::Besides;
 use crate::commands::{pack, target};
 use crate::duration;
 use crate::error::Error;
@@ -40,6 +41,8 @@ struct Kept {
     keeping: Keeping,
     #[command(flatten)]
     captured: Captured,
+    #[command(flatten)]
+    besides: Besides,
 }
 
 impl Kept {
@@ -55,6 +58,11 @@ impl Kept {
             stack: self.captured.stack.unwrap_or(0),
             strings: self.captured.strings,
             pointees: self.captured.pointees,
+            besides: server::session::Besides {
+                syscalls: self.besides.syscalls,
+                memory: self.besides.memory,
+                locks: self.besides.locks,
+            },
             watch: self.captured.watch.clone(),
             probes: Probes::default(),
             no_aslr: false,
@@ -121,6 +129,7 @@ impl Launching {
             || !kept.exclude.is_empty()
             || kept.keeping.is_given()
             || kept.captured.is_given()
+            || kept.besides != Besides::default()
     }
 
     /// Returns whether the program stops without being asked to.
