@@ -373,3 +373,73 @@ fn notes_are_kept_in_the_recording() {
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[1]["text"], "here it begins");
 }
+
+const COUNTED: &str = r#"int total, unchanged = 7;
+struct pair { int a, b; } both;
+static void add(int n) {
+  int own = n;
+  own *= 10;
+  total += n;
+  both.b = own;
+}
+int main(void) {
+  for (int i = 1; i <= 3; i++) add(i);
+  return 0;
+}
+"#;
+
+#[test]
+fn writes_of_a_recording_of_every_instruction_are_its_history_in_sql() {
+    let scratch = Scratch::new("history-full");
+    let source = scratch.join("counted.c");
+    std::fs::write(&source, COUNTED).expect("the test's folder is writable");
+    let build = Program::new("/usr/bin/gcc", scratch.path());
+    let built = build
+        .args(["-O0", "-g", "-o", "counted", "counted.c"])
+        .run();
+    assert!(scratch.join("counted").is_file(), "{}", built.errors());
+    let program = Program::new(scratch.join("counted"), scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &["--full"], &program);
+    let texts = |all: &[(&str, &str)]| -> Vec<(Option<String>, String)> {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        all.iter()
+            .map(|(old, new)| (some(old), (*new).to_owned()))
+            .collect()
+    };
+    assert_eq!(
+        changes(&recording, "select old, new from history('total')"),
+        texts(&[("0", "1"), ("1", "3"), ("3", "6")])
+    );
+    assert_eq!(
+        changes(&recording, "select old, new from history('both.b')"),
+        texts(&[("0", "10"), ("10", "20"), ("20", "30")])
+    );
+    assert!(changes(&recording, "select old, new from history('unchanged')").is_empty());
+    // In each call anew: what lay there before is no value of the variable.
+    for expression in ["history('own', 'add')", "history('add::own')"] {
+        assert_eq!(
+            changes(&recording, &format!("select old, new from {expression}")),
+            texts(&[
+                ("", "1"),
+                ("1", "10"),
+                ("", "2"),
+                ("2", "20"),
+                ("", "3"),
+                ("3", "30")
+            ])
+        );
+    }
+    let rows = recording.rows("select function, file, line, tid from history('total')");
+    for row in &rows {
+        assert_eq!(
+            (row["function"].as_str(), row["line"].as_i64()),
+            (Some("add"), Some(6))
+        );
+    }
+    let refused = recording.command("sql", &["select * from history('$rbx')"]);
+    assert!(
+        refused.errors().contains("does not lie in memory"),
+        "{}",
+        refused.errors()
+    );
+}

@@ -17,8 +17,9 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use futures::stream;
 use replay::Timeline;
-use replay::history::{Change, Changes, Progress, Tracked};
+use replay::history::{Changes, Progress, Tracked};
 
+use super::writes::{Write, Writes};
 use super::{States, failed, told};
 
 /// Rows of a batch.
@@ -59,7 +60,9 @@ impl TableFunctionImpl for Of {
             states: self.states.clone(),
         };
         // Report errors before the first row.
-        asked.tracked(self.states.timeline()?)?;
+        let timeline = self.states.timeline()?;
+        let tracked = asked.tracked(timeline)?;
+        found_by(timeline, &tracked)?;
         Ok(Arc::new(StreamingTable::try_new(
             Arc::clone(&asked.schema),
             vec![Arc::new(asked)],
@@ -122,11 +125,30 @@ impl Asked {
     }
 }
 
+/// How changes are found.
+enum Finder {
+    /// Event by event.
+    Events(Changes),
+    /// In a recording of every instruction, by the writes.
+    Writes(Writes),
+}
+
+fn found_by(timeline: &Timeline, tracked: &Tracked) -> Result<Finder> {
+    let writes = match timeline.has_every_instruction() {
+        true => Writes::of(timeline, tracked).map_err(failed)?,
+        false => None,
+    };
+    Ok(match writes {
+        Some(writes) => Finder::Writes(writes),
+        None => Finder::Events(Changes::of(timeline)),
+    })
+}
+
 /// A search in progress.
 struct Search {
     asked: Asked,
     tracked: Tracked,
-    changes: Changes,
+    finder: Finder,
     is_done: bool,
 }
 
@@ -163,9 +185,10 @@ impl Search {
     fn begin(asked: Asked) -> Result<Self> {
         let states = asked.states.clone();
         let timeline = states.timeline()?;
+        let tracked = asked.tracked(timeline)?;
         Ok(Self {
-            tracked: asked.tracked(timeline)?,
-            changes: Changes::of(timeline),
+            finder: found_by(timeline, &tracked)?,
+            tracked,
             is_done: false,
             asked,
         })
@@ -176,13 +199,11 @@ impl Search {
         let states = self.asked.states.clone();
         let timeline = states.timeline()?;
         let began = Instant::now();
-        let mut found: Vec<Change> = Vec::new();
+        let mut found: Vec<Write> = Vec::new();
         while found.len() < ROWS && began.elapsed() < SLICE {
-            let progress = self.changes.next(timeline, &mut self.tracked, MOMENTS);
-            match progress.map_err(failed)? {
-                Progress::Change(change) => found.push(change),
-                Progress::More => {}
-                Progress::End => {
+            match self.next(timeline)? {
+                Some(change) => found.extend(change),
+                None => {
                     self.is_done = true;
                     break;
                 }
@@ -190,20 +211,39 @@ impl Search {
         }
         rows(timeline, &self.asked.schema, found)
     }
+
+    /// The next change; the inner option is `None` if there may be more, the outer one at the end.
+    fn next(&mut self, timeline: &Timeline) -> Result<Option<Option<Write>>> {
+        let changes = match &mut self.finder {
+            Finder::Writes(writes) => return writes.next(timeline).map_err(failed),
+            Finder::Events(changes) => changes,
+        };
+        let progress = changes.next(timeline, &mut self.tracked, MOMENTS);
+        Ok(match progress.map_err(failed)? {
+            Progress::Change(change) => Some(Some(Write {
+                stand: timeline.stand(change.seq, change.tid).map_err(failed)?,
+                seq: change.seq,
+                tid: change.tid,
+                old: change.old,
+                new: change.new,
+            })),
+            Progress::More => Some(None),
+            Progress::End => None,
+        })
+    }
 }
 
-fn rows(timeline: &Timeline, schema: &SchemaRef, changes: Vec<Change>) -> Result<RecordBatch> {
+fn rows(timeline: &Timeline, schema: &SchemaRef, changes: Vec<Write>) -> Result<RecordBatch> {
     let mut numbers: [Int64Builder; 4] = std::array::from_fn(|_| Int64Builder::new());
     let mut texts: [StringBuilder; 4] = std::array::from_fn(|_| StringBuilder::new());
     for change in changes {
-        let stand = timeline.stand(change.seq, change.tid).map_err(failed)?;
         let ts_ns = timeline.ts_ns(change.seq).map_err(failed)?;
         numbers[0].append_value(change.seq as i64);
         numbers[1].append_value(ts_ns);
         numbers[2].append_value(i64::from(change.tid));
-        numbers[3].append_option(stand.line.map(i64::from));
-        texts[0].append_option(stand.function);
-        texts[1].append_option(stand.file);
+        numbers[3].append_option(change.stand.line.map(i64::from));
+        texts[0].append_option(change.stand.function);
+        texts[1].append_option(change.stand.file);
         texts[2].append_option(change.old);
         texts[3].append_value(change.new);
     }

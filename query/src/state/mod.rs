@@ -9,6 +9,7 @@ mod history;
 mod moment;
 mod scalar;
 mod table;
+mod writes;
 
 use std::sync::{Arc, OnceLock};
 
