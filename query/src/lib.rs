@@ -35,6 +35,7 @@ pub mod slower;
 mod state;
 mod syscalls;
 mod tables;
+mod unrecorded;
 
 use std::path::Path;
 

@@ -15,6 +15,7 @@ use crate::options::Options;
 use crate::report;
 use crate::state::States;
 use crate::tables::providers;
+use crate::unrecorded;
 
 /// A recording that can be queried. It shows the content at its opening.
 pub struct Session {
@@ -96,6 +97,13 @@ impl Session {
     /// Returns the part of the recording that this session sees.
     pub fn extent(&self) -> Extent {
         self.extent
+    }
+
+    /// Returns a note for each table that a question reads and that is empty because nobody asked for what is in it.
+    #[must_use]
+    pub fn not_recorded(&self, sql: &str) -> Vec<String> {
+        let manifest = self.reader().recording().manifest();
+        unrecorded::notes(sql, &manifest.settings.captures)
     }
 
     /// Runs one query and waits until its answer has columns; rows come as the answer is read.

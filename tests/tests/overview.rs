@@ -335,3 +335,93 @@ fn a_recording_reads_as_it_did() {
     let shop = kept("shop");
     assert_eq!(shop.text(), include_str!("overview_shop.txt"));
 }
+
+/// Compiles a program in C.
+fn compiled(scratch: &Scratch, source: &str) -> std::path::PathBuf {
+    let program = scratch.join("program");
+    std::fs::write(scratch.join("program.c"), source).expect("the folder can be written");
+    let build = Program::new(Path::new("/usr/bin/gcc"), scratch.path());
+    let built = build
+        .args(["-O0", "-g", "-o", "program", "program.c"])
+        .run();
+    assert!(program.is_file(), "{}", built.errors());
+    program
+}
+
+#[test]
+fn the_function_that_called_exit_is_told() {
+    let scratch = Scratch::new("overview-exits");
+    let source = "#include <stdlib.h>\nint load(int n) { return n * 2; }\n\
+         void check(int n) { if (n > 3) exit(n); }\nint main(void) { check(load(1)); check(load(2)); return 0; }\n";
+    let program = compiled(&scratch, source);
+    let recorded = Recorded::of_program(scratch, &program, &[], &[]);
+    let json = recorded.json();
+    let calls = json["ending"]["last_calls"].as_array().expect("a list");
+    let names: Vec<&str> = calls
+        .iter()
+        .filter_map(|call| call["function"].as_str())
+        .collect();
+    assert_eq!(&names[..2], ["check", "main"], "{json:#}");
+    assert_eq!(calls[0]["args"], "n=4");
+}
+
+#[test]
+fn a_program_that_a_live_session_holds_at_its_end_stands_there() {
+    let scratch = Scratch::new("overview-stands");
+    let source = "#include <stdlib.h>\n#include <unistd.h>\nint load(int n) { return n * 2; }\n\
+         void fail(int n) { abort(); }\nint main(void) { fail(load(2)); return 0; }\n";
+    let program = compiled(&scratch, source);
+    let live = Live::started("overview-stands-live", &["--stop-on-entry"], &program, &[]);
+    let stop = live.moved(&["continue"]);
+    assert_eq!(stop["signal"], 6, "{stop:#}");
+    // The time in which it stands is nobody's.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let recording = live.recording();
+    let ended = recording.command("overview", &["--json"]);
+    let json: Value = serde_json::from_str(&ended.text()).expect("JSON");
+    assert_eq!(json["ending"]["how"], "standing", "{json:#}");
+    assert_eq!(json["ending"]["signal"], "SIGABRT", "{json:#}");
+    let frames = json["ending"]["crash"]["frames"]
+        .as_array()
+        .expect("a list");
+    assert!(
+        frames.iter().any(|frame| frame["function"] == "fail"),
+        "{json:#}"
+    );
+    for function in json["time"]["functions"].as_array().expect("a list") {
+        assert!(function["self_ns"].as_u64() < Some(300_000_000), "{json:#}");
+    }
+    let text = recording.command("overview", &[]).text();
+    assert!(text.contains("stands at SIGABRT"), "{text}");
+}
+
+#[test]
+fn the_end_of_a_program_that_runs_is_now() {
+    let scratch = Scratch::new("overview-asleep");
+    let source = "#include <unistd.h>\nint load(int n) { return n * 2; }\n\
+         void wait_forever(void) { for (;;) pause(); }\nint main(void) { load(2); wait_forever(); return 0; }\n";
+    let program = compiled(&scratch, source);
+    let live = Live::started("overview-asleep-live", &["--break", "load"], &program, &[]);
+    live.ask(&["continue", "--no-wait"]);
+    let recording = live.recording();
+    let begun = "select count(*) from calls where function = 'wait_forever'";
+    let since = std::time::Instant::now();
+    while recording.number(begun) == 0 {
+        assert!(since.elapsed().as_secs() < 60, "it does not get there");
+    }
+    // What is looked at is time that passes without an event.
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    let ended = recording.command("overview", &["--json"]);
+    let json: Value = serde_json::from_str(&ended.text()).expect("JSON");
+    let first = &json["time"]["functions"][0];
+    assert_eq!(first["function"], "wait_forever", "{json:#}");
+    assert!(first["self_ns"].as_u64() > Some(800_000_000), "{json:#}");
+    let report = recording.command("report", &["--json"]);
+    let json: Value = serde_json::from_str(&report.text()).expect("JSON");
+    let all = json["functions"].as_array().expect("a list");
+    let waits = all
+        .iter()
+        .find(|f| f["function"] == "wait_forever")
+        .expect("it is called");
+    assert!(waits["self_ns"].as_u64() > Some(800_000_000), "{waits:#}");
+}

@@ -14,6 +14,7 @@ mod differences;
 mod digest;
 mod forms;
 mod hash;
+mod hashing;
 mod held;
 mod identity;
 mod lone;
@@ -52,6 +53,7 @@ pub use parted::{How, Parting, Sight, SourceLine, Values};
 pub(crate) use read::{Batch, CallFiles, Position};
 pub use report::{
     CallPair, Comparison, FunctionPair, Lone, LoneFunction, LoneThread, Recorded, ThreadPair,
+    UnreadFile,
 };
 pub(crate) use rows::ByThread;
 pub use rules::{RuleTexts, Rules};
@@ -200,11 +202,16 @@ struct Whole<'w> {
 
 impl Whole<'_> {
     fn begun(&self, names: (&str, &str), of_a: &[Tally], of_b: &[Tally]) -> Result<Comparison> {
-        let recorded = |session: &Session, name: &str, tallies: &[Tally]| Recorded {
-            name: name.to_owned(),
-            argv: session.reader().recording().manifest().argv.clone(),
-            calls: tallies.iter().map(|tally| tally.calls).sum(),
-            events: session.extent().events,
+        let recorded = |side: &Side<'_>, name: &str, tallies: &[Tally]| {
+            let session = side.source.session();
+            Recorded {
+                name: name.to_owned(),
+                argv: session.reader().recording().manifest().argv.clone(),
+                calls: tallies.iter().map(|tally| tally.calls).sum(),
+                events: session.extent().events,
+                random_keys: side.has_random_keys,
+                unread: side.unread(),
+            }
         };
         let readers = (self.sessions.0.reader(), self.sessions.1.reader());
         let mut known = Known {
@@ -224,8 +231,8 @@ impl Whole<'_> {
         }
         let events = output::others(readers, &self.asked.rules, &mut known)?;
         Ok(Comparison {
-            a: recorded(self.sessions.0, names.0, of_a),
-            b: recorded(self.sessions.1, names.1, of_b),
+            a: recorded(self.sides.0, names.0, of_a),
+            b: recorded(self.sides.1, names.1, of_b),
             is_same: false,
             is_same_build: self.is_same_build,
             suspects: Vec::new(),

@@ -5,6 +5,7 @@
 //! same on both sides, and so is all that it called before. If all are the same, the call itself ended differently.
 
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use replay::CallHead;
 use serde::Serialize;
@@ -77,6 +78,8 @@ pub struct Sight {
     pub around: Vec<CallLine>,
     /// The statement that made the call.
     pub at: Option<SourceLine>,
+    /// The line at which the function begins.
+    pub begins: Option<SourceLine>,
     /// That line of source and those around it, as far as the file is there.
     pub source: Vec<SourceLine>,
     /// The event at which the difference shows.
@@ -147,22 +150,34 @@ fn call_site(side: &Side<'_>, call: &ReadCall) -> Option<SourceLine> {
     let line = space.line_at(call.ret_addr.checked_sub(1)?)?;
     let (file, line) = (line.file.to_string(), line.line);
     Some(SourceLine {
-        text: text_of(&file, line),
+        text: text_of(side, &file, line),
         file,
         line,
     })
 }
 
-/// Returns the text of a line, if its file can be read.
-pub fn text_of(file: &str, line: u32) -> Option<String> {
-    let text = std::fs::read_to_string(Path::new(file)).ok()?;
+/// Reads a source file; `None` if it was written after a recording had begun: the program that ran is of an older one.
+pub fn source_of(side: &Side<'_>, file: &str) -> Option<String> {
+    let manifest = side.source.session().reader().recording().manifest();
+    let about = std::fs::metadata(file).ok()?;
+    let written = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let begun = u128::try_from(manifest.start_unix_ns).ok()?;
+    if written.as_nanos() > begun {
+        return None;
+    }
+    std::fs::read_to_string(Path::new(file)).ok()
+}
+
+/// Returns the text of a line, if its file is still there.
+fn text_of(side: &Side<'_>, file: &str, line: u32) -> Option<String> {
+    let text = source_of(side, file)?;
     let text = text.lines().nth(line.checked_sub(1)? as usize)?;
     Some(text.trim().to_owned())
 }
 
-/// Returns a line and those around it without the indentation that all have, if its file can be read.
-fn lines_around(at: &SourceLine) -> Vec<SourceLine> {
-    let Ok(text) = std::fs::read_to_string(Path::new(&at.file)) else {
+/// Returns a line and those around it without the indentation that all have, if its file is still there.
+fn lines_around(side: &Side<'_>, at: &SourceLine) -> Vec<SourceLine> {
+    let Some(text) = source_of(side, &at.file) else {
         return Vec::new();
     };
     let first = at.line.saturating_sub(LINES_AROUND).max(1);
@@ -319,9 +334,22 @@ fn sight(
         (None, _) => frames.last().map_or(0, ended),
     };
     let at = shown.and_then(|frame| call_site(side, &frame.call));
+    let function = function.map(line).transpose()?;
+    let begins = function.as_ref().and_then(|call| {
+        let (file, line) = (call.file.clone()?, call.line?);
+        Some(SourceLine {
+            text: text_of(side, &file, line),
+            file,
+            line,
+        })
+    });
     Ok(Sight {
-        source: at.as_ref().map(lines_around).unwrap_or_default(),
-        function: function.map(line).transpose()?,
+        begins,
+        source: at
+            .as_ref()
+            .map(|at| lines_around(side, at))
+            .unwrap_or_default(),
+        function,
         call: shown.map(line).transpose()?,
         around: around.map(line).collect::<Result<_>>()?,
         at,

@@ -39,6 +39,8 @@ struct Range {
     key: u64,
     /// The other recording has another build of it.
     is_other_build: bool,
+    /// The file that was recorded is still there, on both sides: what is known of one side only is no difference.
+    is_readable: bool,
     /// Its texts end with a zero byte: it is not written in Rust.
     has_texts: bool,
 }
@@ -61,25 +63,31 @@ pub struct Places {
 }
 
 impl Places {
-    /// Takes a recording's modules, those of the other one, and the numbers of the processes and threads of both.
+    /// Takes the modules of a recording and of the other one, each with those whose files can be read, and the numbers of
+    /// the processes and threads of both.
     pub fn new(
-        own: &Definitions,
-        other: &Definitions,
-        space: Arc<AddressSpace>,
+        (own, space): (&Definitions, Arc<AddressSpace>),
+        (other, other_space): (&Definitions, &AddressSpace),
         numbers: Arc<FxHashSet<u64>>,
     ) -> Self {
-        let builds: FxHashMap<String, Option<&str>> = other
+        let is_there = |space: &AddressSpace, id| space.modules().iter().any(|m| m.number == id);
+        let twins: FxHashMap<String, (Option<&str>, bool)> = other
             .modules()
-            .map(|module| (module_key(Some(module)), module.build_id.as_deref()))
+            .map(|module| {
+                let build = module.build_id.as_deref();
+                let is_readable = is_there(other_space, module.id);
+                (module_key(Some(module)), (build, is_readable))
+            })
             .collect();
         let range = |module: &crate::definitions::Module| {
             let key = module_key(Some(module));
-            let build = builds.get(&key).copied().flatten();
+            let (build, is_other_readable) = twins.get(&key).copied().unwrap_or_default();
             Range {
                 start: module.addr,
                 end: module.addr.saturating_add(module.size),
                 key: hash::of_bytes(key.as_bytes()),
                 is_other_build: build.is_none() || build != module.build_id.as_deref(),
+                is_readable: is_other_readable && is_there(&space, module.id),
                 has_texts: !own.is_rust(module.id),
             }
         };
@@ -240,10 +248,11 @@ impl Places {
             return *known;
         }
         let offset = (!module.is_other_build).then_some(address - module.start);
-        let place = self
-            .content(address, module.has_texts)
-            .or(offset)
-            .unwrap_or(MEMORY);
+        let content = match module.is_readable {
+            true => self.content(address, module.has_texts),
+            false => None,
+        };
+        let place = content.or(offset).unwrap_or(MEMORY);
         let place = hash::fold(module.key, place);
         let mut known = self.known.borrow_mut();
         if known.len() < REMEMBERED {

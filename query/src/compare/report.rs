@@ -53,6 +53,21 @@ pub struct Recorded {
     pub calls: u64,
     /// Its events.
     pub events: u64,
+    /// Hash tables with random keys: what they do is not compared.
+    pub random_keys: bool,
+    /// Files of its program and libraries that cannot be read any more: what pointers into them point to is not compared.
+    pub unread: Vec<UnreadFile>,
+}
+
+/// A file that ran and cannot be read as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnreadFile {
+    /// Its path when it was recorded.
+    pub path: String,
+    /// There is another build at this path now.
+    pub is_replaced: bool,
+    /// Why it cannot be read.
+    pub why: String,
 }
 
 /// A thread of both recordings.

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::forms::{Form, Formed, Word};
 use super::hash;
+use super::hashing::Hashing;
 use super::origins::Seen;
 use super::places::Places;
 use super::read::Batch;
@@ -75,6 +76,8 @@ pub struct RowMaker<'r> {
     pub pointers: &'r [Word],
     /// What addresses point into.
     pub places: &'r Places,
+    /// Where threads worked on hash tables with random keys: no call there is compared.
+    pub hashing: &'r Hashing,
 }
 
 /// The calls of one thread that were seen at each depth, since the last one around them ended.
@@ -118,6 +121,7 @@ impl RowMaker<'_> {
     pub fn row(&self, batch: &Batch, at: usize, nested: &mut Nested) -> Option<Row> {
         let id = batch.function(at) as usize;
         let number = self.numbers.get(id).copied().flatten();
+        let number = number.filter(|_| !self.hashing.covers(batch.tid(at), batch.start(at)));
         let inside = nested.ended(batch.depth(at), number.is_some());
         let function = number?;
         let form = &self.forms[id];

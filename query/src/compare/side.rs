@@ -10,10 +10,12 @@ use store::columns::ReadCall;
 use super::Asked;
 use super::digest::{self, Pass};
 use super::forms::{Form, Formed, Left, Word};
+use super::hashing::{Hashing, has_random_keys, is_hashing};
 use super::identity::Identities;
 use super::origins::{self, Does, Origins, Seen};
 use super::places::Places;
 use super::read::{CallFiles, Position};
+use super::report::UnreadFile;
 use super::rows::RowMaker;
 use super::stop::Stop;
 use super::walk::Rows;
@@ -73,8 +75,11 @@ pub struct Side<'s> {
     pub stop: Stop,
     /// By function id: the shared number.
     pub numbers: Vec<Option<u32>>,
+    /// Both programs have hash tables with random keys: their work is not compared.
+    pub has_random_keys: bool,
     /// The processes and threads of both.
     pub processes: Arc<FxHashSet<u64>>,
+    hashing: Hashing,
     forms: Vec<Form>,
     pointers: Vec<Word>,
     places: Places,
@@ -98,10 +103,13 @@ impl<'s> Side<'s> {
             true => identities.of_a.clone(),
             false => identities.of_b.clone(),
         };
+        let is_random = has_random_keys(definitions) && has_random_keys(other.definitions());
         let mut forms = Vec::with_capacity(numbers.len());
         for (id, number) in numbers.iter_mut().enumerate() {
             let function = definitions.function(id);
-            if function.is_some_and(|function| rules.ignores_function(&function.name)) {
+            let is_left_out =
+                |name: &str| rules.ignores_function(name) || is_random && is_hashing(name);
+            if function.is_some_and(|function| is_left_out(&function.name)) {
                 *number = None;
             }
             // Without the parameters of both, those of one say nothing.
@@ -130,22 +138,23 @@ impl<'s> Side<'s> {
         let words = Form::words(compared.iter().copied());
         let pointers = Form::pointers(compared.into_iter());
         let source = Source::new(session)?;
-        let mut space = Arc::new(AddressSpace::default());
-        if let Some(timeline) = source.timeline() {
-            space = timeline.modules().space(timeline.last());
-        }
+        let other_space = last_space(&Source::new(other)?);
         Ok(Self {
+            hashing: match is_random {
+                true => hashing_of(session, &asked.stop)?,
+                false => Hashing::default(),
+            },
             files: CallFiles::open(session.reader(), words, &asked.stop)?,
             places: Places::new(
-                definitions,
-                other.definitions(),
-                space,
+                (definitions, last_space(&source)),
+                (other.definitions(), &other_space),
                 Arc::clone(&common.numbers),
             ),
             source,
             processes: Arc::clone(&common.numbers),
             stop: asked.stop.clone(),
             numbers,
+            has_random_keys: is_random,
             forms,
             pointers,
         })
@@ -157,6 +166,7 @@ impl<'s> Side<'s> {
             forms: &self.forms,
             pointers: &self.pointers,
             places: &self.places,
+            hashing: &self.hashing,
         }
     }
 
@@ -214,6 +224,20 @@ impl<'s> Side<'s> {
         &self.places
     }
 
+    /// Returns the files of recorded modules that cannot be read any more.
+    pub fn unread(&self) -> Vec<UnreadFile> {
+        let Some(timeline) = self.source.timeline() else {
+            return Vec::new();
+        };
+        let absent = timeline.modules().absent(timeline.last()).into_iter();
+        let unread = absent.map(|absent| UnreadFile {
+            is_replaced: debuginfo::build_id_of(&absent.path).is_some(),
+            path: absent.path.to_string_lossy().into_owned(),
+            why: absent.why,
+        });
+        unread.collect()
+    }
+
     /// Hashes the arguments of a call as its row has them.
     pub fn args_hash(&self, call: &ReadCall) -> Formed {
         match self.compared(call.function_id) {
@@ -222,6 +246,26 @@ impl<'s> Side<'s> {
             }
             None => Formed::default(),
         }
+    }
+}
+
+/// Finds where the threads of a recording worked on hash tables.
+fn hashing_of(session: &Session, stop: &Stop) -> Result<Hashing> {
+    let definitions = session.definitions();
+    let is_one = |id: usize| {
+        let function = definitions.function(id);
+        function.is_some_and(|function| is_hashing(&function.name))
+    };
+    let ids: Vec<bool> = (0..definitions.id_limit()).map(is_one).collect();
+    let files = CallFiles::open(session.reader(), Vec::new(), stop)?;
+    Hashing::of(&files, &ids)
+}
+
+/// Returns the modules at the end of a recording whose files can be read.
+fn last_space(source: &Source<'_>) -> Arc<AddressSpace> {
+    match source.timeline() {
+        Some(timeline) => timeline.modules().space(timeline.last()),
+        None => Arc::default(),
     }
 }
 

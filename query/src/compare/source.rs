@@ -2,7 +2,7 @@
 
 use debuginfo::Svma;
 
-use super::parted::SourceLine;
+use super::parted::{SourceLine, source_of};
 use super::side::Side;
 
 /// Bytes of a function whose lines are looked up.
@@ -33,7 +33,7 @@ fn lines(side: &Side<'_>, number: u32) -> Option<Lines> {
         .map(|line| line.line)
         .max()?;
     let first = function.line.map_or(own.line, |line| line.min(own.line));
-    let text = std::fs::read_to_string(&*own.file).ok()?;
+    let text = source_of(side, &own.file)?;
     let skipped = first.checked_sub(1)? as usize;
     let count = last.checked_sub(first)? as usize + 1;
     Some(Lines {

@@ -6,8 +6,8 @@ use values::quantity::{count, duration, grouped};
 
 use super::held::{Held, HeldKind};
 use super::output::Line;
-use super::parted::{How, Parting, Sight, SourceLine, kind_text, text_of};
-use super::report::{CallPair, Comparison, FunctionPair};
+use super::parted::{How, Parting, Sight, SourceLine, kind_text};
+use super::report::{CallPair, Comparison, FunctionPair, UnreadFile};
 use super::suspects::Suspect;
 
 use crate::overview::CallLine;
@@ -128,6 +128,16 @@ impl Comparison {
         if self.a.argv.get(1..) != self.b.argv.get(1..) {
             page.side('A', &format!("  A ran {}", self.a.argv.join(" ")));
             page.side('B', &format!("  B ran {}", self.b.argv.join(" ")));
+        }
+        if self.a.random_keys {
+            page.line(
+                "  hash tables have random keys: calls of hashing and probing were not compared",
+            );
+        }
+        for (side, recorded) in [('A', &self.a), ('B', &self.b)] {
+            for file in recorded.unread.iter().take(FEW) {
+                page.line(&format!("  {side}'s {}", unread_line(file)));
+            }
         }
     }
 
@@ -282,6 +292,17 @@ impl Comparison {
     }
 }
 
+fn unread_line(file: &UnreadFile) -> String {
+    let why = match file.is_replaced {
+        true => "was replaced since (its build id differs)",
+        false => "cannot be read any more",
+    };
+    format!(
+        "file {} {why}: texts behind pointers were not compared",
+        fitted(file_name(&file.path), 40)
+    )
+}
+
 fn is_differing(pair: &FunctionPair) -> bool {
     pair.arguments + pair.results + pair.inside + pair.only.0 + pair.only.1 > 0
 }
@@ -390,7 +411,7 @@ fn side(page: &mut Page, name: char, sight: &Sight, shown: Option<&Sight>) {
         let texts = sight.source.iter().map(|line| line.text.clone());
         texts.collect::<Vec<_>>()
     };
-    match (&sight.at, &sight.function) {
+    match (&sight.at, &sight.begins) {
         (Some(at), _) if sight.source.is_empty() => {
             page.as_is(
                 Role::Context,
@@ -416,12 +437,8 @@ fn side(page: &mut Page, name: char, sight: &Sight, shown: Option<&Sight>) {
                 );
             }
         }
-        (None, Some(call)) => {
-            if let (Some(file), Some(line)) = (&call.file, call.line) {
-                let text = text_of(file, line).unwrap_or_default();
-                let place = format!("      {}:{line}  {text}", file_name(file));
-                page.as_is(Role::Context, &place);
-            }
+        (None, Some(begins)) => {
+            page.as_is(Role::Context, &format!("      {}", source_line(begins)));
         }
         (None, None) => {}
     }

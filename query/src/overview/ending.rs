@@ -43,13 +43,23 @@ impl Ending {
         matches!(self.how, How::Exited { code } if code != 0)
     }
 
-    /// Returns the event at which the program ended, and its time in ns: that of the signal, or the recording's last.
-    pub(super) fn last(&self, source: &Source<'_>) -> (u64, i64) {
+    /// Returns the event at which the program ended, and its time in ns: that of the signal, of its exit, or the recording's
+    /// last. `until_ns`: up to when it is known, if it runs.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub(super) fn last(&self, source: &Source<'_>, until_ns: Option<i64>) -> Result<(u64, i64)> {
         let extent = source.session().extent();
-        match &self.crash {
-            Some(crash) => (crash.seq, crash.ts_ns),
-            None => (extent.events.saturating_sub(1), extent.last_ts_ns),
-        }
+        Ok(match (&self.crash, source.timeline(), &self.how) {
+            (Some(crash), ..) => (crash.seq, crash.ts_ns),
+            (None, Some(timeline), How::Exited { .. }) => {
+                (told(timeline.last_own())?, told(timeline.ended_ns())?)
+            }
+            _ => (
+                extent.events.saturating_sub(1),
+                until_ns.unwrap_or(extent.last_ts_ns),
+            ),
+        })
     }
 }
 
@@ -64,6 +74,11 @@ pub enum How {
     },
     /// A signal killed it.
     Killed {
+        /// The signal's name.
+        signal: String,
+    },
+    /// A live session holds it at a signal that will end it.
+    Standing {
         /// The signal's name.
         signal: String,
     },
@@ -146,9 +161,10 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
                where kind in ('process_exit', 'detached', 'exec') order by seq desc limit 1";
     let rows = source.ask(sql)?;
     let end = rows.first();
-    let how = match of_core(source)? {
-        Some(how) => how,
-        None => how(source, end),
+    let how = match (of_core(source)?, how(source, end)) {
+        (Some(how), _) => how,
+        (None, how @ (How::Running | How::NotSeen)) => standing(source)?.unwrap_or(how),
+        (None, how) => how,
     };
     let seq = end.and_then(|row| row.count(3));
     let became = became(source, &how)?;
@@ -208,6 +224,24 @@ fn how(source: &Source<'_>, end: Option<&Row>) -> How {
     }
 }
 
+/// The end that a live session holds back.
+fn standing(source: &Source<'_>) -> Result<Option<How>> {
+    let Some(timeline) = source.timeline() else {
+        return Ok(None);
+    };
+    let Some(seq) = told(timeline.crash())? else {
+        return Ok(None);
+    };
+    let sql = format!(
+        "select type from exceptions where phase = 'unhandled' and seq <= {seq} order by seq desc limit 1"
+    );
+    let rows = source.ask(&sql)?;
+    let signal = rows.first().and_then(|row| row.text(0));
+    Ok(signal.map(|signal| How::Standing {
+        signal: signal.to_owned(),
+    }))
+}
+
 fn of_main(source: &Source<'_>, seq: u64) -> Result<Vec<CallLine>> {
     let Some(timeline) = source.timeline() else {
         return Ok(Vec::new());
@@ -216,9 +250,10 @@ fn of_main(source: &Source<'_>, seq: u64) -> Result<Vec<CallLine>> {
     let Some(main) = threads.first() else {
         return Ok(Vec::new());
     };
-    // Calls that were open when the program exited come last.
-    let open = source.around(main.tid, seq.saturating_sub(1))?;
-    let ended = source.ended_before(main.tid, seq, BEFORE)?;
+    // Calls that were open when the program exited come last. Its end has closed them.
+    let last = told(timeline.last_own())?.min(seq.saturating_sub(1));
+    let open = source.around(main.tid, last)?;
+    let ended = source.ended_before(main.tid, last + 1, BEFORE)?;
     let last = open.iter().take(BEFORE).chain(&ended).take(BEFORE);
     last.map(|call| source.described(call)).collect()
 }

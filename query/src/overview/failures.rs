@@ -161,7 +161,8 @@ fn call(source: &Source<'_>, seq: u64) -> Result<Option<CallHead>> {
 fn candidates_of<'t>(source: &Source<'_>, tally: &'t Tally) -> Vec<Candidate<'t>> {
     let definition = source.function(tally.function);
     let kind = definition.map_or(&ValueKind::Unknown, |function| &function.ret);
-    let compares = definition.is_some_and(|function| is_comparison(&function.name));
+    let compares = definition
+        .is_some_and(|function| is_comparison(&function.name) || is_option_reader(&function.name));
     let (is_number, guessed) = match kind {
         ValueKind::Int { signed, .. } | ValueKind::Enum { signed, .. } => (*signed, false),
         ValueKind::Pointer => (true, false),
@@ -254,6 +255,16 @@ fn is_comparison(name: &str) -> bool {
     ["cmp", "compar", "collate", "operator<", "coll("]
         .iter()
         .any(|part| name.contains(part))
+}
+
+/// `getopt` and its kin return -1 once all options are read.
+fn is_option_reader(name: &str) -> bool {
+    let name = name.strip_suffix("@plt").unwrap_or(name);
+    let name = name.trim_start_matches('_');
+    matches!(
+        name,
+        "getopt" | "getopt_long" | "getopt_long_only" | "getopt_internal" | "getopt_internal_r"
+    )
 }
 
 /// Returns whether another function called it: the first function of a thread has no caller to report a failure to.
@@ -388,5 +399,7 @@ mod tests {
         }
         assert!(is_comparison("std::strong_order::Compare(int)"));
         assert!(!is_comparison("open_config"));
+        assert!(is_option_reader("getopt_long@plt") && is_option_reader("__getopt"));
+        assert!(!is_option_reader("get_options"));
     }
 }

@@ -11,6 +11,7 @@ mod program;
 mod questions;
 
 mod source;
+mod stops;
 mod tally;
 mod text;
 mod threads;
@@ -26,6 +27,7 @@ pub use program::Program;
 pub use questions::Question;
 pub use source::{By, CallLine};
 pub(crate) use source::{Source, told};
+pub(crate) use stops::now_ns;
 pub use text::within;
 pub use threads::{Thread, ThreadEnd, Threads};
 pub use time::{FunctionTime, Time};
@@ -33,6 +35,7 @@ pub use unusual::Unusual;
 
 use crate::error::Result;
 use crate::session::Session;
+use stops::Stops;
 
 /// What to know first about a recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -71,10 +74,14 @@ pub struct FailedCalls {
 pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
     let source = Source::new(session)?;
     let ending = ending::ending(&source)?;
-    let all = tally::tallies(&source, ending.last(&source))?;
+    let stops = Stops::of(&source)?;
+    let until_ns = stops.until_ns(&source);
+    let end = ending.last(&source, until_ns)?;
+    let mut all = tally::tallies(&source, end)?;
+    stops.take_out(&source, &mut all, end.1)?;
     let tallies = all.functions;
     let calls = tallies.iter().map(|tally| tally.calls).sum();
-    let program = program::program(&source, calls, tallies.len() as u64)?;
+    let program = program::program(&source, (calls, tallies.len() as u64), until_ns)?;
     let errors = errors::errors(&source)?;
     let (told, more) = failures::failures(&source, &tallies, ending.has_failed())?;
     let died = ending.crash.as_ref().map(|crash| (crash.tid, crash.seq));

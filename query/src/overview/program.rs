@@ -35,11 +35,15 @@ pub struct Program {
     pub first_gap: Option<u64>,
 }
 
-/// Describes the program. `calls` and `functions` are already counted.
+/// Describes the program. Its calls and functions are already counted; `until_ns`: up to when it is known, if it runs.
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn program(source: &Source<'_>, calls: u64, functions: u64) -> Result<Program> {
+pub fn program(
+    source: &Source<'_>,
+    (calls, functions): (u64, u64),
+    until_ns: Option<i64>,
+) -> Result<Program> {
     let extent = source.session().extent();
     let manifest = source.session().reader().recording().manifest();
     let sql = "select count(*), sum(lost), min(seq) from gaps where reason <> 'memory not copied'";
@@ -53,7 +57,9 @@ pub fn program(source: &Source<'_>, calls: u64, functions: u64) -> Result<Progra
             RecordingState::Live => "live",
             RecordingState::Interrupted => "incomplete",
         },
-        duration_ns: extent.duration_ns,
+        duration_ns: until_ns
+            .and_then(|until_ns| u64::try_from(until_ns).ok())
+            .unwrap_or(extent.duration_ns),
         events: extent.events,
         calls,
         functions,

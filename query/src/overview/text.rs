@@ -118,6 +118,9 @@ impl Overview {
                 signal: Some(signal),
             } => format!("was ended by {signal}; this is its core file"),
             How::Core { signal: None } => "a core file of it, while it ran".to_owned(),
+            How::Standing { signal } => {
+                format!("stands at {signal}, which will end it, after {ran}")
+            }
             How::Became => format!("became another program after {ran}"),
             How::Detached => format!("was left running after {ran}"),
             How::Running => format!("is running: what was recorded of it so far, {ran}"),
@@ -180,15 +183,20 @@ impl Overview {
         let crash = self.ending.crash.as_ref()?;
         let signal = match &self.ending.how {
             How::Killed { signal }
+            | How::Standing { signal }
             | How::Core {
                 signal: Some(signal),
             } => signal.as_str(),
             _ => "a signal",
         };
+        let verb = match &self.ending.how {
+            How::Standing { .. } => "Stands at",
+            _ => "Ended by",
+        };
         let address = crash.address.as_ref();
         let address = address.map_or_else(String::new, |at| format!(" at address {at}"));
         let heading = format!(
-            "Ended by {signal}{address}, seq {}, in thread {}",
+            "{verb} {signal}{address}, seq {}, in thread {}",
             crash.seq,
             thread_name(crash.tid, crash.thread.as_deref())
         );

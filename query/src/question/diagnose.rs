@@ -50,6 +50,9 @@ fn find(sql: &str, error: &DataFusionError, names: &Names) -> Finding {
     {
         return find(sql, first, names);
     }
+    if let Some(finding) = of_dialect(sql, error) {
+        return finding;
+    }
     let spanned = error
         .diagnostic()
         .and_then(|diagnostic| diagnostic.span)
@@ -78,6 +81,45 @@ fn find(sql: &str, error: &DataFusionError, names: &Names) -> Finding {
             }
         }
     }
+}
+
+/// Explains what other databases have and this SQL has not.
+fn of_dialect(sql: &str, error: &DataFusionError) -> Option<Finding> {
+    let words: Vec<&str> = sql.split_whitespace().take(3).collect();
+    if let [select, top, number] = words.as_slice()
+        && select.eq_ignore_ascii_case("select")
+        && top.eq_ignore_ascii_case("top")
+        && let Ok(number) = number.trim_matches(['(', ')']).parse::<u64>()
+    {
+        return Some(Finding {
+            message: "there is no TOP in this SQL".to_owned(),
+            place: place::of_word(sql, top, 0),
+            suggestions: Vec::new(),
+            hint: Some(format!("end the question with: LIMIT {number}")),
+        });
+    }
+    let message = error.strip_backtrace();
+    let (_, node) = message.split_once("nsupported ast node")?;
+    let node = node
+        .trim_start_matches(" in sqltorel")
+        .trim_start_matches([':', ' ']);
+    let end = node
+        .find(|c: char| !c.is_alphanumeric())
+        .unwrap_or(node.len());
+    let is_regex = node.starts_with("RLike");
+    Some(Finding {
+        message: match is_regex {
+            true => "there is no REGEXP or RLIKE in this SQL".to_owned(),
+            false => format!("this SQL has no such expression: {}", &node[..end]),
+        },
+        place: ["regexp", "rlike"]
+            .iter()
+            .filter(|_| is_regex)
+            .find_map(|word| place::of_word(sql, word, 0)),
+        suggestions: Vec::new(),
+        hint: is_regex
+            .then(|| "write: function ~ 'PATTERN', or regexp_like(function, 'PATTERN')".to_owned()),
+    })
 }
 
 fn place_of_span(span: &Span) -> Option<Excerpt> {

@@ -31,6 +31,10 @@ pub(crate) use source::Source;
 /// Paths that are told apart.
 const MOST_PATHS: usize = 1 << 20;
 
+/// Functions with fewer calls, or whose recording cost a smaller part of the time, are not worth a warning.
+const ROUGH_CALLS: u64 = 1000;
+const ROUGH_PART: f64 = 0.1;
+
 /// Where the time went.
 #[derive(Debug)]
 pub struct Report {
@@ -142,6 +146,23 @@ impl Report {
     #[must_use]
     pub fn function(&self, id: u32) -> Option<&FunctionTime> {
         self.places.get(&id).map(|place| &self.functions[*place])
+    }
+
+    /// Returns the functions with much of the time, whose calls' recording cost more than what is left for them, that with the
+    /// most calls first: their shares are rough.
+    #[must_use]
+    pub fn rough(&self) -> Vec<&FunctionTime> {
+        let each_ns = self.cost.inside_ns + self.cost.outside_ns;
+        let cost_ns = |f: &FunctionTime| f.calls as f64 * each_ns;
+        let whole_ns: u64 = self.functions.iter().map(|f| f.self_ns).sum();
+        let all_ns: f64 = self.functions.iter().map(cost_ns).sum();
+        let is_rough = |f: &&FunctionTime| {
+            let has_part = cost_ns(f) > (whole_ns as f64 + all_ns) * ROUGH_PART;
+            has_part && f.calls >= ROUGH_CALLS && cost_ns(f) > f.self_ns as f64
+        };
+        let mut rough: Vec<&FunctionTime> = self.functions.iter().filter(is_rough).collect();
+        rough.sort_by_key(|f| (u64::MAX - f.calls, f.function_id));
+        rough
     }
 
     /// Returns who called a function, the most time first; `None` where no recorded call was around.

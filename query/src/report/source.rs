@@ -10,6 +10,7 @@ use super::away::Away;
 use crate::asking::execution;
 use crate::definitions::Definitions;
 use crate::error::Result;
+use crate::overview::now_ns;
 use crate::parts::PartFile;
 use crate::state::{States, failed};
 
@@ -66,9 +67,10 @@ impl Source {
         let Some(reader) = self.states.reader() else {
             return Ok(Away::default());
         };
-        let until_ns = match self.timeline()? {
-            None => reader.last_ts_ns(),
-            Some(timeline) => timeline
+        let until_ns = match (now_ns(reader), self.timeline()?) {
+            (Some(now_ns), _) => now_ns,
+            (None, None) => reader.last_ts_ns(),
+            (None, Some(timeline)) => timeline
                 .ended_ns()
                 .map_err(|error| execution(failed(error)))?,
         };

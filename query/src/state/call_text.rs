@@ -10,6 +10,7 @@ use debuginfo::{Certainty, Machine, TypeKind};
 use expr::Expr;
 use replay::{Event, Moment, Places, StateMachine};
 use rustc_hash::FxHashMap;
+use values::one_line::fitted;
 use values::{RenderOptions, quoted, render_known, text_at};
 
 use super::{States, moment};
@@ -136,13 +137,59 @@ fn parsed<'p>(known: &'p mut FxHashMap<String, Option<Expr>>, name: &str) -> Opt
     known[name].as_ref()
 }
 
-/// A known value; for a container with unknown elements, its type and length.
+/// What stands for a part that is not known, before the reason.
+const UNKNOWN: &str = "<unknown: ";
+
+/// A known value; for a container with unknown elements, its type and length. Of another value with unknown parts, `?` for
+/// each of them, within a number of columns. `None` if no part is known: the register, an address, says more.
 fn text(value: &Value, look: &Look<'_>) -> Option<String> {
     let shown = render_known(value, &RenderOptions::default(), look)?;
+    if !shown.contains(UNKNOWN) {
+        return Some(shown);
+    }
     let head = shown.split_once(" = {").map(|(head, _)| head);
-    Some(match head {
-        Some(head) if shown.contains("<unknown: ") && !head.contains('{') => head.to_owned(),
-        _ => shown,
+    if let Some(head) = head.filter(|head| !head.contains('{')) {
+        return Some(head.to_owned());
+    }
+    let short = without_reasons(&shown);
+    let cut = fitted(&short, SHOWN);
+    let whole = match cut.len() == short.len() {
+        true => short.as_str(),
+        false => &cut[..cut.rfind(['{', '}', ',']).unwrap_or(0)],
+    };
+    has_known(whole).then(|| cut.into_owned())
+}
+
+/// Replaces each unknown part by `?`. Reasons may name templates.
+fn without_reasons(text: &str) -> String {
+    let mut short = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, reason)) = rest.split_once(UNKNOWN) {
+        short.push_str(before);
+        short.push('?');
+        let mut depth = 1;
+        let end = reason.find(|c: char| {
+            depth += match c {
+                '<' => 1,
+                '>' => -1,
+                _ => 0,
+            };
+            depth == 0
+        });
+        rest = end.map_or("", |end| &reason[end + 1..]);
+    }
+    short + rest
+}
+
+/// Tells whether a value without reasons has a part that is known: not only names of members.
+fn has_known(short: &str) -> bool {
+    let mut parts = short.split_inclusive(['{', '}', ',']);
+    parts.any(|part| {
+        let value = part.trim_end_matches(['{', '}', ',']);
+        let value = value.rsplit_once(" = ").map_or(value, |(_, value)| value);
+        let value = value.rsplit_once(": ").map_or(value, |(_, value)| value);
+        let value = value.trim_start_matches(['&', '*']).trim();
+        !part.ends_with('{') && !matches!(value, "" | "?" | ".." | "...")
     })
 }
 
@@ -216,4 +263,32 @@ fn has_value(pointer: &Type) -> bool {
 fn is_mutable(pointer: &Type) -> bool {
     let name = pointer.own_name();
     name.is_none_or(|name| name.starts_with("&mut") || name.starts_with("*mut"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_values_with_a_known_part_are_shown() {
+        for (whole, short, is_known) in [
+            ("{a = 1, b = <unknown: gone>}", "{a = 1, b = ?}", true),
+            (
+                "{map = {<unknown: of map<int, long>>, n = <unknown: gone>}, end = <unknown: x>}",
+                "{map = {?, n = ?}, end = ?}",
+                false,
+            ),
+            ("Cache {map: <unknown: gone>}", "Cache {map: ?}", false),
+            ("@0x7ff0: {n = <unknown: gone>}", "@0x7ff0: {n = ?}", false),
+            (
+                "&Cache {map: <unknown: gone>, n: 3}",
+                "&Cache {map: ?, n: 3}",
+                true,
+            ),
+            ("<unknown: cut", "?", false),
+        ] {
+            assert_eq!(without_reasons(whole), short);
+            assert_eq!(has_known(short), is_known, "{short}");
+        }
+    }
 }

@@ -92,6 +92,14 @@ impl Asker {
         })
     }
 
+    /// Returns a note for each table that a question reads and that was not recorded.
+    pub fn not_recorded(&self, sql: &str) -> Vec<String> {
+        match &self.source {
+            Source::One { session, .. } => session.not_recorded(sql),
+            Source::Many { .. } => Vec::new(),
+        }
+    }
+
     /// Shows on a terminal's stderr that a long query is running.
     pub fn show_life(&mut self, terminal: &Terminal) {
         self.life = Some(Life {

@@ -47,6 +47,12 @@ pub struct View {
 pub fn show(asker: &mut Asker, sql: &str, view: &View) -> Result<(), Error> {
     let shown = show_answer(asker, sql, view);
     warn(asker, &view.terminal);
+    if shown.is_ok() {
+        for note in asker.not_recorded(sql) {
+            let word = view.terminal.stderr_colour.paint(Paint::Warning, "note:");
+            eprintln!("hindsight: {word} {}", escaped(&note));
+        }
+    }
     shown
 }
 

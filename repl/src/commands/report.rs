@@ -73,15 +73,30 @@ pub struct Args {
     /// Show times as measured, with what recording cost
     #[arg(long)]
     raw: bool,
-    /// Show at most this many functions, or lines of the tree
-    #[arg(long, value_name = "N", default_value_t = 25)]
-    limit: usize,
+    /// Show at most this many functions, or lines of the tree; 0: all [default: 25, with --json all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
     /// With --tree: go down this many calls
     #[arg(long, value_name = "N", default_value_t = 12, requires = "tree")]
     depth: usize,
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Functions that are shown unless the user says how many.
+const FUNCTIONS: usize = 25;
+
+impl Args {
+    /// Returns how many functions or lines are shown at most.
+    fn most(&self) -> usize {
+        match self.limit {
+            Some(0) => usize::MAX,
+            Some(limit) => limit,
+            None if self.json => usize::MAX,
+            None => FUNCTIONS,
+        }
+    }
 }
 
 /// Runs the command and returns the exit code.
@@ -134,7 +149,7 @@ fn of_memory(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error>
     let mut out = output::stdout();
     let written = match args.json {
         true => writeln!(out, "{:#}", json!(found)),
-        false => memory::memory(&mut out, &found, args.limit, terminal),
+        false => memory::memory(&mut out, &found, args.most(), terminal),
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     Ok(exit::DONE)
@@ -145,7 +160,7 @@ fn of_locks(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error> 
     let mut out = output::stdout();
     let written = match args.json {
         true => writeln!(out, "{:#}", json!(found)),
-        false => locks::locks(&mut out, &found, args.limit, terminal),
+        false => locks::locks(&mut out, &found, args.most(), terminal),
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     Ok(exit::DONE)
@@ -191,7 +206,7 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<(), Error> {
         memory: false,
         locks: false,
         raw: false,
-        limit: FUNCTIONS_AFTER,
+        limit: Some(FUNCTIONS_AFTER),
         depth: 1,
         json: false,
     };
@@ -221,7 +236,7 @@ fn write_file(
 
 fn json_of(found: &Report, args: &Args) -> serde_json::Value {
     let limited = |functions: &[FunctionTime]| -> Vec<FunctionTime> {
-        functions.iter().take(args.limit).cloned().collect()
+        functions.iter().take(args.most()).cloned().collect()
     };
     let threads = found.threads.iter().map(|thread| {
         let mut of = json!(thread);

@@ -4,6 +4,7 @@
 
 mod alike;
 mod bugs;
+mod in_place;
 mod page;
 mod prompt;
 mod same;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use query::Report;
 use query::overview::within;
-use query::report::{CostNote, FunctionTime, Paths};
+use query::report::{FunctionTime, Paths};
 use serde_json::{Value, json};
 use server::quantity::{count, duration, grouped};
 
@@ -56,7 +56,7 @@ pub fn functions(
     } else {
         table(out, &found.functions, args, terminal)?;
     }
-    notes(out, &found.cost, args.raw)
+    notes(out, found, args.raw)
 }
 
 fn table(
@@ -71,7 +71,7 @@ fn table(
     let whole_ns: u64 = sorted.iter().map(|f| own(f)).sum();
     let names = ["self", "share", "inclusive", "calls", "function"];
     let mut table = Table::new(columns(&names));
-    for function in sorted.iter().take(args.limit) {
+    for function in sorted.iter().take(args.most()) {
         let inclusive_ns = match args.raw {
             true => function.raw_inclusive_ns,
             false => function.inclusive_ns,
@@ -85,9 +85,9 @@ fn table(
         ]);
     }
     table.flush(out, layout(terminal), terminal.stdout_colour)?;
-    if sorted.len() > args.limit {
-        let rest_ns: u64 = sorted[args.limit..].iter().map(|f| own(f)).sum();
-        let more = (sorted.len() - args.limit) as u64;
+    if sorted.len() > args.most() {
+        let rest_ns: u64 = sorted[args.most()..].iter().map(|f| own(f)).sum();
+        let more = (sorted.len() - args.most()) as u64;
         writeln!(
             out,
             "{} more took {} ({}); --limit {} shows them",
@@ -138,7 +138,8 @@ fn share(part: u64, whole: u64) -> String {
     format!("{:.1} %", part as f64 * 100.0 / whole.max(1) as f64)
 }
 
-fn notes(out: &mut dyn Write, cost: &CostNote, raw: bool) -> io::Result<()> {
+fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
+    let cost = &found.cost;
     if cost.folded_calls > 0 {
         writeln!(
             out,
@@ -161,7 +162,18 @@ fn notes(out: &mut dyn Write, cost: &CostNote, raw: bool) -> io::Result<()> {
             duration(cost.held_ns)
         )?;
     }
-    writeln!(out, " (--raw has all of it)")
+    writeln!(out, " (--raw has all of it)")?;
+    let rough = found.rough();
+    if !rough.is_empty() {
+        let names = rough.iter().take(NAMES);
+        let names = names.map(|f| format!("-x '{}'", within(&f.function, NAME_COLUMNS)));
+        writeln!(
+            out,
+            "recording cost more than these functions themselves took: their shares are rough; record without them: {}",
+            names.collect::<Vec<_>>().join(" ")
+        )?;
+    }
+    Ok(())
 }
 
 /// Returns the functions of a name: all of exactly that name, or else the only one with that part.
@@ -247,7 +259,7 @@ pub fn around(
                 continue;
             }
             let mut table = Table::new(columns(&["inclusive", "calls", heading]));
-            for (other, edge) in edges.iter().take(args.limit) {
+            for (other, edge) in edges.iter().take(args.most()) {
                 let ns = if args.raw {
                     edge.raw_inclusive_ns
                 } else {
@@ -260,13 +272,13 @@ pub fn around(
                 ]);
             }
             table.flush(out, layout(terminal), terminal.stdout_colour)?;
-            if edges.len() > args.limit {
-                writeln!(out, "{} more {heading}", edges.len() - args.limit)?;
+            if edges.len() > args.most() {
+                writeln!(out, "{} more {heading}", edges.len() - args.most())?;
             }
         }
         writeln!(out)?;
     }
-    notes(out, &found.cost, args.raw)
+    notes(out, found, args.raw)
 }
 
 /// A line of the tree.
@@ -292,7 +304,7 @@ fn lines(paths: &Paths, args: &Args) -> (Vec<Line>, u64) {
         .filter(|id| (first..first + args.depth).contains(&depth[*id]) && !is_small(ns(*id)))
         .collect();
     kept.sort_by_key(|id| (u64::MAX - ns(*id), *id));
-    kept.truncate(args.limit);
+    kept.truncate(args.most());
     let mut is_kept = vec![false; paths.all.len()];
     for id in kept {
         is_kept[id] = true;
@@ -371,7 +383,7 @@ pub fn tree(
             args.depth
         )?;
     }
-    notes(out, &found.cost, args.raw)
+    notes(out, found, args.raw)
 }
 
 /// Returns the same lines as JSON, each with the number of its parent among them.

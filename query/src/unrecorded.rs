@@ -1,0 +1,72 @@
+//! Tables that are empty because nobody asked for what is in them: an answer without rows says nothing about the program then.
+
+use store::manifest::EVERY_INSTRUCTION;
+
+/// What must be captured for a table, as the manifest names it, the option that does, and what it records.
+const NEEDS: [(&str, &str, &str, &str); 4] = [
+    ("syscalls", "system calls", "--syscalls", "system call"),
+    ("files", "system calls", "--syscalls", "system call"),
+    ("allocations", "memory", "--memory", "allocation"),
+    ("locks", "locks", "--locks", "lock"),
+];
+
+/// Returns a note for each such table that a question reads of a recording with these captures.
+pub fn notes(sql: &str, captures: &[String]) -> Vec<String> {
+    let read = tables(sql);
+    let mut notes: Vec<String> = Vec::new();
+    for (table, capture, option, what) in NEEDS {
+        let is_all = |own: &String| capture == "system calls" && own == EVERY_INSTRUCTION;
+        let is_captured = captures.iter().any(|own| own == capture || is_all(own));
+        let note = format!("no {what} was recorded: hindsight record {option}");
+        if !is_captured && read.iter().any(|own| own == table) && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+/// The names after FROM, JOIN and commas, outside of texts.
+fn tables(sql: &str) -> Vec<String> {
+    let mut code = String::new();
+    for (at, part) in sql.split('\'').enumerate() {
+        code.push_str(if at % 2 == 0 { part } else { " " });
+    }
+    let code = code.replace(',', " , ").replace(['(', ')', ';'], " ");
+    let words: Vec<String> = code.split_whitespace().map(str::to_lowercase).collect();
+    let pairs = words.windows(2);
+    let named = pairs.filter(|pair| matches!(pair[0].as_str(), "from" | "join" | ","));
+    named
+        .map(|pair| pair[1].trim_matches('"').to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tables_that_are_read_and_not_recorded_are_told() {
+        let locks = ["locks".to_owned()];
+        for (sql, captures, expected) in [
+            (
+                "select * from LOCKS",
+                &[][..],
+                "no lock was recorded: hindsight record --locks",
+            ),
+            ("select * from locks", &locks, ""),
+            (
+                "select count(*) from calls c, syscalls s",
+                &locks,
+                "no system call was recorded: hindsight record --syscalls",
+            ),
+            ("select 'from locks' from calls", &[], ""),
+            ("select locks from (select 1 locks)", &[], ""),
+        ] {
+            assert_eq!(notes(sql, captures).join("; "), expected, "{sql}");
+        }
+        assert_eq!(
+            notes("select * from syscalls join files on true", &[]).len(),
+            1
+        );
+    }
+}
