@@ -56,8 +56,17 @@ impl Tool for Sql {
             total,
             ..List::default()
         };
-        Ok(Answer::List(list))
+        let notes = session.not_recorded(&args.sql).join("; ");
+        Ok(Answer::List(match notes.is_empty() {
+            true => list,
+            false => list.with("note", in_words_of_tools(&notes)),
+        }))
     }
+}
+
+/// Replaces the shell's option by the parameter of `debug_launch`.
+fn in_words_of_tools(note: &str) -> String {
+    note.replace("hindsight record --", "debug_launch with ")
 }
 
 fn into_file(

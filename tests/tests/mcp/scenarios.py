@@ -278,9 +278,14 @@ async def logged(tools, program):
     assert [event["text"] for event in said["events"]] == ["argc 1"], said
     counted = await tools("debug_sql", sql="select count(*) as n from syscalls where name = 'write'")
     assert counted["rows"][0]["n"] > 0, counted
+    assert "note" not in counted, counted
     blocks = await tools("debug_sql", sql="select count(*) as n from allocations")
     assert blocks["rows"][0]["n"] > 0, blocks
     await tools("debug_session", action="stop", sessionId=launched["sessionId"])
+    launched = await tools("debug_launch", program=program, stopOnEntry=True)
+    none = await tools("debug_sql", sql="select * from syscalls")
+    assert none["rows"] == [] and "debug_launch with syscalls" in none["note"], none
+    await tools("debug_session", action="stop")
 
 
 async def traced(tools, program):
