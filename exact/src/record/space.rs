@@ -67,15 +67,29 @@ impl Recorder {
         };
         match space {
             Space::Map(span) | Space::Protect(span) | Space::Unmap(span) => {
-                self.space.protect(span)
+                self.space.protect(span);
+                self.replaced(span)?;
             }
-            Space::Move { .. } => self.space.forget_executable(),
+            Space::Move { from, to } => {
+                self.space.move_to(from, to);
+                self.replaced(from)?;
+                self.replaced(to)?;
+            }
             Space::Discard(_) => {}
         }
         if self.translator.has_code_in(start, end) {
             self.forget(start, end)?;
         }
         Ok(Some(space))
+    }
+
+    /// The program has changed what it has there. Other code may be written by it without our seeing that.
+    fn replaced(&mut self, span: Span) -> Result<()> {
+        let codes = self.space.guards.replaced(span);
+        match codes.is_empty() {
+            true => Ok(()),
+            false => self.forget_codes(&codes),
+        }
     }
 
     /// The file that a call has mapped.

@@ -149,6 +149,8 @@ impl Recorder {
                 "the program uses the gs register itself",
             ))));
         }
+        let epoch = self.epoch;
+        self.open_for_call(tid, number, &args)?;
         let call = Call {
             number,
             args,
@@ -156,7 +158,7 @@ impl Recorder {
             before: self.before(number, args),
             shared: self.shared_with_child(number, args[0])?,
             state: Some(digest::of_registers(registers, next - 2)),
-            epoch: self.epoch,
+            epoch,
         };
         self.threads[tid].state = State::InCall(call);
         if is_refused(number) {

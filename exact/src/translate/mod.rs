@@ -216,6 +216,11 @@ impl Translator {
         !self.blocks.pages_in(start, end).is_empty()
     }
 
+    /// What of a page has been translated, from where to where each. It may reach into the pages around it.
+    pub fn blocks_in(&self, page: u64) -> &[(u64, u64)] {
+        self.blocks.of(page)
+    }
+
     /// The pages of the program from which blocks were made since this was asked.
     pub fn take_fresh(&mut self) -> Vec<u64> {
         self.blocks.take_fresh()
