@@ -97,3 +97,8 @@ fn threads_write_beside_code_that_they_execute() {
 fn a_write_to_code_has_a_fault_of_its_own() {
     same("faulted", 1);
 }
+
+#[test]
+fn a_child_writes_beside_code_that_its_parent_has_executed() {
+    same("forked", 20);
+}

@@ -1,6 +1,8 @@
 //! What is known of the program's address space: where its code can be executed, and where it can change.
 
+use super::files::Files;
 use super::guards::Guards;
+use super::others::Others;
 use crate::log::{Space, Span};
 
 pub(super) const PAGE: u64 = 4096;
@@ -11,6 +13,9 @@ pub(super) struct AddressSpace {
     both: Vec<Span>,
     /// Pages of it that cannot be written at the moment.
     pub(super) guards: Guards,
+    /// What can change elsewhere.
+    pub(super) files: Files,
+    pub(super) others: Others,
     /// Memory whose code can be executed, as far as it is known.
     executable: Vec<Span>,
     /// The end of the heap, once the program has asked for it.
@@ -76,7 +81,10 @@ impl AddressSpace {
     pub(super) fn writable(&self, code: u64) -> Vec<(u64, u32)> {
         let has = |span: &&Span| (span.start..span.end).contains(&(code * PAGE));
         let spans = self.both.iter().filter(has);
-        spans.map(|span| (code, span.protection)).collect()
+        let own = spans.map(|span| (code, span.protection));
+        let others = self.files.writable(code).into_iter();
+        own.chain(others.filter(|(page, _)| *page != code))
+            .collect()
     }
 
     /// The end of the heap is here now. Returns what that means.
@@ -98,7 +106,7 @@ impl AddressSpace {
 }
 
 /// What is left of a span.
-fn without(span: Span, gone: Span) -> impl Iterator<Item = Span> {
+pub(super) fn without(span: Span, gone: Span) -> impl Iterator<Item = Span> {
     let before = Span {
         end: span.end.min(gone.start),
         ..span

@@ -31,7 +31,12 @@ impl Recorder {
     pub(super) fn guard(&mut self, tid: i32) -> Result<()> {
         let mut fresh = self.translator.take_fresh();
         fresh.dedup();
-        for code in fresh {
+        self.guard_pages(tid, fresh)
+    }
+
+    /// Protects what of these pages, and of those that are the same memory, can be written.
+    pub(super) fn guard_pages(&mut self, tid: i32, codes: Vec<u64>) -> Result<()> {
+        for code in codes {
             let mut is_new = false;
             for (page, protection) in self.space.writable(code) {
                 if self.space.guards.add(page, code, protection) {
@@ -128,7 +133,7 @@ impl Recorder {
                 | libc::SYS_recvmmsg
                 | libc::SYS_process_vm_readv
         );
-        if is_scattered {
+        if is_scattered || self.copies_memory(number, args[0]) {
             return self.open_for_kernel(tid, 0, u64::MAX);
         }
         let lengths = args.iter().filter(|arg| **arg <= LONGEST);
@@ -140,6 +145,17 @@ impl Recorder {
             }
         }
         Ok(())
+    }
+
+    /// Whether a call makes a process, which nobody would let write to its pages. Threads stay ours.
+    fn copies_memory(&self, number: u64, first: u64) -> bool {
+        let is_process = |flags: u64| flags & libc::CLONE_THREAD as u64 == 0;
+        match i64::try_from(number).unwrap_or(-1) {
+            libc::SYS_fork | libc::SYS_vfork => true,
+            libc::SYS_clone => is_process(first),
+            libc::SYS_clone3 => self.process.word(first).is_ok_and(is_process),
+            _ => false,
+        }
     }
 
     /// A thread with this stack pointer is about to get a signal.

@@ -2,7 +2,8 @@
 
 use super::Recorder;
 use super::address_space::PAGE;
-use super::image::content;
+use super::image::{self, content};
+use super::known;
 use super::system_call::Call;
 use crate::error::Result;
 use crate::log::{Bytes, MappedFile, Space, Span};
@@ -35,6 +36,19 @@ impl Recorder {
                 }
                 Space::Map(span)
             }
+            libc::SYS_shmat => {
+                let spans = image::spans(self.process.pid)?;
+                let found = spans.into_iter().find(|span| span.start == result as u64);
+                let Some(span) = found else {
+                    return Ok(None);
+                };
+                writes.extend(content(&self.process, span.start, span.end));
+                Space::Map(span)
+            }
+            libc::SYS_shmdt => match self.space.files.span_at(first) {
+                Some(span) => Space::Unmap(span),
+                None => return Ok(None),
+            },
             libc::SYS_munmap => Space::Unmap(whole(first, length, 0)),
             libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
                 Space::Protect(whole(first, length, third as u32))
@@ -50,7 +64,7 @@ impl Recorder {
                 ) =>
             {
                 let span = whole(first, length, 0);
-                writes.extend(content(&self.process, span.start, span.end));
+                writes.extend(known::held(&self.process, span)?);
                 Space::Discard(span)
             }
             libc::SYS_brk => match self.space.set_brk(result as u64) {

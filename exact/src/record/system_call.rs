@@ -220,6 +220,12 @@ impl Recorder {
         let call = self.threads[tid].leave_call().expect("only a call returns");
         let mut writes = self.writes_of(tid, &call, result);
         let space = self.space_of_call(&call, result, &mut writes)?;
+        let shared = match space {
+            Some(space) => self.follow_files(tid, &call, space)?,
+            None => None,
+        };
+        let emptied = self.file_changes(&call, result, &mut writes);
+        self.others_wrote(&mut writes);
         for bytes in &writes {
             let end = bytes.at + bytes.bytes.len() as u64;
             if space.is_none() && self.translator.has_code_in(bytes.at, end) {
@@ -236,6 +242,8 @@ impl Recorder {
             space,
             file,
             state: call.state,
+            shared,
+            emptied,
         })?;
         self.count += 1;
         Ok(call.epoch)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef int (*function)(int);
@@ -124,6 +125,16 @@ static int faulted(int count) {
   return count;
 }
 
+// A child of fork has code and data in one page, too.
+static int forked(int count) {
+  int status;
+  memcpy(page, counts, sizeof counts);
+  call(0);
+  if (!fork()) _exit(data(count) & 0xff);
+  wait(&status);
+  return status + call(0);
+}
+
 int main(int argc, char **argv) {
   int count = atoi(argv[2]), result = -1;
   page = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -135,6 +146,7 @@ int main(int argc, char **argv) {
   if (!strcmp(argv[1], "frames")) result = frames(count);
   if (!strcmp(argv[1], "threads")) result = threads(count);
   if (!strcmp(argv[1], "faulted")) result = faulted(count);
+  if (!strcmp(argv[1], "forked")) result = forked(count);
   printf("%s %d\n", argv[1], result);
   return 3;
 }
