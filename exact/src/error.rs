@@ -15,6 +15,8 @@ pub enum Error {
     NoRoom,
     #[error("the instruction at {pc:#x} cannot be recorded")]
     Unsupported { pc: u64 },
+    #[error("the system call by int 0x80 or sysenter at {pc:#x} cannot be recorded")]
+    OldCall { pc: u64 },
     #[error("the recording is cut off or damaged: {0}")]
     Damaged(String),
     #[error("the log of instructions has version {found}, and this program knows version {known}")]

@@ -4,14 +4,19 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use iced_x86::{Decoder, DecoderOptions};
 use libc::user_regs_struct;
 
 use crate::error::{Context, Error, Result};
 use crate::log::Bytes;
+use crate::operands::repeats;
 use crate::ptrace;
 use crate::system_calls::written::Memory;
 use crate::translate::{Code, Translator, layout};
 
+const INT3: u8 = 0xcc;
+/// Most bytes of an instruction.
+const LONGEST: usize = 15;
 /// `syscall; int3`
 const CALL: [u8; 3] = [0x0f, 0x05, 0xcc];
 
@@ -292,6 +297,27 @@ impl Tracee {
         code[..count].get(prefixes) == Some(&0x9c)
     }
 
+    /// The end of the instruction at `at`, if that is one of those on strings that repeat.
+    pub(crate) fn end_of_repeated(&self, at: u64) -> Option<u64> {
+        let mut code = [0; LONGEST];
+        let count = self.read(at, &mut code);
+        if !code[..count.min(4)]
+            .iter()
+            .any(|byte| matches!(byte, 0xf2 | 0xf3))
+        {
+            return None;
+        }
+        let instruction = Decoder::with_ip(64, &code[..count], at, DecoderOptions::NONE).decode();
+        repeats(&instruction).then(|| instruction.next_ip())
+    }
+
+    /// Puts a trap into the code, and returns what it has displaced.
+    pub(crate) fn put_trap(&self, at: u64) -> Result<Vec<u8>> {
+        let displaced = self.bytes(at, 1);
+        self.write(at, &[INT3])?;
+        Ok(displaced)
+    }
+
     /// What a step over that instruction pushed has the flag by which the processor steps.
     pub(crate) fn hide_step(&self, tid: i32) -> Result<()> {
         let at = ptrace::registers(tid).context("read registers")?.rsp;
@@ -330,7 +356,9 @@ pub(crate) fn own_registers(
     block: u64,
 ) -> Result<user_regs_struct> {
     let mut own = *registers;
-    own.gs_base = 0;
+    if own.gs_base == block {
+        own.gs_base = 0;
+    }
     let Some(place) = translator.place(registers.rip) else {
         return Ok(own);
     };

@@ -55,7 +55,7 @@ impl Recorder {
     /// A page gets this protection.
     pub(super) fn protect(&mut self, tid: i32, page: u64, protection: u32) -> Result<()> {
         let args = [page * PAGE, PAGE, u64::from(protection), 0, 0, 0];
-        self.process.call(tid, libc::SYS_mprotect, args).map(drop)
+        self.call(tid, libc::SYS_mprotect, args).map(drop)
     }
 
     /// The guarded page that a thread has stopped for, if it has: its write was prevented.

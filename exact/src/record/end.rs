@@ -24,8 +24,14 @@ impl Recorder {
             }
             Ok(Ended::Exited(code)) => (Some(code), None, None),
             Ok(Ended::Killed(signal)) => (None, Some(signal), None),
-            Ok(Ended::Lost(why)) => (None, None, Some(why)),
-            Ok(Ended::Full) => (None, None, Some(self.let_go())),
+            Ok(Ended::Lost(why)) => (None, None, Some(self.let_go(why))),
+            Ok(Ended::Full) => {
+                let why = self.log.refused().map(full);
+                let why = why.unwrap_or_else(|| String::from("the log took no more"));
+                let why = self.let_go(why);
+                self.log.add(&Entry::Gap { at: self.count })?;
+                (None, None, Some(why))
+            }
             Ok(Ended::Enough) => unreachable!("that is not the end of the program"),
             Err(error) => (None, None, Some(error.to_string())),
         };
@@ -83,19 +89,13 @@ impl Recorder {
         Ok(next)
     }
 
-    /// The program leaves translated code, and goes on by itself as soon as its threads are resumed. Returns why.
-    fn let_go(&mut self) -> String {
+    /// The program leaves translated code, and goes on by itself as soon as its threads are resumed. Returns why, and where.
+    fn let_go(&mut self, why: String) -> String {
         let left = self.leave(true);
-        let why = match self.log.refused() {
-            Some(error) => full(error),
-            None => String::from("the log took no more"),
-        };
+        let at = self.count;
         match left {
-            Ok(_) => format!(
-                "{why} at instruction {}, and the program went on unrecorded",
-                self.count
-            ),
-            Err(error) => format!("{why} at instruction {} ({error})", self.count),
+            Ok(_) => format!("{why} at instruction {at}, and the program went on unrecorded"),
+            Err(error) => format!("{why} at instruction {at} ({error})"),
         }
     }
 }

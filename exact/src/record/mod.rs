@@ -389,6 +389,13 @@ impl Recorder {
         Ok(None)
     }
 
+    /// Has a stopped thread do a system call of ours. Signals that come meanwhile are delivered later.
+    fn call(&mut self, tid: i32, number: i64, args: [u64; 6]) -> Result<i64> {
+        let result = self.process.call(tid, number, args)?;
+        self.hold_all(tid);
+        Ok(result)
+    }
+
     /// One instruction of a stopped thread, or into the handler of a signal.
     fn step(&mut self, tid: i32, signal: i32) -> Result<i32> {
         let before = ptrace::registers(tid).context("read registers")?.rip;

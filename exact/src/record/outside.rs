@@ -55,9 +55,7 @@ impl Recorder {
                 Err(Error::NoRoom) if self.translator.has_room() => {}
                 made => made?,
             }
-            let came = std::mem::take(&mut self.process.came);
-            came.into_iter()
-                .for_each(|info| self.signals.hold(tid, info));
+            self.hold_all(tid);
         }
         let code = Executable {
             process: &self.process,
@@ -186,9 +184,11 @@ impl Recorder {
         let instruction = Decoder::with_ip(64, &code[..count], pc, DecoderOptions::NONE).decode();
         let asks_kernel = instruction.mnemonic() == Mnemonic::Sysenter
             || instruction.code() == Opcode::Int_imm8 && instruction.immediate8() == SYSTEM_CALL;
-        if asks_kernel || own.rip != pc {
-            let why = Error::Unsupported { pc }.to_string();
-            return Ok(Some(Ended::Lost(why)));
+        if asks_kernel {
+            return Ok(Some(Ended::Lost(Error::OldCall { pc }.to_string())));
+        }
+        if own.rip != pc {
+            return Ok(Some(Ended::Lost(Error::Unsupported { pc }.to_string())));
         }
         self.go_outside(tid, &own)?;
         Ok(None)

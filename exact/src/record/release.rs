@@ -1,12 +1,11 @@
 //! Leaving a program in the middle of its run: its threads go on by themselves, at the instructions where they were recorded last.
 
+use super::Recorder;
 use super::inject::{self, Quiet};
 use super::known::Known;
 use super::native::Came;
 use super::take::is_waiting;
-use super::{Recorder, State};
 use crate::error::{Context as _, Result};
-use crate::log::Entry;
 use crate::ptrace;
 use crate::translate::{Trap, layout};
 
@@ -16,7 +15,7 @@ impl Recorder {
     pub(super) fn leave(&mut self, is_over: bool) -> Result<Option<Known>> {
         let mut came = Came::default();
         if let Some(tid) = self.turns.current {
-            self.step_to_boundary(tid)?;
+            self.finish_instruction(tid)?;
             let registers = ptrace::registers(tid).context("read registers")?;
             self.take_counter(tid, &registers, registers.rip)?;
         }
@@ -33,7 +32,6 @@ impl Recorder {
         for (tid, info) in self.signals.take_all() {
             came.entry(tid).or_default().push(info);
         }
-        self.log.add(&Entry::Gap { at: self.count })?;
         let quiet: Vec<Quiet> = tids
             .iter()
             .map(|tid| Quiet::new(*tid))
@@ -168,14 +166,10 @@ impl Recorder {
             return Ok(());
         };
         let (next, number) = (call.next, call.number);
-        let mut registers = ptrace::registers(tid).context("read registers")?;
-        if !matches!(
-            self.translator.trap(registers.rip),
-            Some(Trap::Returned { .. })
-        ) {
-            self.threads[tid].state = State::Ready;
-            return Ok(());
+        if !self.stands_in_call(tid)? {
+            return self.forget_call(tid);
         }
+        let mut registers = ptrace::registers(tid).context("read registers")?;
         if is_waiting(&mut registers) {
             self.part.waited.insert(tid, (next, number));
             return ptrace::set_registers(tid, &registers).context("set registers");
@@ -190,7 +184,7 @@ impl Recorder {
     fn leave_code(&mut self, tid: i32) -> Result<()> {
         let is_waiting = self.part.waited.contains_key(&tid);
         if !is_waiting {
-            self.step_to_boundary(tid)?;
+            self.finish_instruction(tid)?;
         }
         let registers = ptrace::registers(tid).context("read registers")?;
         let mut own = self.own(tid, &registers)?;

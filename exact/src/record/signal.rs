@@ -5,6 +5,7 @@ use std::fs;
 
 use libc::user_regs_struct;
 
+use super::inject;
 use super::threads::Next;
 use super::{Recorder, State};
 use crate::digest;
@@ -29,6 +30,10 @@ const RED_ZONE: u64 = 128;
 /// Results of calls that a signal has interrupted: the kernel makes them again, or has them fail with EINTR
 /// (ERESTARTSYS to ERESTART_RESTARTBLOCK in its errno.h).
 const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
+/// That of one that waits for some time (ERESTART_RESTARTBLOCK).
+const RESTART_BLOCK: i64 = -516;
+/// Bytes of the instruction `syscall`.
+const SYSCALL: u64 = 2;
 /// Where the frame of a signal has the instruction pointer (rt_sigframe: return address, then ucontext_t).
 const FRAME_RIP: u64 = 8 + 40 + 16 * 8;
 /// Where it has the address of the x87, SSE and later registers (behind 23 others).
@@ -109,11 +114,22 @@ impl Recorder {
     /// Keeps the signal that a thread has stopped for.
     pub(super) fn hold(&mut self, tid: i32) -> Result<()> {
         let info = ptrace::signal_info(tid).context("read the signal")?;
+        self.keep(tid, info);
+        Ok(())
+    }
+
+    /// Keeps those that came while a thread did system calls of ours.
+    pub(super) fn hold_all(&mut self, tid: i32) {
+        for info in std::mem::take(&mut self.process.came) {
+            self.keep(tid, info);
+        }
+    }
+
+    fn keep(&mut self, tid: i32, info: libc::siginfo_t) {
         match self.turns.is_interrupt(tid, info.si_signo) {
             true => self.turns.begin(),
             false => self.signals.hold(tid, info),
         }
-        Ok(())
     }
 
     /// Delivers a signal that was kept, if there is one; returns whether the thread has been resumed with it.
@@ -152,17 +168,19 @@ impl Recorder {
         if let Some(next) = self.writes_code(tid, info)? {
             return Ok(next);
         }
-        let rip = ptrace::registers(tid).context("read registers")?.rip;
-        let in_call = matches!(self.translator.trap(rip), Some(Trap::Returned { .. }));
+        let in_call = self.stands_in_call(tid)?;
         let caught = self.is_caught(number)?;
         // Where a call has not begun yet, others may have run since the counter was taken.
         let counts = self.threads[tid].is_ready();
         if !in_call && caught {
-            // A call that has not begun yet is made after the handler.
-            self.threads[tid].state = State::Ready;
+            // A call that has not begun yet, or is about to be made again, is made after the handler.
+            self.forget_call(tid)?;
         }
         if !in_call {
-            moved |= self.step_to_boundary(tid)?;
+            moved |= match inject::comes_again(info) {
+                true => self.step_to_boundary(tid)?,
+                false => self.finish_instruction(tid)?,
+            };
             if counts {
                 let registers = ptrace::registers(tid).context("read registers")?;
                 self.take_counter(tid, &registers, registers.rip)?;
@@ -269,6 +287,87 @@ impl Recorder {
             Some(place) => self.process.set_word(at, place.pc),
             None => Ok(()),
         }
+    }
+
+    /// Whether a thread stands behind a system call: it waits there, or has returned.
+    pub(super) fn stands_in_call(&self, tid: i32) -> Result<bool> {
+        let mut registers = ptrace::registers(tid).context("read registers")?;
+        let is_behind = |at| matches!(self.translator.trap(at), Some(Trap::Returned { .. }));
+        if is_behind(registers.rip) {
+            return Ok(true);
+        }
+        let Some(call) = self.threads[tid].call() else {
+            return Ok(false);
+        };
+        let restart = libc::SYS_restart_syscall as u64;
+        let behind = registers.rip + SYSCALL;
+        if registers.rax != restart || call.number == restart || !is_behind(behind) {
+            return Ok(false);
+        }
+        // It was interrupted in a call that waits for some time, and the kernel was about to have it wait for the rest. It does not, and
+        // the thread is as it was before: the program has made another call than this one.
+        registers.rip = behind;
+        registers.rax = RESTART_BLOCK as u64;
+        registers.orig_rax = call.number;
+        ptrace::set_registers(tid, &registers).context("set registers")?;
+        Ok(true)
+    }
+
+    /// A thread that is in a call, but does not stand behind it, is before it again.
+    pub(super) fn forget_call(&mut self, tid: i32) -> Result<()> {
+        let Some(call) = self.threads[tid].leave_call() else {
+            return Ok(());
+        };
+        let mut registers = ptrace::registers(tid).context("read registers")?;
+        (registers.rcx, registers.r11) = call.changes;
+        ptrace::set_registers(tid, &registers).context("set registers")
+    }
+
+    /// Like [`Self::step_to_boundary`], but what repeats is done then: its state in the middle is none of those that running again has.
+    pub(super) fn finish_instruction(&mut self, tid: i32) -> Result<bool> {
+        let mut moved = self.step_to_boundary(tid)?;
+        loop {
+            let at = ptrace::registers(tid).context("read registers")?.rip;
+            if self.translator.place(at).is_none() {
+                return Ok(moved);
+            }
+            let Some(end) = self.process.end_of_repeated(at) else {
+                return Ok(moved);
+            };
+            moved = true;
+            if !self.run_to(tid, end)? {
+                return Ok(true);
+            }
+            self.step_to_boundary(tid)?;
+        }
+    }
+
+    /// Has a thread run to an address of translated code. Returns whether it has come there: it has a fault otherwise.
+    fn run_to(&mut self, tid: i32, end: u64) -> Result<bool> {
+        let displaced = self.process.put_trap(end)?;
+        let is_there = loop {
+            ptrace::cont(tid, 0).context("resume the program")?;
+            let stopped = ptrace::wait(tid, false).context("wait for the program")?;
+            let Some((_, status)) = stopped else {
+                continue;
+            };
+            if !libc::WIFSTOPPED(status) || status >> 16 != 0 {
+                continue;
+            }
+            let mut registers = ptrace::registers(tid).context("read registers")?;
+            if libc::WSTOPSIG(status) == libc::SIGTRAP && registers.rip == end + 1 {
+                registers.rip = end;
+                ptrace::set_registers(tid, &registers).context("set registers")?;
+                break true;
+            }
+            let info = ptrace::signal_info(tid).context("read the signal")?;
+            if inject::comes_again(&info) {
+                break false;
+            }
+            self.hold(tid)?;
+        };
+        self.process.write(end, &displaced)?;
+        Ok(is_there)
     }
 
     /// Has a thread go on to where the program's state is whole; returns whether it had to be moved.

@@ -11,7 +11,6 @@ use crate::translate::Trap;
 
 /// Most bytes of an instruction.
 const LONGEST: usize = 15;
-const INT3: u8 = 0xcc;
 
 impl Recorder {
     /// Whether a fault is a write to such a page; then it is done. `None`: it is another fault.
@@ -81,8 +80,7 @@ impl Recorder {
         let code = self.process.bytes(at, LONGEST);
         let instruction = Decoder::with_ip(64, &code, at, DecoderOptions::NONE).decode();
         let behind = instruction.next_ip();
-        let byte = self.process.bytes(behind, 1);
-        self.process.write(behind, &[INT3])?;
+        let byte = self.process.put_trap(behind)?;
         let stopped = self.until(tid, behind, open);
         // A process that was killed meanwhile has no memory any more.
         let _ = self.process.write(behind, &byte);

@@ -12,7 +12,7 @@ use super::native::{Came, Native, Until};
 use super::take::Beginning;
 use super::{Ended, Recorder, Summary, When};
 use crate::error::{Error, Result};
-use crate::log::{MappedFile, Writer};
+use crate::log::{Entry, MappedFile, Writer};
 
 use super::image;
 use super::vdso;
@@ -111,6 +111,8 @@ impl Parts {
                 When::Always | When::Calls(_) => false,
             };
             known = recorder.leave(is_over)?;
+            let at = recorder.count;
+            recorder.log.add(&Entry::Gap { at })?;
             self.native.tids = recorder.threads.tids().collect();
             // Libraries may have come while all was recorded.
             self.choose()?;

@@ -26,6 +26,8 @@ pub(super) struct Call {
     shared: Option<Box<Known>>,
     /// Stands for the registers before it, if it was seen to begin.
     state: Option<u32>,
+    /// rcx and r11 before it, which it changes.
+    pub(super) changes: (u64, u64),
     /// Which translations were valid.
     pub(super) epoch: u64,
 }
@@ -111,6 +113,7 @@ impl Recorder {
             before: self.before(number, args),
             shared: None,
             state: None,
+            changes: (registers.rcx, registers.r11),
             epoch: self.epoch,
         }
     }
@@ -158,6 +161,7 @@ impl Recorder {
             before: self.before(number, args),
             shared: self.shared_with_child(number, args[0])?,
             state: Some(digest::of_registers(registers, next - 2)),
+            changes: (registers.rcx, registers.r11),
             epoch,
         };
         self.threads[tid].state = State::InCall(call);

@@ -109,7 +109,7 @@ impl Recorder {
         self.space.brk = self.process.call(first, libc::SYS_brk, [0; 6])? as u64;
         self.note_beginning(&taken, first, beginning)?;
         if taken.iter().any(|thread| thread.registers.gs_base != 0) {
-            quiet.into_iter().try_for_each(Quiet::end)?;
+            self.end_quiet(quiet, came)?;
             return Ok(Some(String::from(
                 "the program uses the gs register itself",
             )));
@@ -129,20 +129,25 @@ impl Recorder {
                 }
             }
         }
-        let scratch = self.scratch();
-        for quiet in quiet {
-            for info in came.get(&quiet.tid).into_iter().flatten() {
-                if !inject::comes_again(info) {
-                    quiet.send(&mut self.process, scratch, info)?;
-                }
-            }
-            quiet.end()?;
-        }
+        self.end_quiet(quiet, came)?;
         for tid in waiting {
             ptrace::cont(tid, 0).context("resume the program")?;
         }
         self.take_turn()?;
         Ok(None)
+    }
+
+    /// Threads get signals again, and first those that have come already.
+    pub(super) fn end_quiet(&mut self, all: Vec<Quiet>, came: &Came) -> Result<()> {
+        let scratch = self.scratch();
+        for quiet in &all {
+            for info in came.get(&quiet.tid).into_iter().flatten() {
+                if !inject::comes_again(info) {
+                    quiet.send(&mut self.process, scratch, info)?;
+                }
+            }
+        }
+        all.into_iter().try_for_each(Quiet::end)
     }
 
     /// A thread of a program that has begun unrecorded registers restartable sequences, as all of them do there: the C library ends a

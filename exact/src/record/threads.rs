@@ -7,6 +7,7 @@ use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry};
 use crate::ptrace;
+use crate::translate::Trap;
 
 /// What becomes of a thread that has stopped.
 pub(super) enum Next {
@@ -196,7 +197,7 @@ impl Recorder {
         }
         if self.turns.is_interrupt(tid, signal) {
             if self.threads[tid].is_ready() {
-                self.step_to_boundary(tid)?;
+                self.finish_instruction(tid)?;
                 let registers = ptrace::registers(tid).context("read registers")?;
                 self.take_counter(tid, &registers, registers.rip)?;
                 self.turns.go_behind();
@@ -286,7 +287,7 @@ impl Recorder {
                 && let Ok(mut own) = self.own(tid, &registers)
             {
                 if let Some(call) = self.threads[tid].call()
-                    && self.translator.owns(registers.rip)
+                    && let Some(Trap::Returned { .. }) = self.translator.trap(registers.rip)
                 {
                     own.rip = call.next;
                     own.rcx = call.next;

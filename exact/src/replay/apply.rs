@@ -20,6 +20,7 @@ impl Replay {
     pub(super) fn apply(&mut self) -> Result<()> {
         let entry = Arc::clone(&self.recorded.entries[self.now.next]);
         self.refused_call(&entry)?;
+        self.repeated_until(&entry)?;
         self.compare(&entry)?;
         self.now.next += 1;
         self.note_kernel(&entry);

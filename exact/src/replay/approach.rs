@@ -7,8 +7,6 @@ use crate::error::{Context as _, Result};
 use crate::ptrace;
 use crate::translate::Trap;
 
-const INT3: u8 = 0xcc;
-
 impl Replay {
     /// Runs until `stop` instructions are executed, which are few more. Returns whether it has come to a stop that was set, before.
     pub(super) fn approach(&mut self, stop: u64) -> Result<bool> {
@@ -78,8 +76,7 @@ impl Replay {
             }
             Some(_) => return Ok(None),
         }
-        let byte = self.process.bytes(at, 1);
-        self.process.write(at, &[INT3])?;
+        let byte = self.process.put_trap(at)?;
         self.translator.set_goal(at, true);
         let halt = self.run_fast(far);
         self.translator.set_goal(at, false);

@@ -13,6 +13,7 @@ mod pages;
 mod planted;
 mod recorded;
 mod refused;
+mod repeated;
 mod run;
 mod search;
 mod seek;

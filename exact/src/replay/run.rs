@@ -324,6 +324,29 @@ impl Replay {
         Ok(true)
     }
 
+    /// Executes an instruction that repeats, before which the process stands, up to its end; returns the signal that it has stopped with.
+    /// Steps would be as many as its repetitions.
+    pub(super) fn run_over(&mut self, end: u64) -> Result<i32> {
+        let pid = self.process.pid;
+        let displaced = self.process.put_trap(end)?;
+        let signal = loop {
+            ptrace::cont(pid, 0).context("resume the replay")?;
+            let signal = self.wait()?;
+            if signal != libc::SIGTRAP {
+                break signal;
+            }
+            let mut registers = ptrace::registers(pid).context("read registers")?;
+            if registers.rip == end + 1 {
+                registers.rip = end;
+                ptrace::set_registers(pid, &registers).context("set registers")?;
+                break signal;
+            }
+            self.noted_write()?;
+        };
+        self.process.write(end, &displaced)?;
+        Ok(signal)
+    }
+
     /// Steps until `stop` instructions are executed.
     pub(super) fn step_to(&mut self, stop: u64) -> Result<bool> {
         let pid = self.process.pid;
@@ -377,8 +400,13 @@ impl Replay {
                 None => {}
             }
             let pushes_flags = self.process.pushes_flags(at);
-            ptrace::step(pid, 0).context("step the replay")?;
-            let signal = self.wait()?;
+            let signal = match self.process.end_of_repeated(at) {
+                Some(end) => self.run_over(end)?,
+                None => {
+                    ptrace::step(pid, 0).context("step the replay")?;
+                    self.wait()?
+                }
+            };
             if pushes_flags && signal == libc::SIGTRAP {
                 self.process.hide_step(pid)?;
             }

@@ -5,9 +5,11 @@ use std::path::Path;
 use libc::user_regs_struct;
 
 use super::Replay;
+use super::run::FAR;
 use crate::digest::{self, PAGE};
-use crate::error::{Error, Result};
+use crate::error::{Context as _, Error, Result};
 use crate::log::{Context, Entry, Hashed};
+use crate::ptrace;
 
 /// Instructions between two questions whether to go on.
 const STRETCH: u64 = 50_000_000;
@@ -178,6 +180,9 @@ impl Replay {
                 ..
             } => {
                 self.compare_state(*tid, Some(*state), "registers at the end")?;
+                if self.ends_with_arithmetic(*tid) {
+                    self.fault(*tid)?;
+                }
                 self.compare_extended(*tid, *extended)?;
                 memory
                     .iter()
@@ -271,6 +276,40 @@ impl Replay {
             self.same(tid, "a register in the frame of a signal", expected, found)?;
         }
         Ok(())
+    }
+
+    /// Whether the instruction before which a thread stands ends the program, by a fault of arithmetic.
+    fn ends_with_arithmetic(&self, tid: i32) -> bool {
+        let next = self.recorded.entries.get(self.now.next + 1);
+        let Some(Entry::Exit {
+            fatal: Some(fatal), ..
+        }) = next.map(|entry| &**entry)
+        else {
+            return false;
+        };
+        let of_instruction = fatal.signal == libc::SIGFPE && fatal.code > 0;
+        of_instruction && fatal.tid == tid && tid == self.now.running
+    }
+
+    /// Has the process execute that instruction: the processor tells in MXCSR what was wrong.
+    fn fault(&mut self, tid: i32) -> Result<()> {
+        let (pid, own) = (self.process.pid, self.registers()?);
+        self.limit = self.now.count + FAR;
+        self.enter(&own)?;
+        loop {
+            ptrace::step(pid, 0).context("step the replay")?;
+            let signal = self.wait()?;
+            let here = self.process.registers_after_step(pid)?.rip;
+            let is_there = self.translator.place(here).map(|place| place.pc) == Some(own.rip);
+            match signal {
+                libc::SIGFPE => return Ok(()),
+                libc::SIGTRAP if is_there => {}
+                _ => {
+                    let (expected, found) = (libc::SIGFPE as u64, signal as u64);
+                    return self.same(tid, "the signal at the end", expected, found);
+                }
+            }
+        }
     }
 
     fn compare_extended(&mut self, tid: i32, expected: u32) -> Result<()> {

@@ -193,6 +193,40 @@ fn ends_block(instruction: &Instruction) -> bool {
         || is_unsupported(instruction)
 }
 
+/// The flags that an instruction writes whatever its operands are. Those that are undefined after it may be as they were.
+fn surely_written(instruction: &Instruction) -> u32 {
+    let may_do_nothing = instruction.has_rep_prefix()
+        || instruction.has_repne_prefix()
+        || (0..instruction.op_count()).any(|op| {
+            instruction.op_kind(op) == OpKind::Register
+                && instruction.op_register(op) == Register::CL
+        }) && matches!(
+            instruction.mnemonic(),
+            Mnemonic::Shl
+                | Mnemonic::Sal
+                | Mnemonic::Shr
+                | Mnemonic::Sar
+                | Mnemonic::Rol
+                | Mnemonic::Ror
+                | Mnemonic::Rcl
+                | Mnemonic::Rcr
+                | Mnemonic::Shld
+                | Mnemonic::Shrd
+        );
+    if may_do_nothing {
+        return 0;
+    }
+    let written =
+        instruction.rflags_written() | instruction.rflags_cleared() | instruction.rflags_set();
+    match instruction.mnemonic() {
+        // All processors clear AF, which no manual promises.
+        Mnemonic::And | Mnemonic::Or | Mnemonic::Xor | Mnemonic::Test => {
+            written | iced_x86::RflagsBits::AF
+        }
+        _ => written,
+    }
+}
+
 /// Whether the flags at the start of the block are written by it before anything reads them.
 fn flags_are_dead(instructions: &[Instruction]) -> bool {
     let mut live = ARITHMETIC;
@@ -200,7 +234,7 @@ fn flags_are_dead(instructions: &[Instruction]) -> bool {
         if instruction.rflags_read() & live != 0 || ends_block(instruction) {
             return false;
         }
-        live &= !instruction.rflags_modified();
+        live &= !surely_written(instruction);
         if live == 0 {
             return true;
         }
