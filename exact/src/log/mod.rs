@@ -100,6 +100,13 @@ pub(crate) enum Space {
     Discard(Span),
 }
 
+/// What a shared mapping shows: the file or the memory with this number, from an offset on. Others may show it, too.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+pub(crate) struct Shared {
+    pub(crate) object: u64,
+    pub(crate) offset: u64,
+}
+
 /// All registers of a thread.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Context {
@@ -153,6 +160,12 @@ pub(crate) enum Entry {
         /// Stands for the registers before it (`digest::of_registers`).
         #[serde(default)]
         state: Option<u32>,
+        /// What it has mapped, if that is shared.
+        #[serde(default)]
+        shared: Option<Shared>,
+        /// Memory that files filled which are otherwise now: it is empty but for what is written.
+        #[serde(default)]
+        emptied: Vec<Space>,
     },
     /// An instruction with results that no other run would see: the registers after it.
     Chance {

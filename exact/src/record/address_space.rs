@@ -1,7 +1,8 @@
 //! What is known of the program's address space: where its code can be executed, and where it can change.
 
-use rustc_hash::FxHashSet;
-
+use super::files::Files;
+use super::guards::Guards;
+use super::others::Others;
 use crate::log::{Space, Span};
 
 pub(super) const PAGE: u64 = 4096;
@@ -10,8 +11,11 @@ pub(super) const PAGE: u64 = 4096;
 pub(super) struct AddressSpace {
     /// Memory that can be written and executed.
     both: Vec<Span>,
-    /// Pages of it that cannot be written at the moment, because code in them has been translated.
-    guarded: FxHashSet<u64>,
+    /// Pages of it that cannot be written at the moment.
+    pub(super) guards: Guards,
+    /// What can change elsewhere.
+    pub(super) files: Files,
+    pub(super) others: Others,
     /// Memory whose code can be executed, as far as it is known.
     executable: Vec<Span>,
     /// The end of the heap, once the program has asked for it.
@@ -24,10 +28,10 @@ impl AddressSpace {
         let both = (libc::PROT_WRITE | libc::PROT_EXEC) as u32;
         self.executable
             .retain(|known| known.end <= span.start || span.end <= known.start);
-        self.both
-            .retain(|known| !(span.start <= known.start && known.end <= span.end));
-        self.guarded
-            .retain(|page| !(span.start..span.end).contains(&(page * PAGE)));
+        self.both = std::mem::take(&mut self.both)
+            .into_iter()
+            .flat_map(|known| without(known, span))
+            .collect();
         if span.protection & both == both {
             self.both.push(span);
         }
@@ -40,8 +44,16 @@ impl AddressSpace {
         spans.iter().for_each(|span| self.protect(*span));
     }
 
-    /// It is not known any more what can be executed.
-    pub(super) fn forget_executable(&mut self) {
+    /// Memory has been moved, and has the same protection. It is not known any more what can be executed.
+    pub(super) fn move_to(&mut self, from: Span, to: Span) {
+        let has = |span: &Span| (span.start..span.end).contains(&from.start);
+        let moved = self.both.iter().find(|span| has(span)).copied();
+        self.protect(Span {
+            protection: 0,
+            ..from
+        });
+        let protection = moved.map_or(0, |span| span.protection);
+        self.protect(Span { protection, ..to });
         self.executable.clear();
     }
 
@@ -65,20 +77,14 @@ impl AddressSpace {
         span.map(|span| span.end)
     }
 
-    /// Code in this page has been translated. Returns whether writes to the page must be prevented from now on.
-    pub(super) fn guard(&mut self, page: u64) -> bool {
-        let has = |span: &Span| (span.start..span.end).contains(&(page * PAGE));
-        self.both.iter().any(has) && self.guarded.insert(page)
-    }
-
-    /// Writes to this page are prevented no more. Returns whether they were.
-    pub(super) fn unguard(&mut self, page: u64) -> bool {
-        self.guarded.remove(&page)
-    }
-
-    /// The same for all pages where they were.
-    pub(super) fn unguard_all(&mut self) -> FxHashSet<u64> {
-        std::mem::take(&mut self.guarded)
+    /// Pages by which the program can write to a page with code, each with its protection.
+    pub(super) fn writable(&self, code: u64) -> Vec<(u64, u32)> {
+        let has = |span: &&Span| (span.start..span.end).contains(&(code * PAGE));
+        let spans = self.both.iter().filter(has);
+        let own = spans.map(|span| (code, span.protection));
+        let others = self.files.writable(code).into_iter();
+        own.chain(others.filter(|(page, _)| *page != code))
+            .collect()
     }
 
     /// The end of the heap is here now. Returns what that means.
@@ -97,4 +103,18 @@ impl AddressSpace {
             _ => None,
         }
     }
+}
+
+/// What is left of a span.
+pub(super) fn without(span: Span, gone: Span) -> impl Iterator<Item = Span> {
+    let before = Span {
+        end: span.end.min(gone.start),
+        ..span
+    };
+    let after = Span {
+        start: span.start.max(gone.end),
+        ..span
+    };
+    let parts = [before, after].into_iter();
+    parts.filter(|part| part.start < part.end)
 }

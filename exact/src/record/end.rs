@@ -46,6 +46,7 @@ impl Recorder {
                 .fatal
                 .filter(|fatal| Some(fatal.signal) == signal),
             lost,
+            doubt: self.space.others.doubt(),
             is_full: false,
             next: None,
             blocks,

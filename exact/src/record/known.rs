@@ -212,6 +212,23 @@ fn filled(process: &Tracee, area: &Area, span: Span) -> Vec<Bytes> {
     }
 }
 
+/// What a stretch of memory holds. Where no file is and no page, that is nothing, and it is not looked at.
+pub(super) fn held(process: &Tracee, span: Span) -> Result<Vec<Bytes>> {
+    let known = Known::of(process, &|_| false)?;
+    let mut held = Vec::new();
+    for area in &known.areas {
+        let part = Span {
+            start: span.start.max(area.span.start),
+            end: span.end.min(area.span.end),
+            protection: 0,
+        };
+        if part.start < part.end {
+            held.extend(filled(process, area, part));
+        }
+    }
+    Ok(held)
+}
+
 fn mapped(area: &Area, span: Span) -> Option<MappedFile> {
     let (_, _, offset) = area.file.as_ref()?;
     Some(MappedFile {

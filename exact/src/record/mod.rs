@@ -7,19 +7,23 @@ mod chance;
 mod checks;
 mod code;
 mod end;
+mod files;
 mod goal;
+mod guards;
 pub(crate) mod image;
 mod inject;
 mod known;
 mod linker;
 mod native;
 mod next;
+mod others;
 pub(crate) mod outside;
 mod part;
 mod release;
 mod signal;
 mod space;
 pub(crate) mod start;
+mod store;
 mod stretches;
 mod system_call;
 mod take;
@@ -100,6 +104,8 @@ pub struct Summary {
     pub fatal: Option<Fatal>,
     /// Why not everything was recorded.
     pub lost: Option<String>,
+    /// Why it may be impossible to run it again, though all was recorded.
+    pub doubt: Option<String>,
     /// The log took no more.
     pub is_full: bool,
     /// The program has become another one, which can be recorded from its first instruction on.
@@ -374,8 +380,9 @@ impl Recorder {
                 ptrace::set_registers(tid, registers).context("set registers")?;
                 return self.at_unsupported(tid, registers, pc);
             }
+            Trap::Flags { pc } => return self.at_flags(tid, registers, at, pc),
             Trap::Stop { pc } => self.at_stop(tid, registers, at, pc)?,
-            Trap::Limit { .. } | Trap::Before { .. } | Trap::After { .. } => {
+            Trap::Goal | Trap::Limit { .. } | Trap::Before { .. } | Trap::After { .. } => {
                 unreachable!("code that is recorded has no limits and notes")
             }
         }

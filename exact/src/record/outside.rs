@@ -11,6 +11,8 @@ use crate::ptrace;
 use crate::tracee::Tracee;
 use crate::translate::{Code, layout};
 
+/// In the second byte of the flags: the processor stops behind each instruction (TF).
+const TRAP_FLAG: u8 = 1;
 /// Most bytes of an instruction.
 const LONGEST: usize = 15;
 /// The number of the interrupt by which programs of 32 bits make system calls.
@@ -190,5 +192,27 @@ impl Recorder {
         }
         self.go_outside(tid, &own)?;
         Ok(None)
+    }
+
+    /// A thread is about to load the flags from its stack; it is stopped behind the trap at `at`. With the trap flag set, the processor
+    /// would stop behind each instruction of ours.
+    pub(super) fn at_flags(
+        &mut self,
+        tid: i32,
+        registers: &mut user_regs_struct,
+        at: u64,
+        pc: u64,
+    ) -> Result<Option<Ended>> {
+        let flags = self.process.bytes(registers.rsp, 2);
+        let is_set = flags.get(1).is_some_and(|byte| byte & TRAP_FLAG != 0);
+        if !is_set {
+            return Ok(None);
+        }
+        registers.rip = at;
+        self.take_counter(tid, registers, at)?;
+        ptrace::set_registers(tid, registers).context("set registers")?;
+        Ok(Some(Ended::Lost(format!(
+            "the program sets the processor's trap flag by the instruction at {pc:#x}, to be stopped behind each of its instructions"
+        ))))
     }
 }

@@ -165,8 +165,8 @@ impl Recorder {
 
     fn deliver(&mut self, tid: i32, info: &libc::siginfo_t, mut moved: bool) -> Result<Next> {
         let number = info.si_signo;
-        if self.writes_code(tid, info)? {
-            return Ok(Next::Resume);
+        if let Some(next) = self.writes_code(tid, info)? {
+            return Ok(next);
         }
         let in_call = self.stands_in_call(tid)?;
         let caught = self.is_caught(number)?;
@@ -222,6 +222,7 @@ impl Recorder {
         let is_ready = self.threads[tid].is_ready();
         let state = is_ready.then(|| digest::of_registers(&own, own.rip));
         self.out_of_overlay(&mut own)?;
+        self.open_for_frame(tid, own.rsp)?;
         ptrace::set_registers(tid, &own).context("set registers")?;
         let status = self.step(tid, number)?;
         if !libc::WIFSTOPPED(status) || libc::WSTOPSIG(status) != libc::SIGTRAP {

@@ -2,7 +2,8 @@
 
 use super::Recorder;
 use super::address_space::PAGE;
-use super::image::content;
+use super::image::{self, content};
+use super::known;
 use super::system_call::Call;
 use crate::error::Result;
 use crate::log::{Bytes, MappedFile, Space, Span};
@@ -35,6 +36,19 @@ impl Recorder {
                 }
                 Space::Map(span)
             }
+            libc::SYS_shmat => {
+                let spans = image::spans(self.process.pid)?;
+                let found = spans.into_iter().find(|span| span.start == result as u64);
+                let Some(span) = found else {
+                    return Ok(None);
+                };
+                writes.extend(content(&self.process, span.start, span.end));
+                Space::Map(span)
+            }
+            libc::SYS_shmdt => match self.space.files.span_at(first) {
+                Some(span) => Space::Unmap(span),
+                None => return Ok(None),
+            },
             libc::SYS_munmap => Space::Unmap(whole(first, length, 0)),
             libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
                 Space::Protect(whole(first, length, third as u32))
@@ -50,7 +64,7 @@ impl Recorder {
                 ) =>
             {
                 let span = whole(first, length, 0);
-                writes.extend(content(&self.process, span.start, span.end));
+                writes.extend(known::held(&self.process, span)?);
                 Space::Discard(span)
             }
             libc::SYS_brk => match self.space.set_brk(result as u64) {
@@ -67,15 +81,29 @@ impl Recorder {
         };
         match space {
             Space::Map(span) | Space::Protect(span) | Space::Unmap(span) => {
-                self.space.protect(span)
+                self.space.protect(span);
+                self.replaced(span)?;
             }
-            Space::Move { .. } => self.space.forget_executable(),
+            Space::Move { from, to } => {
+                self.space.move_to(from, to);
+                self.replaced(from)?;
+                self.replaced(to)?;
+            }
             Space::Discard(_) => {}
         }
         if self.translator.has_code_in(start, end) {
             self.forget(start, end)?;
         }
         Ok(Some(space))
+    }
+
+    /// The program has changed what it has there. Other code may be written by it without our seeing that.
+    fn replaced(&mut self, span: Span) -> Result<()> {
+        let codes = self.space.guards.replaced(span);
+        match codes.is_empty() {
+            true => Ok(()),
+            false => self.forget_codes(&codes),
+        }
     }
 
     /// The file that a call has mapped.

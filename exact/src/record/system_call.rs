@@ -152,6 +152,8 @@ impl Recorder {
                 "the program uses the gs register itself",
             ))));
         }
+        let epoch = self.epoch;
+        self.open_for_call(tid, number, &args)?;
         let call = Call {
             number,
             args,
@@ -160,7 +162,7 @@ impl Recorder {
             shared: self.shared_with_child(number, args[0])?,
             state: Some(digest::of_registers(registers, next - 2)),
             changes: (registers.rcx, registers.r11),
-            epoch: self.epoch,
+            epoch,
         };
         self.threads[tid].state = State::InCall(call);
         if is_refused(number) {
@@ -222,6 +224,12 @@ impl Recorder {
         let call = self.threads[tid].leave_call().expect("only a call returns");
         let mut writes = self.writes_of(tid, &call, result);
         let space = self.space_of_call(&call, result, &mut writes)?;
+        let shared = match space {
+            Some(space) => self.follow_files(tid, &call, space)?,
+            None => None,
+        };
+        let emptied = self.file_changes(&call, result, &mut writes);
+        self.others_wrote(&mut writes);
         for bytes in &writes {
             let end = bytes.at + bytes.bytes.len() as u64;
             if space.is_none() && self.translator.has_code_in(bytes.at, end) {
@@ -238,6 +246,8 @@ impl Recorder {
             space,
             file,
             state: call.state,
+            shared,
+            emptied,
         })?;
         self.count += 1;
         Ok(call.epoch)

@@ -229,6 +229,9 @@ impl Recorder {
         own.orig_rax = u64::MAX;
         if flags & libc::CLONE_THREAD as u64 == 0 {
             ptrace::set_registers(child, &own).context("set registers")?;
+            if flags & libc::CLONE_VM as u64 == 0 {
+                self.process_is_made();
+            }
             return ptrace::detach(child, 0).context("let a child go");
         }
         let mut writes = Vec::new();

@@ -32,11 +32,14 @@ impl Replay {
                 writes,
                 space,
                 number,
+                shared,
+                emptied,
                 ..
             } => {
                 self.trace_call_begins(*tid)?;
                 let output = self.trace_output(*tid, *number, *result)?;
-                self.effects(*tid, *space, writes)?;
+                let shared = self.shared_mapping(self.now.next - 1, *shared)?;
+                self.effects(*tid, (*space, shared), emptied, writes)?;
                 self.trace_system_call(*tid, *result, output)?;
                 self.now.count += 1;
                 self.answer(*tid, *number, *result)
@@ -188,10 +191,20 @@ impl Replay {
     }
 
     /// What a system call did to the memory.
-    fn effects(&mut self, tid: i32, space: Option<Space>, writes: &[Bytes]) -> Result<()> {
-        if let Some(space) = space {
+    fn effects(
+        &mut self,
+        tid: i32,
+        (space, shared): (Option<Space>, Option<(i64, u64)>),
+        emptied: &[Space],
+        writes: &[Bytes],
+    ) -> Result<()> {
+        for space in space.iter().chain(emptied).copied() {
             let before = self.before_space(space);
-            self.space(space)?;
+            match (space, shared) {
+                (Space::Map(span), Some(from)) => self.map_shared(span, from)?,
+                (Space::Discard(span), _) if self.is_shared(span) => self.empty(span)?,
+                _ => self.space(space)?,
+            }
             self.found_space(tid, space, &before);
         }
         self.kernel_writes(tid, writes)?;
@@ -358,6 +371,35 @@ impl Replay {
             )));
         }
         Ok(())
+    }
+
+    /// Maps memory that is mapped elsewhere, too: a file, from an offset on.
+    fn map_shared(&mut self, span: Span, (descriptor, offset): (i64, u64)) -> Result<()> {
+        self.space(Space::Map(span))?;
+        let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let flags = (libc::MAP_SHARED | libc::MAP_FIXED) as u64;
+        let length = span.end - span.start;
+        let args = [span.start, length, both, flags, descriptor as u64, offset];
+        let (pid, number) = (self.process.pid, libc::SYS_mmap);
+        match self.process.call(pid, number, args)? {
+            at if at as u64 == span.start => Ok(()),
+            _ => Err(self.diverged("memory that it shares cannot be mapped")),
+        }
+    }
+
+    /// Memory that may be shared is empty from now on.
+    fn empty(&mut self, span: Span) -> Result<()> {
+        let args = [
+            span.start,
+            span.end - span.start,
+            libc::MADV_REMOVE as u64,
+            0,
+            0,
+            0,
+        ];
+        let (pid, number) = (self.process.pid, libc::SYS_madvise);
+        self.process.call(pid, number, args)?;
+        self.space(Space::Discard(span))
     }
 
     fn code_changed(&mut self, space: Space) -> Result<()> {

@@ -46,7 +46,7 @@ impl Replay {
                     registers.rip = at + 1;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
                 }
-                Some(_) => return Err(self.diverged("it asks for something that was not recorded")),
+                Some(_) => return Err(self.asks()),
                 None => {}
             }
             ptrace::step(pid, 0).context("step the replay")?;

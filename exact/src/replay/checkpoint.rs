@@ -3,6 +3,7 @@
 use libc::user_regs_struct;
 
 use super::pages::Pages;
+use super::shared::Content;
 use super::{Moment, Replay};
 use crate::error::{Context as _, Result};
 use crate::ptrace;
@@ -19,6 +20,8 @@ pub(super) struct Checkpoint {
     pub(super) moment: Moment,
     registers: user_regs_struct,
     translated: usize,
+    /// What is in memory that all copies share.
+    shared: Content,
     /// What was written since the copy before; `None`: that is not known.
     written: Option<Pages>,
 }
@@ -141,6 +144,7 @@ impl Replay {
         let process = self.fork()?;
         let checkpoint = Checkpoint {
             process,
+            shared: self.shared_content()?,
             written,
             moment: self.now.clone(),
             registers: self.registers()?,
@@ -197,6 +201,7 @@ impl Replay {
             checkpoint.registers,
             checkpoint.translated,
         );
+        let shared = std::sync::Arc::clone(&checkpoint.shared);
         // The copy makes the process that goes on; the one until now ends.
         let copy = checkpoint.process.copy(checkpoint.process.pid)?;
         let now = std::mem::replace(&mut self.process, copy);
@@ -204,6 +209,7 @@ impl Replay {
         let next = self.fork()?;
         self.process = next;
         self.now = moment;
+        self.set_shared_content(&shared)?;
         if translated != self.translated {
             self.translator.forget();
             self.process.flush(&mut self.translator)?;

@@ -2,6 +2,7 @@
 //! instruction, and is told what the kernel and the processor had answered.
 
 mod apply;
+mod approach;
 mod asked;
 mod chance;
 mod checkpoint;
@@ -16,6 +17,7 @@ mod repeated;
 mod run;
 mod search;
 mod seek;
+mod shared;
 mod step;
 mod stub;
 mod trace;
@@ -64,6 +66,7 @@ pub struct Replay {
     /// What the counter of the process counts up to.
     limit: u64,
     checkpoints: Checkpoints,
+    objects: shared::Objects,
     /// Bytes that are watched at the moment.
     watch: Option<search::Watch>,
     /// Calls that are traced.
@@ -104,6 +107,7 @@ impl Replay {
             translated: 0,
             limit: 0,
             checkpoints: Checkpoints::default(),
+            objects: shared::Objects::default(),
             watch: None,
             calls: None,
             found: None,
@@ -111,6 +115,7 @@ impl Replay {
             verifying: None,
             overseer: None,
         };
+        replay.make_objects()?;
         for span in start.spans {
             replay.space(Space::Map(span))?;
         }
@@ -224,6 +229,12 @@ impl Replay {
 
     /// Enters translated code with these registers of the program.
     fn enter(&mut self, own: &user_regs_struct) -> Result<()> {
+        self.translator.set_exact(false);
+        self.enter_chosen(own)
+    }
+
+    /// The same for the kind of translations that is chosen.
+    fn enter_chosen(&mut self, own: &user_regs_struct) -> Result<()> {
         let mut registers = *own;
         let block = self.block();
         registers.gs_base = block;
@@ -241,10 +252,28 @@ impl Replay {
     }
 
     fn diverged(&self, what: &str) -> Error {
+        let mut what = what.to_owned();
+        if let Some(since) = self
+            .recorded
+            .shares
+            .filter(|since| *since <= self.now.count)
+        {
+            what += &format!(
+                " (since instruction {since} it had shared memory with another process, whose writes are seen only at system calls)"
+            );
+        }
         Error::Diverged {
             at: self.now.count,
-            what: what.to_owned(),
+            what,
         }
+    }
+
+    /// It comes to a system call, or to an instruction whose results are noted.
+    fn asks(&self) -> Error {
+        let at = self.registers().map_or(0, |registers| registers.rip);
+        self.diverged(&format!(
+            "a system call, or an instruction such as rdtsc, at address {at:#x}, of which nothing was recorded"
+        ))
     }
 }
 

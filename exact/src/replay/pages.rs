@@ -88,6 +88,9 @@ impl Replay {
             }
         }
         found.join(&self.replaced_pages());
+        let shared = self.shared_spans().iter();
+        let shared = shared.map(|span| (span.start / PAGE, span.end.div_ceil(PAGE)));
+        found.join(&Pages(shared.collect()));
         Ok(Some(found))
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use libc::user_regs_struct;
+use rustc_hash::FxHashSet;
 
 use super::Replay;
 use crate::error::{Error, Result};
@@ -22,6 +23,8 @@ pub(super) struct Recorded {
     files: Vec<MappedFile>,
     /// All that is or was mapped by the program at any time.
     pub(super) taken: Vec<Span>,
+    /// From where on it shared memory with other processes, if it did.
+    pub(super) shares: Option<u64>,
 }
 
 /// How it stood.
@@ -55,6 +58,7 @@ impl Recorded {
         let spans = with_stack(spans, user_regs_struct::from(&context.registers).rsp);
         let recorded = Recorded {
             taken: taken(&spans, &entries),
+            shares: shares(&entries),
             entries,
             command,
             first: tid,
@@ -216,4 +220,34 @@ fn taken(spans: &[Span], entries: &[Arc<Entry>]) -> Vec<Span> {
         _ => Vec::new(),
     });
     spans.iter().copied().chain(mapped).collect()
+}
+
+/// When the program made a process while it had memory that it shares with it.
+fn shares(entries: &[Arc<Entry>]) -> Option<u64> {
+    let mut is_shared = false;
+    let mut threads = FxHashSet::default();
+    entries.iter().find_map(|entry| match &**entry {
+        Entry::Thread { tid, .. } => {
+            threads.insert(i64::from(*tid));
+            None
+        }
+        Entry::SystemCall {
+            at,
+            number,
+            result,
+            space,
+            shared,
+            ..
+        } => {
+            let can_write = |span: &Span| span.protection & libc::PROT_WRITE as u32 != 0;
+            is_shared |=
+                matches!((space, shared), (Some(Space::Map(span)), Some(_)) if can_write(span));
+            let makes = matches!(
+                i64::try_from(*number).unwrap_or(-1),
+                libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3
+            );
+            (makes && is_shared && *result > 0 && !threads.contains(result)).then_some(*at)
+        }
+        _ => None,
+    })
 }

@@ -97,7 +97,7 @@ impl Replay {
                         self.set_records_end(told)?;
                         self.noted_trap(at, trap, registers.r15)?;
                     }
-                    _ => return Err(self.diverged("it asks for something that was not recorded")),
+                    _ => return Err(self.asks()),
                 }
                 continue;
             }

@@ -16,10 +16,10 @@ pub(super) const FAR: u64 = 1 << 40;
 /// So many stops that nobody asked for are passed before they are taken out of the code.
 const PASSED: u32 = 500;
 
-const NOWHERE: &str = "it goes to where no code is";
+pub(super) const NOWHERE: &str = "it goes to where no code is";
 
 /// Why running has come to an end before its limit.
-enum Halt {
+pub(super) enum Halt {
     /// The counter would have gone over the limit.
     Limit,
     /// Before a system call or an instruction with results of its own.
@@ -125,6 +125,15 @@ impl Replay {
     }
 
     fn run_some(&mut self, stop: u64, asked: bool) -> Result<bool> {
+        if self.translator.is_exact() && self.now.count < stop {
+            // Behind a stop that was come to on the last instructions before another moment.
+            if self.approach(self.now.count + 1)? {
+                return Ok(true);
+            }
+            if self.now.count == stop && !asked {
+                return Ok(false);
+            }
+        }
         let mut stop_fast = if asked {
             stop + 1
         } else {
@@ -138,7 +147,7 @@ impl Replay {
                 Halt::Stop => return Ok(true),
                 Halt::Asked if asked && self.now.count == stop => return Ok(false),
                 Halt::Asked => {
-                    return Err(self.diverged("it asks for something that was not recorded"));
+                    return Err(self.asks());
                 }
                 Halt::Fault(_) | Halt::Nowhere if self.now.count == stop => return Ok(false),
                 Halt::Nowhere => return Err(self.diverged(NOWHERE)),
@@ -146,15 +155,15 @@ impl Replay {
                     return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
                 }
                 Halt::Limit if asked && !cut => {
-                    return Err(self.diverged("it does not ask for what was recorded"));
+                    return Err(self.diverged("the program goes on without it"));
                 }
                 // What is kept here must have the program's flags: to behind the block, see below.
-                Halt::Limit if cut => return self.step_to(stop.min(self.now.count + STEPPED)),
+                Halt::Limit if cut => return self.approach(stop.min(self.now.count + STEPPED)),
                 Halt::Limit => {}
             }
         }
         if !asked && stop - self.now.count <= STEPPED + BLOCK {
-            return self.step_to(stop);
+            return self.approach(stop);
         }
         Ok(false)
     }
@@ -212,7 +221,7 @@ impl Replay {
         }
     }
 
-    fn run_fast(&mut self, limit: u64) -> Result<Halt> {
+    pub(super) fn run_fast(&mut self, limit: u64) -> Result<Halt> {
         let pid = self.process.pid;
         self.set_limit(limit)?;
         loop {
@@ -234,6 +243,12 @@ impl Replay {
                     registers.rip = head;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
                     self.take_counter(registers.r15, registers.rip)?;
+                    return Ok(Halt::Limit);
+                }
+                Some(Trap::Goal) => {
+                    registers.rip = at;
+                    ptrace::set_registers(pid, &registers).context("set registers")?;
+                    self.take_counter(registers.r15, at)?;
                     return Ok(Halt::Limit);
                 }
                 Some(Trap::SystemCall { .. } | Trap::Chance { .. }) => {
@@ -300,6 +315,7 @@ impl Replay {
             _ if self.translator.resets() != resets => {}
             Trap::Exit { distance_at, .. } => self.translator.link(at, distance_at, body),
             Trap::Moved { .. } => self.translator.lead(at, body),
+            _ if self.translator.is_exact() => {}
             _ => self.translator.check(target, body),
         }
         self.process.flush(&mut self.translator)?;
@@ -332,7 +348,7 @@ impl Replay {
     }
 
     /// Steps until `stop` instructions are executed.
-    fn step_to(&mut self, stop: u64) -> Result<bool> {
+    pub(super) fn step_to(&mut self, stop: u64) -> Result<bool> {
         let pid = self.process.pid;
         self.set_limit(self.now.count + FAR)?;
         let mut flags = None;
@@ -380,7 +396,7 @@ impl Replay {
                     self.noted_trap(at, trap, registers.r15)?;
                     continue;
                 }
-                Some(_) => return Err(self.diverged("it asks for something that was not recorded")),
+                Some(_) => return Err(self.asks()),
                 None => {}
             }
             let pushes_flags = self.process.pushes_flags(at);

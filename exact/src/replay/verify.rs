@@ -63,6 +63,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> Resu
     let ran = replay.run_and_compare(progress);
     let position = replay.now.count;
     let tid = replay.now.running;
+    let next = replay.next_entry();
     let Verifying {
         mut verdict,
         agreed,
@@ -77,8 +78,8 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> Resu
                 position: at,
                 agreed,
                 tid,
-                what: String::from("what the program does"),
-                expected: String::from("what was recorded"),
+                what: String::from("what comes next"),
+                expected: next,
                 found: what,
             });
         }
@@ -102,6 +103,14 @@ impl Replay {
         }
         self.compare_end()?;
         Ok(true)
+    }
+
+    /// What the recording has next, in words.
+    fn next_entry(&self) -> String {
+        self.recorded
+            .entries
+            .get(self.now.next)
+            .map_or_else(|| String::from("nothing"), |entry| told(entry))
     }
 
     fn contradicts(&mut self, tid: i32, what: &str, expected: String, found: String) -> Error {
@@ -212,8 +221,12 @@ impl Replay {
         let registers = self.state_of(tid, what)?;
         let found = digest::of_registers(&registers, registers.rip);
         if expected != found {
-            let found = format!("{found:08x}, rip {:#x}", registers.rip);
-            return Err(self.contradicts(tid, what, format!("{expected:08x}"), found));
+            let found = format!(
+                "others before the instruction at {:#x} (digest {found:08x})",
+                registers.rip
+            );
+            let expected = format!("registers whose digest is {expected:08x}");
+            return Err(self.contradicts(tid, what, expected, found));
         }
         let count = self.now.count;
         if let Some(verifying) = &mut self.verifying {
@@ -307,7 +320,7 @@ impl Replay {
         let found = digest::of_extended(&extended);
         self.same(
             tid,
-            "vector registers at the end",
+            "the digest of the vector registers at the end",
             u64::from(expected),
             u64::from(found),
         )
@@ -336,7 +349,7 @@ impl Replay {
             at += wanted as u64;
         }
         let what = format!(
-            "memory from {:#x} to {:#x} at the end",
+            "the digest of the memory from {:#x} to {:#x} at the end",
             hashed.start, hashed.end
         );
         self.same(tid, &what, hashed.hash, state)?;
@@ -374,5 +387,27 @@ impl Replay {
             return self.same(tid, "the system call that ends the program", ends[0], r.rax);
         }
         self.same(tid, "the exit code", code as u64 & 0xff, r.rdi & 0xff)
+    }
+}
+
+/// What an entry stands for, in words.
+fn told(entry: &Entry) -> String {
+    let at = entry.at();
+    match entry {
+        Entry::SystemCall { tid, number, .. } => {
+            format!("system call {number} of thread {tid} at instruction {at}")
+        }
+        Entry::Chance { .. } => {
+            format!("an instruction whose result was noted (such as rdtsc) at instruction {at}")
+        }
+        Entry::Signal { tid, number, .. } => {
+            format!("signal {number} to thread {tid} at instruction {at}")
+        }
+        Entry::Return { .. } => format!("the end of a handler at instruction {at}"),
+        Entry::Thread { tid, .. } => format!("the new thread {tid} at instruction {at}"),
+        Entry::Code { .. } => format!("a change of code at instruction {at}"),
+        Entry::Switch { tid, .. } => format!("thread {tid} going on at instruction {at}"),
+        Entry::End { tid, .. } => format!("the end of thread {tid} at instruction {at}"),
+        _ => format!("the end at instruction {at}"),
     }
 }

@@ -54,12 +54,19 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         exits: Vec::new(),
         constants: Vec::new(),
         traps: Vec::new(),
-        low: translator.table.low,
+        targets: match translator.is_exact {
+            true => Targets::Trap(caches.miss()),
+            false => Targets::Table(translator.table.low as u32),
+        },
         records_returns: !translator.hooks.is_empty(),
         notes: &mut translator.notes,
         origins: (translator.mode == Mode::Record).then_some(&mut translator.origins),
         info: &mut translator.info,
     };
+    let is_hooked = translator.hooks.contains_key(&pc);
+    if translator.is_exact && (is_hooked || translator.stops.contains(&pc)) {
+        block.limit();
+    }
     if translator.stops.contains(&pc) {
         block.stop();
     }
@@ -78,12 +85,18 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
         block.place(last.next_ip(), false, false);
         block.exit_to(last.next_ip());
     }
-    block.tail(&translator.blocks);
+    block.tail(match translator.is_exact {
+        true => &translator.exact_blocks,
+        false => &translator.blocks,
+    });
     let Block {
         e, places, traps, ..
     } = block;
     let end = instructions.last().expect("there is one").next_ip();
-    translator.blocks.add(pc, end, base);
+    match translator.is_exact {
+        true => translator.exact_blocks.add(pc, end, base),
+        false => translator.blocks.add(pc, end, base),
+    }
     translator.traps.extend(traps);
     translator.caches.end(cache, e, places);
     Some(base)
@@ -141,6 +154,13 @@ pub(crate) fn saves_state(instruction: &Instruction) -> bool {
             | Mnemonic::Xsaveopt64
             | Mnemonic::Xsavec
             | Mnemonic::Xsavec64
+    )
+}
+
+fn loads_flags(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Popf | Mnemonic::Popfd | Mnemonic::Popfq
     )
 }
 
@@ -222,6 +242,14 @@ fn flags_are_dead(instructions: &[Instruction]) -> bool {
     false
 }
 
+/// How an indirect jump finds the translation of its target.
+enum Targets {
+    /// By the table that lies here.
+    Table(u32),
+    /// Not by itself: it comes to the trap here. Such code stops exactly.
+    Trap(u64),
+}
+
 pub(super) struct Block<'a> {
     pub(super) e: Emitter,
     bytes: &'a [u8],
@@ -232,7 +260,7 @@ pub(super) struct Block<'a> {
     exits: Vec<(u64, u64)>,
     constants: Vec<(u64, u64)>,
     traps: Vec<(u64, Trap)>,
-    low: u64,
+    targets: Targets,
     records_returns: bool,
     pub(super) notes: &'a mut Notes,
     /// In code that is recorded.
@@ -287,7 +315,8 @@ impl Block<'_> {
             head: self.e.here(),
         };
         // The condition "greater" of a jump is number 15.
-        if flags_are_dead(instructions) {
+        let is_exact = matches!(self.targets, Targets::Trap(_));
+        if flags_are_dead(instructions) && !is_exact {
             self.e.count_with_flags(count);
             self.e.put(&[0x7e, 1]); // jle over the trap
             self.traps.push((self.e.here(), limit));
@@ -306,6 +335,38 @@ impl Block<'_> {
         self.e.put(&[0xcc]);
         self.e.put(&[0x04, 0x7f, 0x9e]);
         self.e.load(RAX, layout::SLOT_SCRATCH);
+    }
+
+    /// Traps if the counter is zero, before anything else is done.
+    fn limit(&mut self) {
+        let ahead = std::mem::take(&mut self.ahead);
+        let limit = Trap::Limit {
+            head: self.e.here(),
+        };
+        self.place(self.pc, true, false);
+        self.e.save(RAX, layout::SLOT_SCRATCH);
+        self.e.put(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto al
+        self.e.count_with_flags(1);
+        self.ahead = 1;
+        self.place(self.pc, false, false);
+        self.e.put(&[0x7e, 3 + 9 + 1]); // jle over the trap
+        self.e.put(&[0x04, 0x7f, 0x9e]); // add al, 127; sahf
+        self.e.load(RAX, layout::SLOT_SCRATCH);
+        self.traps.push((self.e.here(), limit));
+        self.e.put(&[0xcc]);
+        self.e.count_with_flags(u8::MAX);
+        self.ahead = 0;
+        self.place(self.pc, false, false);
+        self.e.put(&[0x04, 0x7f, 0x9e]);
+        self.e.load(RAX, layout::SLOT_SCRATCH);
+        self.ahead = ahead;
+    }
+
+    fn look_up(&mut self) {
+        match self.targets {
+            Targets::Table(table) => self.e.look_up(table),
+            Targets::Trap(miss) => self.e.far_jump(miss),
+        }
     }
 
     /// Makes r15 the counter.
@@ -358,6 +419,12 @@ impl Block<'_> {
 
     /// An instruction as it is, but for what it addresses relative to itself.
     fn copy(&mut self, instruction: &Instruction, used: &[Register]) {
+        // Who runs again knows that they are harmless.
+        if self.origins.is_some() && loads_flags(instruction) {
+            let pc = instruction.ip();
+            self.trap(pc, Trap::Flags { pc });
+            self.place(pc, true, false);
+        }
         let mut bytes = self.original(instruction);
         if !instruction.is_ip_rel_memory_operand() {
             self.e.put(&bytes);
@@ -568,7 +635,7 @@ impl Block<'_> {
         self.place(pc, false, true);
         self.e.put(&[0x48, 0x8d, 0xa4, 0x24]); // lea rsp, [rsp + ..]
         self.e.put(&(8 + drop).to_le_bytes());
-        self.e.look_up(self.low as u32);
+        self.look_up();
     }
 
     fn indirect(&mut self, instruction: &Instruction) {
@@ -602,7 +669,7 @@ impl Block<'_> {
             self.ahead = self.ahead.saturating_sub(1);
             self.place(pc, false, true);
         }
-        self.e.look_up(self.low as u32);
+        self.look_up();
     }
 
     /// Exits that are not linked, and constants.

@@ -8,8 +8,8 @@ const PAGE: u64 = 4096;
 pub(super) struct Blocks {
     /// From an address of the program to its translation.
     bodies: FxHashMap<u64, u64>,
-    /// The blocks of each page of the program that has any.
-    pages: FxHashMap<u64, Vec<u64>>,
+    /// The blocks of each page of the program that has any: their first addresses, and those behind them.
+    pages: FxHashMap<u64, Vec<(u64, u64)>>,
     /// Pages that have a new block since they were asked for.
     fresh: Vec<u64>,
 }
@@ -28,9 +28,14 @@ impl Blocks {
     pub(super) fn add(&mut self, pc: u64, end: u64, body: u64) {
         self.bodies.insert(pc, body);
         for page in pc / PAGE..=(end - 1) / PAGE {
-            self.pages.entry(page).or_default().push(pc);
+            self.pages.entry(page).or_default().push((pc, end));
             self.fresh.push(page);
         }
+    }
+
+    /// Those of a page.
+    pub(super) fn of(&self, page: u64) -> &[(u64, u64)] {
+        self.pages.get(&page).map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn clear(&mut self) {
@@ -56,7 +61,7 @@ impl Blocks {
     pub(super) fn take(&mut self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let mut taken = Vec::new();
         for page in self.pages_in(start, end) {
-            for pc in self.pages.remove(&page).unwrap_or_default() {
+            for (pc, _) in self.pages.remove(&page).unwrap_or_default() {
                 taken.extend(self.bodies.remove(&pc).map(|body| (pc, body)));
             }
         }

@@ -109,6 +109,11 @@ impl Caches {
         self.all.iter().find(has)?.places.find(address)
     }
 
+    pub(super) fn instruction_in(&self, head: u64, number: u8) -> Option<u64> {
+        let cache = &self.all[self.with(head)?];
+        cache.places.instruction_in(head, number)
+    }
+
     /// Code for a cache, behind what it has.
     pub(super) fn begin(&self, cache: usize) -> Emitter {
         let cache = &self.all[cache];

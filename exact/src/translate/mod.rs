@@ -69,6 +69,8 @@ pub enum Trap {
     Stop {
         pc: u64,
     },
+    /// A place to stop at, set for a moment.
+    Goal,
     /// The counter would go above zero in this block, which is counted at `head`.
     Limit {
         head: u64,
@@ -78,6 +80,10 @@ pub enum Trap {
         pc: u64,
     },
     After {
+        pc: u64,
+    },
+    /// Before an instruction that loads the flags from the stack; it lies behind the trap.
+    Flags {
         pc: u64,
     },
     /// An instruction that cannot be translated.
@@ -92,6 +98,9 @@ pub struct Translator {
     caches: Caches,
     table: Table,
     blocks: Blocks,
+    /// The same for code that stops exactly, and whether that is made at the moment.
+    exact_blocks: Blocks,
+    is_exact: bool,
     traps: FxHashMap<u64, Trap>,
     resets: usize,
     stops: FxHashSet<u64>,
@@ -111,6 +120,8 @@ impl Translator {
             caches: Caches::default(),
             table: Table::new(low),
             blocks: Blocks::default(),
+            exact_blocks: Blocks::default(),
+            is_exact: false,
             traps: FxHashMap::default(),
             resets: 0,
             stops: FxHashSet::default(),
@@ -187,7 +198,7 @@ impl Translator {
 
     /// The translation of the code at `pc`, made if there is none. `None`: there is no code.
     pub fn entry(&mut self, pc: u64, code: &dyn Code) -> Option<u64> {
-        match self.blocks.get(pc) {
+        match self.blocks_of(self.is_exact).get(pc) {
             None => block::translate(self, pc, code),
             known => known,
         }
@@ -213,7 +224,48 @@ impl Translator {
 
     /// Whether anything in this range has been translated.
     pub fn has_code_in(&self, start: u64, end: u64) -> bool {
-        !self.blocks.pages_in(start, end).is_empty()
+        let has = |blocks: &Blocks| !blocks.pages_in(start, end).is_empty();
+        has(&self.blocks) || has(&self.exact_blocks)
+    }
+
+    fn blocks_of(&self, is_exact: bool) -> &Blocks {
+        match is_exact {
+            true => &self.exact_blocks,
+            false => &self.blocks,
+        }
+    }
+
+    /// Translations from now on, and those that are found, are such that stop exactly, or usual ones. The former change no flags,
+    /// and come back at each indirect jump.
+    pub fn set_exact(&mut self, is_exact: bool) {
+        self.is_exact = is_exact;
+    }
+
+    pub fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    /// In the block that is counted at `head`, where the program is before one of its instructions, the first having number 0.
+    pub fn instruction_in(&self, head: u64, number: u8) -> Option<u64> {
+        self.caches.instruction_in(head, number)
+    }
+
+    /// Sets a stop that the process needs for a moment, or takes it away.
+    pub fn set_goal(&mut self, at: u64, is_set: bool) {
+        match is_set {
+            true => self.traps.insert(at, Trap::Goal),
+            false => self.traps.remove(&at),
+        };
+    }
+
+    /// The pages in a range of which anything has been translated.
+    pub fn pages_in(&self, start: u64, end: u64) -> Vec<u64> {
+        self.blocks.pages_in(start, end)
+    }
+
+    /// What of a page has been translated, from where to where each. It may reach into the pages around it.
+    pub fn blocks_in(&self, page: u64) -> &[(u64, u64)] {
+        self.blocks.of(page)
     }
 
     /// The pages of the program from which blocks were made since this was asked.
@@ -224,7 +276,9 @@ impl Translator {
     /// Forgets the translations of what lies in this range: the program's code there has changed. What leads to them will lead to
     /// new ones. Threads inside of them must go on by [`Self::entry`].
     pub fn forget_range(&mut self, start: u64, end: u64) {
-        for (pc, body) in self.blocks.take(start, end) {
+        let mut gone = self.blocks.take(start, end);
+        gone.extend(self.exact_blocks.take(start, end));
+        for (pc, body) in gone {
             self.traps.insert(body, Trap::Moved { target: pc });
             self.caches.write(body, vec![0xcc]);
         }
@@ -312,6 +366,7 @@ impl Translator {
     /// Forgets all translations: the program's code has changed. Threads must go on by [`Self::entry`].
     pub fn forget(&mut self) {
         self.blocks.clear();
+        self.exact_blocks.clear();
         self.table.clear(&mut self.caches);
     }
 }

@@ -32,4 +32,14 @@ impl Places {
         let after = self.0.partition_point(|place| place.at <= address);
         self.0[..after].last().copied()
     }
+
+    /// In the block that is counted at `head`, the place before one of its instructions, the first having number 0.
+    pub(super) fn instruction_in(&self, head: u64, number: u8) -> Option<u64> {
+        let first = self.0.partition_point(|place| place.at <= head);
+        let block = self.0[first..].iter().take_while(|place| place.ahead > 0);
+        let count = block.clone().next()?.ahead;
+        let wanted = count.checked_sub(number)?;
+        let mut found = block.filter(|place| place.boundary && place.ahead == wanted);
+        found.next().map(|place| place.at)
+    }
 }

@@ -153,7 +153,8 @@ impl Image {
             true => format!("{why}; {MORE_ROOM}"),
             false => why,
         });
-        let reasons = [lost, self.problem, finished.problem, unfinished];
+        let doubt = summary.doubt.clone();
+        let reasons = [lost, doubt, self.problem, finished.problem, unfinished];
         let reasons: Vec<String> = reasons.into_iter().flatten().collect();
         let outcome = Outcome {
             events: finished.events,

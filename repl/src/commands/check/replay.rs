@@ -103,10 +103,10 @@ pub fn write(out: &mut dyn Write, verdict: &Verdict, colour: Colour) -> io::Resu
         found,
     } = first;
     let word = colour.paint(Paint::Error, "damage:");
-    let told = format!("{what}: {expected} was recorded, and it is {found}");
+    let told = format!("{what}: recorded was {expected}; run again, it is {found}");
     writeln!(
         out,
-        "  {word} at instruction {}, thread {tid}: {}; all was as recorded up to {}",
+        "  {word} at instruction {}, thread {tid}: {}; up to instruction {} all is as recorded, and can be relied on",
         grouped(*position),
         escaped(&told),
         grouped(*agreed),

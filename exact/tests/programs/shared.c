@@ -1,0 +1,139 @@
+// Memory that changes without a write to its address: `shared WHAT` prints what it has read.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef int (*function)(int);
+
+static char *map(int file, long size, int protection, int how, long offset) {
+  char *at = mmap(NULL, size, protection, how, file, offset);
+  if (at == MAP_FAILED) abort();
+  return at;
+}
+
+static int memory(long size) {
+  int file = memfd_create("shared", 0);
+  if (ftruncate(file, size)) abort();
+  return file;
+}
+
+// Code is written at one address and executed at another.
+static void twice(int early) {
+  int file = memory(8192);
+  unsigned char code[] = {0x8d, 0x87, 0, 0, 0, 0, 0xc3};
+  char *first = map(file, 4096, 3, MAP_SHARED, 4096);
+  char *executed = map(file, 8192, 5, MAP_SHARED, 0);
+  long sum = 0;
+  for (int i = 0; i < 60; i++) {
+    char *written = first;
+    if (!early && i % 7 == 6) written = map(file, 8192, 3, MAP_SHARED, 0) + 4096;
+    memcpy(code + 2, &i, 4);
+    if (i % 5 == 4) {
+      if (pwrite(file, code, sizeof code, 4096) != sizeof code) abort();
+    } else {
+      memcpy(written, code, sizeof code);
+    }
+    sum += ((function)(executed + 4096))(i);
+    if (written != first) munmap(written - 4096, 8192);
+  }
+  printf("%ld\n", sum);
+}
+
+static void both(int file) {
+  char read_back[8] = {0};
+  char *first = map(file, 8192, 3, MAP_SHARED, 0);
+  pwrite(file, "hello", 5, 0);
+  printf("%s\n", first);
+  strcpy(first, "HI");
+  pread(file, read_back, 5, 0);
+  printf("%s\n", read_back);
+  char *second = map(file, 8192, 3, MAP_SHARED, 0);
+  strcpy(second, "again");
+  printf("%s\n", first);
+  strcpy(first + 5000, "there");
+  struct iovec parts[2] = {{"wri", 3}, {"tten", 5}};
+  lseek(file, 100, SEEK_SET);
+  writev(file, parts, 2);
+  printf("%s %s %s\n", second, second + 5000, first + 100);
+  second = mremap(second, 8192, 4096, 0);
+  strcpy(second + 200, "moved");
+  printf("%s\n", first + 200);
+  ftruncate(file, 50);
+  ftruncate(file, 8192);
+  printf("[%s] [%s] [%s]\n", first, first + 100, first + 5000);
+  munmap(first, 8192);
+  munmap(second, 4096);
+  first = map(file, 4096, 3, MAP_SHARED, 4096);
+  printf("[%s] [%s]\n", first, first + 904);
+}
+
+static void private(void) {
+  int file = memory(8192);
+  char *own = map(file, 8192, 3, MAP_PRIVATE, 0);
+  printf("[%s]\n", own);
+  pwrite(file, "hello", 5, 0);
+  printf("[%s]\n", own);
+  own[100] = 1;
+  pwrite(file, "world", 5, 0);
+  pwrite(file, "there", 5, 4096);
+  printf("[%s] [%s]\n", own, own + 4096);
+}
+
+// A child writes before its parent waits for it.
+static void child(void) {
+  char *common = map(-1, 8192, 3, MAP_SHARED | MAP_ANONYMOUS, 0);
+  strcpy(common, "parent");
+  if (!fork()) {
+    strcpy(common + 4096, "child");
+    _exit(0);
+  }
+  wait(NULL);
+  printf("%s %s\n", common, common + 4096);
+}
+
+// A segment of System V is attached twice.
+static void segment(void) {
+  int number = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600);
+  char *first = shmat(number, NULL, 0), *second = shmat(number, NULL, 0);
+  shmctl(number, IPC_RMID, NULL);
+  strcpy(first, "first");
+  strcpy(second + 4096, "second");
+  printf("%s %s\n", second, first + 4096);
+  shmdt(second);
+  strcpy(first, "third");
+  printf("%s\n", first);
+}
+
+static void trap(int number) { write(1, "trap\n", 5); }
+
+static void steps(void) {
+  signal(SIGTRAP, trap);
+  asm volatile("pushf; popf; pushf; orl $0x100, (%rsp); popf; nop; nop; pushf; andl $~0x100, (%rsp); popf");
+}
+
+int main(int argc, char **argv) {
+  if (!strcmp(argv[1], "twice")) twice(1);
+  if (!strcmp(argv[1], "late")) twice(0);
+  if (!strcmp(argv[1], "memory")) both(memory(8192));
+  if (!strcmp(argv[1], "private")) private();
+  if (!strcmp(argv[1], "child")) child();
+  if (!strcmp(argv[1], "segment")) segment();
+  if (!strcmp(argv[1], "steps")) steps();
+  if (!strcmp(argv[1], "file")) {
+    char name[] = "/tmp/shared.XXXXXX";
+    int file = mkstemp(name);
+    unlink(name);
+    ftruncate(file, 8192);
+    both(file);
+  }
+  puts("end");
+  return 5;
+}
