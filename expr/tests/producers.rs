@@ -563,3 +563,65 @@ int main (void) { struct item last = { 2 }, first = { 1, &last }; return use (&f
     ];
     all_say(core, 0, &expected);
 }
+
+#[test]
+fn texts_and_holders_are_shown_and_asked_as_in_source() {
+    const C: &str = "#include <wchar.h>
+#include <uchar.h>
+unsigned char bytes[300];
+wchar_t wide[] = L\"h\\u00e9llo\";
+const char16_t narrow[] = u\"u16\";
+char zeros[300], mixed[40] = \"ab\";
+int number = 7;
+int use (void) { return wide[0]; }
+int main (void) { for (int i = 0; i < 300; i++) bytes[i] = i / 100; mixed[30] = 'z'; return use (); }
+";
+    const CPP: &str = "#include <memory>
+#include <optional>
+#include <string>
+void use () {}
+int main () {
+  std::unique_ptr<int[]> ua (new int[3]{ 1, 2, 3 });
+  std::unique_ptr<int> up (new int (4));
+  std::shared_ptr<int> sp = std::make_shared<int> (5);
+  std::optional<int> oi = 6, none;
+  std::string s = \"short\";
+  std::wstring ws = L\"w\\u00efde\";
+  use ();
+}
+";
+    let bench = Bench::new();
+    let source = bench.write("texts.c", C);
+    let path = bench.compile("gcc", &source, "texts", &["-g", "-O0"]);
+    let core = &stopped(&bench, &path, "use", 0)[0];
+    let expected = [
+        (
+            "bytes",
+            r"'\000' <repeats 100 times>, '\001' <repeats 100 times>, '\002' <repeats 100 times>",
+        ),
+        ("mixed", r#""ab", '\000' <repeats 28 times>, "z""#),
+        ("zeros", r#""""#),
+        ("wide", "L\"h\u{e9}llo\""),
+        ("narrow", "u\"u16\""),
+        ("{int}&number", "7"),
+        ("{int}(long)&number + 1", "8"),
+    ];
+    all_say(core, 0, &expected);
+    let source = bench.write("holders.cpp", CPP);
+    let path = bench.compile("g++", &source, "holders", &["-std=c++17", "-g", "-O0"]);
+    let core = &stopped(&bench, &path, "use", 0)[0];
+    let expected = [
+        ("ua[1]", "2"),
+        ("*ua.get()", "1"),
+        ("*up.get()", "4"),
+        ("*sp.get()", "5"),
+        ("*oi", "6"),
+        ("oi.value() == 6", "true"),
+        ("s[0] == 's'", "true"),
+        ("s[0]", "115 's'"),
+        ("ws[2] == 'd'", "true"),
+    ];
+    all_say(core, 1, &expected);
+    assert!(!is_known(&said(core, 1, "s[5]")));
+    assert!(!is_known(&said(core, 1, "none.value()")));
+}

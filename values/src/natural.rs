@@ -447,6 +447,33 @@ impl<'a> Renderer<'a> {
         }
     }
 
+    /// Writes characters of one byte. Runs of characters that are not printed are counted, as in gdb.
+    fn folded(&mut self, bytes: &[u8]) {
+        let (mut at, mut shown) = (0, 0);
+        let end = bytes.len();
+        let is_single = |at: usize| run_at(bytes, at) <= REPEATS as usize;
+        while at < end && shown < self.options.max_string {
+            self.push(if at > 0 { ", " } else { "" });
+            let run = run_at(bytes, at);
+            if run > REPEATS as usize {
+                let unit = strings::quoted(&bytes[at..=at], '\'');
+                self.push(&format!("{unit} <repeats {run} times>"));
+                (at, shown) = (at + run, shown + REPEATS as usize);
+                continue;
+            }
+            let most = end.min(at.saturating_add(self.options.max_string - shown));
+            let mut next = at;
+            while next < most && is_single(next) {
+                next += run_at(&bytes[..most], next);
+            }
+            self.push(&strings::quoted(&bytes[at..next], '"'));
+            (at, shown) = (next, shown + (next - at));
+        }
+        if at < end {
+            self.out.push_cut();
+        }
+    }
+
     fn array(&mut self, value: &Value, ty: &Type, depth: usize) {
         // In the order of memory, regardless of the first index.
         let shown = ty.in_order_of_display().filter(|_| !ty.is_plain_array());
@@ -484,7 +511,23 @@ impl<'a> Renderer<'a> {
             // Zeros after the text only fill the array.
             let used = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
             let used = used.next_multiple_of(width).min(bytes.len());
-            return self.quoted(&bytes[..used], width, false);
+            return match width {
+                1 if has_runs(&bytes[..used]) => self.folded(&bytes[..used]),
+                _ => self.quoted(&bytes[..used], width, false),
+            };
+        }
+        // In C, these are names of integer types.
+        if let (Some(prefix), Format::Natural, Ok(bytes)) =
+            (wide_prefix(&element), self.options.format, &value.bytes)
+            && ty.language() == Language::C
+            && ty.is_plain_array()
+            && matches!(size, 1 | 2 | 4)
+        {
+            let width = size as usize;
+            let used = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+            let used = used.next_multiple_of(width).min(bytes.len());
+            self.push(prefix);
+            return self.quoted(&bytes.clone()[..used], width, false);
         }
         if depth == 0 {
             return self.push("{...}");
@@ -717,6 +760,46 @@ impl<'a> Renderer<'a> {
         let text = scalar(value, ty, self.options.format, &self.look);
         self.push(&text.unwrap_or_else(|why| format!("<unknown: {why}>")));
     }
+}
+
+/// Returns how often the character at `at` is repeated, if it is one that is not printed, and 1 for others.
+fn run_at(bytes: &[u8], at: usize) -> usize {
+    let first = bytes[at];
+    match first.is_ascii_graphic() || first == b' ' || first >= 0x80 {
+        true => 1,
+        false => bytes[at..]
+            .iter()
+            .take_while(|byte| **byte == first)
+            .count(),
+    }
+}
+
+/// Returns whether characters that are not printed are repeated so often that they are counted.
+fn has_runs(bytes: &[u8]) -> bool {
+    let mut at = 0;
+    while at < bytes.len() {
+        let run = run_at(bytes, at);
+        if run > REPEATS as usize {
+            return true;
+        }
+        at += run;
+    }
+    false
+}
+
+/// Returns the prefix of literals of a character type that C only names.
+fn wide_prefix(element: &Type) -> Option<&'static str> {
+    let name = element.name();
+    let mut words = name.split(' ');
+    Some(
+        match words.rfind(|word| !matches!(*word, "const" | "volatile"))? {
+            "wchar_t" => "L",
+            "char16_t" => "u",
+            "char32_t" => "U",
+            "char8_t" => "u8",
+            _ => return None,
+        },
+    )
 }
 
 /// Returns whether a base class is an empty one of the standard library, which users do not know.

@@ -2,10 +2,12 @@
 
 use crate::ast::{CastKind, Expr, ExprKind, Span};
 use crate::eval::operand::number_value;
+use crate::eval::strings::presented;
 use crate::eval::{Answer, EvalError, Evaluator, Missing, Wants};
 use crate::number::{IntKind, Number};
 use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::Value;
+use values::Children;
 
 /// String functions that are computed without a call.
 const TEXT_FUNCTIONS: [&str; 4] = ["strlen", "_strlen", "strcmp", "_streq"];
@@ -162,6 +164,7 @@ impl Evaluator<'_> {
                 let empty = Number::Bool(self.whole(&length, of.at)? == 0);
                 Ok(Some(number_value(empty, length.certainty)))
             }
+            ("get" | "value", _) => self.held(of, name),
             (_, Some(variant)) => {
                 let value = self.value(of)?;
                 let value = self.pointee(&value, of.at)?;
@@ -173,6 +176,35 @@ impl Evaluator<'_> {
             }
             _ => Ok(None),
         }
+    }
+}
+
+impl Evaluator<'_> {
+    /// Returns the pointer that a smart pointer of C++ has, or the value in an optional.
+    fn held(&self, of: &Expr, name: &str) -> Answer<Option<Value>> {
+        let value = self.value(of)?;
+        let value = value
+            .unreferenced(&self.look)
+            .map_err(|e| self.unusable(&value, e, of.at))?;
+        let path = value.ty.strip().own_name().unwrap_or_default();
+        let path = path.replace("std::__1::", "std::");
+        let (holders, field): (&[&str], _) = match name {
+            "get" => (&["std::unique_ptr<", "std::shared_ptr<"], "get()"),
+            _ => (&["std::optional<"], "value"),
+        };
+        if !holders.iter().any(|holder| path.starts_with(holder)) {
+            return Ok(None);
+        }
+        let shown = presented(&value, &self.look, 2);
+        Ok(
+            match shown.and_then(Result::ok).map(|shown| shown.children) {
+                Some(Children::Fields(fields)) => {
+                    let mut fields = fields.into_iter();
+                    fields.find(|(own, _)| own == field).map(|(_, value)| value)
+                }
+                _ => None,
+            },
+        )
     }
 }
 

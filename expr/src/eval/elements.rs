@@ -173,6 +173,17 @@ impl Evaluator<'_> {
                 Err(why) => Err(EvalError::new(key_at, why)),
             };
         }
+        // Characters of C++ may have several bytes.
+        if value.ty.language() == Language::Cpp
+            && let Some(Ok(container)) = Container::of(value, &self.look)
+            && let Some(length) = container.text(&self.look, 0).and(container.len(&self.look))
+        {
+            let number = self.whole(key, key_at)?;
+            let length = length.map_err(|why| EvalError::new(at, why))?;
+            within(number, i128::from(length), key_at)?;
+            let found = container.at(u64::try_from(number).unwrap_or(u64::MAX), &self.look);
+            return found.map(Ok).map_err(|why| EvalError::new(key_at, why));
+        }
         let Some(shown) = presented(value, &self.look, limit) else {
             return Ok(Err(None));
         };
@@ -187,6 +198,10 @@ impl Evaluator<'_> {
                 Ok(Ok(unit.reached_by(shown.certainty)))
             }
             Children::Transparent(inner) => Ok(Err(Some(*inner))),
+            Children::Fields(fields) if owns_array(value) => {
+                let mut pointers = fields.into_iter().filter(|(name, _)| name == "get()");
+                Ok(Err(pointers.next().map(|(_, pointer)| pointer)))
+            }
             _ => Ok(Err(None)),
         }
     }
@@ -344,6 +359,14 @@ impl Evaluator<'_> {
         let row = Value::at(ty, address, self.look.machine);
         Ok(row.reached_by(first.reached))
     }
+}
+
+/// Returns whether a value is a smart pointer of C++ to an array: `std::unique_ptr<int[]>`.
+fn owns_array(value: &Value) -> bool {
+    let name = value.ty.strip().own_name().unwrap_or_default();
+    let arguments = name.split_once('<').map(|(_, arguments)| arguments);
+    let first = arguments.and_then(|arguments| arguments.split([',', '>']).next());
+    first.is_some_and(|first| first.trim_end().ends_with(']'))
 }
 
 /// Returns whether the elements of a value can be found without its bytes, or its bytes are known. Array descriptors

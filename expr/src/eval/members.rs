@@ -318,15 +318,20 @@ impl Evaluator<'_> {
 
 /// Returns the target of a smart pointer with these parts, or `None` for other values.
 fn pointed(value: &Value, fields: Vec<(String, Value)>, at: Span) -> Answer<Option<Value>> {
-    let is_counted = value.ty.strip().own_name().is_some_and(|name| {
-        let counted = ["alloc::rc::Rc<", "alloc::sync::Arc<"];
-        counted.iter().any(|path| name.starts_with(path))
+    let holds_value = value.ty.strip().own_name().is_some_and(|name| {
+        let holding = [
+            "alloc::rc::Rc<",
+            "alloc::sync::Arc<",
+            "std::optional<",
+            "std::__1::optional<",
+        ];
+        holding.iter().any(|path| name.starts_with(path))
     });
     let mut pointer = None;
     for (name, field) in fields {
         match name.as_str() {
             "*get()" | "*" => return Ok(Some(field)),
-            "value" if is_counted => return Ok(Some(field)),
+            "value" if holds_value => return Ok(Some(field)),
             "get()" => pointer = Some(field),
             _ => {}
         }

@@ -1,7 +1,8 @@
 //! Operands: names, registers, literals, parentheses, and their postfixes.
 
-use crate::ast::{Expr, ExprKind, Literal, Span};
+use crate::ast::{CastKind, Expr, ExprKind, Literal, Span, UnaryOp};
 use crate::parse::path::In;
+use crate::parse::types::Style;
 use crate::parse::{ParseError, Parser};
 
 impl Parser<'_> {
@@ -120,6 +121,7 @@ impl Parser<'_> {
         }
         match self.peek() {
             Some('(') => self.parentheses(),
+            Some('{') => self.at_address(start),
             Some('0'..='9') => self.number_leaf(start),
             Some('.') if self.rest()[1..].starts_with(|c: char| c.is_ascii_digit()) => {
                 self.number_leaf(start)
@@ -127,6 +129,23 @@ impl Parser<'_> {
             Some('$') => self.after_dollar(start),
             _ => Err(self.expected("an expression")),
         }
+    }
+
+    /// Parses gdb's `{type} address`, which is `*(type*) address`.
+    fn at_address(&mut self, start: usize) -> Result<Expr, ParseError> {
+        self.expect("{")?;
+        let Some(mut to) = self.type_name(Style::C) else {
+            return Err(self.expected("a type"));
+        };
+        self.expect("}")?;
+        to.text.push('*');
+        to.certain = true;
+        let of = Box::new(self.unary()?);
+        let end = of.at.end;
+        let how = CastKind::Plain;
+        let pointer = self.node(ExprKind::Cast { how, to, of }, Span { start, end })?;
+        let target = ExprKind::Unary(UnaryOp::Deref, Box::new(pointer));
+        self.node(target, Span { start, end })
     }
 
     fn number_leaf(&mut self, start: usize) -> Result<Expr, ParseError> {

@@ -359,9 +359,18 @@ fn number(view: &View<'_>, bytes: &[u8], letter: char) -> String {
             };
             format!("{} '{text}'", low as i8)
         }
-        'f' if bytes.len() == 4 => f32::from_bits(bits as u32).to_string(),
-        'f' => f64::from_bits(bits).to_string(),
+        'f' if bytes.len() == 4 => floating(f32::from_bits(bits as u32)),
+        'f' => floating(f64::from_bits(bits)),
         _ => format!("{bits:#0width$x}", width = digits + 2),
+    }
+}
+
+/// A number, with an exponent if it is very small or very large.
+fn floating<T: Copy + Into<f64> + std::fmt::Display + std::fmt::LowerExp>(number: T) -> String {
+    let size = number.into().abs();
+    match size != 0.0 && size.is_finite() && !(1e-5..1e17).contains(&size) {
+        true => format!("{number:e}"),
+        false => number.to_string(),
     }
 }
 
