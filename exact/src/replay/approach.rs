@@ -13,6 +13,10 @@ impl Replay {
         if self.now.count == stop {
             return Ok(false);
         }
+        if self.found.is_some() {
+            // What code notes is told once: it does not begin anew in other translations.
+            return self.step_to(stop);
+        }
         if !self.translator.is_exact() {
             let own = self.registers()?;
             self.translator.set_exact(true);
