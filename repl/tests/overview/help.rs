@@ -112,6 +112,7 @@ fn each_command_explains_itself() {
               info-symbol       Show which symbol an address belongs to
               info-types        List the types whose names fit a regular expression
               info-variables    List the global variables whose names fit a regular expression
+              save-breakpoints  Write the lines that set all breakpoints to a new file: save breakpoints FILE
               gcore             Write a core file of the stopped program
 
             Set breakpoints, log messages, change values:
@@ -126,6 +127,7 @@ fn each_command_explains_itself() {
               eval              Evaluate an expression with its side effects: x = 3, f(1) [also call]
               set               Write a value: set p->len 3
               trace             Record the calls of more functions from now on
+              commands          Give lines that run when a breakpoint has stopped the program
               condition         Give a breakpoint another condition, or none
               ignore            Pass a breakpoint some times before it stops again: ignore 2 10
               rbreak            Set a breakpoint on each function whose name fits a regular expression
