@@ -91,7 +91,7 @@ fn a_question_completes_it_too() {
 fn a_recorder_that_is_ended_while_it_writes_the_calls_loses_nothing() {
     for signal in [Signal::INT, Signal::TERM] {
         let scratch = Scratch::new("full_ended");
-        let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["27"]);
+        let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["29"]);
         let native = program.run();
         let (running, recording) = Hindsight::start_recording(&scratch, &["--full"], &program);
         let instructions = recording.path().join("instructions");
@@ -102,7 +102,7 @@ fn a_recorder_that_is_ended_while_it_writes_the_calls_loses_nothing() {
         let ended = running.finish();
         assert_eq!(ended.text(), native.text(), "{}", ended.errors());
         assert!(is_incomplete(recording.path()), "{:?}", ended.status);
-        assert_eq!(recording.calls_of("fib"), 635_621);
+        assert_eq!(recording.calls_of("fib"), 1_664_079);
         let facts = info(&recording);
         let code = match native.status {
             Status::Code(code) => i64::from(code),
