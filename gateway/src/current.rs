@@ -77,10 +77,10 @@ mod tests {
 
     #[test]
     fn several_running_programs_of_the_folder_are_not_chosen_among() {
-        let here = Path::new("/work");
-        let running = report(1, StateWord::Running, "/work/a.hindsight");
-        let stopped = report(2, StateWord::Stopped, "/work/b.hindsight");
-        let ended = report(3, StateWord::Ended, "/work/c.hindsight");
+        let here = Path::new("/home/ada");
+        let running = report(1, StateWord::Running, "/home/ada/a.hindsight");
+        let stopped = report(2, StateWord::Stopped, "/home/ada/b.hindsight");
+        let ended = report(3, StateWord::Ended, "/home/ada/c.hindsight");
         let elsewhere = report(4, StateWord::Running, "/other/d.hindsight");
         let one = [running.clone(), ended.clone(), elsewhere.clone()];
         assert!(only_one(&one, here).is_ok());
