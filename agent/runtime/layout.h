@@ -243,6 +243,7 @@ struct hs_control
   volatile uint32_t sandbox_answered; /* follows sandbox_asked */
   volatile uint32_t copies_pass; /* 1: threads that wait for a copy of memory continue */
   volatile uint32_t recorder_sleeps; /* HS_RECORDER_; 0: it is awake; a futex */
+  volatile uint64_t exit_ticks; /* when the program exited; 0: it has not, or that is unknown */
 };
 
 /* A question to the tracer: the state of a thread that has reached a

@@ -210,6 +210,7 @@ pub struct Control {
     sandbox_answered: AtomicU32,
     copies_pass: AtomicU32,
     recorder_sleeps: AtomicU32,
+    exit_ticks: AtomicU64,
 }
 
 /// Offset from the control page of the word that is marked when the tracing thread dies.

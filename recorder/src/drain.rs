@@ -10,6 +10,7 @@ use agent::shared::Shared;
 use store::{
     control::{Control, GapReason},
     log::LogWriter,
+    wire::Records,
 };
 
 use crate::{
@@ -35,6 +36,10 @@ pub struct Drain<'a> {
     roll_called: Instant,
     flushed: Instant,
     moved_since: u64,
+    /// The last watermark is older than the newest records, so readers cannot see those yet.
+    owes_watermark: bool,
+    /// Of records that came after the exit, the latest time in ticks.
+    newest_at_exit: u64,
     /// The log holds something that was not flushed.
     unflushed: bool,
     /// Something was flushed and not reported yet.
@@ -55,6 +60,8 @@ impl<'a> Drain<'a> {
             roll_called: Instant::now(),
             flushed: Instant::now(),
             moved_since: 0,
+            owes_watermark: false,
+            newest_at_exit: 0,
             unflushed: false,
             has_flushed: false,
             flooded: false,
@@ -95,13 +102,25 @@ impl<'a> Drain<'a> {
         self.shared.stop();
     }
 
+    /// Returns the time in ticks, which stands still when the program has exited: the exit is an event at its own time,
+    /// and the merge puts no event before a watermark or another event of ours.
+    pub fn now(&self) -> u64 {
+        let now = clock::ticks();
+        self.shared.exited_at().map_or(now, |exit| exit.min(now))
+    }
+
+    /// Returns when the program ended, in ticks. While the kernel ends its threads, they may still write records.
+    pub fn end(&self) -> u64 {
+        self.now().max(self.newest_at_exit)
+    }
+
     /// Moves everything available now. Returns the number of bytes moved. `noted`: the log has received other events
     /// since the last pass, which readers must see even if no thread has written anything.
     ///
     /// # Errors
     /// If the log takes no more.
     pub fn pass(&mut self, log: &mut LogWriter, noted: bool) -> store::Result<u64> {
-        let watermark = clock::ticks();
+        let watermark = self.now();
         self.passes = self.passes.wrapping_add(1);
         let roll_call = self.passes.is_multiple_of(PASSES_PER_ROLL_CALL)
             || self.roll_called.elapsed() > ROLL_CALL_PERIOD;
@@ -112,8 +131,11 @@ impl<'a> Drain<'a> {
         for index in self.shared.taken() {
             moved += self.ring(index, roll_call, log)?;
         }
-        if (moved != 0 || noted) && !self.discarding {
+        // A program that now waits in its newest call writes nothing that would bring another watermark.
+        let has_news = moved != 0 || noted;
+        if (has_news || self.owes_watermark) && !self.discarding {
             log.append_watermark(watermark)?;
+            self.owes_watermark = has_news;
             self.unflushed = true;
         }
         self.moved_since += moved;
@@ -158,7 +180,7 @@ impl<'a> Drain<'a> {
             return Ok(());
         }
         log.append_control(&Control::Gap {
-            ticks: clock::ticks(),
+            ticks: self.now(),
             tid,
             lost,
             reason: GapReason::RingFull,
@@ -185,6 +207,10 @@ impl<'a> Drain<'a> {
         let pending = self.shared.pending(index);
         let moved = (pending.first.len() + pending.second.len()) as u64;
         if moved != 0 {
+            if self.shared.exited_at().is_some() {
+                let newest = newest(pending.first).max(newest(pending.second));
+                self.newest_at_exit = self.newest_at_exit.max(newest);
+            }
             if !self.discarding {
                 log.append_block(
                     index as u32,
@@ -207,7 +233,7 @@ impl<'a> Drain<'a> {
                 self.tell_lost(index, tenant.tid, log)?;
                 let (ring, tenancy) = (index as u32, tenant.tenancy);
                 log.append_control(&Control::ThreadEnd {
-                    ticks: clock::ticks(),
+                    ticks: self.now(),
                     ring,
                     tenancy,
                     tid: tenant.tid,
@@ -217,4 +243,13 @@ impl<'a> Drain<'a> {
         }
         Ok(moved)
     }
+}
+
+/// Returns the latest time of the records in a block, in ticks; 0: there is none.
+fn newest(block: &[u8]) -> u64 {
+    Records::new(block)
+        .map_while(Result::ok)
+        .map(|record| record.ticks)
+        .max()
+        .unwrap_or(0)
 }

@@ -53,6 +53,11 @@ impl Shared {
         })
     }
 
+    /// Returns when the program exited, in ticks: `None` if it has not, or not by `_exit`.
+    pub fn exited_at(&self) -> Option<u64> {
+        Some(self.control().exit_ticks.load(Acquire)).filter(|ticks| *ticks != 0)
+    }
+
     /// Lets the thread sleep while it waits, unless it is in a sandbox.
     pub fn last_taken(&self, sandboxed: bool) {
         let control = self.control();

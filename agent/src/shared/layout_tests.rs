@@ -137,7 +137,7 @@ fn control_fields() -> Fields {
         capture capture_stack watch_words forbidden foreign_count reserved_data taken watch
         last_wanted last_tid last_state last_signal last_info last_context last_sandboxed sandbox
         copy_every copy_records copied_records foreign reserved_space sandbox_asked sandbox_answered
-        copies_pass recorder_sleeps)
+        copies_pass recorder_sleeps exit_ticks)
 }
 
 #[test]

@@ -112,7 +112,7 @@ impl Session {
                  in recordings of programs that `hindsight record` or `hindsight attach` watches",
             );
         }
-        self.log_end(exit, &mut incomplete);
+        self.log_end(&drain, exit, &mut incomplete);
         if let Some(live) = &self.live {
             // A client that learns of the end finds everything in the recording, although sealing takes longer. A write
             // error shows when the log is closed.
@@ -214,8 +214,9 @@ impl Session {
         }
     }
 
-    fn log_end(&mut self, exit: Exit, incomplete: &mut Option<String>) {
-        let ticks = clock::ticks();
+    fn log_end(&mut self, drain: &Drain<'_>, exit: Exit, incomplete: &mut Option<String>) {
+        // Calls that had not returned end here: the time until the kernel reported the end is not theirs.
+        let ticks = drain.end();
         let end = match exit {
             Exit::Code(code) => Control::ProcessExit {
                 ticks,
