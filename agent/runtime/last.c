@@ -270,7 +270,12 @@ hs_exit (int status)
   {
     uint32_t tid = own_tid ();
     if (tid != 0 && !hs_runtime.time_was_forbidden)
+    {
+      /* A recorder that sees a later record of another thread sees this. */
+      hs_runtime.control->exit_ticks = HS_EXITING;
+      __asm__ volatile ("mfence; lfence" : : : "memory");
       hs_runtime.control->exit_ticks = __builtin_ia32_rdtsc ();
+    }
     if (tid != 0 && (hs_runtime.control->last_wanted & HS_LAST_EXIT))
       show (tid, 0, NULL, NULL);
   }

@@ -46,7 +46,7 @@
 #define HS_CAPTURE_WORDS 16       /* general registers, by their DWARF numbers */
 #define HS_CAPTURE_STACK_MAX 16384
 #define HS_CAPTURE_TEXT_MAX 256
-#define HS_WATCH_WORDS 384
+#define HS_WATCH_WORDS 381
 #define HS_FOREIGN 19
 
 /* The head of a watched value: bits 0..7 the number of steps, then, from these
@@ -123,6 +123,7 @@
 /* The wait at the program's end, and its stage. */
 #define HS_LAST_SIGNALS 1 /* a signal that ends it */
 #define HS_LAST_EXIT 2
+#define HS_EXITING (~0UL) /* in exit_ticks: the time is not known yet */
 #define HS_LAST_ASKED 1
 #define HS_LAST_TAKEN 2
 #define HS_LAST_DONE 3
@@ -243,6 +244,8 @@ struct hs_control
   volatile uint32_t sandbox_answered; /* follows sandbox_asked */
   volatile uint32_t copies_pass; /* 1: threads that wait for a copy of memory continue */
   volatile uint32_t recorder_sleeps; /* HS_RECORDER_; 0: it is awake; a futex */
+  volatile uint32_t modules_tid;   /* the thread that waits for `modules_answered`; 0: unknown */
+  volatile uint64_t modules_since; /* since when, in ticks; 0: unknown */
   volatile uint64_t exit_ticks; /* when the program exited; 0: it has not, or that is unknown */
 };
 

@@ -1076,6 +1076,16 @@ wait_for_answer (struct hs_control * control, uint32_t seen)
     system_call (SYS_futex, (long) &control->modules_answered, FUTEX_WAIT, seen, (long) &t);
 }
 
+/* The calling thread's id; 0: unknown. */
+static uint32_t
+waiting_tid (void)
+{
+  const struct hs_local * local = own_local ();
+  if (local != NULL && local->tid != 0)
+    return local->tid;
+  return hs_in_sandbox ? 0 : own_tid ();
+}
+
 /* The dynamic linker's list of modules has changed, and no constructor of a
  * new one has run yet: lets the recorder check and arm them. */
 void
@@ -1085,6 +1095,9 @@ hs_modules_changed (void)
   if (hs_alive != HS_MAGIC || hs_is_in_vfork () || recording_ended ())
     return;
   hs_is_sandboxed ();
+  /* The dynamic linker's lock lets in one thread at a time. */
+  control->modules_tid = waiting_tid ();
+  control->modules_since = hs_runtime.time_was_forbidden ? 0 : ticks_now ();
   uint32_t asked =
       __atomic_add_fetch (&control->modules_asked, 1, __ATOMIC_SEQ_CST);
   for (;;)

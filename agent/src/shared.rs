@@ -73,7 +73,7 @@ pub const POINTEE_TEXT: u16 = 0x4000;
 /// Most bytes of the stack that are captured with a call.
 pub const CAPTURE_STACK_MAX: u32 = 16384;
 /// Words of all watched values.
-pub const WATCH_WORDS: usize = 384;
+pub const WATCH_WORDS: usize = 381;
 /// In the head of a watched value: 1 + the DWARF number of the register that its address is relative to, or 0.
 pub const WATCH_BASE_SHIFT: u32 = 8;
 /// In the head of a watched value: 1 + the function at whose enters it is captured, or 0.
@@ -210,6 +210,8 @@ pub struct Control {
     sandbox_answered: AtomicU32,
     copies_pass: AtomicU32,
     recorder_sleeps: AtomicU32,
+    modules_tid: AtomicU32,
+    modules_since: AtomicU64,
     exit_ticks: AtomicU64,
 }
 
@@ -416,6 +418,14 @@ impl Shared {
     /// Returns how many of these requests were answered.
     pub fn modules_answered(&self) -> u32 {
         self.control().modules_answered.load(Acquire)
+    }
+
+    /// Returns the thread whose request is not answered, and since when it waits, in ticks, if both are known.
+    pub fn waits_for_modules(&self) -> Option<(u32, u64)> {
+        let control = self.control();
+        let tid = control.modules_tid.load(Acquire);
+        let since = control.modules_since.load(Acquire);
+        (tid != 0 && since != 0).then_some((tid, since))
     }
 
     /// Makes the pages of the first ring, which the main thread will take: fresh memory can cost more than the recorded

@@ -25,6 +25,22 @@ pub fn notes(sql: &str, captures: &[String]) -> Vec<String> {
     notes
 }
 
+/// Returns a note for each such table that a question reads of several recordings, each with its captures.
+pub fn notes_of_many<'a>(sql: &str, runs: impl Iterator<Item = &'a [String]>) -> Vec<String> {
+    let (mut all, mut lacking) = (0, Vec::<(String, u64)>::new());
+    for captures in runs {
+        all += 1;
+        for note in notes(sql, captures) {
+            match lacking.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, count)) => *count += 1,
+                None => lacking.push((note, 1)),
+            }
+        }
+    }
+    let in_some = |(note, count)| format!("in {count} of {all} recordings {note}");
+    lacking.into_iter().map(in_some).collect()
+}
+
 /// The names after FROM, JOIN and commas, outside of texts.
 fn tables(sql: &str) -> Vec<String> {
     let mut code = String::new();
@@ -64,6 +80,11 @@ mod tests {
         ] {
             assert_eq!(notes(sql, captures).join("; "), expected, "{sql}");
         }
+        let runs = [&[][..], &locks, &[]];
+        assert_eq!(
+            notes_of_many("select * from locks", runs.into_iter()),
+            ["in 2 of 3 recordings no lock was recorded: hindsight record --locks"]
+        );
         assert_eq!(
             notes("select * from syscalls join files on true", &[]).len(),
             1

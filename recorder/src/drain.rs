@@ -38,8 +38,8 @@ pub struct Drain<'a> {
     moved_since: u64,
     /// The last watermark is older than the newest records, so readers cannot see those yet.
     owes_watermark: bool,
-    /// Of records that came after the exit, the latest time in ticks.
-    newest_at_exit: u64,
+    /// A time in ticks after all records that came after the exit.
+    after_newest: u64,
     /// The log holds something that was not flushed.
     unflushed: bool,
     /// Something was flushed and not reported yet.
@@ -61,7 +61,7 @@ impl<'a> Drain<'a> {
             flushed: Instant::now(),
             moved_since: 0,
             owes_watermark: false,
-            newest_at_exit: 0,
+            after_newest: 0,
             unflushed: false,
             has_flushed: false,
             flooded: false,
@@ -111,7 +111,7 @@ impl<'a> Drain<'a> {
 
     /// Returns when the program ended, in ticks. While the kernel ends its threads, they may still write records.
     pub fn end(&self) -> u64 {
-        self.now().max(self.newest_at_exit)
+        self.now().max(self.after_newest)
     }
 
     /// Moves everything available now. Returns the number of bytes moved. `noted`: the log has received other events
@@ -207,9 +207,9 @@ impl<'a> Drain<'a> {
         let pending = self.shared.pending(index);
         let moved = (pending.first.len() + pending.second.len()) as u64;
         if moved != 0 {
-            if self.shared.exited_at().is_some() {
+            if self.shared.is_exiting() {
                 let newest = newest(pending.first).max(newest(pending.second));
-                self.newest_at_exit = self.newest_at_exit.max(newest);
+                self.after_newest = self.after_newest.max(newest + 1);
             }
             if !self.discarding {
                 log.append_block(

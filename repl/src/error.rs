@@ -31,7 +31,7 @@ pub enum Error {
     Interrupted,
     /// Ctrl-C ended the opening of a recording.
     #[error(
-        "left while what the recorder had not sealed was sealed; the recording is as it was, and the next opening goes on"
+        "interrupted while sealing what the recorder had left unsealed; nothing is lost, and opening the recording again continues"
     )]
     OpeningLeft,
     /// The user abandoned the wait for a stop.

@@ -14,6 +14,7 @@ use store::seal::End;
 use store::summary::{Totals, name_of};
 
 use crate::error::Error;
+use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::recording::size_on_disk;
 use crate::render::{Align, Colour, Column, Layout, Table, Terminal, bytes, date};
@@ -253,7 +254,8 @@ pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Err
     let mut text = Vec::new();
     if as_json {
         let rows: Vec<Value> = rows.iter().map(Row::as_json).collect();
-        writeln!(text, "{:#}", Value::from(rows)).expect("memory takes what is written to it");
+        writeln!(text, "{:#}", answer(Value::from(rows)))
+            .expect("memory takes what is written to it");
     } else {
         let has_sets = rows.iter().any(|row| row.members.is_some());
         let columns = [

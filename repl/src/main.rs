@@ -12,6 +12,7 @@ mod error;
 mod exit;
 mod facts;
 mod format;
+mod json;
 mod listing;
 mod output;
 mod progress;

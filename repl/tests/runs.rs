@@ -139,8 +139,8 @@ fn ls_shows_the_end_and_the_calls_of_each() {
     );
     let json = folder.transcript(&["ls", "app", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json[0]["exit_code"], 3);
-    assert_eq!(json[0]["calls"], 8);
+    assert_eq!(json["result"][0]["exit_code"], 3);
+    assert_eq!(json["result"][0]["calls"], 8);
     assert_eq!(lines(&Folder::empty(), &["ls"]).len(), 2, "a heading alone");
     let wrong = folder.transcript(&["ls", "nothing"]);
     assert!(wrong.ends_with("--- exit code 2\n"), "{wrong}");
@@ -217,6 +217,7 @@ fn the_catalog_lists_labels_prunes_and_forgets() {
     assert!(info.contains("\nlabels     branch=main\n"), "{info}");
     let failed = runs(&["list", "--failed", "--json"]);
     let failed: serde_json::Value = serde_json::from_str(&failed).unwrap();
+    let failed = &failed["result"];
     assert_eq!(failed.as_array().unwrap().len(), 1);
     assert_eq!(failed[0]["run"], "app");
     let lost = folder.path(".local/share/hindsight/runs/entries");

@@ -83,6 +83,13 @@ fn check(folder: &Folder, args: &[&str], expected: &Expect) {
     expected.assert_eq(&folder.transcript(args));
 }
 
+/// The result of a JSON answer.
+fn result(answer: &str) -> Value {
+    let answer: Value = serde_json::from_str(answer).unwrap();
+    assert_eq!(answer["success"], true, "{answer:#}");
+    answer["result"].clone()
+}
+
 #[test]
 fn a_set_is_one_line_and_its_name_lists_what_is_in_it() {
     let folder = folder();
@@ -118,7 +125,7 @@ fn a_set_is_one_line_and_its_name_lists_what_is_in_it() {
             .collect();
         assert_eq!(rows, inside, "{word}: {text}");
     }
-    let json: Value = serde_json::from_str(&folder.transcript(&["ls", "--json"])).unwrap();
+    let json = result(&folder.transcript(&["ls", "--json"]));
     assert_eq!(json[0]["processes"], 4);
     assert_eq!(json[0]["exit_code"], 2);
     assert_eq!(json[0]["duration_ns"], 6 * SECOND);
@@ -155,8 +162,7 @@ fn the_overview_of_a_set_says_what_failed_first() {
         short.contains("7 lines more; hindsight processes make.children"),
         "{short}"
     );
-    let json: Value =
-        serde_json::from_str(&folder.transcript(&["overview", "make", "--json"])).unwrap();
+    let json = result(&folder.transcript(&["overview", "make", "--json"]));
     assert_eq!(json["failed"], 3);
     assert_eq!(json["failures"][0]["pid"], 9);
     assert_eq!(json["failures"][0]["exit_signal"], "SIGKILL");
@@ -185,8 +191,7 @@ fn info_and_check_tell_of_all_recordings_of_a_set() {
                    hindsight ls make.children
     "#]],
     );
-    let json: Value =
-        serde_json::from_str(&folder.transcript(&["info", "make", "--json"])).unwrap();
+    let json = result(&folder.transcript(&["info", "make", "--json"]));
     assert_eq!(
         (&json["processes"], &json["recordings"]),
         (&4.into(), &2.into())
@@ -274,7 +279,7 @@ fn rm_deletes_a_set_or_one_of_its_recordings() {
         "{deleted}"
     );
     let processes = folder.transcript(&["processes", "make", "--json"]);
-    let processes: Value = serde_json::from_str(&processes).unwrap();
+    let processes = result(&processes);
     assert_eq!(
         (&processes[1]["pruned"], &processes[1]["recording"]),
         (&true.into(), &Value::Null)

@@ -72,6 +72,17 @@ pub enum Control {
         /// Number of the module.
         module: u32,
     },
+    /// A thread that had loaded modules waited until their functions were armed.
+    Arming {
+        /// When that was done.
+        ticks: u64,
+        /// Which thread.
+        tid: u32,
+        /// When its wait began.
+        since: u64,
+        /// The modules' paths.
+        modules: Vec<String>,
+    },
     /// Defines a function id that records may name from here on. No event.
     Function(FunctionDef),
     /// A requested probe that could not be armed. No event.
@@ -191,6 +202,7 @@ impl Control {
             | Self::Detached { ticks }
             | Self::ModuleLoad { ticks, .. }
             | Self::ModuleUnload { ticks, .. }
+            | Self::Arming { ticks, .. }
             | Self::ThreadEnd { ticks, .. }
             | Self::Gap { ticks, .. }
             | Self::Warning { ticks, .. }

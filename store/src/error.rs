@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// The caller did not wait for the end of sealing.
-    #[error("sealing was left")]
+    #[error("sealing was interrupted")]
     SealingLeft,
     /// The operating system refused.
     #[error("{action} {path}: {source}", path = path.display())]

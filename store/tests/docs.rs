@@ -134,6 +134,7 @@ fn the_format_page_lists_every_column_and_kind() {
         EventKind::ThreadExit,
         EventKind::ModuleLoad,
         EventKind::ModuleUnload,
+        EventKind::Arming,
         EventKind::Stdout,
         EventKind::Stderr,
         EventKind::Gap,

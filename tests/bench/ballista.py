@@ -178,7 +178,7 @@ def main():
 
         def recordings(question):
             said, *figures = measured([HINDSIGHT, "sql", RECORDINGS, question, "--json"])
-            return json.loads(said), *figures
+            return json.loads(said)["result"], *figures
 
         def duckdb(question):
             said, *figures = measured([sys.executable, "-c", DUCKDB, work / "lake", question])

@@ -123,12 +123,12 @@ def record(cwd, arguments, program):
     """Records a program as `rec`; returns what it printed, and the summary."""
     shutil.rmtree(cwd / "rec.hindsight", ignore_errors=True)
     result = run([HINDSIGHT, "record", "--json", "-o", "rec", *arguments, "--", *program], cwd)
-    return result.stdout, json.loads(result.stderr.splitlines()[-1])
+    return result.stdout, json.loads(result.stderr.splitlines()[-1])["result"]
 
 
 def info(cwd):
     """The output of `hindsight info` for the recording `rec`."""
-    return json.loads(run([HINDSIGHT, "info", "rec", "--json"], cwd).stdout)
+    return json.loads(run([HINDSIGHT, "info", "rec", "--json"], cwd).stdout)["result"]
 
 
 def sql(cwd, question):

@@ -1,6 +1,7 @@
 //! Runs programs to their end or in the background, always with a deadline, so that a hang becomes a failure.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -60,6 +61,18 @@ impl Ended {
     #[must_use]
     pub fn errors(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
+    /// The result of the JSON document on standard output.
+    ///
+    /// # Panics
+    /// If that is something else.
+    #[must_use]
+    pub fn result(&self) -> Value {
+        let answer: Value = serde_json::from_slice(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", self.text(), self.errors()));
+        assert_eq!(answer["success"], true, "{answer:#}");
+        answer["result"].clone()
     }
 }
 

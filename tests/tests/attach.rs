@@ -176,8 +176,7 @@ fn attaching_loses_nothing_unless_it_is_told_to() {
 
 /// The gaps in a recording from threads without a ring.
 fn on_full(recording: &Recording) -> String {
-    let info = recording.command("info", &["--json"]);
-    let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
+    let info = recording.command("info", &["--json"]).result();
     let policy = info["settings"]["on_full"].as_str().expect("a word");
     policy.to_owned()
 }

@@ -29,7 +29,7 @@ impl Set {
             .args([dir])
             .run();
         assert_eq!(listed.status, Status::Code(0), "{}", listed.errors());
-        serde_json::from_str(&listed.text()).expect("an array of objects")
+        serde_json::from_value(listed.result()).expect("an array of objects")
     }
 
     fn of_shell(scratch: &Scratch, script: &str) -> (Ended, Set) {

@@ -89,7 +89,7 @@ fn export(scratch: &Scratch) -> PathBuf {
 fn recordings_say(scratch: &Scratch, question: &str) -> Value {
     let ended = Hindsight::command(scratch, &["sql", "*", question, "--json"]).run();
     assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
-    serde_json::from_slice(&ended.stdout).expect("it prints JSON")
+    ended.result()
 }
 
 #[test]

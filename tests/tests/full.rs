@@ -55,8 +55,7 @@ impl Full {
     }
 
     fn info(&self) -> Value {
-        let ended = self.recording.command("info", &["--json"]);
-        serde_json::from_str(&ended.text()).expect("JSON")
+        self.recording.command("info", &["--json"]).result()
     }
 }
 

@@ -54,7 +54,7 @@ impl Filled {
         assert!(words.iter().all(|word| errors.contains(word)), "{errors}");
         let checked = self.recording.command("check", &["--replay", "--json"]);
         assert_eq!(checked.status, Status::Code(0), "{}", checked.text());
-        let report: Value = serde_json::from_str(&checked.text()).expect("JSON");
+        let report = checked.result();
         let instructions = report["replay"]["instructions"].as_i64().expect("a number");
         assert!(instructions > 10_000, "{report}");
         let warnings = self

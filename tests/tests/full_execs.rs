@@ -61,8 +61,7 @@ fn what_a_program_becomes_is_recorded_too() {
     assert_eq!(second.calls_of("fib"), 1973);
     let end = second.row("SELECT kind FROM events ORDER BY seq DESC LIMIT 1");
     assert_eq!(end["kind"], "process_exit", "{end:?}");
-    let facts = second.command("info", &["--json"]).text();
-    let facts: Value = serde_json::from_str(&facts).expect("JSON");
+    let facts = second.command("info", &["--json"]).result();
     assert_eq!(facts["argv"], serde_json::json!([fib, "15"]), "{facts}");
 }
 
@@ -101,7 +100,8 @@ fn a_chain_of_programs_is_told_as_json() {
         &["--json"],
     );
     let errors = run.ended.errors();
-    let facts: Value = serde_json::from_str(&errors).unwrap_or_else(|_| panic!("{errors}"));
+    let answer: Value = serde_json::from_str(&errors).unwrap_or_else(|_| panic!("{errors}"));
+    let facts = &answer["result"];
     let next = &facts["next"]["next"];
     assert_eq!(next["exit_code"], 6, "{facts}");
     assert_eq!(next["became"], Value::Null, "{facts}");
@@ -110,7 +110,7 @@ fn a_chain_of_programs_is_told_as_json() {
             .as_str()
             .is_some_and(|program| program.ends_with("env"))
     );
-    for part in [&facts, &facts["next"], next] {
+    for part in [facts, &facts["next"], next] {
         assert!(part["instructions"].as_i64() > Some(10_000), "{facts}");
         assert_eq!(part["incomplete"], Value::Null, "{facts}");
     }

@@ -10,8 +10,7 @@ use e2e::{
 use serde_json::Value;
 
 fn info(recording: &Recording) -> Value {
-    let ended = recording.command("info", &["--json"]);
-    serde_json::from_str(&ended.text()).expect("JSON")
+    recording.command("info", &["--json"]).result()
 }
 
 /// Starts to record until some of it is on the disk, and kills the recorder; the program ends with it.

@@ -12,7 +12,7 @@ use serde_json::Value;
 fn replayed(recording: &Recording) -> Value {
     let checked = recording.command("check", &["--replay", "--json"]);
     assert_eq!(checked.status, Status::Code(0), "{}", checked.text());
-    let said: Value = serde_json::from_str(&checked.text()).expect("JSON");
+    let said = checked.result();
     let replay = &said["replay"];
     assert_eq!(
         (&replay["whole"], &replay["contradiction"]),

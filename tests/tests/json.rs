@@ -70,10 +70,17 @@ fn answers_are_one_document() {
         &["runs", "list", "--json"],
         &["symbols", "list", path, "--json"],
         &["calls", path, "--json"],
+        &["compare", path, path, "--json"],
+        &["sql", path, "select count(*) as n from calls", "--json"],
     ] {
         let ended = Hindsight::command(&scratch, words).run();
         let answer = json(&ended.text(), words);
-        assert_ne!(answer["success"], false, "{words:?}: {answer:#}");
+        assert_eq!(answer["success"], true, "{words:?}: {answer:#}");
+        let result = &answer["result"];
+        assert!(
+            result.is_object() || result.is_array(),
+            "{words:?}: {answer:#}"
+        );
         assert_eq!(ended.errors(), "", "{words:?}");
     }
 }

@@ -139,8 +139,7 @@ fn the_time_of_a_call_ends_with_the_signal() {
     let last = recording.row("select max(ts_ns) as ts from events where kind = 'exception'");
     let call = recording.row("select ts_ns as ts from calls where function = 'divide'");
     let at = |row: &e2e::Row| row["ts"].as_i64().expect("a time");
-    let report = recording.command("report", &["--json"]).text();
-    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    let report = recording.command("report", &["--json"]).result();
     let functions = report["functions"].as_array().expect("functions");
     let divide = functions
         .iter()
@@ -151,8 +150,7 @@ fn the_time_of_a_call_ends_with_the_signal() {
         self_ns <= at(&last) - at(&call),
         "{divide:#} {last:?} {call:?}"
     );
-    let info = recording.command("info", &["--json"]).text();
-    let info: serde_json::Value = serde_json::from_str(&info).expect("JSON");
+    let info = recording.command("info", &["--json"]).result();
     let began = recording.row("select ts_ns as ts from events where kind = 'process_start'");
     let ended = recording.row("select ts_ns as ts from events where kind = 'process_exit'");
     assert_eq!(

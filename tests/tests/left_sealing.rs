@@ -31,7 +31,7 @@ fn sealing_behind_the_program_is_left_with_its_exit_code() {
         recorder.signal(Signal::INT);
         let ended = recorder.finish();
         let errors = ended.errors();
-        if !errors.contains("sealing was left") {
+        if !errors.contains("sealing was interrupted") {
             assert!(errors.contains(" calls, "), "{errors}");
             continue;
         }
@@ -77,7 +77,7 @@ fn an_opening_is_left_and_leaves_nothing_behind() {
     }
     assert_eq!(ended.status.as_shell_code(), 130, "{}", ended.errors());
     assert!(
-        ended.errors().contains("the next opening goes on"),
+        ended.errors().contains("opening the recording again continues"),
         "{}",
         ended.errors()
     );

@@ -147,8 +147,7 @@ fn sessions_are_recorded_as_their_options_say() {
         recording.number("SELECT count(*) FROM events WHERE kind = 'snapshot'"),
         0
     );
-    let info = recording.command("info", &["--json"]);
-    let info: Value = serde_json::from_slice(&info.stdout).expect("JSON");
+    let info = recording.command("info", &["--json"]).result();
     assert_eq!(info["settings"]["on_full"], "drop", "{info:#}");
     assert_eq!(info["settings"]["keep_log"], true, "{info:#}");
     assert!(

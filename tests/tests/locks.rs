@@ -136,7 +136,9 @@ fn a_deadlock_is_told_first() {
     assert!(text.contains(&second) && text.contains(&first), "{text}");
     let found: Value =
         serde_json::from_str(&report(&scratch, &recorded, &["--json"])).expect("it is JSON");
-    let circle = found["deadlocks"][0].as_array().expect("there is one");
+    let circle = found["result"]["deadlocks"][0]
+        .as_array()
+        .expect("there is one");
     assert_eq!(circle.len(), 2);
     assert_eq!(circle[0]["who"]["owner"], circle[1]["who"]["tid"]);
     assert_eq!(circle[1]["who"]["owner"], circle[0]["who"]["tid"]);

@@ -65,7 +65,7 @@ fn report(scratch: &Scratch, recording: &Recording) -> Value {
     let path = recording.path().to_str().expect("its name is text");
     let ended = Hindsight::command(scratch, &["report", path, "--memory", "--json"]).run();
     assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
-    serde_json::from_str(&ended.text()).expect("it is JSON")
+    ended.result()
 }
 
 /// Compares the blocks that are left at the end with valgrind's, with all functions recorded and with a few.

@@ -33,7 +33,8 @@ impl Recorded {
 
     fn json(&self, args: &[&str]) -> Value {
         let args = [args, &["--json", "--limit", "100000"]].concat();
-        serde_json::from_str(&self.report(&args)).expect("it is JSON")
+        let answer: Value = serde_json::from_str(&self.report(&args)).expect("it is JSON");
+        answer["result"].clone()
     }
 }
 
@@ -139,4 +140,38 @@ fn the_forms_of_a_report_agree() {
     let profile = std::fs::read(recorded.scratch.join("fib.json")).expect("it was written");
     let profile: Value = serde_json::from_slice(&profile).expect("it is JSON");
     assert_eq!(profile["profiles"][0]["type"], "evented");
+}
+
+/// The host loads two libraries in turn, and each time waits until their functions are armed.
+#[test]
+fn the_wait_for_functions_to_be_armed_is_in_nobodys_time() {
+    let scratch = Scratch::new("report_arming");
+    let program = Program::new(fixture_artifact("plugin", "plugin_host"), scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &[], &program);
+    let recorded = Recorded {
+        scratch,
+        recording,
+        ended,
+    };
+    let waits = recorded.recording.rows(
+        "SELECT value, text FROM events JOIN threads USING (tid) WHERE kind = 'arming' ORDER BY seq",
+    );
+    assert_eq!(waits.len(), 20, "{waits:?}");
+    let mut waited_ns = 0;
+    for (nth, wait) in waits.iter().enumerate() {
+        let library = ["red.so", "blue.so"][nth % 2];
+        let modules = wait["text"].as_str().expect("paths");
+        assert!(modules.ends_with(library), "{waits:?}");
+        let each_ns = wait["value"].as_i64().expect("a number");
+        assert!(each_ns > 0, "{waits:?}");
+        waited_ns += each_ns;
+    }
+    let report = recorded.json(&[]);
+    let functions = report["functions"].as_array().expect("functions");
+    let using = functions.iter().find(|f| f["function"] == "use");
+    let using = using.expect("it is in the report");
+    let taken_out_ns = number(using, "raw_self_ns") - number(using, "self_ns");
+    assert!(taken_out_ns >= waited_ns, "{waited_ns} {using}");
+    let held_ns = report["cost"]["held_ns"].as_i64().expect("a number");
+    assert!(held_ns >= waited_ns, "{waited_ns} {held_ns}");
 }

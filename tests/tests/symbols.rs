@@ -105,8 +105,7 @@ impl Made {
     /// The output about the program itself.
     fn own(&self, words: &[&str], urls: &str) -> (i32, Value, Value) {
         let ended = self.symbols(&[words, &["--json"]].concat(), urls);
-        let answer: Value = serde_json::from_str(&ended.text())
-            .unwrap_or_else(|error| panic!("{error}: {}{}", ended.text(), ended.errors()));
+        let answer = ended.result();
         let is_own = |row: &&Value, key: &str| {
             row[key]
                 .as_str()

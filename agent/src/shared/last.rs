@@ -10,6 +10,7 @@ pub const LAST_SIGNALS: u32 = 1;
 /// In [`Shared::want_last`]: its exit.
 pub const LAST_EXIT: u32 = 2;
 
+pub(super) const EXITING: u64 = u64::MAX;
 pub(super) const ASKED: u32 = 1;
 pub(super) const TAKEN: u32 = 2;
 pub(super) const DONE: u32 = 3;
@@ -55,7 +56,14 @@ impl Shared {
 
     /// Returns when the program exited, in ticks: `None` if it has not, or not by `_exit`.
     pub fn exited_at(&self) -> Option<u64> {
-        Some(self.control().exit_ticks.load(Acquire)).filter(|ticks| *ticks != 0)
+        let ticks = self.control().exit_ticks.load(Acquire);
+        (ticks != 0 && ticks != EXITING).then_some(ticks)
+    }
+
+    /// Returns whether the program exits: true before any thread writes a record that is later than
+    /// [`Self::exited_at`].
+    pub fn is_exiting(&self) -> bool {
+        self.control().exit_ticks.load(Acquire) != 0
     }
 
     /// Lets the thread sleep while it waits, unless it is in a sandbox.

@@ -137,7 +137,7 @@ fn control_fields() -> Fields {
         capture capture_stack watch_words forbidden foreign_count reserved_data taken watch
         last_wanted last_tid last_state last_signal last_info last_context last_sandboxed sandbox
         copy_every copy_records copied_records foreign reserved_space sandbox_asked sandbox_answered
-        copies_pass recorder_sleeps exit_ticks)
+        copies_pass recorder_sleeps modules_tid modules_since exit_ticks)
 }
 
 #[test]
@@ -171,6 +171,7 @@ fn both_sides_have_the_same_constants() {
         ("HS_ASK_STOP", asks::STOP),
         ("HS_LAST_SIGNALS", LAST_SIGNALS.into()),
         ("HS_LAST_EXIT", LAST_EXIT.into()),
+        ("HS_EXITING", last::EXITING),
         ("HS_LAST_ASKED", last::ASKED.into()),
         ("HS_LAST_TAKEN", last::TAKEN.into()),
         ("HS_LAST_DONE", last::DONE.into()),
@@ -308,6 +309,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_ASK_STOP",
         "HS_LAST_SIGNALS",
         "HS_LAST_EXIT",
+        "HS_EXITING",
         "HS_LAST_ASKED",
         "HS_LAST_TAKEN",
         "HS_LAST_DONE",

@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::open::no_sources;
 use crate::options::Options;
 use crate::tables::{Provider, providers, runs};
+use crate::unrecorded;
 
 pub use find::{Found, find};
 pub use names::names;
@@ -92,6 +93,14 @@ impl Runs {
     /// As for [`Self::ask`].
     pub fn sql(&self, sql: &str) -> Result<Answer> {
         futures::executor::block_on(self.ask(sql, None))
+    }
+
+    /// Returns a note for each table that a question reads and that some recordings do not have, because nobody asked for
+    /// what is in it.
+    #[must_use]
+    pub fn not_recorded(&self, sql: &str) -> Vec<String> {
+        let manifests = self.set.runs().iter().map(|run| run.summary.manifest());
+        unrecorded::notes_of_many(sql, manifests.map(|own| &own.settings.captures[..]))
     }
 
     /// Returns the names of all functions, for completion.

@@ -4,6 +4,7 @@ use std::{
     io,
     mem::MaybeUninit,
     os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
+    thread,
     time::Duration,
 };
 
@@ -147,6 +148,33 @@ impl ExitWatch {
             Exit::Code(libc::WEXITSTATUS(status))
         }
     }
+}
+
+impl Drop for ExitWatch {
+    /// A child that we leave running would be a zombie from its end to ours, unless its status is collected.
+    fn drop(&mut self) {
+        if !self.is_child || collect_by(&self.fd, libc::WNOHANG) {
+            return;
+        }
+        if let Ok(fd) = self.fd.try_clone() {
+            let collector = thread::Builder::new().name("collector".to_owned());
+            // Without a thread there is a zombie, which does no harm.
+            let _ = collector.spawn(move || {
+                wait_for(&[fd.as_fd()], None);
+                collect_by(&fd, 0)
+            });
+        }
+    }
+}
+
+/// Collects a child's status. Returns false if the child has not ended; without WNOHANG among the flags it waits.
+fn collect_by(fd: &OwnedFd, flags: i32) -> bool {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let (fd, flags) = (fd.as_raw_fd() as u32, libc::WEXITED | flags);
+    // SAFETY: `info` is ours and large enough.
+    let failed = unsafe { libc::waitid(libc::P_PIDFD, fd, info.as_mut_ptr(), flags) } != 0;
+    // SAFETY: all zeroes is a valid value, and so is what the kernel writes: a pid of 0 if no child has ended.
+    failed || unsafe { info.assume_init().si_pid() } != 0
 }
 
 /// Returns the default size of stacks in `pid`, in bytes.

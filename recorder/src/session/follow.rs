@@ -322,7 +322,20 @@ impl Session {
             return Ok(false);
         }
         let result = self.arm_new_modules(shared, observer);
+        let done = clock::ticks();
+        let waited = shared.waits_for_modules();
         shared.answer_modules(asked);
+        let result = result.and_then(|modules| {
+            let Some((tid, since)) = waited.filter(|_| !modules.is_empty()) else {
+                return Ok(());
+            };
+            Ok(self.writing.log.append_control(&Control::Arming {
+                ticks: done,
+                tid,
+                since,
+                modules,
+            })?)
+        });
         match result {
             Err(Error::Store(error)) => {
                 incomplete.get_or_insert(error.one_line());
@@ -344,9 +357,10 @@ impl Session {
         Ok(true)
     }
 
-    fn arm_new_modules(&mut self, shared: &Shared, observer: &dyn Observer) -> Result<()> {
+    /// Arms modules that have been loaded since the last time. Returns their paths.
+    fn arm_new_modules(&mut self, shared: &Shared, observer: &dyn Observer) -> Result<Vec<String>> {
         let Ok(maps) = Maps::read(self.target.pid) else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let change = self.arming.modules.update(
             self.target.pid,
@@ -363,7 +377,7 @@ impl Session {
         }
         if change.added.is_empty() {
             self.tell_modules();
-            return Ok(());
+            return Ok(Vec::new());
         }
         if self.arming.modules.have_go() {
             shared.pass_signals();
@@ -372,10 +386,12 @@ impl Session {
         self.watch_sandbox_of(&change.added);
         let mut plan = Plan::default();
         let mut skipped = Vec::new();
+        let mut paths = Vec::new();
         for number in change.added {
             let Some(module) = self.arming.modules.by_number(number) else {
                 continue;
             };
+            paths.push(module.file.path.display().to_string());
             let mut prepared = self.armer().prepare(module);
             self.armer()
                 .leave_out_stubs(slice::from_ref(module), slice::from_mut(&mut prepared));
@@ -392,7 +408,7 @@ impl Session {
         self.log_probes(skipped, &plan)?;
         self.release(plan)?;
         self.tell_modules();
-        Ok(())
+        Ok(paths)
     }
 }
 

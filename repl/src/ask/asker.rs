@@ -96,7 +96,7 @@ impl Asker {
     pub fn not_recorded(&self, sql: &str) -> Vec<String> {
         match &self.source {
             Source::One { session, .. } => session.not_recorded(sql),
-            Source::Many { .. } => Vec::new(),
+            Source::Many { runs, .. } => runs.not_recorded(sql),
         }
     }
 

@@ -10,4 +10,4 @@ mod show;
 pub use asker::Asker;
 pub use interrupt::Interrupts;
 pub use opening::{open, open_past};
-pub use show::{Records, View, note_extent, parquet_needs_a_file, show, warn};
+pub use show::{Records, View, note_extent, parquet_needs_a_file, show, show_document, warn};

@@ -1,8 +1,9 @@
 //! Shows the answer to one query, as a table or in another format.
 
-use std::io::Write;
+use std::io::{self, Read, Seek, Write};
 use std::time::Instant;
 
+use query::output::Format as Writer;
 use query::{Answer, Extent};
 use store::recording::RecordingState;
 
@@ -18,6 +19,8 @@ use crate::render::{Colour, Layout, Paint, Table, Terminal, escaped};
 
 /// The number of rows in a group that is written to a pipe. The first group determines the widths of the columns.
 const GROUP: usize = 1_000;
+/// Rows of a JSON document that are collected in memory, in bytes.
+const ROWS_IN_MEMORY: usize = 16 << 20;
 
 /// Whether a row is shown as a record, one column per line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +57,26 @@ pub fn show(asker: &mut Asker, sql: &str, view: &View) -> Result<(), Error> {
         }
     }
     shown
+}
+
+/// Prints the answer as a response whose result is the rows. A query may fail after its first rows, so all of them are
+/// collected first, in a file if they are many.
+///
+/// # Errors
+/// When the query is wrong or cannot be answered, or stdout cannot be written to.
+pub fn show_document(asker: &mut Asker, sql: &str) -> Result<(), Error> {
+    let answer = asker.ask(sql, None)?;
+    let mut rows = tempfile::spooled_tempfile(ROWS_IN_MEMORY);
+    asker.write(answer, Writer::Json, &mut rows, true)?;
+    let mut out = output::stdout();
+    // The writer ends the array with a newline, and a document is one line.
+    let len = rows.stream_position().map_err(to_stdout)?.saturating_sub(1);
+    rows.rewind()
+        .and_then(|()| out.write_all(b"{\"id\":1,\"result\":"))
+        .and_then(|()| io::copy(&mut rows.take(len), &mut out))
+        .and_then(|_| out.write_all(b",\"success\":true}\n"))
+        .and_then(|()| out.flush())
+        .map_err(to_stdout)
 }
 
 /// Reports on stderr which recordings could not be read.

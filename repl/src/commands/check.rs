@@ -13,6 +13,7 @@ use store::{Recording, recording::RecordingState};
 
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::progress::Progress;
 use crate::recording::{OfCore, size_on_disk};
@@ -23,7 +24,7 @@ use crate::sets;
 const EXAMPLES: &str = "\
 Examples:
   hindsight check app
-  hindsight check app --json | jq .findings
+  hindsight check app --json | jq .result.findings
   hindsight check make.children               all recordings of a set
   hindsight check app --replay        made by record --full: runs it again, and compares
   hindsight check app && cp -r app.hindsight archive/
@@ -94,7 +95,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         if let Some(lost) = &lost {
             all["not_recorded"] = json!(lost);
         }
-        writeln!(out, "{all:#}")
+        writeln!(out, "{:#}", answer(all))
     } else {
         let colour = terminal.stdout_colour;
         write_report(&mut out, &path, &report, verdict, colour)
@@ -148,7 +149,7 @@ fn of_set(dir: &Path, json: bool, terminal: &Terminal) -> Result<u8, Error> {
         writeln!(
             out,
             "{:#}",
-            json!({ "set": dir, "verdict": verdict, "recordings": reports })
+            answer(json!({ "set": dir, "verdict": verdict, "recordings": reports }))
         )
     } else {
         let parts = [

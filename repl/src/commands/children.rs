@@ -17,6 +17,7 @@ use store::set::{Fact, ProcessLog};
 use crate::commands::processes;
 use crate::error::Error;
 use crate::exit;
+use crate::json;
 use crate::recording::size_on_disk;
 use crate::render::{bytes, escaped};
 
@@ -31,7 +32,7 @@ pub fn record(
 ) -> Result<(u8, PathBuf), Error> {
     let outcome = record_set(options, with_copies, OnTaken::Refuse)?;
     if as_json {
-        eprintln!("{}", summary_json(&outcome));
+        eprintln!("{}", json::answer(summary_json(&outcome)));
     } else {
         let named = options.output.as_ref().and_then(|output| output.parent());
         let beside = named.unwrap_or(Path::new(""));

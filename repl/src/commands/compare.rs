@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::recording::to_read;
 use crate::render::{Colour, Paint, Terminal};
@@ -31,7 +32,7 @@ const EXAMPLES: &str = "\
 Examples:
   hindsight record -o good ./app in.txt; hindsight record -o bad ./app in.txt
   hindsight compare good bad
-  hindsight compare good bad --json | jq .suspects
+  hindsight compare good bad --json | jq .result.suspects
   hindsight compare good bad --html report.html --junit report.xml
   hindsight compare --baseline a1 a2 a3 a4 a5 --candidate b1 b2 b3 b4 b5   is it slower?
   hindsight compare good bad --accept known.json   the differences of today are no news tomorrow
@@ -121,7 +122,7 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
     let besides = args.formats.write(&found)?;
     let mut out = output::stdout();
     let written = if args.json {
-        let json = serde_json::to_value(&found).expect("it is JSON");
+        let json = answer(serde_json::to_value(&found).expect("it is JSON"));
         writeln!(out, "{json:#}")
     } else {
         let text = painted(&found.lines(args.full), terminal.stdout_colour);

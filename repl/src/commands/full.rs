@@ -10,6 +10,7 @@ use crate::commands::record::{self, Args, Given, Ran};
 use crate::commands::{pack, report};
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::progress::Progress;
 use crate::render::{Terminal, bytes, escaped};
 
@@ -49,7 +50,7 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
         }
     }
     if json {
-        eprintln!("{}", summary_json(&full));
+        eprintln!("{}", answer(summary_json(&full)));
     }
     let last = &full.last().outcome;
     if with_report && let Err(error) = report::after_recording(&last.recording, terminal) {

@@ -13,6 +13,7 @@ use crate::ask::Asker;
 use crate::error::Error;
 use crate::exit;
 use crate::facts::{End, Facts};
+use crate::json::answer;
 use crate::listing;
 use crate::output::{self, to_stdout};
 use crate::recording::OfCore;
@@ -23,8 +24,8 @@ const EXAMPLES: &str = "\
 Examples:
   hindsight info app
   hindsight info make.children                what a set of record --children has as a whole
-  hindsight info app --json | jq .rows.calls
-  hindsight info app --json | jq -e '.state == \"closed\" and .lost == 0'";
+  hindsight info app --json | jq .result.rows.calls
+  hindsight info app --json | jq -e '.result | .state == \"closed\" and .lost == 0'";
 
 /// How many modules with recorded functions are named. Modules without are only counted.
 const MODULES_SHOWN: usize = 20;
@@ -68,7 +69,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let facts = Facts::gather(&mut asker)?;
     let mut out = output::stdout();
     let written = if args.json {
-        writeln!(out, "{:#}", facts.as_json())
+        writeln!(out, "{:#}", answer(facts.as_json()))
     } else {
         let colour = terminal.stdout_colour;
         Page {

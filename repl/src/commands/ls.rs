@@ -17,7 +17,7 @@ Examples:
   hindsight ls                    the recordings in this folder
   hindsight ls runs 'old/t-*'     those of another folder, and those that match
   hindsight ls make.children      those of a set
-  hindsight ls --json | jq -r '.[] | select(.exit_code != 0) | .path'";
+  hindsight ls --json | jq -r '.result[] | select(.exit_code != 0) | .path'";
 
 /// List the recordings of a folder
 ///

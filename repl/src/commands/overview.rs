@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::recording::OfCore;
 use crate::sets::{self, Whole};
@@ -15,7 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   hindsight overview app
   hindsight overview app --lines 20
-  hindsight overview app --json | jq .ending
+  hindsight overview app --json | jq .result.ending
   hindsight overview make.children            the processes of a set, and which failed first";
 
 /// Say what is worth knowing first of a recording
@@ -54,7 +55,7 @@ pub fn run(args: &Args) -> Result<u8, Error> {
         .map_err(|source| Error::Query { source })?;
     let mut out = output::stdout();
     let written = if args.json {
-        let json = serde_json::to_value(&overview).expect("it is JSON");
+        let json = answer(serde_json::to_value(&overview).expect("it is JSON"));
         writeln!(out, "{json:#}")
     } else {
         write!(out, "{}", overview.text(args.lines))

@@ -9,6 +9,7 @@ use server::quantity::count;
 use crate::commands::live;
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::progress::Progress;
 use crate::recording::to_read;
 use crate::render::{Terminal, bytes, escaped};
@@ -43,7 +44,7 @@ pub fn run(args: &Args, _: &Terminal) -> Result<u8, Error> {
     let path = to_read(&args.recording)?;
     let outcome = pack(&path)?;
     match args.json {
-        true => live::write(&format!("{:#}\n", as_json(&path, &outcome)))?,
+        true => live::write(&format!("{:#}\n", answer(as_json(&path, &outcome))))?,
         false => live::write(&summary(&path, &outcome))?,
     }
     Ok(match outcome.missing.is_empty() {

@@ -11,6 +11,7 @@ use store::set::{self, Process};
 
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::render::{Align, Column, Layout, Table, Terminal};
 
@@ -18,7 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   hindsight record --children -- make -j2
   hindsight processes make
-  hindsight processes make --json | jq '.[] | select(.exit_code != 0)'
+  hindsight processes make --json | jq '.result[] | select(.exit_code != 0)'
   hindsight overview make.children/cc1        one of the recordings in it";
 
 /// List the processes that record --children has followed
@@ -49,7 +50,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let processes = set::processes(&dir).map_err(|source| Error::Store { source })?;
     let mut out = output::stdout();
     let written = if args.json {
-        writeln!(out, "{:#}", as_json(&processes))
+        writeln!(out, "{:#}", answer(as_json(&processes)))
     } else {
         let layout = match terminal.stdout {
             true => Layout::Fit(Terminal::size().0),

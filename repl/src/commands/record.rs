@@ -21,6 +21,7 @@ use crate::commands::recorded::{Attached, Besides, Family, Functions, Kept};
 use crate::commands::{full, guard, pack, report, target};
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::progress::Progress;
 use crate::render::{Terminal, bytes, escaped, per};
 
@@ -190,7 +191,7 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         pack::pack_or_warn(&outcome.recording, &progress);
     }
     if json {
-        eprintln!("{}", summary_json(&outcome, became, children));
+        eprintln!("{}", answer(summary_json(&outcome, became, children)));
     } else {
         eprintln!("hindsight: {}", summary(&outcome));
         if let Some(death) = death_line(&outcome) {
@@ -212,11 +213,11 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
 /// Reports that Ctrl-C has ended sealing. The next steps after a recording would have to finish it first.
 fn left(outcome: Outcome, json: bool) -> Ran {
     if json {
-        eprintln!("{}", summary_json(&outcome, None, 0));
+        eprintln!("{}", answer(summary_json(&outcome, None, 0)));
     } else {
         let name = outcome.recording.display().to_string();
         eprintln!(
-            "hindsight: {}: recorded; sealing was left and goes on at the next opening, nothing is lost",
+            "hindsight: {}: recorded; sealing was interrupted and continues when you next open it; nothing is lost",
             escaped(&name)
         );
     }

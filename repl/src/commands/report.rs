@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::progress::Progress;
 use crate::recording::to_read;
@@ -34,7 +35,8 @@ Examples:
   hindsight sql app \"select * from report order by inclusive_ns desc\"
 
 Times are the program's: what recording a call cost is measured in each recording and taken out, as well as
-the time in which a live session had stopped a thread. --raw shows what was measured.";
+the time in which a thread was stopped by a live session, or waited for functions to be armed. --raw shows
+what was measured.";
 
 /// Say what was slow: functions, their callers, a tree of calls, a flame graph
 ///
@@ -134,8 +136,10 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let mut out = output::stdout();
     let written = match chosen {
         _ if args.folded => found.write_folded(&mut out, args.raw, args.threads),
-        Some(functions) if args.json => writeln!(out, "{:#}", around_json(&found, &functions)),
-        None if args.json => writeln!(out, "{:#}", json_of(&found, args)),
+        Some(functions) if args.json => {
+            writeln!(out, "{:#}", answer(around_json(&found, &functions)))
+        }
+        None if args.json => writeln!(out, "{:#}", answer(json_of(&found, args))),
         Some(functions) => text::around(&mut out, &found, &functions, args, terminal),
         None if args.tree => text::tree(&mut out, &found, args, terminal),
         None => text::functions(&mut out, &found, args, terminal),
@@ -148,7 +152,7 @@ fn of_memory(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error>
     let found = with_progress(path, terminal, query::memory::memory)?;
     let mut out = output::stdout();
     let written = match args.json {
-        true => writeln!(out, "{:#}", json!(found)),
+        true => writeln!(out, "{:#}", answer(json!(found))),
         false => memory::memory(&mut out, &found, args.most(), terminal),
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
@@ -159,7 +163,7 @@ fn of_locks(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error> 
     let found = with_progress(path, terminal, query::locks::locks)?;
     let mut out = output::stdout();
     let written = match args.json {
-        true => writeln!(out, "{:#}", json!(found)),
+        true => writeln!(out, "{:#}", answer(json!(found))),
         false => locks::locks(&mut out, &found, args.most(), terminal),
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;

@@ -17,6 +17,7 @@ use crate::commands::live::written;
 use crate::commands::probing::Probing;
 use crate::commands::record::{self, Ran};
 use crate::error::Error;
+use crate::json::answer;
 use crate::progress::Progress;
 use crate::recording::locate;
 use crate::render::Terminal;
@@ -123,7 +124,7 @@ fn tell(ran: &Ran, logged: &[String], json: bool, terminal: &Terminal) -> Result
         }
     }
     if json {
-        eprintln!("{:#}", json!({ "log_writes": all }));
+        eprintln!("{:#}", answer(json!({ "log_writes": all })));
     }
     Ok(())
 }

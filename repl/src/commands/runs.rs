@@ -13,6 +13,7 @@ use store::recording::Recording;
 use crate::commands::deleting::{delete, is_wanted};
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::listing::{self, Row};
 use crate::render::{Terminal, escaped};
 use crate::report::report;
@@ -132,7 +133,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         }
         Action::Show { run } => {
             let row = catalog.find(&run)?;
-            println!("{:#}", row.as_json());
+            println!("{:#}", answer(row.as_json()));
         }
         Action::Label {
             run,

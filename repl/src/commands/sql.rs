@@ -10,7 +10,7 @@ use query::runs::find;
 use server::quantity::count;
 use tempfile::NamedTempFile;
 
-use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, warn};
+use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, show_document, warn};
 use crate::error::Error;
 use crate::format::Format;
 use crate::recording::{OfCore, complete};
@@ -58,8 +58,8 @@ pub struct Args {
     /// The form of the answer [default: by the name of the output file, else table]
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format")]
+    /// Print one JSON document, whose result is the rows of one question
+    #[arg(long, conflicts_with_all = ["format", "output"])]
     json: bool,
     /// Write the answer to this new file
     #[arg(short, long, value_name = "FILE")]
@@ -122,17 +122,15 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     }
     match (source, &args.output) {
         (QuestionInput::Prompt, _) => prompt::interactive(asker, view),
+        (QuestionInput::Stdin, None) if args.json => document(&mut asker, &of_stdin()?),
+        (QuestionInput::Text(text), None) if args.json => document(&mut asker, &text),
         (QuestionInput::Stdin, None) => prompt::script(asker, view, std::io::stdin().lock()),
         (QuestionInput::Text(text), None) => {
             questions(&text)?;
             prompt::text(asker, view, &text)
         }
         (QuestionInput::Stdin, Some(file)) => {
-            let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|source| Error::io("read stdin", source))?;
-            let written = write_file(&mut asker, &text, view.format, file);
+            let written = write_file(&mut asker, &of_stdin()?, view.format, file);
             warn(&asker, terminal);
             written
         }
@@ -216,6 +214,28 @@ fn view(args: &Args, terminal: &Terminal) -> View {
         timing: args.timing,
         terminal: terminal.clone(),
     }
+}
+
+fn of_stdin() -> Result<String, Error> {
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|source| Error::io("read stdin", source))?;
+    Ok(text)
+}
+
+/// Prints the answer to one question as a response.
+fn document(asker: &mut Asker, text: &str) -> Result<u8, Error> {
+    let questions = questions(text)?;
+    let [sql] = questions.as_slice() else {
+        let help = "ask one at a time, or use --format json, which prints an array for each";
+        return Err(Error::usage(
+            "--json takes one question",
+            Some(help.to_owned()),
+        ));
+    };
+    show_document(asker, sql)?;
+    Ok(exit::DONE)
 }
 
 fn questions(text: &str) -> Result<Vec<&str>, Error> {

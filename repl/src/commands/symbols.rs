@@ -16,6 +16,7 @@ use store::recording::with_suffix;
 use self::fetch::{Fetched, Server};
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::progress::Progress;
 use crate::recording::OfCore;
@@ -252,11 +253,11 @@ fn show(
 ) -> Result<(), Error> {
     let mut out = output::stdout();
     let written = if json {
-        let answer = json!({
+        let facts = json!({
             "modules": modules.iter().map(as_json).collect::<Vec<_>>(),
             "fetched": fetched.iter().map(|(path, result)| result.as_json(path)).collect::<Vec<_>>(),
         });
-        writeln!(out, "{answer:#}")
+        writeln!(out, "{:#}", answer(facts))
     } else {
         let layout = match terminal.stdout {
             true => Layout::Fit(Terminal::size().0),

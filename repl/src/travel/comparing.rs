@@ -17,6 +17,7 @@ use crate::commands::compare;
 use crate::commands::live::{self, Common, Patience};
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::recording::to_read;
 
 /// Most calls that differ and can be stepped through.
@@ -145,7 +146,7 @@ impl Session {
     fn summary(&self, comparing: &Comparing) -> String {
         if self.json {
             let json = serde_json::to_value(&comparing.found).expect("it is JSON");
-            return format!("{json:#}\n");
+            return format!("{}\n", answer(json));
         }
         let lines = comparing.found.lines(false);
         let mut shown = compare::painted(&lines, self.terminal().stdout_colour);
@@ -188,7 +189,7 @@ impl Session {
         let (number, of) = (at + 1, comparing.steps.len());
         if self.json {
             let step = json!({"number": number, "of": of, "step": step});
-            live::write(&format!("{step}\n"))?;
+            live::write(&format!("{}\n", answer(step)))?;
             return Ok(exit::DONE);
         }
         let heading = format!("Difference {number} of {of}: {}", step.text);

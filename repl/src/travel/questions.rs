@@ -7,7 +7,7 @@ use server::protocol::{Code, Failure};
 use server::session::StateWord;
 
 use super::Session;
-use crate::ask::{Asker, Records, View, show as show_answer};
+use crate::ask::{Asker, Records, View, show as show_answer, show_document};
 use crate::error::Error;
 use crate::format::Format;
 
@@ -85,18 +85,17 @@ impl Session {
     }
 
     pub(super) fn sql(&mut self, text: &str) -> Result<(), Error> {
+        let text = text.trim_end_matches(';');
+        if self.json {
+            return show_document(self.asker()?, text);
+        }
         let view = View {
-            format: if self.json {
-                Format::Json
-            } else {
-                Format::Table
-            },
+            format: Format::Table,
             rows: self.terminal().stdout.then_some(ROWS),
             records: Records::Auto,
             timing: false,
             terminal: self.terminal().clone(),
         };
-        let text = text.trim_end_matches(';');
         show_answer(self.asker()?, text, &view)
     }
 

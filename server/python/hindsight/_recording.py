@@ -40,12 +40,12 @@ class Recording:
         return polars([self.path], query)
 
     def info(self) -> dict:
-        """Returns what was recorded, as `hindsight info --json` says it."""
-        return json.loads(_command.output(["info", self.path, "--json"]))
+        """Returns what was recorded: the result of `hindsight info --json`."""
+        return _command.reply(["info", self.path, "--json"])
 
     def overview(self) -> dict:
-        """Returns what is worth knowing first, as `hindsight overview --json` says it."""
-        return json.loads(_command.output(["overview", self.path, "--json"]))
+        """Returns what is worth knowing first: the result of `hindsight overview --json`."""
+        return _command.reply(["overview", self.path, "--json"])
 
     def open(self) -> Session:
         """Opens the recording as a session: `goto`, `step_back`, `print`, `history`."""

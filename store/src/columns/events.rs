@@ -11,6 +11,7 @@
 //! | `thread_exit`, `detached` | | | |
 //! | `module_load` | path | number of the module | aux: build id; addr, size: where it is mapped |
 //! | `module_unload` | | number of the module | |
+//! | `arming` | paths of the modules | how long it took, in ns | |
 //! | `stdout`, `stderr` | | | bytes; size: how many |
 //! | `gap` | reason | events lost, null where not known | |
 //! | `warning`, `note` | what was said | | |
@@ -83,6 +84,8 @@ kinds! {
     ModuleLoad = "module_load",
     /// A module was unmapped.
     ModuleUnload = "module_unload",
+    /// A thread waited until the functions of modules that it had loaded were armed.
+    Arming = "arming",
     /// Bytes written to file descriptor 1.
     Stdout = "stdout",
     /// Bytes written to file descriptor 2.

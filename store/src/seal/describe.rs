@@ -156,6 +156,18 @@ pub(super) fn control<S: Sink>(
                 row.value(module)
             })
         }
+        Control::Arming {
+            tid,
+            since,
+            modules,
+            ..
+        } => {
+            let waited_ns = (ts_ns - out.clock.ns_from_ticks(*since)).max(0);
+            let modules = modules.join(", ");
+            out.event(ts_ns, Some(*tid), EventKind::Arming, |row| {
+                row.text(&modules).value(waited_ns)
+            })
+        }
         Control::Gap {
             tid, lost, reason, ..
         } => {

@@ -95,7 +95,7 @@ fn with_one_more_open(scratch: &Scratch, program: &str, name: &str, options: &[&
 fn json(scratch: &Scratch, a: &str, b: &str) -> Value {
     let ended = compare(scratch, &[a, b, "--json"]);
     ends_with(&ended, 1);
-    serde_json::from_slice(&ended.stdout).expect("JSON")
+    ended.result()
 }
 
 #[track_caller]

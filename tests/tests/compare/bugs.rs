@@ -178,8 +178,7 @@ fn planted_bugs_are_found() {
         let rank = |options: &[&str]| {
             let ended = compare(&scratch, &[&[&**good, &*name, "--json"], options].concat());
             ends_with(&ended, 1);
-            let found: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
-            rank(&found, &bug.function)
+            rank(&ended.result(), &bug.function)
         };
         let (with_code, without) = (rank(&[]), rank(&["--no-code"]));
         println!(

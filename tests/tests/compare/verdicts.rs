@@ -48,8 +48,7 @@ fn a_difference_is_told_with_both_sides() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    let ended = compare(&scratch, &["good", "bad", "--json"]);
-    let found: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    let found = compare(&scratch, &["good", "bad", "--json"]).result();
     assert_eq!(found["is_same"], false);
     assert_eq!(found["suspects"][0]["function"], "tax_of");
     assert_eq!(found["threads"][0]["parting"]["how"], "result");
@@ -138,8 +137,7 @@ fn variables_and_watched_values_are_told_where_it_differs_first() {
     for part in ["local <code>doubled</code>", "watched <code>total</code>"] {
         assert!(page.contains(part), "{part}\n{page}");
     }
-    let ended = compare(&scratch, &["good", "bad", "--json"]);
-    let found: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    let found = compare(&scratch, &["good", "bad", "--json"]).result();
     let held = found["threads"][0]["parting"]["held"]
         .as_array()
         .expect("a list");

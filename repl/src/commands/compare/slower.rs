@@ -8,6 +8,7 @@ use query::slower::{Level, slower};
 
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::recording::to_read;
 
@@ -53,7 +54,7 @@ pub fn run(args: &Args, json: bool) -> Result<u8, Error> {
     let found = slower(&baseline, &candidate, level).map_err(super::failed)?;
     let mut out = output::stdout();
     let written = if json {
-        let json = serde_json::to_value(&found).expect("it is JSON");
+        let json = answer(serde_json::to_value(&found).expect("it is JSON"));
         writeln!(out, "{json:#}")
     } else {
         write!(out, "{}", found.text(MOST))

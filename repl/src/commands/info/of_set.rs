@@ -9,6 +9,7 @@ use store::set::Process;
 use super::Page;
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::recording::size_on_disk;
 use crate::render::{Terminal, bytes, date};
@@ -21,7 +22,7 @@ use crate::sets::Whole;
 pub fn run(set: &Whole, as_json: bool, terminal: &Terminal) -> Result<u8, Error> {
     let mut out = output::stdout();
     let written = if as_json {
-        writeln!(out, "{:#}", set.as_json())
+        writeln!(out, "{:#}", answer(set.as_json()))
     } else {
         let colour = terminal.stdout_colour;
         Page {

@@ -9,6 +9,7 @@ use store::set::Process;
 use crate::commands::processes::{as_json, as_tree, program};
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::render::escaped;
 use crate::sets::{Whole, has_failed};
@@ -29,7 +30,7 @@ pub fn run(set: &Whole, most_lines: usize, is_json: bool) -> Result<u8, Error> {
         let failed: Vec<Process> = set.failed().into_iter().cloned().collect();
         all["failures"] = as_json(&failed);
         all["tree"] = as_json(&set.processes);
-        writeln!(out, "{all:#}")
+        writeln!(out, "{:#}", answer(all))
     } else {
         write!(out, "{}", text(set, most_lines))
     };

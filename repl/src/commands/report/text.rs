@@ -158,7 +158,7 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
     if cost.held_ns > 0 {
         write!(
             out,
-            "; {} in which a live session had stopped threads",
+            "; {} in which threads were stopped or waited for functions to be armed",
             duration(cost.held_ns)
         )?;
     }
