@@ -12,6 +12,7 @@ use crate::definitions::Definitions;
 use crate::error::Result;
 use crate::open::{Extent, sources};
 use crate::options::Options;
+use crate::question::suggest;
 use crate::report;
 use crate::state::States;
 use crate::tables::providers;
@@ -143,5 +144,13 @@ impl Session {
     /// Returns the names of all functions, for completion.
     pub fn function_names(&self) -> &[String] {
         self.asking.function_names()
+    }
+
+    /// Returns the names of recorded functions that are nearest to `name`, nearest first: `None` if one contains
+    /// it.
+    pub fn functions_near(&self, name: &str) -> Option<Vec<String>> {
+        let names = self.function_names();
+        let is_known = names.iter().any(|known| known.contains(name));
+        (!is_known).then(|| suggest(name, names.iter().map(String::as_str)))
     }
 }

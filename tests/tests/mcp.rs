@@ -228,6 +228,11 @@ fn the_inspector_investigates_a_recording() {
     let seq = object_of(&first)["events"][0]["seq"]
         .as_u64()
         .expect("a number");
+    let misspelt = [&recording, r#"function={"equals":"look_upp"}"#];
+    let none = object_of(&called(&live, "debug_query", &misspelt));
+    assert_eq!(none["events"].as_array().map(Vec::len), Some(0), "{none}");
+    let hint = none["hint"].as_str().unwrap_or_default();
+    assert!(hint.ends_with("near: look_up"), "{none}");
     let at = format!("at={seq}");
     let wrote = ["expression=table.limit", "lastWrite=true"];
     let wrote = called(

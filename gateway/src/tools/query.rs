@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use query::Session;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use server::protocol::Failure;
 use store::columns::EventKind;
 
-use crate::answer::{Answer, List};
+use crate::answer::{Answer, List, object};
 use crate::context::{Context, SessionId, Whose};
 use crate::recordings;
 use crate::tool::Tool;
@@ -132,7 +133,12 @@ impl Tool for Query {
             let count = counted.rows.first().and_then(|row| row["n"].as_u64());
             total = count.map_or(total, |count| count as usize);
         }
+        let hint = match total {
+            0 => no_such_function(&session, args.function.as_ref()),
+            _ => Value::Null,
+        };
         Ok(Answer::List(List {
+            head: object([("hint", hint)]),
             name: "events",
             items: answer.rows.into_iter().map(Value::Object).collect(),
             // The cursor counts from the offset, which stays a parameter of the next call.
@@ -141,6 +147,20 @@ impl Tool for Query {
             ..List::default()
         }))
     }
+}
+
+/// Says that no recorded function has the name that a filter wants, and which names are near; null if one has.
+fn no_such_function(session: &Session, filter: Option<&TextFilter>) -> Value {
+    let name = filter.and_then(|filter| filter.equals.as_ref().or(filter.contains.as_ref()));
+    let Some((name, near)) = name.and_then(|name| Some((name, session.functions_near(name)?)))
+    else {
+        return Value::Null;
+    };
+    let near = match near.is_empty() {
+        true => "debug_sql: select function from functions".to_owned(),
+        false => format!("near: {}", near.join(", ")),
+    };
+    format!("no recorded function has {name} in its name; {near}").into()
 }
 
 /// The question in SQL.

@@ -12,3 +12,4 @@ pub use diagnose::{Names, diagnose, hint_of, memory_message, message_of, second_
 pub use headings::Headings;
 pub use positions::resolve;
 pub use read_only::check;
+pub use suggest::suggest;
