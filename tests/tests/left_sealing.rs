@@ -77,7 +77,9 @@ fn an_opening_is_left_and_leaves_nothing_behind() {
     }
     assert_eq!(ended.status.as_shell_code(), 130, "{}", ended.errors());
     assert!(
-        ended.errors().contains("opening the recording again continues"),
+        ended
+            .errors()
+            .contains("opening the recording again continues"),
         "{}",
         ended.errors()
     );
