@@ -7,6 +7,7 @@ use store::Reader;
 
 use crate::answer::Answer;
 use crate::asking::{Asking, execution};
+use crate::compare::Folders;
 use crate::context::context;
 use crate::definitions::Definitions;
 use crate::error::Result;
@@ -58,7 +59,7 @@ impl Session {
         let tables = providers(&sources).map_err(execution)?;
         let context = context(tables, &options).map_err(execution)?;
         states.register(&context);
-        crate::compare::register(&context);
+        crate::compare::register(&context, Folders::default());
         Ok(Self {
             asking: Asking::new(context, &options, Arc::clone(&reader) as _)?,
             extent: Extent::of(&reader),

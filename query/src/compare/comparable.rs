@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::overview::Source;
 use crate::session::Session;
 
+/// A program with fewer functions has the names of another one by chance.
+const FEW: usize = 4;
+
 fn refused(message: String, hint: Option<String>) -> Error {
     Error::NotComparable { message, hint }
 }
@@ -101,13 +104,20 @@ pub fn check_program(
     let functions = |session: &Session| session.definitions().functions().count();
     let (of_a, of_b) = (functions(a.0), functions(b.0));
     let (fewer, shared) = (of_a.min(of_b), identities.shared.len());
+    // Functions of the same name in files of other names are often others, such as `main`.
+    let in_place = shared - identities.moved;
+    let is_renamed = fewer >= FEW && shared * 4 >= fewer * 3;
     let is_other = match name_a == name_b {
         true => shared == 0 && fewer > 0,
-        false => (shared - identities.moved) * 2 < fewer.max(1),
+        false => in_place * 2 < fewer.max(1) && !is_renamed,
     };
     if is_other {
+        let both = match in_place == shared {
+            true => format!("{shared} in both"),
+            false => format!("{shared} names in both, {in_place} of them in the same source file"),
+        };
         let message = format!(
-            "{} and {} are of different programs: {name_a} with {of_a} functions, {name_b} with {of_b}, and {shared} in both",
+            "{} and {} are of different programs: {name_a} with {of_a} functions, {name_b} with {of_b}, and {both}",
             a.1, b.1
         );
         return Err(refused(

@@ -269,6 +269,25 @@ fn words_of(param: &Param) -> [Option<Atom>; 2] {
     [first_atom, second]
 }
 
+/// Functions of the C library whose results are those of the moment or the machine, such as the free memory.
+const OF_THE_MOMENT: [&str; 15] = [
+    "arc4random",
+    "clock",
+    "get_avphys_pages",
+    "get_phys_pages",
+    "getauxval",
+    "gethostid",
+    "getpid",
+    "getppid",
+    "gettid",
+    "pthread_self",
+    "sched_getcpu",
+    "sysconf",
+    "sysinfo",
+    "time",
+    "times",
+];
+
 /// Tells whether the words of a function's calls are compared by their types. Those of the C library's functions, which a header
 /// describes, are times, process ids, descriptors and the like: they are not.
 fn has_types(function: &FunctionDef) -> bool {
@@ -300,7 +319,11 @@ fn result_of(function: &FunctionDef) -> Vec<Atom> {
         Some(RetPlace::Nowhere | RetPlace::Memory | RetPlace::X87 | RetPlace::Unknown) => &[],
     };
     let name = function.name.strip_suffix("@plt");
-    if !has_types(function) && returns_descriptor(name.unwrap_or(&function.name)) {
+    let name = name.unwrap_or(&function.name);
+    if !has_types(function) && OF_THE_MOMENT.contains(&name) {
+        return Vec::new();
+    }
+    if !has_types(function) && returns_descriptor(name) {
         let way = Way::Descriptor;
         return words.iter().map(|word| Atom { word: *word, way }).collect();
     }

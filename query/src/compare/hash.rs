@@ -1,5 +1,7 @@
 //! The hash of rows. It never changes: files of accepted differences hold such hashes.
 
+use serde::Serializer;
+
 /// The golden ratio, as a fraction of 2^64.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -26,6 +28,16 @@ pub fn of_bytes(bytes: &[u8]) -> u64 {
     };
     let chunks = bytes.chunks(8).map(word);
     chunks.fold(bytes.len() as u64, fold)
+}
+
+/// Serializes a hash as the text that files of accepted differences have; many readers of JSON round large numbers.
+pub fn as_hex<S: Serializer>(hash: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{hash:016x}"))
+}
+
+/// Serializes hashes as such texts.
+pub fn all_as_hex<S: Serializer>(hashes: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(hashes.iter().map(|hash| format!("{hash:016x}")))
 }
 
 #[cfg(test)]

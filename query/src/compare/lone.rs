@@ -53,6 +53,12 @@ fn why(own: &Session, other: &Session, function: &FunctionDef) -> Result<String>
         let mut modules = space.modules().iter();
         modules.find(|mapped| mapped.number == module.id)
     });
+    let own_build = own.definitions().module(function.module);
+    let own_build = own_build.and_then(|module| module.build_id.as_ref());
+    if own_build.is_some() && own_build == module.build_id.as_ref() {
+        let why = "the other one is of the same build, and was recorded with other options";
+        return Ok(why.to_owned());
+    }
     let name = function.name.rsplit("::").next().unwrap_or(&function.name);
     Ok(match mapped.map(|mapped| mapped.module.mentions(name)) {
         Some(true) => "the other build has no code of its own for it, but still names it: it is inlined there, most likely",

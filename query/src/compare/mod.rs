@@ -60,8 +60,8 @@ pub use rules::{RuleTexts, Rules};
 pub use steps::Step;
 pub use stop::Stop;
 pub use suspects::Suspect;
-pub(crate) use table::register;
-pub use text::{Role, TextLine};
+pub(crate) use table::{Folders, register};
+pub use text::{COLUMNS, Role, TextLine};
 pub use twins::{Place, Twin, Twins};
 
 use crate::error::Result;

@@ -39,6 +39,9 @@ pub struct OutputDifference {
     pub a: Option<Line>,
     /// The line of the second program.
     pub b: Option<Line>,
+    /// The same for the same difference in every run.
+    #[serde(serialize_with = "hash::as_hex")]
+    pub fingerprint: u64,
 }
 
 /// Something else that differs.
@@ -50,6 +53,9 @@ pub struct EventDifference {
     pub a: Option<(String, u64)>,
     /// What the second program did.
     pub b: Option<(String, u64)>,
+    /// The same for the same difference in every run.
+    #[serde(serialize_with = "hash::as_hex")]
+    pub fingerprint: u64,
 }
 
 /// The other events of a recording, page by page.
@@ -253,20 +259,22 @@ pub struct Known<'k> {
 }
 
 impl Known<'_> {
-    /// Takes a difference; false if it is accepted.
-    fn is_new(&mut self, what: &str, a: Option<&str>, b: Option<&str>) -> bool {
+    /// Takes a difference. Returns its fingerprint, or `None` if it is accepted.
+    fn take(&mut self, what: &str, a: Option<&str>, b: Option<&str>) -> Option<u64> {
         let text = |text: Option<&str>| {
             text.map_or(0, |text| {
                 hash::of_bytes(normal(text, self.numbers).as_bytes())
             })
         };
         let fingerprint = hash::of_words(&[hash::of_bytes(what.as_bytes()), text(a), text(b)]);
-        match self.accepted.contains(&fingerprint) {
-            true => self.known += 1,
-            false if self.found.len() < MOST_FINGERPRINTS => drop(self.found.insert(fingerprint)),
-            false => {}
+        if self.accepted.contains(&fingerprint) {
+            self.known += 1;
+            return None;
         }
-        !self.accepted.contains(&fingerprint)
+        if self.found.len() < MOST_FINGERPRINTS {
+            self.found.insert(fingerprint);
+        }
+        Some(fingerprint)
     }
 }
 
@@ -297,11 +305,15 @@ pub fn output(
         };
         let text = |line: &Option<Line>| line.as_ref().map(|line| line.text.clone());
         if !is_same
-            && known.is_new(stream, text(&a).as_deref(), text(&b).as_deref())
+            && let Some(fingerprint) = known.take(stream, text(&a).as_deref(), text(&b).as_deref())
             && first.is_none()
         {
-            let (a, b) = (a.map(cut), b.map(cut));
-            first = Some(OutputDifference { stream, a, b });
+            first = Some(OutputDifference {
+                stream,
+                a: a.map(cut),
+                b: b.map(cut),
+                fingerprint,
+            });
         }
     }
 }
@@ -372,9 +384,16 @@ pub fn others(
                 event.as_ref().map(|event| event.0.as_str())
             }
             let is_told = found.last().is_some_and(|last| last.kind == kind);
-            if text(&a) != text(&b) && known.is_new(kind, text(&a), text(&b)) && !is_told {
-                let kind = kind.to_owned();
-                found.push(EventDifference { kind, a, b });
+            if text(&a) != text(&b)
+                && let Some(fingerprint) = known.take(kind, text(&a), text(&b))
+                && !is_told
+            {
+                found.push(EventDifference {
+                    kind: kind.to_owned(),
+                    a,
+                    b,
+                    fingerprint,
+                });
             }
         }
     }

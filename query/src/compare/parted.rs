@@ -156,8 +156,13 @@ fn call_site(side: &Side<'_>, call: &ReadCall) -> Option<SourceLine> {
     })
 }
 
-/// Reads a source file; `None` if it was written after a recording had begun: the program that ran is of an older one.
+/// Reads a source file, the recording's own copy if it has one; `None` if the file was written after the recording had
+/// begun: the program that ran is of an older one.
 pub fn source_of(side: &Side<'_>, file: &str) -> Option<String> {
+    let copies = side.source.timeline().map(|timeline| timeline.sources());
+    if let Some(copy) = copies.and_then(|copies| copies.get(file)) {
+        return std::fs::read_to_string(copy).ok();
+    }
     let manifest = side.source.session().reader().recording().manifest();
     let about = std::fs::metadata(file).ok()?;
     let written = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;

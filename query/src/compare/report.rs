@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::differences::Kind;
+use super::hash;
 use super::output::{EventDifference, OutputDifference};
 use super::parted::{Parting, Values};
 use super::suspects::Suspect;
@@ -39,6 +40,7 @@ pub struct Comparison {
     /// How many differences were accepted earlier.
     pub accepted: u64,
     /// The same for the same differences in every run: what to accept. Empty if there are too many.
+    #[serde(serialize_with = "hash::all_as_hex")]
     pub fingerprints: Vec<u64>,
 }
 
@@ -165,5 +167,6 @@ pub struct CallPair {
     #[serde(skip)]
     pub places: [Option<Place>; 2],
     /// The same for the same difference in every run.
+    #[serde(serialize_with = "hash::as_hex")]
     pub fingerprint: u64,
 }

@@ -192,7 +192,11 @@ impl<'s> Side<'s> {
         };
         let reader = self.source.session().reader();
         let files = CallFiles::open(reader, origins::words(&does), &self.stop)?.words_alone();
-        origins::read(&files, &does, first.unwrap_or(0))
+        let mut found = origins::read(&files, &does, first.unwrap_or(0))?;
+        if let Some(origins) = &mut found {
+            origins.set_tables(&self.hashing);
+        }
+        Ok(found)
     }
 
     /// Takes the blocks and descriptors of the recording.

@@ -25,19 +25,21 @@ fn lines(side: &Side<'_>, number: u32) -> Option<Lines> {
         .iter()
         .find(|mapped| mapped.number == function.module)?;
     let start = mapped.address(Svma(function.svma));
+    // The code may begin with that of another file's function, inlined into it.
     let own = space.line_at(start)?;
+    let file = function.file.as_deref().unwrap_or(&own.file);
     let addresses = start..start.saturating_add(function.size.min(MOST_BYTES));
     let all = addresses.filter_map(|address| space.line_at(address));
-    let last = all
-        .filter(|line| line.file == own.file)
-        .map(|line| line.line)
-        .max()?;
-    let first = function.line.map_or(own.line, |line| line.min(own.line));
-    let text = source_of(side, &own.file)?;
+    let of_file = all.filter(|line| *line.file == *file).map(|line| line.line);
+    let (least, last) = of_file.fold((u32::MAX, None), |(least, last), line| {
+        (least.min(line), last.max(Some(line)))
+    });
+    let (last, first) = (last?, function.line.unwrap_or(least).min(least));
+    let text = source_of(side, file)?;
     let skipped = first.checked_sub(1)? as usize;
     let count = last.checked_sub(first)? as usize + 1;
     Some(Lines {
-        file: own.file.to_string(),
+        file: file.to_owned(),
         first,
         texts: text
             .lines()

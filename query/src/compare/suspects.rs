@@ -28,7 +28,7 @@ pub struct Suspect {
     pub why: String,
     /// Whether its code differs in the two builds; null if the builds are the same or their files are not there.
     pub code_differs: Option<bool>,
-    /// Its source file and line, in the first build.
+    /// Its source file and line in the second build, or in the first if only that has them.
     pub place: Option<(String, u32)>,
     /// Its first line of source that differs, in both builds, if their files are there.
     pub source: Option<(SourceLine, SourceLine)>,
@@ -96,11 +96,7 @@ pub fn suspects(
         let Some(function) = name_of(sides.0, number) else {
             return;
         };
-        let id = sides.0.numbers.iter().position(|own| *own == Some(number));
-        let place = id.and_then(|id| {
-            let function = sides.0.source.function(id as u32)?;
-            Some((function.file.clone()?, function.line?))
-        });
+        let place = place_of(sides.1, number).or_else(|| place_of(sides.0, number));
         let is_changed = codes.changed.contains(&number);
         let code_differs = match is_same_build {
             true => None,
@@ -164,6 +160,12 @@ pub fn suspects(
         }
     }
     Ok(found.into_iter().map(|(_, suspect)| suspect).collect())
+}
+
+fn place_of(side: &Side<'_>, number: u32) -> Option<(String, u32)> {
+    let id = side.numbers.iter().position(|own| *own == Some(number))?;
+    let function = side.source.function(id as u32)?;
+    Some((function.file.clone()?, function.line?))
 }
 
 /// Says why the function that parted is suspected.

@@ -1,7 +1,7 @@
 //! The table functions `diff_functions(a, b)` and `diff_calls(a, b)`: a comparison of two recordings as rows.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
@@ -12,6 +12,7 @@ use datafusion::datasource::MemTable;
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::SessionContext;
 use debuginfo::Diagnostic;
+use rustc_hash::FxHashMap;
 
 use super::{Asked, CallPair, Comparison, FunctionPair, Kind, Rules, Stop, compare};
 use crate::overview::CallLine;
@@ -27,18 +28,30 @@ enum Which {
     Calls,
 }
 
-#[derive(Debug)]
-struct Of(Which);
+/// The folders of recordings by the names that they have in the column `run`.
+pub type Folders = FxHashMap<String, PathBuf>;
 
-/// Registers them.
-pub fn register(context: &SessionContext) {
-    context.register_udtf("diff_functions", Arc::new(Of(Which::Functions)));
-    context.register_udtf("diff_calls", Arc::new(Of(Which::Calls)));
+#[derive(Debug)]
+struct Of {
+    which: Which,
+    folders: Arc<Folders>,
+}
+
+/// Registers them. Recordings that have no name of their own are meant by their paths.
+pub fn register(context: &SessionContext, folders: Folders) {
+    let folders = Arc::new(folders);
+    for (name, which) in [
+        ("diff_functions", Which::Functions),
+        ("diff_calls", Which::Calls),
+    ] {
+        let folders = Arc::clone(&folders);
+        context.register_udtf(name, Arc::new(Of { which, folders }));
+    }
 }
 
 impl TableFunctionImpl for Of {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
-        let name = match self.0 {
+        let name = match self.which {
             Which::Functions => "diff_functions",
             Which::Calls => "diff_calls",
         };
@@ -52,19 +65,23 @@ impl TableFunctionImpl for Of {
         let Some([a, b]) = texts.as_deref() else {
             return plan_err!("{name} takes two recordings: {name}('good', 'bad')");
         };
-        let most_calls = match self.0 {
+        let most_calls = match self.which {
             Which::Functions => 0,
             Which::Calls => MOST_CALLS,
         };
-        let (a, b) = (a.clone(), b.clone());
+        let place = |name: &String| match self.folders.get(name) {
+            Some(folder) => (name.clone(), folder.clone()),
+            None => (name.clone(), PathBuf::from(name)),
+        };
+        let (a, b) = (place(a), place(b));
         // Comparing asks questions itself and waits for them, which a thread of the engine must not.
-        let compared = std::thread::spawn(move || compared(&a, &b, most_calls)).join();
+        let compared = std::thread::spawn(move || compared(a, b, most_calls)).join();
         let found = compared.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let found = found.map_err(|error| {
             let (message, hint) = (error.to_string(), error.hint());
             DataFusionError::External(Box::new(Diagnostic { message, hint }))
         })?;
-        let batch = match self.0 {
+        let batch = match self.which {
             Which::Functions => functions(&found.functions)?,
             Which::Calls => calls(&found.calls)?,
         };
@@ -73,8 +90,11 @@ impl TableFunctionImpl for Of {
     }
 }
 
-fn compared(a: &str, b: &str, most_calls: usize) -> crate::Result<Comparison> {
-    let open = |name: &str| Session::open(Path::new(name));
+fn compared(
+    (a, of_a): (String, PathBuf),
+    (b, of_b): (String, PathBuf),
+    most_calls: usize,
+) -> crate::Result<Comparison> {
     let asked = Asked {
         rules: Rules::default(),
         accepted: BTreeSet::new(),
@@ -82,7 +102,8 @@ fn compared(a: &str, b: &str, most_calls: usize) -> crate::Result<Comparison> {
         with_code: true,
         stop: Stop::default(),
     };
-    compare((&open(a)?, a), (&open(b)?, b), &asked)
+    let (own, other) = (Session::open(&of_a)?, Session::open(&of_b)?);
+    compare((&own, &a), (&other, &b), &asked)
 }
 
 fn numbers<T>(rows: &[T], number: impl Fn(&T) -> Option<u64>) -> ArrayRef {

@@ -12,8 +12,8 @@ use super::suspects::Suspect;
 
 use crate::overview::CallLine;
 
-/// Columns of a line.
-const COLUMNS: usize = 120;
+/// Columns of a line, unless the reader has more.
+pub const COLUMNS: usize = 120;
 /// Functions, threads and suspects that are told in a summary.
 const FEW: usize = 5;
 
@@ -42,8 +42,10 @@ pub struct TextLine {
 }
 
 /// Text that is written line by line.
-#[derive(Default)]
-struct Page(Vec<TextLine>);
+struct Page {
+    lines: Vec<TextLine>,
+    columns: usize,
+}
 
 impl Page {
     fn line(&mut self, text: &str) {
@@ -64,8 +66,8 @@ impl Page {
     }
 
     fn as_is(&mut self, role: Role, text: &str) {
-        let text = fitted(&escaped(text), COLUMNS).into_owned();
-        self.0.push(TextLine { role, text });
+        let text = fitted(&escaped(text), self.columns).into_owned();
+        self.lines.push(TextLine { role, text });
     }
 }
 
@@ -73,14 +75,17 @@ impl Comparison {
     /// Writes it: a summary within a screen, and with `is_full` all calls that it has.
     #[must_use]
     pub fn text(&self, is_full: bool) -> String {
-        let lines = self.lines(is_full).into_iter();
+        let lines = self.lines(is_full, COLUMNS).into_iter();
         lines.map(|line| line.text + "\n").collect()
     }
 
-    /// As [`Self::text`], line by line.
+    /// As [`Self::text`], line by line. Lines that are longer than so many columns are cut.
     #[must_use]
-    pub fn lines(&self, is_full: bool) -> Vec<TextLine> {
-        let mut page = Page::default();
+    pub fn lines(&self, is_full: bool, columns: usize) -> Vec<TextLine> {
+        let mut page = Page {
+            lines: Vec::new(),
+            columns,
+        };
         self.head(&mut page);
         if !self.is_same {
             self.suspects(&mut page, if is_full { usize::MAX } else { 3 });
@@ -93,7 +98,7 @@ impl Comparison {
         if is_full {
             self.all_calls(&mut page);
         }
-        page.0
+        page.lines
     }
 
     fn head(&self, page: &mut Page) {

@@ -22,6 +22,7 @@ use store::Summary;
 
 use crate::answer::Answer;
 use crate::asking::{Asking, execution};
+use crate::compare;
 use crate::context::context;
 use crate::error::{Error, Result};
 use crate::open::no_sources;
@@ -73,6 +74,11 @@ impl Runs {
         let tables = tables(&set).map_err(execution)?;
         let context = context(tables, options).map_err(execution)?;
         functions::register(&set, &context);
+        let folders = set.runs().iter().map(|run| {
+            let folder = run.summary.recording.dir();
+            (run.name.clone(), folder.to_path_buf())
+        });
+        compare::register(&context, folders.collect());
         Ok(Self {
             asking: Asking::new(context, options, Arc::clone(&set) as _)?,
             set,

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use query::compare::{Asked, Comparison, Role, RuleTexts, Rules, Stop, TextLine};
+use query::compare::{Asked, COLUMNS, Comparison, Role, RuleTexts, Rules, Stop, TextLine};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -27,6 +27,9 @@ use crate::render::{Colour, Paint, Terminal};
 const SOME_CALLS: usize = 1000;
 /// The same with `--full`.
 const MOST_CALLS: usize = 10_000;
+
+/// Where lines are cut that no person may read.
+const COLUMNS_IN_PIPES: usize = 600;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -125,7 +128,10 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
         let json = answer(serde_json::to_value(&found).expect("it is JSON"));
         writeln!(out, "{json:#}")
     } else {
-        let text = painted(&found.lines(args.full), terminal.stdout_colour);
+        let text = painted(
+            &found.lines(args.full, columns(terminal)),
+            terminal.stdout_colour,
+        );
         write!(out, "{text}{besides}")
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
@@ -138,6 +144,14 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
     } else {
         exit::FAILED
     })
+}
+
+/// Returns where lines are cut: at the edge of the terminal, and in a file or a pipe only where they are very long.
+fn columns(terminal: &Terminal) -> usize {
+    match terminal.stdout {
+        true => Terminal::size().0.max(COLUMNS),
+        false => COLUMNS_IN_PIPES,
+    }
 }
 
 /// Writes the lines of a comparison: those of A in the colour for the old state, those of B in the colour for the new

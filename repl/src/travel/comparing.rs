@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use query::compare::{Asked, Comparison, Place, Step, Twin, Twins, compare_both};
+use query::compare::{Asked, COLUMNS, Comparison, Place, Step, Twin, Twins, compare_both};
 use query::{Options, Session as Opened};
 use serde_json::json;
 use server::past::Past;
@@ -148,7 +148,7 @@ impl Session {
             let json = serde_json::to_value(&comparing.found).expect("it is JSON");
             return format!("{}\n", answer(json));
         }
-        let lines = comparing.found.lines(false);
+        let lines = comparing.found.lines(false, COLUMNS);
         let mut shown = compare::painted(&lines, self.terminal().stdout_colour);
         if !comparing.steps.is_empty() {
             shown += "next difference goes to the first one, in both; other VERB asks B\n";

@@ -9,13 +9,14 @@ mod blocks;
 mod descriptors;
 mod starts;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use store::control::FunctionDef;
 
 pub use blocks::Within;
 pub use descriptors::{is_descriptor_name, returns_descriptor};
 
 use super::forms::Word;
+use super::hashing::Hashing;
 use super::read::{Batch, CallFiles, Position};
 use crate::error::Result;
 use crate::memory::{Role, Size, role_of};
@@ -110,6 +111,8 @@ pub struct Origins {
     /// They are compared of all blocks: both recordings are of one build.
     is_placed: bool,
     first_tid: u32,
+    /// Blocks of hash tables with random keys, by thread and number: where in them something lies is chance.
+    tables: FxHashSet<(u32, u32)>,
 }
 
 /// Returns the words that are read to find them.
@@ -150,6 +153,7 @@ pub fn read(files: &CallFiles, does: &[Option<Does>], first_tid: u32) -> Result<
         placed_below: 0,
         is_placed: false,
         first_tid,
+        tables: FxHashSet::default(),
     }))
 }
 
@@ -233,6 +237,13 @@ impl Origins {
         }
     }
 
+    /// Takes where threads worked on hash tables with random keys: blocks that they made there are the tables.
+    pub fn set_tables(&mut self, hashing: &Hashing) {
+        let spans = self.blocks.spans();
+        let of_tables = spans.filter(|span| hashing.covers(span.tid, span.from));
+        self.tables = of_tables.map(|span| (span.tid, span.number)).collect();
+    }
+
     /// Returns the block of the thread's own that an address lies in.
     #[inline]
     pub fn block(&self, address: u64, seen: Seen) -> Option<Within> {
@@ -253,6 +264,9 @@ impl Origins {
 
     /// Tells whether places in a block are compared.
     pub fn is_placed(&self, span: Span) -> bool {
+        if !self.tables.is_empty() && self.tables.contains(&(span.tid, span.number)) {
+            return false;
+        }
         self.is_placed || span.tid == self.first_tid && span.number < self.placed_below
     }
 

@@ -26,6 +26,8 @@ pub struct Finding {
     pub weight: Weight,
     /// The source file and line of the subject.
     pub place: Option<(String, u32)>,
+    /// The fingerprint of the first difference that it is about.
+    pub difference: Option<u64>,
 }
 
 /// The kinds of findings, and what they mean.
@@ -42,10 +44,13 @@ pub const KINDS: [(&str, &str); 6] = [
 ];
 
 impl Finding {
-    /// Returns an identifier that stays the same for the same finding in later comparisons: without event numbers and
-    /// counts.
+    /// Returns an identifier that stays the same for the same finding in later comparisons, and that another one of the
+    /// same function or stream does not have.
     pub fn fingerprint(&self) -> String {
-        format!("{}:{}", self.kind, self.subject)
+        match self.difference {
+            Some(number) => format!("{}:{}:{number:016x}", self.kind, self.subject),
+            None => format!("{}:{}", self.kind, self.subject),
+        }
     }
 }
 
@@ -60,6 +65,13 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         message,
         weight,
         place: None,
+        difference: None,
+    };
+    let first_of = |function: &str| {
+        let mut calls = comparison.calls.iter();
+        calls
+            .find(|pair| pair.function == function)
+            .map(|pair| pair.fingerprint)
     };
     let mut all = Vec::new();
     for (at, suspect) in comparison.suspects.iter().enumerate() {
@@ -70,6 +82,7 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         };
         all.push(Finding {
             place: suspect.place.clone(),
+            difference: first_of(&suspect.function),
             ..finding(
                 "suspect",
                 &suspect.function,
@@ -90,7 +103,10 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
             line(&difference.a),
             line(&difference.b)
         );
-        all.push(finding("output", difference.stream, Weight::Error, message));
+        all.push(Finding {
+            difference: Some(difference.fingerprint),
+            ..finding("output", difference.stream, Weight::Error, message)
+        });
     }
     for difference in &comparison.events {
         let event = |event: &Option<(String, u64)>| {
@@ -105,11 +121,15 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
             event(&difference.a),
             event(&difference.b)
         );
-        all.push(finding("event", &difference.kind, Weight::Error, message));
+        all.push(Finding {
+            difference: Some(difference.fingerprint),
+            ..finding("event", &difference.kind, Weight::Error, message)
+        });
     }
     for pair in comparison.functions.iter().filter(|pair| differs(pair)) {
         all.push(Finding {
             place: place(&comparison.calls, &pair.function),
+            difference: first_of(&pair.function),
             ..finding(
                 "function",
                 &pair.function,

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use query::Session;
+use query::runs::find;
 use query::slower::{Level, slower};
 
 use crate::error::Error;
@@ -19,8 +20,14 @@ const MOST: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Is it slower?")]
 pub struct Args {
-    /// Recordings of the build that is known: five or more tell of single functions
-    #[arg(long, value_name = "A", num_args = 1.., requires = "candidate")]
+    /// Recordings of the build that is known, folders of them or patterns: five or more tell of single functions
+    #[arg(
+        long,
+        value_name = "A",
+        num_args = 1..,
+        requires = "candidate",
+        conflicts_with_all = ["full", "accept", "no_code", "html", "junit", "sarif", "github"]
+    )]
     pub baseline: Vec<PathBuf>,
     /// Recordings of the build that may be slower
     #[arg(long, value_name = "B", num_args = 1.., requires = "baseline")]
@@ -67,7 +74,16 @@ pub fn run(args: &Args, json: bool) -> Result<u8, Error> {
     })
 }
 
-fn open(recordings: &[PathBuf]) -> Result<Vec<Session>, Error> {
+/// Opens recordings by their names, or those of folders and patterns.
+fn open(words: &[PathBuf]) -> Result<Vec<Session>, Error> {
+    let found = find(words);
+    let paths = match (found.by_name, found.nothing.first()) {
+        (true, _) => words.to_vec(),
+        (false, None) => found.folders,
+        (false, Some((word, why))) => {
+            return Err(Error::usage(format!("{}: {why}", word.display()), None));
+        }
+    };
     let open = |recording: &Path| query::open(&to_read(recording)?).map_err(super::failed);
-    recordings.iter().map(|recording| open(recording)).collect()
+    paths.iter().map(|recording| open(recording)).collect()
 }
