@@ -31,7 +31,7 @@ pub enum Error {
     Interrupted,
     /// Ctrl-C ended the opening of a recording.
     #[error(
-        "interrupted while sealing what the recorder had left unsealed; nothing is lost, and opening the recording again continues"
+        "interrupted while sealing what the recorder had left unsealed; nothing is lost, and the recording can be opened again"
     )]
     OpeningLeft,
     /// The user abandoned the wait for a stop.

@@ -43,6 +43,9 @@ fn sealing_behind_the_program_is_left_with_its_exit_code() {
         assert_eq!(recording.calls_of("fib"), calls, "nothing is lost");
         let check = recording.command("check", &[]);
         assert_eq!(check.status.as_shell_code(), 0, "{}", check.text());
+        // The opening has gone on: everything is sealed, and the log is no longer needed.
+        let log = std::fs::read_dir(recording.path().join("log")).expect("a folder");
+        assert_eq!(log.count(), 0, "{}", check.text());
         return;
     }
     panic!("sealing has never gone on behind the end");
@@ -79,7 +82,7 @@ fn an_opening_is_left_and_leaves_nothing_behind() {
     assert!(
         ended
             .errors()
-            .contains("opening the recording again continues"),
+            .contains("the recording can be opened again"),
         "{}",
         ended.errors()
     );

@@ -11,7 +11,8 @@ use std::time::Duration;
 use recorder::InterruptAction;
 use server::past::{Past, of_replay};
 use store::Reader;
-use store::seal::Progress;
+use store::recording::Recording;
+use store::seal::{Progress, seal_rest_while};
 
 use super::Interrupts;
 use crate::error::Error;
@@ -51,7 +52,8 @@ fn opened(path: &Path, temp_dir: &Path) -> Result<Reader, store::Error> {
     let (done, finished) = mpsc::channel::<()>();
     let opened = thread::scope(|scope| {
         let opening = scope.spawn(|| {
-            let opened = Reader::open_while(path, temp_dir, goes_on);
+            let rest = Recording::open(path).and_then(|found| seal_rest_while(&found, goes_on));
+            let opened = rest.and_then(|_| Reader::open_while(path, temp_dir, goes_on));
             drop(done);
             opened
         });
