@@ -30,11 +30,10 @@ mod recordings;
 /// The Arrow library whose [`RecordBatch`](arrow::record_batch::RecordBatch) answers consist of.
 ///
 /// ```
-/// use hindsight::arrow::array::{AsArray, Int64Array};
-/// use hindsight::arrow::datatypes::Int64Type;
+/// use hindsight::arrow::array::Int64Array;
 ///
 /// let column = Int64Array::from(vec![7]);
-/// assert_eq!(column.as_primitive::<Int64Type>().value(0), 7);
+/// assert_eq!(column.value(0), 7);
 /// ```
 pub use arrow;
 /// How queries use the machine.
