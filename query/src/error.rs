@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use datafusion::error::DataFusionError;
+use debuginfo::with_causes;
 
 use crate::question::{hint_of, message_of};
 
@@ -97,6 +98,22 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the message with its causes as a sentence. The place of an error in SQL is only in it if there is no excerpt.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Sql(error) => match error.position {
+                Some((line, column)) if error.excerpt.is_empty() => {
+                    format!("{} at line {line}, column {column}", error.message)
+                }
+                _ => error.message.clone(),
+            },
+            Self::Store(error) => store_sentence(error),
+            Self::ReadOnly { .. } | Self::NotComparable { .. } => with_causes(self),
+            other => format!("cannot {}", without_speakers(&with_causes(other))),
+        }
+    }
+
     /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -114,6 +131,26 @@ impl Error {
         };
         Some(hint.to_owned())
     }
+}
+
+/// Returns the message of an error of `store` with its causes as a sentence: some messages are sentences, others name
+/// the failed action.
+#[must_use]
+pub fn store_sentence(error: &store::Error) -> String {
+    let message = with_causes(error);
+    match error {
+        store::Error::Io { .. } | store::Error::Append { .. } | store::Error::Sync { .. } => {
+            format!("cannot {message}")
+        }
+        _ => message,
+    }
+}
+
+/// Removes the prefixes that Arrow and Parquet put before the operating system's message.
+fn without_speakers(message: &str) -> String {
+    message
+        .replace(": Io error: ", ": ")
+        .replace(": External: ", ": ")
 }
 
 /// An error in a query, and its place.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use debuginfo::with_causes;
+use query::error::store_sentence;
 use server::protocol::{Code, Failure};
 
 use crate::exit;
@@ -23,9 +24,9 @@ pub enum Error {
     },
     #[error("{} is not a recording: it has no manifest", path.display())]
     NotARecording { path: PathBuf },
-    #[error("{}", store_message(source))]
+    #[error("{}", store_sentence(source))]
     Store { source: store::Error },
-    #[error("{}", query_message(source))]
+    #[error("{}", source.sentence())]
     Query { source: query::Error },
     #[error("interrupted")]
     Interrupted,
@@ -228,17 +229,6 @@ fn live_message(error: &server::Error) -> String {
     }
 }
 
-/// Some of the store's messages are sentences; others name the failed action.
-fn store_message(error: &store::Error) -> String {
-    let message = with_causes(error);
-    match error {
-        store::Error::Io { .. } | store::Error::Append { .. } | store::Error::Sync { .. } => {
-            format!("cannot {message}")
-        }
-        _ => message,
-    }
-}
-
 fn record_message(error: &recorder::Error) -> String {
     let message = with_causes(error);
     match error {
@@ -248,27 +238,6 @@ fn record_message(error: &recorder::Error) -> String {
         }
         _ => format!("cannot {message}"),
     }
-}
-
-fn query_message(error: &query::Error) -> String {
-    match error {
-        query::Error::Sql(error) => match error.position {
-            Some((line, column)) if error.excerpt.is_empty() => {
-                format!("{} at line {line}, column {column}", error.message)
-            }
-            _ => error.message.clone(),
-        },
-        query::Error::Store(error) => store_message(error),
-        query::Error::ReadOnly { .. } | query::Error::NotComparable { .. } => with_causes(error),
-        other => format!("cannot {}", without_speakers(&with_causes(other))),
-    }
-}
-
-/// Removes the prefixes that Arrow and Parquet put before the operating system's message.
-fn without_speakers(message: &str) -> String {
-    message
-        .replace(": Io error: ", ": ")
-        .replace(": External: ", ": ")
 }
 
 /// Returns what to do about a program that could not be started.

@@ -113,6 +113,9 @@ pub struct Shown {
     /// Its address, if it is in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// Some members are not known: the text says which. Not on the wire.
+    #[serde(skip)]
+    pub is_partial: bool,
     /// The text leaves something out: the expression that shows the first such part, or a part around it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
@@ -637,6 +640,7 @@ pub(super) fn shown(value: &Value, expression: &str, manner: Manner, look: &Look
     };
     let left_out = rendered.left_out.filter(|_| text.is_some());
     Shown {
+        is_partial: text.is_some() && value.bytes.is_err(),
         value: text,
         unknown,
         left_out: left_out.map(|inside| inner(expression, &inside)),

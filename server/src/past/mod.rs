@@ -470,7 +470,7 @@ impl Past {
     ///
     /// # Errors
     /// There is no such event.
-    pub(crate) fn position_at(&self, at: Option<u64>) -> Result<Position, Failure> {
+    pub fn position_at(&self, at: Option<u64>) -> Result<Position, Failure> {
         let Some(seq) = at else {
             return Ok(self.position());
         };
@@ -485,6 +485,11 @@ impl Past {
     /// Selects a frame.
     pub fn select_frame(&self, frame: usize) {
         self.lock().frame = frame;
+    }
+
+    /// Returns to a position in which this recording was before.
+    pub fn return_to(&self, position: Position) {
+        *self.lock() = position;
     }
 
     /// Moves to the last stop of a thread, or to the last event if no thread is given or it never stopped.
