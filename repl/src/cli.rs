@@ -126,7 +126,7 @@ impl Cli {
         let words = as_ours(words, verb);
         let mut words = with_negative_numbers(words, verb);
         if asks_json(&words, verb) {
-            as_json(Json::Stdout);
+            as_json(stream_of(words.get(verb).and_then(|word| word.to_str())));
         }
         let recording = take_recording(&mut words, verb).inspect_err(|_| {
             if let Some(choice) = colour_before(&words, verb) {
@@ -142,12 +142,7 @@ impl Cli {
             Err(error) => error.exit(),
         };
         if json_flag(&matches) {
-            let of_program = matches!(matches.subcommand_name(), Some("record" | "rerun" | "test"));
-            as_json(if of_program {
-                Json::Stderr
-            } else {
-                Json::Stdout
-            });
+            as_json(stream_of(matches.subcommand_name()));
         }
         if let Some(choice) = matches.get_one::<ColourChoice>("color") {
             terminal.choose_colour(*choice);
@@ -207,12 +202,30 @@ const WITH_PROGRAMS: [&str; 7] = [
     "record", "rerun", "test", "repl", "start", "restart", "guard",
 ];
 
+/// Returns where a command writes JSON.
+fn stream_of(command: Option<&str>) -> Json {
+    match command {
+        Some("record" | "rerun" | "test") => Json::Stderr,
+        _ => Json::Stdout,
+    }
+}
+
 /// Returns whether the words request JSON, even if they are wrong.
 fn asks_json(words: &[OsString], verb: usize) -> bool {
     let name = words.get(verb).and_then(|word| word.to_str());
-    let is_program = name.is_none_or(|name| WITH_PROGRAMS.contains(&name));
     let mut own = words.iter().take_while(|word| *word != "--");
-    !is_program && own.any(|word| word == "--json")
+    if name.is_some_and(|name| !WITH_PROGRAMS.contains(&name)) {
+        return own.any(|word| word == "--json");
+    }
+    // Behind the program its own words follow. A word behind an option may be the option's value.
+    let mut was_option = false;
+    let before_program = own.skip(verb + 1).take_while(|word| {
+        let is_option = word.to_string_lossy().starts_with('-');
+        let is_own = is_option || was_option;
+        was_option = is_option && *word != "--json";
+        is_own
+    });
+    name.is_some() && before_program.into_iter().any(|word| word == "--json")
 }
 
 /// Returns whether the command or one below it has `--json`.

@@ -74,7 +74,12 @@ impl Error {
     pub fn of_words(error: &clap::Error) -> Error {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
-        let message = first.strip_prefix("error: ").unwrap_or(first);
+        let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+        if message.ends_with(':') {
+            let listed = text.lines().skip(1).map(str::trim);
+            let listed: Vec<&str> = listed.take_while(|line| !line.is_empty()).collect();
+            message = format!("{message} {}", listed.join(", "));
+        }
         let mut usage = text
             .lines()
             .filter_map(|line| line.trim().strip_prefix("Usage: "));

@@ -86,7 +86,15 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         "thread" | "thr" => threads(rest).unwrap_or(words),
         "list" | "l" if rest == ["-"] => vec!["source".to_owned(), "--previous".to_owned()],
         "list" | "l" if rest.len() > 1 && rest.iter().any(|word| word.contains(',')) => {
-            vec!["source".to_owned(), rest.concat()]
+            let (options, place): (Vec<String>, Vec<String>) = rest
+                .iter()
+                .cloned()
+                .partition(|word| word.starts_with("--"));
+            let source = std::iter::once("source".to_owned());
+            source.chain(options).chain([place.concat()]).collect()
+        }
+        "step" | "next" if rest.first().is_some_and(|word| word == "back") => {
+            put(&format!("{verb}-back"), &rest[1..])
         }
         "rwatch" => with_option("watch", rest, "--read"),
         "awatch" => with_option("watch", rest, "--access"),
@@ -318,6 +326,9 @@ mod tests {
             ("info --json app", "info --json app"),
             ("info --session", "info --session"),
             ("delete", "break remove --all"),
+            ("list 10, 12 --json", "source --json 10,12"),
+            ("list --json 10,12", "source --json 10,12"),
+            ("step back 3", "step-back 3"),
             ("delete 2", "break remove 2"),
             ("info signals", "info-signals"),
             ("i", "i"),

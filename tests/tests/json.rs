@@ -46,10 +46,19 @@ fn failures_have_one_shape_on_the_stream_of_the_answer() {
         assert_ne!(ended.status.as_shell_code(), 0, "{words:?}");
     }
     // Standard output is the recorded program's: there, answers and failures are on standard error.
-    let words = ["record", "--json", "./nothing"];
+    for words in [
+        &["record", "--json", "./nothing"][..],
+        &["record", "--json"],
+        &["record", "-o", "rec", "--json", "--frob", "./nothing"],
+    ] {
+        let ended = run(words);
+        assert_failure(&json(&ended.errors(), words), words);
+        assert_eq!(ended.text(), "");
+    }
+    let words = ["start", "--json"];
     let ended = run(&words);
-    assert_failure(&json(&ended.errors(), &words), &words);
-    assert_eq!(ended.text(), "");
+    assert_failure(&json(&ended.text(), &words), &words);
+    assert_eq!(ended.errors(), "");
     // The program's own output is not checked.
     let ended = run(&["record", "./nothing", "--json"]);
     assert!(ended.errors().starts_with("error: "), "{}", ended.errors());

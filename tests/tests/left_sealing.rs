@@ -80,9 +80,7 @@ fn an_opening_is_left_and_leaves_nothing_behind() {
     }
     assert_eq!(ended.status.as_shell_code(), 130, "{}", ended.errors());
     assert!(
-        ended
-            .errors()
-            .contains("the recording can be opened again"),
+        ended.errors().contains("the recording can be opened again"),
         "{}",
         ended.errors()
     );

@@ -12,6 +12,7 @@ use query::Options;
 use query::output::Format;
 use query::runs::{find, names};
 use server::quantity::count;
+use store::recording::{Recording, RecordingState};
 
 use self::place::Place;
 use crate::ask::Asker;
@@ -77,6 +78,12 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let progress = Progress::new(terminal);
     let (mut files, mut size, mut runs) = (0, 0, 0);
     for ((folder, name), keys) in found.folders.iter().zip(&named).zip(&keys) {
+        // A run that has a row in `runs` is complete.
+        let state = Recording::open(folder).map(|recording| recording.state());
+        if state.is_ok_and(|state| state == RecordingState::Live) {
+            progress.warning(&format!("{name} is left out: it is still being recorded"));
+            continue;
+        }
         match export(folder, &tables, keys, (&mut place, terminal)) {
             Ok(len) => {
                 files += tables.len() as u64;

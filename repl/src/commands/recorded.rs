@@ -20,8 +20,11 @@ pub struct Functions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Besides {
     /// Record system calls too: names, arguments with texts and flags, results and times, for the tables syscalls and files
-    #[arg(long)]
+    #[arg(long, overrides_with = "no_syscalls")]
     pub syscalls: bool,
+    /// Record no system calls, which is the default: undoes an earlier --syscalls
+    #[arg(long, overrides_with = "syscalls")]
+    pub no_syscalls: bool,
     /// Record the calls that allocate and free memory too, for the table allocations and report --memory
     #[arg(long)]
     pub memory: bool,

@@ -5,6 +5,7 @@ use std::io::Write;
 use serde_json::json;
 
 use crate::error::Error;
+use crate::json::answer;
 use crate::progress::Progress;
 use crate::render::{Terminal, escaped};
 use crate::{exit, output};
@@ -38,7 +39,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         .map_err(|source| Error::Setup { source })?;
     let mut out = output::stdout();
     if args.json {
-        writeln!(out, "{}", json!({ "installed": installed }))
+        writeln!(out, "{}", answer(json!({ "installed": installed })))
     } else if let Some(path) = installed {
         writeln!(out, "ready: {}", escaped(&path.to_string_lossy()))
     } else {

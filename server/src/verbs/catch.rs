@@ -81,7 +81,7 @@ pub enum Caught {
 
 impl Verb for Catch {
     const NAME: &'static str = "catch";
-    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, after the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\n  catch load 'libplugin*'     a library, mapped but with none of its code run yet\nThe program stays the one that is followed: a new process runs on by itself.\n\nIn a recording, runs through time stop at its events: fork (vfork and posix_spawn are recorded as fork), exec, load, and system calls if they were recorded (--syscalls).";
+    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, after the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\n  catch load libplugin        a library with that in its name, or a pattern; mapped but with none of its code run yet\nThe program stays the one that is followed: a new process runs on by itself.\n\nIn a recording, runs through time stop at its events: fork (vfork and posix_spawn are recorded as fork), exec, load, and system calls if they were recorded (--syscalls).";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = ProbeArgs<CatchAdd>;
@@ -199,13 +199,21 @@ fn caught(words: &[String], unhandled_only: bool) -> Result<Caught, Failure> {
         ["vfork"] => Caught::Vfork,
         ["exec"] => Caught::Exec,
         ["load"] | ["load", _] => Caught::Load {
-            pattern: words.get(1).map(|&pattern| pattern.to_owned()),
+            pattern: words.get(1).map(|&pattern| within(pattern)),
         },
         _ => {
             let message = format!("\"{}\" cannot be caught", words.join(" "));
             return Err(Failure::bad_request(message).hint(instead(&words)));
         }
     })
+}
+
+/// Returns the pattern for names that have a word in them; a pattern stays as it is.
+fn within(word: &str) -> String {
+    match word.contains(['*', '?', '[']) {
+        true => word.to_owned(),
+        false => format!("*{word}*"),
+    }
 }
 
 /// Reads the name or the number of a system call.
