@@ -244,3 +244,27 @@ fn ctrl_c_stops_the_copy_that_is_waited_for() {
         "{said}{errors}"
     );
 }
+
+/// The copy's recording cannot be created, because the folder has another name meanwhile.
+#[test]
+fn a_copy_that_cannot_be_recorded_runs_by_itself() {
+    let live = Live::new("follow-not");
+    let folder = live.scratch.join("folder");
+    std::fs::create_dir(&folder).expect("the test's folder is writable");
+    live.start(
+        &["--stop-on-entry", "--output", "folder/run"],
+        &program(),
+        &["--", "once"],
+    );
+    live.ask(&["set", "follow-fork-mode", "child"]);
+    live.ask(&["break", "work"]);
+    std::fs::rename(&folder, live.scratch.join("moved")).expect("it can be renamed");
+    let ended = live.command(&["continue"]).run();
+    let (said, errors) = (ended.text(), ended.errors());
+    assert!(errors.contains("is not followed: "), "{said}{errors}");
+    assert!(said.contains("stopped at breakpoint 1"), "{said}{errors}");
+    assert_eq!(live.print("of"), "1");
+    std::fs::rename(live.scratch.join("moved"), &folder).expect("it can be renamed");
+    assert_eq!(live.run_to_end(), 0);
+    assert_eq!(live.output(), "child 40\nparent 7 10\n");
+}

@@ -121,7 +121,7 @@ impl Present {
             _ = self.leave(true);
         }
         let is_ours = match begun.origin {
-            Origin::Started => is_same && self.is_ours || !is_same,
+            Origin::Started => !is_same || self.is_ours,
             Origin::Forked => self.is_ours,
             Origin::Found => is_same && self.is_ours,
         };
