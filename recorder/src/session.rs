@@ -280,7 +280,9 @@ fn create(
 ) -> Result<Created> {
     let program = default_name(target.named_after());
     let (path, on_taken) = match (&options.output, &options.target) {
-        (_, Target::Parked(member)) => (member.set.join(&program), OnTaken::Number),
+        // A process's id may have been another's before.
+        (Some(path), Target::Parked(_)) => (path.clone(), OnTaken::Number),
+        (None, Target::Parked(member)) => (member.set.join(&program), OnTaken::Number),
         (Some(path), _) => (path.clone(), OnTaken::Refuse),
         (None, _) => (program.clone(), OnTaken::Number),
     };

@@ -14,7 +14,7 @@ use server::daemon::serve;
 use server::paths::Paths;
 use server::protocol::{Code, Failure};
 use server::state::{Held, State};
-use server::verbs::{Nothing, Pause, Status};
+use server::verbs::{Nothing, Pause, PauseArgs, Status};
 use tempfile::TempDir;
 
 /// A daemon that ends shortly after its last client.
@@ -97,7 +97,7 @@ fn without_a_session_verbs_say_so_and_the_status_is_empty() {
         .call::<Status>(&Nothing {}, None, wait(&mut |_| {}))
         .unwrap();
     assert!(status.sessions.is_empty());
-    let refused = client.call::<Pause>(&Nothing {}, None, wait(&mut |_| {}));
+    let refused = client.call::<Pause>(&PauseArgs::default(), None, wait(&mut |_| {}));
     assert_eq!(failure(refused.unwrap_err()).code, Code::NoSession);
     drop(client);
     served.end();

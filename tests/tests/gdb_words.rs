@@ -350,7 +350,8 @@ fn breakpoints_are_set_as_in_gdb() {
             "catch syscall write",
             "catch load libm*",
             "catch rain",
-            "set follow-fork-mode child",
+            "set detach-on-fork off",
+            "set follow-fork-mode both",
         ],
     );
     assert!(
@@ -361,7 +362,10 @@ fn breakpoints_are_set_as_in_gdb() {
         said.contains("\"rain\" cannot be caught") && said.contains("load libm*"),
         "{said}"
     );
-    assert!(said.contains("follows the program"), "{said}");
+    assert!(
+        said.contains("a session has one process") && said.contains("write parent or child"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use server::protocol::{Code, Failure};
 use server::session::MotionReport;
 use server::verbs::{
-    self, Await, AwaitArgs, ContinueArgs, Finish, Next, Nothing, Pause, Step, StepArgs, Thread,
+    self, Await, AwaitArgs, ContinueArgs, Finish, Next, Pause, PauseArgs, Step, StepArgs, Thread,
     ThreadArgs, TimeoutArgs,
 };
 
@@ -109,6 +109,6 @@ fn moved(context: &Context, session: Option<u32>, args: &Args) -> Result<MotionR
         Action::StepOver => context.ask::<Next>(session, &step),
         Action::StepInto => context.ask::<Step>(session, &step),
         Action::StepOut => context.ask::<Finish>(session, &TimeoutArgs { timeout_secs }),
-        Action::Pause => context.ask::<Pause>(session, &Nothing {}),
+        Action::Pause => context.ask::<Pause>(session, &PauseArgs::default()),
     }
 }

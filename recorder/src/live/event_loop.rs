@@ -23,6 +23,7 @@ use super::{
     commands::Command,
     error::{LiveError, LiveResult},
     family::Family,
+    follow::Following,
     guard,
     journal::Journal,
     model::Tid,
@@ -73,6 +74,8 @@ pub(crate) struct Tracer {
     pub done: bool,
     /// The processes that it starts, if they are to be recorded too.
     pub family: Option<Family>,
+    /// The copy of it that the user is to follow.
+    pub following: Following,
     commands: Receiver<Command>,
     waiter: Waiter,
 }
@@ -101,6 +104,7 @@ impl Tracer {
             is_unattended: false,
             done: false,
             family: None,
+            following: Following::default(),
             commands,
             waiter,
         };
@@ -126,7 +130,7 @@ impl Tracer {
     pub fn run(mut self) {
         let mut quiet_since = Instant::now();
         let mut mistakes = 0;
-        while !self.done || !self.is_alone() {
+        while !self.done || !self.is_alone() || self.following.is_awaiting() {
             if let Err(error) = guard::guarded(|| self.run_once(&mut quiet_since)) {
                 self.log_panic(&error);
                 mistakes += 1;
@@ -231,6 +235,7 @@ impl Tracer {
                         continue;
                     }
                     if self.tracee.children.remove(&tid).is_some() {
+                        self.lost_child(tid);
                         // Its parent, the program, reaps it. The kernel then reports its end to us again.
                         ptrace::reap(tid);
                         continue;

@@ -26,8 +26,8 @@ use store::{
     set::{Fact, ProcessLog},
 };
 
-pub(crate) use self::hand_over::Recorder;
 pub use self::hand_over::{RECORDED, REFUSED, why_refused};
+pub(crate) use self::{copies::park as park_copy, hand_over::Recorder};
 use super::{commands::Commands, event_loop::Tracer, model::Tid};
 use crate::{
     process::{
@@ -257,7 +257,7 @@ impl Family {
         let entry = told_by_kernel(pid, AT_ENTRY);
         let entry = entry.ok().flatten().ok_or("its entry point is not known")?;
         let set = || -> io::Result<u8> {
-            let memory = memory(pid)?;
+            let memory = process_memory(pid)?;
             let mut original = [0];
             memory.read_exact_at(&mut original, entry)?;
             memory.write_all_at(&[INT3], entry)?;
@@ -316,7 +316,7 @@ impl Family {
         let (entry, first) = (*entry, *original);
         let text = |error: io::Error| error.to_string();
         let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(text)?;
-        let memory = memory(pid).map_err(text)?;
+        let memory = process_memory(pid).map_err(text)?;
         memory.write_all_at(&[first], entry).map_err(text)?;
         ptrace::set_rip(pid, entry).map_err(text)?;
         let maps = Maps::read(pid).map_err(text)?;
@@ -355,7 +355,7 @@ impl Family {
         };
         match &task.state {
             State::Returned(parked) => {
-                let _ = memory(tid).and_then(|memory| {
+                let _ = process_memory(tid).and_then(|memory| {
                     memory.write_all_at(&parked.original, parked.entry)?;
                     ptrace::set_registers(tid, &parked.registers)
                 });
@@ -395,7 +395,8 @@ impl Tracer {
     }
 }
 
-fn memory(pid: Tid) -> io::Result<fs::File> {
+/// Opens a process's memory, to read and write it.
+pub(crate) fn process_memory(pid: Tid) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options
         .read(true)

@@ -14,6 +14,7 @@ mod core_dump;
 mod error;
 pub(crate) mod event_loop;
 pub(crate) mod family;
+mod follow;
 mod guard;
 pub(crate) mod happening;
 pub(crate) mod journal;
@@ -45,6 +46,7 @@ pub use condition::{Condition, Message};
 pub use core_dump::Dumped;
 pub use error::{LiveError, LiveResult};
 pub use family::{RECORDED, REFUSED, why_refused};
+pub use follow::{Follower, Forked};
 pub use happening::Happening;
 pub use model::*;
 pub use probes::{
@@ -181,7 +183,22 @@ impl Live {
     /// A condition or template is invalid, a line has no code (the error lists the valid ones), or no watchpoint is
     /// left.
     pub fn add_probe(&self, spec: ProbeSpec) -> Result<ProbeView> {
-        Ok(self.ask(|tracer| tracer.add_probe(spec))??)
+        Ok(self.ask(|tracer| {
+            tracer.following.has_let_go = false;
+            tracer.add_probe(spec)
+        })??)
+    }
+
+    /// As [`add_probe`](Live::add_probe). The probe gets this number, or a higher one if it is taken.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_probe_as(&self, id: ProbeId, spec: ProbeSpec) -> Result<ProbeView> {
+        Ok(self.ask(move |tracer| {
+            let before = id.saturating_sub(1);
+            tracer.probes.newest = tracer.probes.newest.max(before);
+            tracer.add_probe(spec)
+        })??)
     }
 
     /// Returns all probes, by number. Once the program has ended, returns their final state.
@@ -208,7 +225,10 @@ impl Live {
     /// # Errors
     /// There is no such probe, or no debug register left.
     pub fn enable_probe(&self, id: ProbeId, on: bool) -> Result<ProbeView> {
-        Ok(self.ask(move |tracer| tracer.enable_probe(id, on))??)
+        Ok(self.ask(move |tracer| {
+            tracer.following.has_let_go &= !on;
+            tracer.enable_probe(id, on)
+        })??)
     }
 
     /// Displays an expression: its value in the innermost frame is reported with every stop of a thread and recorded in
@@ -511,6 +531,7 @@ fn thread_name(pid: i32, tid: Tid) -> String {
 impl Tracer {
     /// Stops all threads at the user's request.
     fn pause(&mut self) -> LiveResult<u64> {
+        self.following.has_let_go = false;
         self.hold()?;
         let first = self
             .tracee

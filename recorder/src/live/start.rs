@@ -367,7 +367,8 @@ fn release(
 ) -> Result<()> {
     let stop_on_entry = options.stop_on_entry;
     let first = options.first.clone();
-    let is_ours = session.target.spawned;
+    // An attached program runs meanwhile. A copy of another program waits.
+    let is_ours = session.target.spawned || stop_on_entry;
     let pid = session.target.pid;
     if is_ours {
         ask(commands, Tracer::hold)??;

@@ -115,15 +115,23 @@ impl Present {
 
     /// Switches the prompt to a session that a verb began. If the number is the same, the session was restarted.
     pub fn follow(&mut self, begun: Begun) {
-        let is_ours = match self.session.get() == Some(begun.session) {
-            true => self.is_ours,
-            false => {
-                // Say what becomes of the previous session.
-                _ = self.leave(true);
-                begun.origin == Origin::Started
-            }
+        let is_same = self.session.get() == Some(begun.session);
+        if !is_same {
+            // Say what becomes of the previous session.
+            _ = self.leave(true);
+        }
+        let is_ours = match begun.origin {
+            Origin::Started => !is_same || self.is_ours,
+            Origin::Forked => self.is_ours,
+            Origin::Found => is_same && self.is_ours,
+        };
+        // A copy shares its output with the program.
+        let printed = match begun.origin {
+            Origin::Forked => self.printed.get(),
+            Origin::Started | Origin::Found => 0,
         };
         *self = Present::new(begun.session, begun.recording, is_ours, false, &self.link);
+        self.printed.set(printed);
     }
 
     fn ask<V: verbs::Verb>(&self, args: &V::Args) -> Result<V::Reply, Error> {

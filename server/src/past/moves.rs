@@ -117,6 +117,7 @@ impl Past {
             returned: None,
             timed_out: false,
             not_recorded: Vec::new(),
+            followed: None,
             recording: self.path(),
         })
     }

@@ -22,6 +22,12 @@ impl AtStops {
         self.lock().get(&id).cloned().unwrap_or_default()
     }
 
+    /// Takes over all lines of another session.
+    pub fn take_over(&self, other: &AtStops) {
+        let theirs = other.lock().clone();
+        *self.lock() = theirs;
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Vec<String>>> {
         // The entries are independent of each other.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -10,7 +10,7 @@ use recorder::{OnFull, RecordOptions, SnapshotTimes, Surroundings, Target};
 use serde::{Deserialize, Serialize};
 use store::recording::{may_be_created, with_suffix};
 
-use super::{AtStops, LiveSession, Probes, Selection, Sessions, of_recorder};
+use super::{AtStops, Follow, LiveSession, Probes, Selection, Sessions, of_recorder};
 use crate::os_text::OsText;
 use crate::output::{Output, Stream};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
@@ -142,7 +142,32 @@ impl LiveSession {
             opened: Mutex::default(),
             last_shown: Mutex::default(),
             at_stops: AtStops::default(),
+            follow: Follow::default(),
         }))
+    }
+
+    /// Makes the session of a copy of a program. Its output is that of the program.
+    pub(super) fn of_copy(
+        (id, live): (u32, Live),
+        program: &LiveSession,
+        observer: &Announcer,
+    ) -> LiveSession {
+        LiveSession {
+            id,
+            program: program.program.clone(),
+            folder: program.folder.clone(),
+            origin: program.origin.of_copy(live.pid()),
+            live,
+            output: Arc::clone(&program.output),
+            question_time: program.question_time,
+            selection: Mutex::new(Selection::default()),
+            warnings: Arc::clone(&observer.warnings),
+            watched: Mutex::default(),
+            opened: Mutex::default(),
+            last_shown: Mutex::default(),
+            at_stops: AtStops::default(),
+            follow: Follow::default(),
+        }
     }
 }
 
@@ -162,20 +187,27 @@ fn open(
         };
         let options = origin.options(path, stop_on_entry, sessions.guardian.clone())?;
         let observer = Arc::clone(observer) as Arc<dyn recorder::Observer + Send + Sync>;
-        match Live::start(options, observer) {
+        match started(options, observer) {
             // Another process took the name since `free_path` checked it.
             Err(recorder::Error::Store(store::Error::Exists { .. })) if !named => number += 1,
             Err(error) => return Err(of_recorder(&error)),
-            Ok(live) => {
-                // A way to compare in-program conditions with the tracer's, and to fall back on the tracer if the
-                // former are in doubt.
-                if std::env::var_os("HINDSIGHT_TRACER_JUDGES").is_some() {
-                    live.compile_probes(false).map_err(|e| of_recorder(&e))?;
-                }
-                return Ok(live);
-            }
+            Ok(live) => return Ok(live),
         }
     }
+}
+
+/// Begins to record.
+pub(super) fn started(
+    options: LiveOptions,
+    observer: Arc<dyn recorder::Observer + Send + Sync>,
+) -> recorder::Result<Live> {
+    let live = Live::start(options, observer)?;
+    // A way to compare in-program conditions with the tracer's, and to fall back on the tracer if the former are in
+    // doubt.
+    if std::env::var_os("HINDSIGHT_TRACER_JUDGES").is_some() {
+        live.compile_probes(false)?;
+    }
+    Ok(live)
 }
 
 impl Origin {
@@ -261,27 +293,37 @@ impl Origin {
                 Stdio::Inherit,
             ),
         };
-        let recording = self.recording();
         Ok(LiveOptions {
-            record: RecordOptions {
-                output: Some(output),
-                include: recording.include.clone(),
-                exclude: recording.exclude.clone(),
-                on_full: recording.on_full,
-                snapshots: recording.snapshot,
-                keep_log: recording.keep_log,
-                surroundings: Surroundings {
-                    no_aslr: recording.no_aslr,
-                    ..Surroundings::default()
-                },
-                captures: recording.captures()?,
-                guardian,
-                labels: Default::default(),
-                target,
-            },
+            record: self.record_options(target, Some(output), guardian)?,
             stop_on_entry,
             stdio,
-            first: recording.probes.parsed()?,
+            first: self.recording().probes.parsed()?,
+        })
+    }
+
+    /// Returns what is recorded, of this process.
+    pub(super) fn record_options(
+        &self,
+        target: Target,
+        output: Option<PathBuf>,
+        guardian: Option<Vec<OsString>>,
+    ) -> Result<RecordOptions, Failure> {
+        let recording = self.recording();
+        Ok(RecordOptions {
+            output,
+            include: recording.include.clone(),
+            exclude: recording.exclude.clone(),
+            on_full: recording.on_full,
+            snapshots: recording.snapshot,
+            keep_log: recording.keep_log,
+            surroundings: Surroundings {
+                no_aslr: recording.no_aslr,
+                ..Surroundings::default()
+            },
+            captures: recording.captures()?,
+            guardian,
+            labels: Default::default(),
+            target,
         })
     }
 }
@@ -367,12 +409,20 @@ fn is_executable(file: &Path) -> bool {
 }
 
 /// Forwards the recorder's messages to the waiting client and to the session.
-struct Announcer {
+pub(super) struct Announcer {
     notify: Mutex<Option<Arc<dyn Fn(Notice) + Send + Sync>>>,
     warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl Announcer {
+    /// Makes the observer of a start for which no client waits.
+    pub(super) fn for_nobody() -> Announcer {
+        Announcer {
+            notify: Mutex::new(None),
+            warnings: Arc::default(),
+        }
+    }
+
     fn forget_client(&self) {
         *self.notify.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

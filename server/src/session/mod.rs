@@ -10,6 +10,7 @@ mod calls;
 mod either;
 mod failure;
 mod first;
+mod follow;
 mod moment;
 mod past;
 mod report;
@@ -29,6 +30,7 @@ pub use calls::ProgramCalls;
 pub use either::{LastShown, Listed, Session};
 pub(crate) use failure::{of_recorder, of_recorder_text};
 pub use first::{FirstLogpoint, Probes, logged_place};
+pub use follow::{Follow, FollowMode, FollowedReport, Waits};
 pub(crate) use moment::{MAX_FRAMES, no_thread};
 pub use moment::{Moment, RunningMachine};
 pub use report::{
@@ -63,6 +65,8 @@ pub struct LiveSession {
     opened: Mutex<past::Opened>,
     last_shown: Mutex<LastShown>,
     at_stops: AtStops,
+    /// Whether it follows the copies that its program makes of itself.
+    pub follow: Follow,
 }
 
 /// The user's selection.
@@ -107,6 +111,14 @@ impl LiveSession {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Adds a warning.
+    pub(crate) fn warn(&self, text: &str) {
+        self.warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(text.to_owned());
     }
 
     /// Returns whether the program has ended or was detached from.

@@ -10,7 +10,7 @@ use recorder::live::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{LiveSession, RunningMachine};
+use super::{FollowedReport, LiveSession, RunningMachine};
 use crate::inspect;
 
 /// Formats an address in hexadecimal.
@@ -317,6 +317,9 @@ pub struct MotionReport {
     /// The return value of the function that `finish` has left; `None` if it returns nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returned: Option<inspect::ReturnedReport>,
+    /// The program has made a copy of itself, which was followed: the session is that of the copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followed: Option<FollowedReport>,
     /// The wait timed out; the program continues.
     pub timed_out: bool,
     /// Stretches that the motion went over, and that were not recorded.

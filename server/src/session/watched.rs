@@ -30,6 +30,16 @@ pub struct WatchedFrame {
     entry: Option<u64>,
 }
 
+impl Watched {
+    /// Returns the same in a copy of the program: a process with one thread, in which the frame is the same.
+    pub(super) fn in_copy(&self, tid: Tid) -> Watched {
+        Watched {
+            frame: self.frame.map(|frame| WatchedFrame { tid, ..frame }),
+            ..self.clone()
+        }
+    }
+}
+
 impl WatchedFrame {
     /// Returns the selected frame of a view, if the place at `address` is in it or in one further in.
     pub fn around(address: u64, view: &View<'_>, tid: Tid) -> Option<WatchedFrame> {

@@ -1,12 +1,12 @@
 //! `await`: waits for a stop. Returns at once if there is one already, preferring stops that no answer has shown yet,
 //! unless `after` asks for a later one.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use recorder::live::Status;
 use serde::{Deserialize, Serialize};
 
-use super::stepping::{self, Came};
+use super::stepping::{self, Came, Waiting};
 use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::{LiveSession, MotionReport, StateWord};
@@ -69,8 +69,11 @@ pub(super) fn stopped(call: &Call<'_>, session: &LiveSession) -> Result<MotionRe
 /// Returns the oldest stop that no answer has shown yet, else the last one shown if its thread still exists, else
 /// waits for one. A thread that `eval` uses for a call is back at its stop when the call has ended.
 fn newest(call: &Call<'_>, session: &LiveSession, timeout: Duration) -> Result<Came, Failure> {
-    let until = Instant::now() + timeout;
+    let waiting = Waiting::begin(session, timeout);
     loop {
+        if let Some(came) = waiting.at_fork(call)? {
+            return Ok(came);
+        }
         let woken = session.live.woken();
         if let Some(first) = session.live.unshown().first() {
             return stepping::wait(call, session, first - 1, timeout);
@@ -79,9 +82,8 @@ fn newest(call: &Call<'_>, session: &LiveSession, timeout: Duration) -> Result<C
             let report = stepping::report(session, StateWord::Stopped, Some(&stop));
             return Ok(Came::at(report, stop));
         }
-        let left = until.saturating_duration_since(Instant::now());
         let after = session.live.newest_stop();
-        if let Some(came) = stepping::wait_until_woken(call, session, after, None, woken, left)? {
+        if let Some(came) = stepping::wait_until_woken(call, &waiting, after, None, woken)? {
             return Ok(came);
         }
     }

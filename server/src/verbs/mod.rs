@@ -215,7 +215,7 @@ verbs! {
         step { Step }
         finish { Finish }
         until { Until, UntilArgs }
-        pause { Pause }
+        pause { Pause, PauseArgs }
         r#await { Await, AwaitArgs }
         r#where { Where, WhereArgs, WhereReply }
         backtrace { Backtrace, BacktraceArgs, BacktraceReply }

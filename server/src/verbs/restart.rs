@@ -12,7 +12,7 @@ use super::{
     watch,
 };
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
-use crate::session::{LiveSession, Origin, SessionReport, of_recorder};
+use crate::session::{FollowMode, LiveSession, Origin, SessionReport, of_recorder};
 
 /// The `restart` verb.
 pub struct Restart;
@@ -43,7 +43,8 @@ impl Verb for Restart {
             old.live.kill().map_err(|error| of_recorder(&error))?;
         }
         let kept = Arc::clone(old.live.kept());
-        let is_held = !probes.is_empty() || !displays.is_empty();
+        let mode = old.follow.mode();
+        let is_held = !probes.is_empty() || !displays.is_empty() || mode == FollowMode::Child;
         let session = LiveSession::begin(call, Origin::Started(launch), is_held, Some(old.id))?;
         session.live.kept().take_over(&kept);
         if !is_held {
@@ -53,6 +54,7 @@ impl Verb for Restart {
         let Some(stop) = entry.stop else {
             return Ok(session.report());
         };
+        session.set_follow_mode(call.sessions, mode)?;
         for shown in &displays {
             display::add(&session, &shown.expression)?;
         }
@@ -74,6 +76,7 @@ impl Verb for Restart {
             false => Duration::ZERO,
         };
         let came = stepping::go(call, &session, &stop, Motion::Continue, true, timeout)?;
+        let session = came.turned_to.unwrap_or(session);
         Ok(session.report_at(came.stop.as_ref()))
     }
 }

@@ -10,7 +10,7 @@ use values::{Write, WriteTarget};
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
 use crate::inspect::{self, Manner, View};
 use crate::protocol::{Code, ExpressionFault, Failure};
-use crate::session::{LiveSession, hex, of_recorder_text};
+use crate::session::{FollowMode, LiveSession, hex, of_recorder_text};
 
 /// The `set` verb.
 pub struct Set;
@@ -48,7 +48,7 @@ pub struct Written {
 
 impl Verb for Set {
     const NAME: &'static str = "set";
-    const DOC: &'static str = "Write a value: set p->len 3\n\n  set p->len 3    in the program\n  set $rax 0      in a register\n  set $n 5        in a variable of the session, also on a recording; print, conditions and messages may name it";
+    const DOC: &'static str = "Write a value: set p->len 3\n\n  set p->len 3    in the program\n  set $rax 0      in a register\n  set $n 5        in a variable of the session, also on a recording; print, conditions and messages may name it\n  set follow-fork-mode child    at the next fork go on with the new process, in a session of its own; parent: stay";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
@@ -56,8 +56,10 @@ impl Verb for Set {
     type Reply = SetReply;
 
     fn run(call: &Call<'_>, args: SetArgs) -> Result<SetReply, Failure> {
-        if let Some(usual) = usual(&args.target) {
-            return as_it_is(&args, usual);
+        match args.target.trim() {
+            FOLLOW => return follow(call, &args),
+            DETACH => return detach(&args),
+            _ => {}
         }
         if let Some(name) = inspect::kept_name(&args.target) {
             let written = call.look(1, |view| keep(view, name, &args))?;
@@ -91,33 +93,53 @@ impl Command for Set {
     }
 }
 
-/// gdb's settings for new processes, and their only values here.
-const USUAL: [(&str, &str); 2] = [("follow-fork-mode", "parent"), ("detach-on-fork", "on")];
+/// gdb's settings for new processes.
+const FOLLOW: &str = "follow-fork-mode";
+const DETACH: &str = "detach-on-fork";
 
-fn usual(setting: &str) -> Option<&'static str> {
-    let found = USUAL.iter().find(|(name, _)| *name == setting.trim());
-    found.map(|(_, value)| *value)
+/// Sets the process with which the session stays at the next fork.
+fn follow(call: &Call<'_>, args: &SetArgs) -> Result<SetReply, Failure> {
+    let mode = match args.value.trim() {
+        "parent" => FollowMode::Parent,
+        "child" => FollowMode::Child,
+        other => {
+            let message = format!("{FOLLOW} cannot be \"{other}\"");
+            return Err(Failure::bad_request(message).hint("write parent or child"));
+        }
+    };
+    let word = |mode| match mode {
+        FollowMode::Parent => "parent",
+        FollowMode::Child => "child",
+    };
+    let session = call.live()?;
+    session.must_run()?;
+    let before = session.follow.mode();
+    session.set_follow_mode(call.sessions, mode)?;
+    Ok(was_set(FOLLOW, word(before), word(mode)))
 }
 
-/// The value of a setting that has only one.
-fn as_it_is(args: &SetArgs, usual: &str) -> Result<SetReply, Failure> {
-    if args.value.trim() != usual {
+/// Sets what has only one value.
+fn detach(args: &SetArgs) -> Result<SetReply, Failure> {
+    if args.value.trim() != "on" {
         let message = format!(
-            "{} is always {usual}: a session follows the program, and a process that it makes runs on by itself",
-            args.target
+            "{DETACH} is always on: a session has one process, and the other one runs on by itself"
         );
         return Err(Failure::new(Code::NotAllowed, message).hint(
             "stop where it is made: catch fork, then hindsight attach PID; or record them all: hindsight record --children",
         ));
     }
-    Ok(SetReply {
+    Ok(was_set(DETACH, "on", "on"))
+}
+
+fn was_set(setting: &str, before: &str, now: &str) -> SetReply {
+    SetReply {
         results: vec![Written {
-            variable: Some(args.target.trim().to_owned()),
-            address: args.target.trim().to_owned(),
-            previous_value: usual.to_owned(),
-            new_value: usual.to_owned(),
+            variable: Some(setting.to_owned()),
+            address: setting.to_owned(),
+            previous_value: before.to_owned(),
+            new_value: now.to_owned(),
         }],
-    })
+    }
 }
 
 /// Sets a variable of the session.

@@ -1,6 +1,7 @@
 //! The text of parts that several replies share: stops, frames, source lines, tables of variables.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use debuginfo::short_name;
 
@@ -153,6 +154,14 @@ pub(super) fn heading(stop: &StopReport) -> Text {
 
 /// Writes the outcome of a motion.
 pub(super) fn stepping(report: &MotionReport) -> Text {
+    if let Some(copy) = &report.followed {
+        let head = head(report.session, &copy.program, copy.pid, &report.recording);
+        let rest = MotionReport {
+            followed: None,
+            ..report.clone()
+        };
+        return Text::line(head).and(stepping(&rest));
+    }
     if let Some(tid) = report.thread_ended {
         let others = match report.status {
             StateWord::Stopped => "others are stopped: hindsight threads",
@@ -218,13 +227,13 @@ fn returned(value: &ReturnedReport) -> String {
 #[must_use]
 pub fn session(report: &SessionReport) -> Text {
     let (session, program) = (report.session, &report.program);
-    let recording = report.recording.to_string_lossy();
+    let recording = &report.recording;
     let mut text = Text::line(match report.status {
-        StateWord::Recorded => format!("Session {session}: {program}, the recording {recording}"),
-        _ => format!(
-            "Session {session}: {program} (process {}), recorded into {recording}",
-            report.pid
-        ),
+        StateWord::Recorded => {
+            let recording = recording.to_string_lossy();
+            format!("Session {session}: {program}, the recording {recording}")
+        }
+        _ => head(session, program, report.pid, recording),
     });
     match (report.status, &report.stop, &report.exit) {
         (StateWord::Stopped | StateWord::Recorded, Some(at), _) => text = text.and(stop(at)),
@@ -237,6 +246,11 @@ pub fn session(report: &SessionReport) -> Text {
         ));
     }
     text
+}
+
+fn head(session: u32, program: &str, pid: i32, recording: &Path) -> String {
+    let recording = recording.to_string_lossy();
+    format!("Session {session}: {program} (process {pid}), recorded into {recording}")
 }
 
 /// Writes source lines, with an arrow at the current one.

@@ -3,14 +3,15 @@
 //! A client that disconnects ends the wait. If a client is killed, its program keeps running and no thread of the
 //! daemon waits for it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use recorder::live::{Motion, Status, Stop, Tid, Waited};
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Form, Word};
-use crate::protocol::{Code, Failure};
-use crate::session::{LiveSession, MotionReport, StateWord, of_recorder};
+use crate::protocol::{Code, Failure, Notice, NoticeKind};
+use crate::session::{FollowedReport, LiveSession, MotionReport, StateWord, Waits, of_recorder};
 
 /// How long to wait after a thread has ended: it may be the first thread of a program that is ending.
 const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -75,6 +76,8 @@ pub(super) struct Came {
     pub report: MotionReport,
     /// The reported stop.
     pub stop: Option<Stop>,
+    /// The session of the copy that was followed: the report is about that.
+    pub turned_to: Option<Arc<LiveSession>>,
 }
 
 /// Resumes the thread of `stop` and waits for the outcome. A stop that no answer has shown yet is shown first.
@@ -156,25 +159,96 @@ fn wait_for(
     moved: Option<Tid>,
     timeout: Duration,
 ) -> Result<Came, Failure> {
-    let until = Instant::now() + timeout;
+    let waiting = Waiting::begin(session, timeout);
     loop {
-        let left = until.saturating_duration_since(Instant::now());
+        if let Some(came) = waiting.at_fork(call)? {
+            return Ok(came);
+        }
         let woken = session.live.woken();
-        if let Some(came) = wait_until_woken(call, session, after, moved, woken, left)? {
+        if let Some(came) = wait_until_woken(call, &waiting, after, moved, woken)? {
             return Ok(came);
         }
     }
 }
 
-/// As [`wait`], and also ends when the moved thread ends. Returns `None` if the count of wake-ups has exceeded `woken`.
-pub(super) fn wait_until_woken(
+/// Waits for a stop of this program alone, whatever copy of it is followed.
+pub(super) fn wait_here(
     call: &Call<'_>,
     session: &LiveSession,
     after: u64,
+    timeout: Duration,
+) -> Result<Came, Failure> {
+    let waiting = Waiting {
+        may_turn: false,
+        ..Waiting::begin(session, timeout)
+    };
+    loop {
+        let woken = session.live.woken();
+        if let Some(came) = wait_until_woken(call, &waiting, after, None, woken)? {
+            return Ok(came);
+        }
+    }
+}
+
+/// A wait for a stop of a program, or of the copy of it that is followed meanwhile.
+pub(super) struct Waiting<'a> {
+    session: &'a LiveSession,
+    until: Instant,
+    /// It turns to a copy that is followed.
+    may_turn: bool,
+    _counted: Waits<'a>,
+}
+
+impl<'a> Waiting<'a> {
+    pub fn begin(session: &'a LiveSession, timeout: Duration) -> Waiting<'a> {
+        Waiting {
+            session,
+            until: Instant::now() + timeout,
+            may_turn: session.follow.is_open(),
+            _counted: session.follow.wait_begins(),
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    fn must_turn(&self) -> bool {
+        self.may_turn && self.session.follow.has_begun()
+    }
+
+    /// If a copy of the program is followed, goes on to wait for that. Returns `None` if none is.
+    pub fn at_fork(&self, call: &Call<'_>) -> Result<Option<Came>, Failure> {
+        if !self.must_turn() {
+            return Ok(None);
+        }
+        let Some((copy, after)) = self.session.follow.followed(self.until, &call.gone) else {
+            if let Some(why) = self.session.follow.take_failure() {
+                (call.notify)(Notice::new(NoticeKind::Warning, why));
+            }
+            return Ok(None);
+        };
+        let mut came = wait(call, &copy, after, self.left())?;
+        let followed = FollowedReport {
+            program: copy.program.clone(),
+            pid: copy.live.pid(),
+        };
+        came.report.followed.get_or_insert(followed);
+        came.turned_to.get_or_insert(copy);
+        Ok(Some(came))
+    }
+}
+
+/// As [`wait`], and also ends when the moved thread ends. Returns `None` if the count of wake-ups has exceeded `woken`, or
+/// if the wait must turn to a copy of the program.
+pub(super) fn wait_until_woken(
+    call: &Call<'_>,
+    waiting: &Waiting<'_>,
+    after: u64,
     moved: Option<Tid>,
     woken: u64,
-    timeout: Duration,
 ) -> Result<Option<Came>, Failure> {
+    let (session, timeout) = (waiting.session, waiting.left());
     let live = session.live.clone();
     let _waiting = call.gone.waiting(move || live.wake());
     let gone = || Failure::new(Code::Failed, "the client has gone");
@@ -194,6 +268,12 @@ pub(super) fn wait_until_woken(
             return Err(gone());
         }
         Waited::Woken => return Ok(None),
+        // Its stops meanwhile are not shown if it is let go.
+        Waited::Stopped(_) | Waited::Ended(_) | Waited::ThreadEnded(_)
+            if waiting.must_turn() && !waiting.left().is_zero() =>
+        {
+            return Ok(None);
+        }
         Waited::TimedOut => Came::without_stop(MotionReport {
             timed_out: true,
             ..report(session, StateWord::Running, None)
@@ -234,11 +314,16 @@ impl Came {
         Came {
             report,
             stop: Some(stop),
+            turned_to: None,
         }
     }
 
     fn without_stop(report: MotionReport) -> Came {
-        Came { report, stop: None }
+        Came {
+            report,
+            stop: None,
+            turned_to: None,
+        }
     }
 }
 
@@ -259,6 +344,7 @@ pub(super) fn report(
         returned: None,
         timed_out: false,
         not_recorded: Vec::new(),
+        followed: None,
         recording: session.live.recording().to_owned(),
     }
 }

@@ -6,7 +6,7 @@
 
 use std::{io, os::unix::fs::FileExt};
 
-use super::{Family, State, memory};
+use super::{Family, State, process_memory};
 use crate::{
     live::{event_loop::Tracer, model::Tid, tracee::hooks::Hooks},
     process::{Parked, spawn::PARK_FOR_ANOTHER},
@@ -61,8 +61,8 @@ impl Family {
 }
 
 /// Removes the patches from a copy of the program, parks it where it is, and releases it.
-fn park(pid: Tid, hooks: &Hooks) -> io::Result<Parked> {
-    let memory = memory(pid)?;
+pub(crate) fn park(pid: Tid, hooks: &Hooks) -> io::Result<Parked> {
+    let memory = process_memory(pid)?;
     for (entry, jump, original) in hooks.patches() {
         let mut found = [0; 5];
         // Memory that the program has unmapped does not exist.

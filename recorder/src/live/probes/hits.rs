@@ -291,7 +291,8 @@ impl Tracer {
                 .exception(tid, Some(signal), None, fatal, fault_address, None);
         }
         let judged = probe.and_then(|id| self.judge(tid, id));
-        if judged.is_some() || fatal && FAULTS.contains(&signal) {
+        let is_shown = fatal && !self.following.has_let_go && FAULTS.contains(&signal);
+        if judged.is_some() || is_shown {
             let all_threads = judged.is_some_and(|(_, all_threads)| all_threads);
             let reason = Reason::Signal {
                 signal,

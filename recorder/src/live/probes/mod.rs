@@ -78,7 +78,7 @@ impl Probe {
 #[derive(Default)]
 pub(crate) struct Probes {
     pub by_id: BTreeMap<ProbeId, Probe>,
-    newest: ProbeId,
+    pub(super) newest: ProbeId,
     /// Probes with places, by the address of the first place.
     by_place: HashMap<u64, BTreeSet<ProbeId>>,
     /// Probes without places.

@@ -20,6 +20,8 @@ pub(crate) enum Child {
     Borrowing,
     /// Unknown: it was seen before its parent's event.
     Unknown,
+    /// With its own memory, and the user follows it.
+    Followed,
 }
 
 impl Tracer {
@@ -34,6 +36,7 @@ impl Tracer {
             return;
         }
         let kind = match event {
+            libc::PTRACE_EVENT_FORK if self.begins_to_follow(child) => Child::Followed,
             libc::PTRACE_EVENT_FORK => Child::Forked,
             _ => Child::Borrowing,
         };
@@ -50,7 +53,7 @@ impl Tracer {
         let kind = *self.tracee.children.entry(child).or_insert(Child::Unknown);
         match (kind, event) {
             (Child::Unknown, _) => {}
-            (Child::Forked, _) => self.let_child_go(child, kind),
+            (Child::Forked | Child::Followed, _) => self.let_child_go(child, kind),
             (Child::Borrowing, libc::PTRACE_EVENT_EXEC) => {
                 self.tracee.children.remove(&child);
                 // On failure it was killed.
@@ -78,7 +81,12 @@ impl Tracer {
                 // A child at a trap has not passed it yet: it executes the restored instruction.
                 let _ = ptrace::detach(child, 0);
             }
-            _ => {
+            Child::Followed => {
+                self.lift_traps_in(child);
+                self.tracee.children.remove(&child);
+                self.hand_to_follower(child);
+            }
+            Child::Borrowing | Child::Unknown => {
                 let _ = ptrace::cont(child, 0);
             }
         }

@@ -201,6 +201,9 @@ impl CommandVisitor for Run<'_> {
         if let Some(report) = reply.as_ref().ok().and_then(V::begun) {
             link.begun(report, Origin::Found);
         }
+        if let Some(moved) = reply.as_ref().ok().and_then(|reply| as_motion(reply)) {
+            link.turned(moved);
+        }
         let lines = match &reply {
             Ok(reply) if !common.json => lines_at_stop(reply, &common, link)?,
             _ => Vec::new(),
@@ -220,9 +223,13 @@ impl CommandVisitor for Run<'_> {
 /// The line of a breakpoint that hides the stop itself.
 const SILENT: &str = "silent";
 
+fn as_motion(reply: &dyn Any) -> Option<&MotionReport> {
+    reply.downcast_ref()
+}
+
 /// Returns the lines (`commands`) of the breakpoints at which a verb has ended, if it is one that moves.
 fn lines_at_stop(reply: &dyn Any, common: &Common, link: &Link) -> Result<Vec<String>, Error> {
-    let Some(moved) = reply.downcast_ref::<MotionReport>() else {
+    let Some(moved) = as_motion(reply) else {
         return Ok(Vec::new());
     };
     let probes = moved.stop.as_ref().map(StopReport::probes);
@@ -231,7 +238,14 @@ fn lines_at_stop(reply: &dyn Any, common: &Common, link: &Link) -> Result<Vec<St
         return Ok(Vec::new());
     };
     let all = CommandsArgs::default();
-    let known = fetch::<Commands>(common, link, &all, Patience::Answer)?;
+    let common = Common {
+        session: moved
+            .followed
+            .as_ref()
+            .map_or(common.session, |_| Some(moved.session)),
+        ..common.clone()
+    };
+    let known = fetch::<Commands>(&common, link, &all, Patience::Answer)?;
     if !link.is_prompt() {
         // The lines are about the session that has moved.
         link.attend(Some(moved.session));

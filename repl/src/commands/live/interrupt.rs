@@ -9,7 +9,7 @@ use std::time::Duration;
 use server::client::{Client, Cutter, Wait};
 use server::paths::Paths;
 use server::protocol::Code;
-use server::verbs::{self, Nothing};
+use server::verbs::{self, PauseArgs};
 
 use super::Link;
 use crate::ask::Interrupts;
@@ -133,8 +133,11 @@ fn pause(paths: Paths, session: Option<u32>, leave: impl FnOnce() + Send + 'stat
             patience: Some(PAUSE_PATIENCE),
             notify: &mut |_| {},
         };
+        let args = PauseArgs {
+            what_is_waited_for: true,
+        };
         let paused = Client::connect(&paths)
-            .and_then(|mut client| client.call::<verbs::Pause>(&Nothing {}, session, wait));
+            .and_then(|mut client| client.call::<verbs::Pause>(&args, session, wait));
         match paused {
             Ok(_) => {}
             // The program is ending; the waiting request reports it.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use server::client::Wait;
 use server::past::Past;
 use server::protocol::NoticeKind;
-use server::session::SessionReport;
+use server::session::{MotionReport, SessionReport};
 use server::transport::{InProcess, Transport};
 use server::verbs::Verb;
 
@@ -43,6 +43,8 @@ pub enum Origin {
     Started,
     /// Its program was already running, or it is a recording.
     Found,
+    /// Its program is a copy that the prompt's made of itself.
+    Forked,
 }
 
 /// A session that a verb began.
@@ -133,6 +135,17 @@ impl Link {
             recording: report.recording.clone(),
             origin,
         }));
+    }
+
+    /// Notes for the prompt that a wait has turned to a copy of the program.
+    pub(super) fn turned(&self, moved: &MotionReport) {
+        if moved.followed.is_some() {
+            self.begun.replace(Some(Begun {
+                session: moved.session,
+                recording: moved.recording.clone(),
+                origin: Origin::Forked,
+            }));
+        }
     }
 
     /// Returns the session that has begun since the last call.

@@ -1,0 +1,213 @@
+//! A forked copy of the program that the user follows: it waits where fork has returned in it, without our traps and
+//! patches, for a session of its own. From then on the program runs on without stops.
+
+use std::{
+    io,
+    os::unix::fs::FileExt,
+    path::PathBuf,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use store::manifest::{Lineage, RecordingId};
+
+use super::{
+    Live,
+    error::LiveResult,
+    event_loop::Tracer,
+    family::{park_copy, process_memory},
+    model::{Action, Motion, ProbeId, Tid},
+    tracee::hooks::Hooks,
+};
+use crate::{
+    Member, Result, Target,
+    process::{Maps, Parked},
+    return_trampoline::unhook,
+    stop::{StopError, procfs, while_stopped},
+};
+
+/// How long to try to let go of a child, which a failed session may still trace.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Who follows the next copy that the program makes of itself. The tracer calls it, and must not be kept waiting.
+pub trait Follower: Send + Sync {
+    /// The program has made this copy, and neither of them runs.
+    fn made(&self, child: Tid);
+
+    /// The copy waits for a session of its own. On failure it runs on by itself, or has ended; the text says why.
+    fn waits(&self, child: std::result::Result<Forked, String>);
+}
+
+/// A copy of a program that waits for a session of its own.
+#[derive(Clone, Debug)]
+pub struct Forked {
+    parked: Parked,
+}
+
+impl Forked {
+    /// Returns its process id.
+    #[must_use]
+    pub fn pid(&self) -> Tid {
+        self.parked.pid
+    }
+
+    /// Returns it as a process to record. `parent` is its parent's recording.
+    #[must_use]
+    pub fn target(&self, parent: Option<RecordingId>) -> Target {
+        let pid = self.pid();
+        Target::Parked(Arc::new(Member {
+            parked: self.parked.clone(),
+            lineage: Lineage {
+                pid,
+                parent_pid: procfs::parent(pid).unwrap_or(0),
+                parent_run: parent,
+            },
+            is_copy: true,
+            records_copies: false,
+            set: PathBuf::new(),
+            recorder: Vec::new(),
+        }))
+    }
+
+    /// Lets it run on by itself: nobody follows it.
+    ///
+    /// # Errors
+    /// It cannot be stopped, or has ended.
+    pub fn release(&self) -> Result<()> {
+        let pid = self.pid();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let released = while_stopped(pid, PATIENCE, |process| {
+                process.write(self.parked.entry, &self.parked.original)?;
+                process.set_regs(pid, &self.parked.registers)
+            });
+            match released {
+                Err(StopError::Gone { .. } | StopError::Zombie { .. }) => return Ok(()),
+                Err(_) if Instant::now() < deadline => thread::sleep(PAUSE),
+                released => return Ok(released??),
+            }
+        }
+    }
+}
+
+/// Following the next fork.
+#[derive(Default)]
+pub(crate) struct Following {
+    /// Who follows it.
+    follower: Option<Arc<dyn Follower>>,
+    /// The copy that is to be followed, until it waits.
+    awaited: Option<(Tid, Arc<dyn Follower>)>,
+    /// The user has followed a copy: nothing stops the program, unless the user returns to it.
+    pub has_let_go: bool,
+}
+
+impl Following {
+    /// Returns whether a copy is to be parked.
+    pub fn is_awaiting(&self) -> bool {
+        self.awaited.is_some()
+    }
+}
+
+impl Live {
+    /// Makes `follower` follow the next copy that the program makes of itself by fork; `None`: nobody does.
+    ///
+    /// # Errors
+    /// [`LiveError::Ended`](super::LiveError::Ended).
+    pub fn follow_fork(&self, follower: Option<Arc<dyn Follower>>) -> Result<()> {
+        Ok(self.ask(move |tracer| tracer.following.follower = follower)?)
+    }
+
+    /// Switches off all probes that stop the program, and resumes it: the user has turned to a copy of it.
+    ///
+    /// # Errors
+    /// [`LiveError::Ended`](super::LiveError::Ended).
+    pub fn let_go(&self) -> Result<()> {
+        Ok(self.ask(Tracer::let_go)??)
+    }
+}
+
+impl Tracer {
+    /// Returns whether this new copy of the program is to be followed, and says so to who follows it.
+    pub fn begins_to_follow(&mut self, child: Tid) -> bool {
+        let Some(follower) = self.following.follower.take() else {
+            return false;
+        };
+        follower.made(child);
+        self.following.awaited = Some((child, follower));
+        true
+    }
+
+    /// Parks a copy that has stopped for the first time, and hands it over. Its traps are gone.
+    pub fn hand_to_follower(&mut self, child: Tid) {
+        let parked = {
+            let hooks = self.tracee.memory.hooks_now();
+            unhook_returns(child, &hooks).and_then(|()| park_copy(child, &hooks))
+        };
+        if parked.is_err() {
+            // A failure means that it was killed.
+            let _ = crate::stop::ptrace::detach(child, 0);
+        }
+        let parked = parked.map(|parked| Forked { parked });
+        self.tell_follower(child, parked.map_err(|error| error.to_string()));
+    }
+
+    /// A child has ended, which may have been about to be followed.
+    pub fn lost_child(&mut self, child: Tid) {
+        self.tell_follower(child, Err("it was killed at once".to_owned()));
+    }
+
+    fn tell_follower(&mut self, child: Tid, parked: std::result::Result<Forked, String>) {
+        let awaited = self.following.awaited.take_if(|(pid, _)| *pid == child);
+        if let Some((_, follower)) = awaited {
+            follower.waits(parked);
+        }
+    }
+
+    fn let_go(&mut self) -> LiveResult<()> {
+        self.following.has_let_go = true;
+        let stopping = self.probes.by_id.values().filter(|probe| {
+            probe.is_enabled && matches!(probe.view.spec.action, Action::Break { .. })
+        });
+        let ids: Vec<ProbeId> = stopping.map(|probe| probe.view.id).collect();
+        for id in ids {
+            self.enable_probe(id, false)?;
+        }
+        let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
+        for tid in tids {
+            if self.has_call(tid) {
+                continue;
+            }
+            self.abandon_plan(tid);
+            let stop = self.tracee.threads.get(&tid).and_then(|t| t.stop());
+            if let Some(number) = stop.map(|stop| stop.number) {
+                self.stops.mark_shown(number);
+                self.journal.resume(tid, &Motion::Continue);
+                self.let_run(tid);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts the program's own return addresses on the stack of a copy, in the place of ours: those lead to a runtime that the
+/// copy's session does not know.
+fn unhook_returns(child: Tid, hooks: &Hooks) -> io::Result<()> {
+    let sp = crate::stop::ptrace::registers(child)?.rsp & !7;
+    let maps = Maps::read(child)?;
+    let stack = maps.mappings.iter().find(|had| had.range.contains(&sp));
+    let end = stack.map_or(sp, |stack| stack.range.end);
+    let memory = process_memory(child)?;
+    let mut bytes = vec![0; (end - sp) as usize];
+    memory.read_exact_at(&mut bytes, sp)?;
+    let before = bytes.clone();
+    unhook(&memory, hooks.leave(), sp, &mut bytes);
+    let words = bytes.chunks_exact(8).zip(before.chunks_exact(8));
+    for (number, (word, before)) in words.enumerate() {
+        if word != before {
+            memory.write_all_at(word, sp + number as u64 * 8)?;
+        }
+    }
+    Ok(())
+}
