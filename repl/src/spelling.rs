@@ -4,6 +4,8 @@
 //! Only spelling changes here: gdb's slashes and two-word commands become options and names of verbs. A gdb command
 //! without a counterpart stays unchanged, and `travel/familiar.rs` suggests the nearest verb.
 
+use std::fmt::Write;
+
 /// The subjects of `info`, with their counterparts here.
 const SUBJECTS: [(&str, &str); 24] = [
     ("all-registers", "registers --vectors"),
@@ -20,6 +22,7 @@ const SUBJECTS: [(&str, &str); 24] = [
     ("program", "status"),
     ("registers", "registers"),
     ("sharedlibrary", "info-shared"),
+    ("signals", "info-signals"),
     ("source", "source"),
     ("stack", "backtrace"),
     ("symbol", "info-symbol"),
@@ -29,7 +32,6 @@ const SUBJECTS: [(&str, &str); 24] = [
     ("variables", "info-variables"),
     ("vector", "registers --vectors"),
     ("watchpoints", "info-breakpoints"),
-    ("signals", "info-signals"),
 ];
 
 /// Abbreviations that several subjects begin with.
@@ -211,6 +213,15 @@ pub fn subject(words: &[String]) -> Option<&String> {
     words.get(options_len(words))
 }
 
+/// Lists what `info` takes, and which verb each is.
+pub fn subjects() -> String {
+    let mut text = "info SUBJECT: what gdb calls by that name\n\n".to_owned();
+    for (theirs, ours) in SUBJECTS {
+        let _ = writeln!(text, "  info {theirs:<16} {ours}");
+    }
+    text + "\nAbbreviations do, such as info b and info f; help VERB says more.\n"
+}
+
 /// Returns the verb whose help these words request: `tbreak`, `info locals`.
 pub fn verb_of(words: Vec<String>) -> Vec<String> {
     let is_whole_command = matches!(words.as_slice(), [info] if info == "info");
@@ -297,6 +308,16 @@ pub fn is_negative(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn help_lists_the_subjects_of_info() {
+        let text = subjects();
+        assert!(
+            text.contains("\n  info locals           locals\n"),
+            "{text}"
+        );
+        assert_eq!(text.matches("\n  info ").count(), SUBJECTS.len(), "{text}");
+    }
 
     fn of(line: &str) -> String {
         ours(line.split(' ').map(str::to_owned).collect()).join(" ")

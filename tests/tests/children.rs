@@ -231,6 +231,10 @@ fn a_compiler_shows_its_parts() {
             assert!(arguments.ends_with(last.and_then(|it| it.as_str()).expect("text")));
             assert_eq!(row["parent_run"].is_null(), name == "gcc", "{row:?}");
         }
+        let counted = "SELECT count(*) AS n, count(DISTINCT pid) AS pids FROM processes";
+        let counted = Hindsight::command(&scratch, &["sql", path, counted, "--json"]).run();
+        let counted = &counted.result()[0];
+        assert_eq!(counted["n"], counted["pids"], "each process has one row");
     }
 }
 

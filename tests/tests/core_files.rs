@@ -400,10 +400,13 @@ fn the_program_may_have_moved_and_another_one_is_refused() {
         |program: &str| dumped.text(&["repl", dumped.core(), "--program", program, "--cmd", "bt"]);
     let text = with(moved.to_str().expect("text"));
     assert!(text.contains("middle (order=0x"), "{text}");
-    let text = with("/bin/sh");
+    let refused = dumped.command(&["repl", dumped.core(), "--program", "/bin/sh", "--cmd", "bt"]);
+    let refused = refused.run();
+    assert_ne!(refused.status.as_shell_code(), 0, "{}", refused.text());
+    let errors = refused.errors();
     assert!(
-        text.contains("is another one now") && !text.contains("middle"),
-        "{text}"
+        errors.contains("with build id") && errors.contains("/bin/sh has"),
+        "{errors}"
     );
 }
 

@@ -34,8 +34,9 @@ fn is_within_work(nesting: usize) -> bool {
     count <= MAX_CALLS
 }
 
+/// The compiler has kept no copy, and the caller does not tell what it was at entry.
 fn unknown() -> Unknown {
-    Unknown::because("the caller does not tell what it was at entry")
+    Unknown::because("optimized out")
 }
 
 /// Returns the value of `expression`, a register or what it points to, at the entry of the context's function.

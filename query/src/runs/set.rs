@@ -103,7 +103,7 @@ impl Set {
             readers.opened.insert(index);
         }
         let run = &self.runs[index];
-        match Opened::open(run, &self.temp_dir) {
+        match Opened::open(run, self.children_of(run), &self.temp_dir) {
             Ok(opened) => {
                 let opened = Arc::new(opened);
                 lock(&self.readers).keep(index, Arc::clone(&opened));
@@ -117,6 +117,20 @@ impl Set {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns the ids of the processes that a recording's program made and that other recordings are of.
+    fn children_of(&self, run: &Run) -> Vec<i64> {
+        let own = run.summary.manifest();
+        let lineages = self
+            .runs
+            .iter()
+            .filter_map(|run| run.summary.manifest().lineage);
+        let children = lineages.filter(|lineage| {
+            lineage.parent_run == Some(own.recording_id)
+                && own.lineage.is_none_or(|own| own.pid != lineage.pid)
+        });
+        children.map(|lineage| lineage.pid.into()).collect()
     }
 
     /// Adds a warning that the answer has only some rows of a recording, if `error` says that its files cannot be
@@ -171,10 +185,11 @@ impl Readers {
 }
 
 impl Opened {
-    fn open(run: &Run, temp_dir: &std::path::Path) -> Result<Self> {
+    fn open(run: &Run, children: Vec<i64>, temp_dir: &std::path::Path) -> Result<Self> {
         let reader = Arc::new(Reader::open(run.summary.dir(), temp_dir)?);
         let states = States::new(Arc::clone(&reader));
-        let sources = sources(&reader, &states)?;
+        let mut sources = sources(&reader, &states)?;
+        sources.asked_children = children;
         Ok(Self { states, sources })
     }
 

@@ -91,10 +91,11 @@ pub fn table(sources: &Sources) -> Result<Arc<dyn TableProvider>> {
         ])?
         .build()?;
     let own = own(sources.recording.manifest());
+    let asked = sources.asked_children.clone();
     Ok(Arc::new(Folded::new(
         schema(),
         input,
-        move |batches, schema| fold(batches, schema, &own),
+        move |batches, schema| fold(batches, schema, &own, &asked),
     )))
 }
 
@@ -208,12 +209,18 @@ impl<'a> Read<'a> {
     }
 }
 
-fn fold(batches: &[RecordBatch], schema: &SchemaRef, own: &Own) -> Result<RecordBatch> {
+fn fold(
+    batches: &[RecordBatch],
+    schema: &SchemaRef,
+    own: &Own,
+    asked: &[i64],
+) -> Result<RecordBatch> {
     let mut read = Read::default();
     for batch in batches {
         read.batch(batch);
     }
-    let rows = read.processes(own);
+    let mut rows = read.processes(own);
+    rows.retain(|row| row.program.is_some() || !asked.contains(&row.pid));
     let text = |of: fn(&Process) -> Option<&str>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringViewArray>())
     };

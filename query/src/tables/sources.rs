@@ -37,6 +37,8 @@ pub struct Sources {
     pub report: Arc<report::Source>,
     /// The recording.
     pub recording: Recording,
+    /// Processes that it made and that are asked with it: they have rows of their own.
+    pub asked_children: Vec<i64>,
     /// From ticks to nanoseconds.
     pub clock: Clock,
     /// Bytes as text.
@@ -87,6 +89,7 @@ impl Sources {
             states: provider_as_source(Arc::new(states)),
             clock: recording.clock(),
             recording: recording.clone(),
+            asked_children: Vec::new(),
             utf8_text: text::utf8_text(),
             hex: text::hex_text(),
             states_of_moments: of_states.clone(),

@@ -35,6 +35,7 @@ use crate::prompt::editor::Assistant;
 use crate::prompt::lines::{Input, Lines};
 use crate::render::{Terminal, escaped};
 use crate::report::answer;
+use crate::spelling;
 use crate::suggest;
 
 pub use aliases::Aliases;
@@ -310,6 +311,7 @@ impl Session {
         let is_live = self.is_live();
         let text = match words {
             [] => help::all(is_live, &words::written(&commands())),
+            [info] if info == "info" || info == "i" => spelling::subjects(),
             [verb, ..] => {
                 let name = line::normal(words.to_vec()).remove(0);
                 let mut command = commands();

@@ -72,6 +72,12 @@ pub fn import(path: &Path, options: &CoreOptions) -> Result<PathBuf> {
         path: path.to_owned(),
         why: error.to_string(),
     })?;
+    if let Some(program) = &program {
+        check_build(&core, program).map_err(|why| Error::NoCore {
+            path: path.to_owned(),
+            why,
+        })?;
+    }
     let id = identity(&link, program.as_deref());
     let folder = cache().map_err(failed)?;
     remove_orphans(&folder);
@@ -217,6 +223,22 @@ fn manifest(core: &CoreFile, link: &CoreLink, id: [u8; 16]) -> Manifest {
         labels: BTreeMap::new(),
         run_of: None,
         lineage: None,
+    }
+}
+
+/// Refuses a program of another build than the core file is of: its names and lines would be wrong.
+fn check_build(core: &CoreFile, program: &Path) -> std::result::Result<(), String> {
+    let crashed = modules(core, None).into_iter().next();
+    let builds = (
+        crashed.and_then(|module| module.build_id),
+        debuginfo::build_id_of(program),
+    );
+    match builds {
+        (Some(crashed), Some(named)) if crashed != named => Err(format!(
+            "it is of a program with build id {crashed}, and {} has {named}",
+            program.display()
+        )),
+        _ => Ok(()),
     }
 }
 
