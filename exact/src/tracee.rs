@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use iced_x86::{Decoder, DecoderOptions};
+use iced_x86::{Decoder, DecoderOptions, Instruction};
 use libc::user_regs_struct;
 
 use crate::error::{Context, Error, Result};
@@ -299,6 +299,11 @@ impl Tracee {
 
     /// The end of the instruction at `at`, if that is one of those on strings that repeat.
     pub(crate) fn end_of_repeated(&self, at: u64) -> Option<u64> {
+        self.repeated(at).map(|instruction| instruction.next_ip())
+    }
+
+    /// The instruction at `at`, if that is one of those on strings that repeat.
+    pub(crate) fn repeated(&self, at: u64) -> Option<Instruction> {
         let mut code = [0; LONGEST];
         let count = self.read(at, &mut code);
         if !code[..count.min(4)]
@@ -308,7 +313,7 @@ impl Tracee {
             return None;
         }
         let instruction = Decoder::with_ip(64, &code[..count], at, DecoderOptions::NONE).decode();
-        repeats(&instruction).then(|| instruction.next_ip())
+        repeats(&instruction).then_some(instruction)
     }
 
     /// Puts a trap into the code, and returns what it has displaced.

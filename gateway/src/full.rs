@@ -118,7 +118,7 @@ impl Recorders {
             Some(error) => {
                 Err(serde_json::from_value(error.clone()).unwrap_or_else(|_| cannot(error)))
             }
-            None => Ok(Some(told)),
+            None => Ok(Some(told["result"].clone())),
         }
     }
 }

@@ -150,8 +150,11 @@ impl Session {
     /// Returns the names of recorded functions that are nearest to `name`, nearest first: `None` if one contains
     /// it.
     pub fn functions_near(&self, name: &str) -> Option<Vec<String>> {
-        let names = self.function_names();
-        let is_known = names.iter().any(|known| known.contains(name));
-        (!is_known).then(|| suggest(name, names.iter().map(String::as_str)))
+        let names = || {
+            let functions = self.definitions().functions();
+            functions.map(|function| function.name.as_str())
+        };
+        let is_known = names().any(|known| known.contains(name));
+        (!is_known).then(|| suggest(name, names()))
     }
 }

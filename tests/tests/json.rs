@@ -70,6 +70,10 @@ fn answers_are_one_document() {
     let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path());
     let (_, recording) = Hindsight::record(&scratch, &["-f", "fib"], &program);
     let path = recording.path().to_str().expect("text");
+    let command = Hindsight::record_command(&scratch, "other", &["-f", "fib"], &program);
+    assert_eq!(command.run().status.as_shell_code(), 0);
+    let other = scratch.join("other.hindsight");
+    let other = other.to_str().expect("text");
     for words in [
         &["info", path, "--json"][..],
         &["overview", path, "--json"],
@@ -79,7 +83,7 @@ fn answers_are_one_document() {
         &["runs", "list", "--json"],
         &["symbols", "list", path, "--json"],
         &["calls", path, "--json"],
-        &["compare", path, path, "--json"],
+        &["compare", path, other, "--json"],
         &["sql", path, "select count(*) as n from calls", "--json"],
     ] {
         let ended = Hindsight::command(&scratch, words).run();

@@ -398,7 +398,7 @@ fn a_program_that_a_live_session_holds_at_its_end_stands_there() {
 fn the_end_of_a_program_that_runs_is_now() {
     let scratch = Scratch::new("overview-asleep");
     let source = "#include <unistd.h>\nint load(int n) { return n * 2; }\n\
-         void wait_forever(void) { for (;;) pause(); }\nint main(void) { load(2); wait_forever(); return 0; }\n";
+         void wait_forever(void) { volatile int woken = 0; for (;;) { pause(); woken++; } }\nint main(void) { load(2); wait_forever(); return 0; }\n";
     let program = compiled(&scratch, source);
     let live = Live::started("overview-asleep-live", &["--break", "load"], &program, &[]);
     live.ask(&["continue", "--no-wait"]);

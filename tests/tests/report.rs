@@ -142,7 +142,7 @@ fn the_forms_of_a_report_agree() {
     assert_eq!(profile["profiles"][0]["type"], "evented");
 }
 
-/// The host loads two libraries in turn, and each time waits until their functions are armed.
+/// The host loads two libraries in turn, and each time waits until their functions are armed. The compiler evaluates the last argument first.
 #[test]
 fn the_wait_for_functions_to_be_armed_is_in_nobodys_time() {
     let scratch = Scratch::new("report_arming");
@@ -159,7 +159,7 @@ fn the_wait_for_functions_to_be_armed_is_in_nobodys_time() {
     assert_eq!(waits.len(), 20, "{waits:?}");
     let mut waited_ns = 0;
     for (nth, wait) in waits.iter().enumerate() {
-        let library = ["red.so", "blue.so"][nth % 2];
+        let library = ["blue.so", "red.so"][nth % 2];
         let modules = wait["text"].as_str().expect("paths");
         assert!(modules.ends_with(library), "{waits:?}");
         let each_ns = wait["value"].as_i64().expect("a number");

@@ -1,7 +1,10 @@
 //! Searching in time: who wrote these bytes, and when did the program come by these addresses.
 
+use libc::user_regs_struct;
+
 use super::Replay;
 use crate::error::{Context as _, Error, Result};
+use crate::operands::goes_down;
 use crate::ptrace;
 
 /// Debug registers of the processor, each for up to eight bytes.
@@ -232,6 +235,25 @@ impl Replay {
         Ok(())
     }
 
+    /// Tells whether a write has stopped the process in the middle of an instruction that repeats, and not behind the one
+    /// before. Intel's processors say so by a flag; of AMD's the element tells that was written last.
+    fn is_repeating(&self, registers: &user_regs_struct) -> bool {
+        if registers.eflags & RESUME != 0 {
+            return true;
+        }
+        let (Some(watch), Some(repeated)) = (&self.watch, self.process.repeated(registers.rip))
+        else {
+            return false;
+        };
+        let element = repeated.memory_size().size() as u64;
+        let last = match goes_down(registers) {
+            true => registers.rdi.wrapping_add(element),
+            false => registers.rdi.wrapping_sub(element),
+        };
+        last < watch.address.saturating_add(watch.length)
+            && watch.address < last.saturating_add(element)
+    }
+
     /// Notes a write if one has stopped the process; returns whether that is so.
     pub(super) fn noted_write(&mut self) -> Result<bool> {
         if self.watch.is_none() {
@@ -245,7 +267,7 @@ impl Replay {
         ptrace::set_debug_register(pid, STATUS, 0).context("set a debug register")?;
         let registers = ptrace::registers(pid).context("read registers")?;
         let count = self.counter(registers.r15, registers.rip)?;
-        let at = if registers.eflags & RESUME != 0 {
+        let at = if self.is_repeating(&registers) {
             count
         } else {
             count.saturating_sub(1)
