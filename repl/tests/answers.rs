@@ -56,8 +56,8 @@ fn json_is_one_array() {
     check(
         &[OUTPUT, "--json"],
         expect![[r#"
-        [{"seq":107,"stream":"stdout","text":"order 3 for Ada: 7.50 €, 00042f17, 13 ways\n","bytes":"order 3 for Ada: 7.50 €, 00042f17, 13 ways\n","nothing":null,"big":1.5e300},{"seq":128,"stream":"stdout","text":"order 4 for Zoë: 3.75 €, 008d46e4, 3 ways\n","bytes":"order 4 for Zoë: 3.75 €, 008d46e4, 3 ways\n","nothing":null,"big":1.5e300},{"seq":135,"stream":"stderr","text":"an order without items ��\n","bytes":"\\x616e206f7264657220776974686f7574206974656d7320fffe0a","nothing":null,"big":1.5e300},{"seq":146,"stream":"stdout","text":"order 6 for 世界: 1.25 €, 01c51683, 1 ways\n","bytes":"order 6 for 世界: 1.25 €, 01c51683, 1 ways\n","nothing":null,"big":1.5e300}]
-    "#]],
+            {"id":1,"result":[{"seq":107,"stream":"stdout","text":"order 3 for Ada: 7.50 €, 00042f17, 13 ways\n","bytes":"order 3 for Ada: 7.50 €, 00042f17, 13 ways\n","nothing":null,"big":1.5e300},{"seq":128,"stream":"stdout","text":"order 4 for Zoë: 3.75 €, 008d46e4, 3 ways\n","bytes":"order 4 for Zoë: 3.75 €, 008d46e4, 3 ways\n","nothing":null,"big":1.5e300},{"seq":135,"stream":"stderr","text":"an order without items ��\n","bytes":"\\x616e206f7264657220776974686f7574206974656d7320fffe0a","nothing":null,"big":1.5e300},{"seq":146,"stream":"stdout","text":"order 6 for 世界: 1.25 €, 01c51683, 1 ways\n","bytes":"order 6 for 世界: 1.25 €, 01c51683, 1 ways\n","nothing":null,"big":1.5e300}],"success":true}
+        "#]],
     );
 }
 

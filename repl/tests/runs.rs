@@ -308,7 +308,9 @@ for table, questions in json.load(sys.stdin).items():
         ours += &folder.transcript(&["sql", "*", "-f", "jsonl", question]);
     }
     let values = |text: &str| -> Vec<serde_json::Value> {
+        // Notes about what was not recorded are between the answers.
         text.lines()
+            .filter(|line| line.starts_with('{'))
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
     };

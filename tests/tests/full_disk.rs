@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
-use serde_json::Value;
 
 /// Runs `$@` with a file system of 24 MiB at `small`, which only it can see, and keeps the files there in `kept`.
 const ON_SMALL_DISK: &str = "mount -t tmpfs -o size=24m tmpfs small || exit 90; \"$0\" \"$@\"; status=$?; \

@@ -701,10 +701,8 @@ fn json_is_the_daemons_answer_line_by_line() {
         &failed.text(),
         &["\"NO_EVENT\"", "\"session\": 1", "\"NOT_ALLOWED\""],
     );
-    assert_in_order(
-        &failed.errors(),
-        &["  at --cmd 1: goto 99999 (exit code 2)\n", "  at --cmd 3: "],
-    );
+    let errors = failed.errors();
+    assert!(!errors.contains("at --cmd"), "{errors}");
     assert_eq!(code(&failed), 1);
 }
 

@@ -172,6 +172,11 @@ fn the_wait_for_functions_to_be_armed_is_in_nobodys_time() {
     let using = using.expect("it is in the report");
     let taken_out_ns = number(using, "raw_self_ns") - number(using, "self_ns");
     assert!(taken_out_ns >= waited_ns, "{waited_ns} {using}");
+    let overview = recorded.recording.command("overview", &["--json"]).result();
+    let told = overview["time"]["functions"].as_array().expect("a list");
+    let told = told.iter().find(|f| f["function"] == "use");
+    let told = number(told.expect("it is in the overview"), "self_ns");
+    assert!(told <= number(using, "raw_self_ns") - waited_ns, "{told}");
     let held_ns = report["cost"]["held_ns"].as_i64().expect("a number");
     assert!(held_ns >= waited_ns, "{waited_ns} {held_ns}");
 }

@@ -1,4 +1,4 @@
-//! Stops of a live session: the time in which threads were stopped is nobody's. Of a program that is being recorded, the end
+//! Stops of a live session, and waits for functions to be armed: the time in which threads were stopped is nobody's. Of a program that is being recorded, the end
 //! is now, or the moment at which it was stopped.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -46,8 +46,8 @@ impl Stops {
     /// The recording cannot be read.
     pub fn of(source: &Source<'_>) -> Result<Stops> {
         let sql = format!(
-            "select seq, tid, ts_ns, kind from events where kind in ('pause', 'resume') and tid is not null \
-             order by seq limit {MOST}"
+            "select seq, tid, ts_ns, kind, value from events where kind in ('pause', 'resume', 'arming') \
+             and tid is not null order by seq limit {MOST}"
         );
         let mut all: Vec<Stop> = Vec::new();
         let mut open: FxHashMap<u32, usize> = FxHashMap::default();
@@ -56,20 +56,26 @@ impl Stops {
             let (Some(seq), Some(tid), Some(ts_ns)) = (row.count(0), tid, row.number(2)) else {
                 continue;
             };
-            if row.text(3) == Some("resume") {
-                if let Some(at) = open.remove(&tid) {
-                    all[at].to_ns = Some(ts_ns);
+            let stop = |from_ns, to_ns| Stop {
+                tid,
+                seq,
+                from_ns,
+                to_ns,
+            };
+            match row.text(3) {
+                Some("resume") => {
+                    if let Some(at) = open.remove(&tid) {
+                        all[at].to_ns = Some(ts_ns);
+                    }
                 }
-            } else {
-                open.entry(tid).or_insert_with(|| {
-                    all.push(Stop {
-                        tid,
-                        seq,
-                        from_ns: ts_ns,
-                        to_ns: None,
+                // A thread waited until functions were armed.
+                Some("arming") => all.push(stop(ts_ns - row.number(4).unwrap_or(0), Some(ts_ns))),
+                _ => {
+                    open.entry(tid).or_insert_with(|| {
+                        all.push(stop(ts_ns, None));
+                        all.len() - 1
                     });
-                    all.len() - 1
-                });
+                }
             }
         }
         Ok(Stops { all })

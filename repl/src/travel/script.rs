@@ -53,7 +53,9 @@ impl Session {
             };
             if found != exit::DONE {
                 let place = source.place(number);
-                eprintln!("  at {place}: {} (exit code {found})", line.trim());
+                if !self.json {
+                    eprintln!("  at {place}: {} (exit code {found})", line.trim());
+                }
                 code = found;
             }
             let interrupt = exit::from_signal(libc::SIGINT);

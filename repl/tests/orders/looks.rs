@@ -394,7 +394,7 @@ fn types_are_shown_with_their_members() {
             error: no variable "nobody" here
             help: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
               at --cmd 7: ptype nobody (exit code 1)
-            error: the following required arguments were not provided:
+            error: the following required arguments were not provided: <EXPRESSION|TYPE>...
             help: write: ptype <EXPRESSION|TYPE>...
               at --cmd 8: ptype (exit code 2)
             --- exit code 2

@@ -21,34 +21,38 @@ fn a_whole_recording_passes_the_check() {
         &folder,
         &["check", "shop", "--json"],
         expect![[r#"
-        {
-          "bytes": 13414,
-          "columns": {
-            "calls": 68,
-            "events": 153,
-            "functions": 7,
-            "other_events": 17,
-            "parts": 1,
-            "unfinished_calls": 0
-          },
-          "files": 5,
-          "findings": [],
-          "log": {
-            "blocks": 0,
-            "controls": 0,
-            "frames": 0,
-            "lost": 0,
-            "records": 0,
-            "segments": 0,
-            "threads": 0,
-            "torn_bytes": 0,
-            "unreadable_bytes": 0,
-            "watermarks": 0
-          },
-          "recording": "shop.hindsight",
-          "verdict": "whole"
-        }
-    "#]],
+            {
+              "id": 1,
+              "result": {
+                "bytes": 13414,
+                "columns": {
+                  "calls": 68,
+                  "events": 153,
+                  "functions": 7,
+                  "other_events": 17,
+                  "parts": 1,
+                  "unfinished_calls": 0
+                },
+                "files": 5,
+                "findings": [],
+                "log": {
+                  "blocks": 0,
+                  "controls": 0,
+                  "frames": 0,
+                  "lost": 0,
+                  "records": 0,
+                  "segments": 0,
+                  "threads": 0,
+                  "torn_bytes": 0,
+                  "unreadable_bytes": 0,
+                  "watermarks": 0
+                },
+                "recording": "shop.hindsight",
+                "verdict": "whole"
+              },
+              "success": true
+            }
+        "#]],
     );
 }
 
@@ -71,38 +75,42 @@ fn an_incomplete_recording_exits_with_3() {
         &["check", "app", "--json"],
         expect![[r#"
             {
-              "bytes": 1792,
-              "columns": {
-                "calls": 0,
-                "events": 0,
-                "functions": 0,
-                "other_events": 0,
-                "parts": 0,
-                "unfinished_calls": 0
+              "id": 1,
+              "result": {
+                "bytes": 1792,
+                "columns": {
+                  "calls": 0,
+                  "events": 0,
+                  "functions": 0,
+                  "other_events": 0,
+                  "parts": 0,
+                  "unfinished_calls": 0
+                },
+                "files": 2,
+                "findings": [
+                  {
+                    "offset": null,
+                    "path": "app.hindsight",
+                    "severity": "note",
+                    "what": "the recorder did not close the recording"
+                  }
+                ],
+                "log": {
+                  "blocks": 3,
+                  "controls": 8,
+                  "frames": 11,
+                  "lost": 17,
+                  "records": 21,
+                  "segments": 1,
+                  "threads": 2,
+                  "torn_bytes": 0,
+                  "unreadable_bytes": 0,
+                  "watermarks": 0
+                },
+                "recording": "app.hindsight",
+                "verdict": "incomplete"
               },
-              "files": 2,
-              "findings": [
-                {
-                  "offset": null,
-                  "path": "app.hindsight",
-                  "severity": "note",
-                  "what": "the recorder did not close the recording"
-                }
-              ],
-              "log": {
-                "blocks": 3,
-                "controls": 8,
-                "frames": 11,
-                "lost": 17,
-                "records": 21,
-                "segments": 1,
-                "threads": 2,
-                "torn_bytes": 0,
-                "unreadable_bytes": 0,
-                "watermarks": 0
-              },
-              "recording": "app.hindsight",
-              "verdict": "incomplete"
+              "success": true
             }
             --- exit code 3
         "#]],
@@ -128,42 +136,46 @@ fn damage_in_the_columns_is_found_and_named() {
         &folder,
         &["check", "shop", "--json"],
         expect![[r#"
-        {
-          "bytes": 13414,
-          "columns": {
-            "calls": 68,
-            "events": 153,
-            "functions": 7,
-            "other_events": 17,
-            "parts": 1,
-            "unfinished_calls": 0
-          },
-          "files": 5,
-          "findings": [
             {
-              "offset": null,
-              "path": "shop.hindsight/columns/calls-000000.parquet",
-              "severity": "damage",
-              "what": "the file's checksum differs"
+              "id": 1,
+              "result": {
+                "bytes": 13414,
+                "columns": {
+                  "calls": 68,
+                  "events": 153,
+                  "functions": 7,
+                  "other_events": 17,
+                  "parts": 1,
+                  "unfinished_calls": 0
+                },
+                "files": 5,
+                "findings": [
+                  {
+                    "offset": null,
+                    "path": "shop.hindsight/columns/calls-000000.parquet",
+                    "severity": "damage",
+                    "what": "the file's checksum differs"
+                  }
+                ],
+                "log": {
+                  "blocks": 0,
+                  "controls": 0,
+                  "frames": 0,
+                  "lost": 0,
+                  "records": 0,
+                  "segments": 0,
+                  "threads": 0,
+                  "torn_bytes": 0,
+                  "unreadable_bytes": 0,
+                  "watermarks": 0
+                },
+                "recording": "shop.hindsight",
+                "verdict": "damaged"
+              },
+              "success": true
             }
-          ],
-          "log": {
-            "blocks": 0,
-            "controls": 0,
-            "frames": 0,
-            "lost": 0,
-            "records": 0,
-            "segments": 0,
-            "threads": 0,
-            "torn_bytes": 0,
-            "unreadable_bytes": 0,
-            "watermarks": 0
-          },
-          "recording": "shop.hindsight",
-          "verdict": "damaged"
-        }
-        --- exit code 1
-    "#]],
+            --- exit code 1
+        "#]],
     );
     check(
         &folder,

@@ -240,6 +240,9 @@ fn each_command_explains_itself() {
                       Record system calls too: names, arguments with texts and flags, results and times, for the
                       tables syscalls and files
 
+                  --no-syscalls
+                      Record no system calls, which is the default: undoes an earlier --syscalls
+
                   --memory
                       Record the calls that allocate and free memory too, for the table allocations and report
                       --memory
@@ -354,7 +357,7 @@ fn each_command_explains_itself() {
                       - parquet: A Parquet file
 
                   --json
-                      The same as --format json
+                      Print one JSON document, whose result is the rows of one question
 
               -o, --output <FILE>
                       Write the answer to this new file
@@ -425,8 +428,8 @@ fn each_command_explains_itself() {
             Examples:
               hindsight info app
               hindsight info make.children                what a set of record --children has as a whole
-              hindsight info app --json | jq .rows.calls
-              hindsight info app --json | jq -e '.state == "closed" and .lost == 0'
+              hindsight info app --json | jq .result.rows.calls
+              hindsight info app --json | jq -e '.result | .state == "closed" and .lost == 0'
         "#]],
     );
     check(
@@ -463,7 +466,7 @@ fn each_command_explains_itself() {
 
             Examples:
               hindsight check app
-              hindsight check app --json | jq .findings
+              hindsight check app --json | jq .result.findings
               hindsight check make.children               all recordings of a set
               hindsight check app --replay        made by record --full: runs it again, and compares
               hindsight check app && cp -r app.hindsight archive/

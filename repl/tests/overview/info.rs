@@ -40,106 +40,110 @@ fn info_tells_the_same_as_json() {
         &["info", "shop", "--json"],
         expect![[r#"
             {
-              "argv": [
-                "./shop"
-              ],
-              "bytes_on_disk": {
-                "columns": 13030,
-                "log": 0,
-                "total": 13414
-              },
-              "cwd": "/home/ada/shop",
-              "detached": false,
-              "duration_ns": 2860802,
-              "exit_code": 3,
-              "exit_signal": null,
-              "format_version": 1,
-              "frida_version": "17.25.2",
-              "hindsight_version": "0.1.0",
-              "host": {
-                "cpu": "AMD EPYC",
-                "kernel": "Linux 6.18.44-fc-v669"
-              },
-              "id": "ed0925ccbbde51cff462410ccd1c44de",
-              "labels": {},
-              "lost": 0,
-              "modules": [
-                {
-                  "build_id": "fe4c0bbbdd8272646f466234c1b6ca9ac32b6b77",
+              "id": 1,
+              "result": {
+                "argv": [
+                  "./shop"
+                ],
+                "bytes_on_disk": {
+                  "columns": 13030,
+                  "log": 0,
+                  "total": 13414
+                },
+                "cwd": "/home/ada/shop",
+                "detached": false,
+                "duration_ns": 2860802,
+                "exit_code": 3,
+                "exit_signal": null,
+                "format_version": 1,
+                "frida_version": "17.25.2",
+                "hindsight_version": "0.1.0",
+                "host": {
+                  "cpu": "AMD EPYC",
+                  "kernel": "Linux 6.18.44-fc-v669"
+                },
+                "id": "ed0925ccbbde51cff462410ccd1c44de",
+                "labels": {},
+                "lost": 0,
+                "modules": [
+                  {
+                    "build_id": "fe4c0bbbdd8272646f466234c1b6ca9ac32b6b77",
+                    "functions": 7,
+                    "name": "shop",
+                    "path": "/home/ada/shop/shop",
+                    "system": false
+                  },
+                  {
+                    "build_id": "93ac61ec5a8eb1396f9fbd350e3169a558528a40",
+                    "functions": 0,
+                    "name": "libc.so.6",
+                    "path": "/usr/lib/x86_64-linux-gnu/libc.so.6",
+                    "system": true
+                  },
+                  {
+                    "build_id": "289ee39f8c07bd4fa48102dfeeb7e6f9c76158b4",
+                    "functions": 0,
+                    "name": "libstdc++.so.6.0.30",
+                    "path": "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30",
+                    "system": true
+                  },
+                  {
+                    "build_id": "d6e6f9e3af1243eed9bf5efd366dd015a9f22c13",
+                    "functions": 0,
+                    "name": "libm.so.6",
+                    "path": "/usr/lib/x86_64-linux-gnu/libm.so.6",
+                    "system": true
+                  },
+                  {
+                    "build_id": "6f03384c2e3c38887dd3ba5a24b2e18c17e2f0e0",
+                    "functions": 0,
+                    "name": "libgcc_s.so.1",
+                    "path": "/usr/lib/x86_64-linux-gnu/libgcc_s.so.1",
+                    "system": true
+                  },
+                  {
+                    "build_id": "7ebc65e52f2bbea498b4040fa92f7238377aaba9",
+                    "functions": 0,
+                    "name": "ld-linux-x86-64.so.2",
+                    "path": "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+                    "system": true
+                  }
+                ],
+                "recording": "shop.hindsight",
+                "rows": {
+                  "calls": 68,
+                  "events": 153,
+                  "exceptions": 0,
+                  "files": 0,
                   "functions": 7,
-                  "name": "shop",
-                  "path": "/home/ada/shop/shop",
-                  "system": false
+                  "gaps": 0,
+                  "logpoints": 0,
+                  "modules": 6,
+                  "notes": 0,
+                  "output": 6,
+                  "pauses": 0,
+                  "probes": 7,
+                  "processes": 1,
+                  "syscalls": 0,
+                  "threads": 2,
+                  "writes": 0
                 },
-                {
-                  "build_id": "93ac61ec5a8eb1396f9fbd350e3169a558528a40",
-                  "functions": 0,
-                  "name": "libc.so.6",
-                  "path": "/usr/lib/x86_64-linux-gnu/libc.so.6",
-                  "system": true
+                "settings": {
+                  "captures": [],
+                  "filters": [],
+                  "keep_log": false,
+                  "log_writes": [],
+                  "no_aslr": false,
+                  "on_full": "block"
                 },
-                {
-                  "build_id": "289ee39f8c07bd4fa48102dfeeb7e6f9c76158b4",
-                  "functions": 0,
-                  "name": "libstdc++.so.6.0.30",
-                  "path": "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30",
-                  "system": true
-                },
-                {
-                  "build_id": "d6e6f9e3af1243eed9bf5efd366dd015a9f22c13",
-                  "functions": 0,
-                  "name": "libm.so.6",
-                  "path": "/usr/lib/x86_64-linux-gnu/libm.so.6",
-                  "system": true
-                },
-                {
-                  "build_id": "6f03384c2e3c38887dd3ba5a24b2e18c17e2f0e0",
-                  "functions": 0,
-                  "name": "libgcc_s.so.1",
-                  "path": "/usr/lib/x86_64-linux-gnu/libgcc_s.so.1",
-                  "system": true
-                },
-                {
-                  "build_id": "7ebc65e52f2bbea498b4040fa92f7238377aaba9",
-                  "functions": 0,
-                  "name": "ld-linux-x86-64.so.2",
-                  "path": "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
-                  "system": true
-                }
-              ],
-              "recording": "shop.hindsight",
-              "rows": {
-                "calls": 68,
-                "events": 153,
-                "exceptions": 0,
-                "files": 0,
-                "functions": 7,
-                "gaps": 0,
-                "logpoints": 0,
-                "modules": 6,
-                "notes": 0,
-                "output": 6,
-                "pauses": 0,
-                "probes": 7,
-                "processes": 1,
-                "syscalls": 0,
-                "threads": 2,
-                "writes": 0
+                "start": "2026-11-21T07:03:53Z",
+                "start_unix_ns": 1795244633866551897,
+                "state": "closed",
+                "torn_bytes": 0,
+                "tsc_hz": 2596130184.9232364,
+                "unfinished_calls": 0
               },
-              "settings": {
-                "captures": [],
-                "filters": [],
-                "keep_log": false,
-                "log_writes": [],
-                "no_aslr": false,
-                "on_full": "block"
-              },
-              "start": "2026-11-21T07:03:53Z",
-              "start_unix_ns": 1795244633866551897,
-              "state": "closed",
-              "torn_bytes": 0,
-              "tsc_hz": 2596130184.9232364,
-              "unfinished_calls": 0
+              "success": true
             }
         "#]],
     );

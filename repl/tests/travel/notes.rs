@@ -23,7 +23,7 @@ fn notes_are_kept_beside_the_recording() {
              2 | why is order 3 free?
              9 | the price is wrong
         --- stderr
-        error: the following required arguments were not provided:
+        error: the following required arguments were not provided: <TEXT>...
         help: write: note <TEXT>...
           at --cmd 5: note (exit code 2)
         --- exit code 2
@@ -139,17 +139,21 @@ fn packing_says_what_is_missing() {
     "#]].assert_eq(&folder.transcript(&["pack", "debugged"]));
     expect![[r#"
         {
-          "bytes": 0,
-          "debug_files": 0,
-          "missing": [
-            {
-              "path": "/home/ada/shop/shop",
-              "why": "the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2)"
-            }
-          ],
-          "modules": 0,
-          "recording": "debugged.hindsight",
-          "sources": 0
+          "id": 1,
+          "result": {
+            "bytes": 0,
+            "debug_files": 0,
+            "missing": [
+              {
+                "path": "/home/ada/shop/shop",
+                "why": "the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2)"
+              }
+            ],
+            "modules": 0,
+            "recording": "debugged.hindsight",
+            "sources": 0
+          },
+          "success": true
         }
         --- exit code 1
     "#]].assert_eq(&folder.transcript(&["pack", "debugged", "--json"]));

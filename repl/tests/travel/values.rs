@@ -158,7 +158,7 @@ fn histories_tell_every_change() {
             --- stderr
             error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory)
               at --cmd 5: history nobody (exit code 1)
-            error: the following required arguments were not provided:
+            error: the following required arguments were not provided: <EXPRESSION>...
             help: write: history <EXPRESSION>...
               at --cmd 6: history (exit code 2)
             error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory)

@@ -156,7 +156,7 @@ fn expressions_that_mean_nothing_are_told() {
             ->    36 |   int discount = order->pieces > 3;
             $1 = 111 'o'
             --- stderr
-            error: the following required arguments were not provided:
+            error: the following required arguments were not provided: <EXPRESSION>...
             help: write: print <EXPRESSION>...
               at --cmd 2: print (exit code 2)
             error: the expression "1 +": expected an expression at position 3
@@ -188,14 +188,14 @@ fn expressions_that_mean_nothing_are_told() {
               at --cmd 12: print *sold (exit code 1)
             error: invalid value 'frob' for '--format <FORMAT>'
               at --cmd 14: print --format frob sold (exit code 2)
-            error: the following required arguments were not provided:
+            error: the following required arguments were not provided: <EXPRESSION>...
             help: write: history <EXPRESSION>...
               at --cmd 15: history (exit code 2)
             error: the expression "1 +": expected an expression at position 3
               at --cmd 16: history 1 + (exit code 1)
             error: no variable "nobody" here (the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory)
               at --cmd 17: history nobody (exit code 1)
-            error: the following required arguments were not provided:
+            error: the following required arguments were not provided: <EXPRESSION>...
             help: write: last-write <EXPRESSION>...
               at --cmd 18: last-write (exit code 2)
             error: no variable "nobody" here (the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory)

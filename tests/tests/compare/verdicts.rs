@@ -6,7 +6,6 @@ use e2e::{
     Hindsight, Program, Scratch, Signal, Steady, change_version, fixture_artifact, fixture_source,
     wait_until,
 };
-use serde_json::Value;
 
 use crate::{build, compare, ends_with, record};
 
