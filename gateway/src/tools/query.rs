@@ -144,7 +144,6 @@ impl Tool for Query {
             // The cursor counts from the offset, which stays a parameter of the next call.
             first: context.cursor,
             total: Some(total - args.offset.unwrap_or(0).min(total)),
-            ..List::default()
         }))
     }
 }
