@@ -132,7 +132,8 @@ impl Installer<'_> {
 
     fn run(&self, args: &[&str]) -> Command {
         let mut command = Command::new(self.python);
-        command.args(args).stdin(Stdio::null());
+        // Python does not start in a folder that was removed.
+        command.args(args).current_dir("/").stdin(Stdio::null());
         command
     }
 

@@ -52,6 +52,8 @@ impl WheelHost {
             // Frida would unpack and start a service for iOS devices there, which outlives it; without that folder it
             // does not.
             .env("TMPDIR", "/dev/null")
+            // Python does not start in a folder that was removed.
+            .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -157,8 +157,6 @@ fn json_is_that_of_live_control() {
           "id": 1,
           "success": false
         }
-        --- stderr
-          at --cmd 2: goto 999 (exit code 2)
         --- exit code 2
     "#]]
     .assert_eq(&folder.transcript(&args));

@@ -263,9 +263,6 @@ fn watches_and_histories_have_json() {
           },
           "success": true
         }
-        --- stderr
-          at --cmd 3: continue (exit code 2)
-          at --cmd 4: continue (exit code 2)
         --- exit code 2
     "#]]
     .assert_eq(&folder.transcript(&args));
