@@ -55,12 +55,20 @@ class Signals:
         self.seen = isinstance(event, gdb.SignalEvent)
 
 
+def misplaces_avx512():
+    """Before version 14, gdb looks for AVX-512's registers where Intel's processors save them; AMD's save them elsewhere."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return "AuthenticAMD" in file.read() and int(gdb.VERSION.split(".")[0].split()[-1]) < 14
+
+
 class Vectors:
-    """The widest registers that the processor has, as numbers of 64 bits."""
+    """The widest registers that the processor has, and that gdb can read, as numbers of 64 bits."""
 
     def __init__(self):
         frame = gdb.selected_frame()
         for name, count, words, field in (("zmm", 32, 8, "v8_int64"), ("ymm", 16, 4, "v4_int64"), ("xmm", 16, 2, "v2_int64")):
+            if name == "zmm" and misplaces_avx512():
+                continue
             try:
                 frame.read_register(f"{name}0")
             except ValueError:
