@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
 use crate::listing::{self, Row};
-use crate::render::{Terminal, escaped};
+use crate::render::{Paint, Terminal, escaped};
 use crate::report::report;
 
 /// How long to wait for another process that uses the catalog.
@@ -127,8 +127,14 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     let catalog = Open::new()?;
     match args.action.unwrap_or(Action::List(args.list)) {
         Action::List(list) => {
-            let rows = catalog.rows()?.into_iter();
-            let rows: Vec<Row> = rows.filter(|row| list.has(row)).collect();
+            let all = catalog.rows()?;
+            if all.is_empty() && !list.json {
+                let word = terminal.stderr_colour.paint(Paint::Warning, "note:");
+                eprintln!(
+                    "hindsight: {word} the catalog knows no runs; add those that you have: hindsight runs scan FOLDER"
+                );
+            }
+            let rows: Vec<Row> = all.into_iter().filter(|row| list.has(row)).collect();
             listing::print(&rows, list.json, terminal)?;
         }
         Action::Show { run } => {
