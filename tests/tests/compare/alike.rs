@@ -238,3 +238,44 @@ fn numbers_of_processes_in_output_are_no_difference() {
     assert!(ended.text().contains("1002 arguments"), "{}", ended.text());
     ends_with(&ended, 1);
 }
+
+const MOMENT: &str = r#"#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+int main(void) {
+  long seen = time(NULL) + clock() + sysconf(86) + getppid();
+  printf("seen %d\n", seen != 0);
+  return 0;
+}
+"#;
+
+const TABLE: &str = r#"use std::collections::HashMap;
+#[inline(never)]
+fn look(map: &HashMap<String, u32>, word: &str) -> Option<u32> { map.get(word).copied() }
+fn main() {
+    let map: HashMap<String, u32> = (0..40).map(|n| (format!("w{n}"), n)).collect();
+    let sum: u32 = (0..50).map(|n| look(&map, &format!("w{n}")).unwrap_or(7)).sum();
+    println!("{sum}");
+}
+"#;
+
+/// The time, the free memory and the parent differ in each run, and so do places in a table with random keys.
+#[test]
+fn what_chance_decides_is_no_difference() {
+    let scratch = Scratch::new("chance");
+    recorded(&scratch, "one", MOMENT, "", &[]);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    again(&scratch, "one", "two", &[]);
+    is_same(&compare(&scratch, &["one", "two"]));
+    fs::write(scratch.join("table.rs"), TABLE).expect("the test's folder is writable");
+    build(scratch.path(), "rustc -g -o table table.rs");
+    let table = Program::new(scratch.join("table"), scratch.path());
+    for name in ["three", "four"] {
+        record(&scratch, name, &[], &table);
+    }
+    is_same(&compare(&scratch, &["three", "four"]));
+    // Several recordings know the comparison too.
+    let sql = "SELECT count(*) AS n FROM diff_calls('three', 'four')";
+    let asked = e2e::Hindsight::command(&scratch, &["sql", "three", "four", sql, "--json"]).run();
+    assert_eq!(asked.result()[0]["n"], 0);
+}
