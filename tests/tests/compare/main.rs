@@ -4,6 +4,7 @@
 
 mod alike;
 mod bugs;
+mod builds;
 mod in_place;
 mod page;
 mod prompt;
