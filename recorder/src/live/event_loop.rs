@@ -23,7 +23,6 @@ use super::{
     commands::Command,
     error::{LiveError, LiveResult},
     family::Family,
-    follow::Following,
     guard,
     journal::Journal,
     model::Tid,
@@ -74,8 +73,6 @@ pub(crate) struct Tracer {
     pub done: bool,
     /// The processes that it starts, if they are to be recorded too.
     pub family: Option<Family>,
-    /// The copy of it that the user is to follow.
-    pub following: Following,
     commands: Receiver<Command>,
     waiter: Waiter,
 }
@@ -104,7 +101,6 @@ impl Tracer {
             is_unattended: false,
             done: false,
             family: None,
-            following: Following::default(),
             commands,
             waiter,
         };
@@ -130,7 +126,7 @@ impl Tracer {
     pub fn run(mut self) {
         let mut quiet_since = Instant::now();
         let mut mistakes = 0;
-        while !self.done || !self.is_alone() || self.following.is_awaiting() {
+        while !self.done || !self.is_alone() || self.tracee.following.is_awaiting() {
             if let Err(error) = guard::guarded(|| self.run_once(&mut quiet_since)) {
                 self.log_panic(&error);
                 mistakes += 1;

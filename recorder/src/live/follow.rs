@@ -116,7 +116,7 @@ impl Live {
     /// # Errors
     /// [`LiveError::Ended`](super::LiveError::Ended).
     pub fn follow_fork(&self, follower: Option<Arc<dyn Follower>>) -> Result<()> {
-        Ok(self.ask(move |tracer| tracer.following.follower = follower)?)
+        Ok(self.ask(move |tracer| tracer.tracee.following.follower = follower)?)
     }
 
     /// Switches off all probes that stop the program, and resumes it: the user has turned to a copy of it.
@@ -131,11 +131,11 @@ impl Live {
 impl Tracer {
     /// Returns whether this new copy of the program is to be followed, and says so to who follows it.
     pub fn begins_to_follow(&mut self, child: Tid) -> bool {
-        let Some(follower) = self.following.follower.take() else {
+        let Some(follower) = self.tracee.following.follower.take() else {
             return false;
         };
         follower.made(child);
-        self.following.awaited = Some((child, follower));
+        self.tracee.following.awaited = Some((child, follower));
         true
     }
 
@@ -159,14 +159,18 @@ impl Tracer {
     }
 
     fn tell_follower(&mut self, child: Tid, parked: std::result::Result<Forked, String>) {
-        let awaited = self.following.awaited.take_if(|(pid, _)| *pid == child);
+        let awaited = self
+            .tracee
+            .following
+            .awaited
+            .take_if(|(pid, _)| *pid == child);
         if let Some((_, follower)) = awaited {
             follower.waits(parked);
         }
     }
 
     fn let_go(&mut self) -> LiveResult<()> {
-        self.following.has_let_go = true;
+        self.tracee.following.has_let_go = true;
         let stopping = self.probes.by_id.values().filter(|probe| {
             probe.is_enabled && matches!(probe.view.spec.action, Action::Break { .. })
         });

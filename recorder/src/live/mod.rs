@@ -184,7 +184,7 @@ impl Live {
     /// left.
     pub fn add_probe(&self, spec: ProbeSpec) -> Result<ProbeView> {
         Ok(self.ask(|tracer| {
-            tracer.following.has_let_go = false;
+            tracer.tracee.following.has_let_go = false;
             tracer.add_probe(spec)
         })??)
     }
@@ -226,7 +226,7 @@ impl Live {
     /// There is no such probe, or no debug register left.
     pub fn enable_probe(&self, id: ProbeId, on: bool) -> Result<ProbeView> {
         Ok(self.ask(move |tracer| {
-            tracer.following.has_let_go &= !on;
+            tracer.tracee.following.has_let_go &= !on;
             tracer.enable_probe(id, on)
         })??)
     }
@@ -531,7 +531,7 @@ fn thread_name(pid: i32, tid: Tid) -> String {
 impl Tracer {
     /// Stops all threads at the user's request.
     fn pause(&mut self) -> LiveResult<u64> {
-        self.following.has_let_go = false;
+        self.tracee.following.has_let_go = false;
         self.hold()?;
         let first = self
             .tracee

@@ -291,7 +291,7 @@ impl Tracer {
                 .exception(tid, Some(signal), None, fatal, fault_address, None);
         }
         let judged = probe.and_then(|id| self.judge(tid, id));
-        let is_shown = fatal && !self.following.has_let_go && FAULTS.contains(&signal);
+        let is_shown = fatal && !self.tracee.following.has_let_go && FAULTS.contains(&signal);
         if judged.is_some() || is_shown {
             let all_threads = judged.is_some_and(|(_, all_threads)| all_threads);
             let reason = Reason::Signal {

@@ -23,6 +23,7 @@ use self::{
     threads::{Halt, Run, State, Thread},
 };
 use crate::{
+    live::follow::Following,
     live::model::Tid,
     stop::{procfs, ptrace},
 };
@@ -43,6 +44,8 @@ pub(crate) struct Tracee {
     pub has_deferred: bool,
     /// Processes started by the program that were not released yet.
     pub children: BTreeMap<Tid, Child>,
+    /// The copy of it that the user is to follow.
+    pub following: Following,
     /// Time of the last check whether the first thread has ended.
     looked_after: Instant,
 }
@@ -58,6 +61,7 @@ impl Tracee {
             busy: BTreeSet::new(),
             has_deferred: false,
             children: BTreeMap::new(),
+            following: Following::default(),
             looked_after: Instant::now(),
         }
     }
