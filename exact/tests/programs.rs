@@ -113,11 +113,20 @@ fn runs_again(folder: &Path) {
 }
 
 fn same(command: &[&str]) {
+    same_except(command, str::to_owned);
+}
+
+/// `decided` drops from an output what another run could print differently.
+fn same_except(command: &[&str], decided: impl Fn(&str) -> String) {
     let folder = TempDir::new().expect("a folder");
     let command: Vec<OsString> = command.iter().map(OsString::from).collect();
-    let native = native(&command, folder.path());
-    let recorded = recorded(&command, folder.path());
-    assert_eq!(recorded, native, "{command:?}");
+    let (native, code) = native(&command, folder.path());
+    let (printed, recorded) = recorded(&command, folder.path());
+    assert_eq!(
+        (decided(&printed), recorded),
+        (decided(&native), code),
+        "{command:?}"
+    );
     runs_again(folder.path());
     let verdict = exact::verify(folder.path(), &mut |_, _| true).expect("it can be compared");
     assert_eq!(verdict.contradiction, None, "{command:?}");
@@ -163,10 +172,17 @@ fn signals_that_come_faster_than_they_are_handled() {
     }
 }
 
-/// Such state is saved anew by each run, and has parts that another run would not see again.
+/// Such state is saved anew by each run, and has parts that another run would not see again. Some processors do not save the
+/// address without an exception (AMD64, volume 2, 11.4.4), and then each switch to another thread loses it.
 #[test]
 fn saved_state_has_the_addresses_of_the_program() {
-    same_compiled("saving.c");
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("saving.c", folder.path());
+    let decided = |text: &str| match text.contains("\"fxsave64 %1\": none") {
+        true => text.replace("the program's", "none"),
+        false => text.to_owned(),
+    };
+    same_except(&[program.to_str().expect("a path in text")], decided);
 }
 
 #[test]

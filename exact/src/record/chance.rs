@@ -23,8 +23,6 @@ const IN_ENVIRONMENT: u64 = 12;
 struct Saving {
     instruction: Instruction,
     stores: Vec<Operand>,
-    /// The address of the x87 unit's last instruction: what the processor has, and the program's.
-    last: (u64, u64),
 }
 
 impl Recorder {
@@ -105,23 +103,19 @@ impl Recorder {
             general: self.own(tid, registers)?,
             extended: ptrace::extended_state(tid).context("read registers")?,
         };
-        let last = state.extended.get(X87_INSTRUCTION..);
-        let last = last.and_then(|rest| rest.first_chunk());
-        let last = last.map_or(0, |word| u64::from_le_bytes(*word));
-        let own = self.translator.place(last).map_or(last, |place| place.pc);
         let mut info = InstructionInfoFactory::new();
         let word = |at| self.process.word(at).ok();
         let found = operands(&mut info, &instruction, &state, &word).into_iter();
         Ok(Some(Saving {
             instruction,
             stores: found.filter(|operand| operand.writes).collect(),
-            last: (last, own),
         }))
     }
 
-    /// What has been saved, with the program's own address in it.
+    /// What has been saved, with the program's own address in it. Only what is saved tells the processor's: AMD's processors keep it
+    /// from XSAVE, with which the kernel would report it, but not from FNSTENV (AMD64, volume 2, 11.4.4).
     fn saved(&self, saving: &Saving) -> Result<Vec<Bytes>> {
-        let ((last, own), wide) = (saving.last, is_wide(&saving.instruction));
+        let wide = is_wide(&saving.instruction);
         let within = match saving.instruction.mnemonic() {
             Mnemonic::Fnstenv | Mnemonic::Fnsave => IN_ENVIRONMENT,
             _ => X87_INSTRUCTION as u64,
@@ -130,10 +124,12 @@ impl Recorder {
         for operand in &saving.stores {
             let at = operand.address.wrapping_add(within);
             let word = self.process.word(at).unwrap_or(0);
-            if last != own && wide && word == last {
-                self.process.set_word(at, own)?;
-            } else if last != own && !wide && word as u32 == last as u32 {
-                self.process.write(at, &(own as u32).to_le_bytes())?;
+            if wide {
+                if let Some(place) = self.translator.place(word) {
+                    self.process.set_word(at, place.pc)?;
+                }
+            } else if let Some(own) = self.of_half(word as u32) {
+                self.process.write(at, &own.to_le_bytes())?;
             }
             saved.push(Bytes {
                 at: operand.address,
@@ -141,6 +137,14 @@ impl Recorder {
             });
         }
         Ok(saved)
+    }
+
+    /// The low half of the program's address for that of a translation.
+    fn of_half(&self, low: u32) -> Option<u32> {
+        let whole = |base: u64| base & !u64::from(u32::MAX) | u64::from(low);
+        let mut places = self.translator.caches().map(whole);
+        let place = places.find_map(|address| self.translator.place(address))?;
+        Some(place.pc as u32)
     }
 }
 

@@ -85,8 +85,10 @@ fn moment(timeline: &Timeline, seq: u64) -> (Moment, Vec<u8>) {
     let said = Moment::with(&past.space, &OfNow(&machine), &REGISTERS, frames);
     let whole = Moment::with(&past.space, &machine, &REGISTERS, frames);
     // A structure that lies nowhere has its length alone.
-    let is_value =
-        |v: &&(usize, String, String)| !v.2.contains("unknown:") && !v.2.ends_with(" bytes");
+    let no_value = ["unknown:", "<optimized out>"];
+    let is_value = |v: &&(usize, String, String)| {
+        !v.2.ends_with(" bytes") && !no_value.iter().any(|text| v.2.contains(text))
+    };
     for variable in said.variables.iter().filter(is_value) {
         assert!(
             whole.variables.contains(variable),
