@@ -491,3 +491,32 @@ fn refusals_say_what_to_do() {
     );
     assert!(told.contains("help: check AWS_ENDPOINT_URL"), "{told}");
 }
+
+#[test]
+fn what_is_still_recorded_is_left_out() {
+    let scratch = Scratch::new("export-live");
+    let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["5"]);
+    let ended = Hindsight::record_command(&scratch, "done", &[], &program).run();
+    assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+    let waiting = Program::new("/bin/sleep", scratch.path()).args(["60"]);
+    let options = ["-f", "clock_nanosleep"];
+    let (running, recording) = Hindsight::start_recording(&scratch, &options, &waiting);
+    wait_until("the second one begins", || {
+        recording
+            .path()
+            .join("manifest.json")
+            .exists()
+            .then_some(())
+    });
+    let ended = Hindsight::command(&scratch, &["export", "done", "rec", "--to", "out"]).run();
+    running.signal_group(Signal::KILL);
+    running.finish();
+    let errors = ended.errors();
+    assert!(
+        errors.contains("rec is left out: it is still being recorded"),
+        "{errors}"
+    );
+    assert_eq!(ended.status.as_shell_code(), 1, "{errors}");
+    let text = ended.text();
+    assert!(text.contains("1 recording,"), "{text}");
+}

@@ -155,7 +155,9 @@ impl Replay {
                     return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
                 }
                 Halt::Limit if asked && !cut => {
-                    return Err(self.diverged("the program goes on without it"));
+                    return Err(
+                        self.diverged("the program passed the place of the next recorded event")
+                    );
                 }
                 // What is kept here must have the program's flags: to behind the block, see below.
                 Halt::Limit if cut => return self.approach(stop.min(self.now.count + STEPPED)),

@@ -63,7 +63,7 @@ enum Action {
 
 impl Tool for Continue {
     const NAME: &'static str = "debug_continue";
-    const DOC: &'static str = "Continue or step until the next stop or the end of the program. After timeoutMs it returns status running; calling again goes on waiting and restarts nothing. In a recording it goes forward to the next stop, line or call.";
+    const DOC: &'static str = "Continue or step until the next stop or the end of the program. After timeoutMs it returns status running; a second call waits again and restarts nothing. In a recording it goes forward to the next stop, line or call.";
     const READ_ONLY: bool = false;
     type Args = Args;
 

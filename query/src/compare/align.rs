@@ -23,12 +23,18 @@ pub enum Step {
     OnlyB(usize),
 }
 
-/// What rows are compared by, from the most telling one.
+/// What rows are compared by, from the most telling one. How many calls a call made is not part of it: one call less in each of
+/// several equal calls would pair them with their neighbours.
 const KEYS: [fn(&Row) -> u64; 3] = [
-    Row::hash,
-    |row| hash::fold(row.args.class, u64::from(row.function)),
+    |row| hash::fold(called(row), row.result.class),
+    called,
     |row| u64::from(row.function),
 ];
+
+/// Which function was called with which arguments.
+fn called(row: &Row) -> u64 {
+    hash::fold(row.args.class, u64::from(row.function))
+}
 
 /// Rows with so many occurrences are no anchors.
 const MOST_OCCURRENCES: u32 = 64;
@@ -236,6 +242,41 @@ mod tests {
         ] {
             assert_eq!(told(a, b), expected, "{a} {b}");
         }
+    }
+
+    #[test]
+    fn equal_calls_with_one_call_less_inside_are_not_paired_with_their_neighbours() {
+        let with = |letter: char, inside: u32| Row {
+            inside,
+            ..row(letter as u32, 0, 0)
+        };
+        let of = |text: &[(char, u32)]| -> Vec<Row> {
+            text.iter()
+                .map(|(letter, inside)| with(*letter, *inside))
+                .collect()
+        };
+        // Each `g` calls `x`, which the other side does not, and `f` once or twice.
+        let a = of(&[
+            ('x', 0),
+            ('f', 0),
+            ('f', 0),
+            ('g', 3),
+            ('x', 0),
+            ('f', 0),
+            ('g', 2),
+        ]);
+        let b = of(&[('f', 0), ('f', 0), ('g', 2), ('f', 0), ('g', 1)]);
+        use Step::{Changed, OnlyA, Same};
+        let expected = [
+            OnlyA(0),
+            Same(1, 0),
+            Same(2, 1),
+            Changed(3, 2),
+            OnlyA(4),
+            Same(5, 3),
+            Changed(6, 4),
+        ];
+        assert_eq!(align(&a, &b), expected);
     }
 
     #[test]

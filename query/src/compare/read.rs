@@ -1,7 +1,7 @@
 //! Reads the calls of a recording in the order in which they ended, a few thousand at a time, from any place on.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -46,7 +46,9 @@ impl Position {
 
 /// The files of calls of a recording.
 pub struct CallFiles {
-    parts: Vec<(CheckedFile, ArrowReaderMetadata)>,
+    parts: Vec<CheckedFile>,
+    /// The footer of the file that was read last, with its index of pages. Those of all files grow with the recording.
+    footer: Mutex<Option<(usize, ArrowReaderMetadata)>>,
     words: Vec<Word>,
     has_shape: bool,
     stop: Stop,
@@ -70,20 +72,10 @@ impl CallFiles {
     /// A file cannot be read.
     pub fn open(reader: &Reader, words: Vec<Word>, stop: &Stop) -> Result<Self> {
         let filled = reader.parts().iter().filter(|part| part.part.calls > 0);
-        let parts = filled.map(|part| {
-            let file = CheckedFile::open(&part.calls)?;
-            let options = ArrowReaderOptions::new()
-                .with_page_index_policy(PageIndexPolicy::Optional)
-                .with_skip_arrow_metadata(true);
-            let metadata = ArrowReaderMetadata::load(&file, options);
-            let metadata = metadata.map_err(|source| Error::Part {
-                path: part.calls.path.clone(),
-                source,
-            })?;
-            Ok((file, metadata))
-        });
+        let parts = filled.map(|part| CheckedFile::open(&part.calls));
         Ok(Self {
-            parts: parts.collect::<Result<_>>()?,
+            parts: parts.collect::<std::result::Result<_, _>>()?,
+            footer: Mutex::default(),
             words,
             has_shape: true,
             stop: stop.clone(),
@@ -109,18 +101,41 @@ impl CallFiles {
         }
     }
 
+    /// Returns the footer of a file.
+    fn footer(&self, part: usize) -> Result<ArrowReaderMetadata> {
+        let mut last = self.footer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, footer)) = &*last
+            && *known == part
+        {
+            return Ok(footer.clone());
+        }
+        let file = &self.parts[part];
+        let options = ArrowReaderOptions::new()
+            .with_page_index_policy(PageIndexPolicy::Optional)
+            .with_skip_arrow_metadata(true);
+        let footer = ArrowReaderMetadata::load(file, options);
+        let footer = footer.map_err(|source| Error::Part {
+            path: file.path().to_path_buf(),
+            source,
+        })?;
+        *last = Some((part, footer.clone()));
+        Ok(footer)
+    }
+
     /// Returns the places where the row groups begin, in order.
-    pub fn row_groups(&self) -> Vec<Position> {
-        let parts = self.parts.iter().enumerate();
-        let groups = parts.flat_map(|(part, (_, metadata))| {
-            let groups = metadata.metadata().row_groups().iter();
-            groups.scan(0, move |next, group| {
-                let row = *next;
-                *next += group.num_rows() as u64;
-                Some(Position { part, row })
-            })
-        });
-        groups.collect()
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn row_groups(&self) -> Result<Vec<Position>> {
+        let mut found = Vec::new();
+        for part in 0..self.parts.len() {
+            let mut row = 0;
+            for group in self.footer(part)?.metadata().row_groups() {
+                found.push(Position { part, row });
+                row += group.num_rows() as u64;
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -166,7 +181,7 @@ impl Calls<'_> {
             if self.at.part >= self.files.parts.len() {
                 return Ok(None);
             }
-            let (file, _) = &self.files.parts[self.at.part];
+            let file = &self.files.parts[self.at.part];
             let Some((reader, rows)) = &mut self.reader else {
                 if self.at >= self.until {
                     return Ok(None);
@@ -192,7 +207,8 @@ impl Calls<'_> {
 
     /// Opens the next row group that may have a wanted row, or goes on to the next file.
     fn open(&mut self) -> Result<()> {
-        let (file, metadata) = &self.files.parts[self.at.part];
+        let file = &self.files.parts[self.at.part];
+        let metadata = self.files.footer(self.at.part)?;
         let mut first = 0;
         for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
             let rows = first..first + group.num_rows() as u64;

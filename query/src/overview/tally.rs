@@ -211,7 +211,7 @@ fn counted(source: &Source<'_>, until: u64) -> Result<Counted> {
     let session = source.session();
     let files = CallFiles::open(session.reader(), vec![Word::Rax], &Stop::default())?;
     let readings = Readings::of(session.definitions());
-    let starts = files.row_groups();
+    let starts = files.row_groups()?;
     let next = AtomicUsize::new(0);
     let work = || -> Result<Counted> {
         let mut counted = Counted::default();

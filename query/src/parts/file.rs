@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use parquet::errors::ParquetError;
@@ -11,11 +11,13 @@ use store::columns::{CheckedFile, SealedFile};
 
 use crate::error::{Error, Result};
 
-/// A sealed file and its footer with the page index.
+/// A sealed file and its footer.
 #[derive(Debug)]
 pub struct PartFile {
     file: CheckedFile,
-    metadata: Arc<ParquetMetaData>,
+    footer: Arc<ParquetMetaData>,
+    /// The same with the index of pages, once a query scans the file. The indexes of all files grow with the recording.
+    with_pages: OnceLock<Arc<ParquetMetaData>>,
 }
 
 impl PartFile {
@@ -25,16 +27,15 @@ impl PartFile {
     /// [`Error::Store`] when it differs from the sealed file, [`Error::Part`] when it cannot be read.
     pub fn open(sealed: &SealedFile) -> Result<Self> {
         let file = CheckedFile::open(sealed)?;
-        let metadata = ParquetMetaDataReader::new()
-            .with_page_index_policy(PageIndexPolicy::Optional)
-            .parse_and_finish(&file)
-            .map_err(|source| Error::Part {
-                path: sealed.path.clone(),
-                source,
-            })?;
+        let footer = ParquetMetaDataReader::new().parse_and_finish(&file);
+        let footer = footer.map_err(|source| Error::Part {
+            path: sealed.path.clone(),
+            source,
+        })?;
         Ok(Self {
             file,
-            metadata: Arc::new(metadata),
+            footer: Arc::new(footer),
+            with_pages: OnceLock::new(),
         })
     }
 
@@ -53,9 +54,24 @@ impl PartFile {
         self.file.len_bytes()
     }
 
-    /// Returns the footer, with the page index where the file has one.
-    pub fn metadata(&self) -> &Arc<ParquetMetaData> {
-        &self.metadata
+    /// Returns the footer.
+    pub fn footer(&self) -> &Arc<ParquetMetaData> {
+        &self.footer
+    }
+
+    /// Returns the footer with the index of pages, where the file has one.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn with_pages(&self) -> std::result::Result<&Arc<ParquetMetaData>, ParquetError> {
+        if let Some(known) = self.with_pages.get() {
+            return Ok(known);
+        }
+        let mut reader = ParquetMetaDataReader::new_with_metadata((*self.footer).clone())
+            .with_page_index_policy(PageIndexPolicy::Optional);
+        reader.read_page_indexes(&self.file)?;
+        let whole = Arc::new(reader.finish()?);
+        Ok(self.with_pages.get_or_init(|| whole))
     }
 
     /// Returns the bytes of a range.

@@ -18,7 +18,7 @@ const MORSEL_ROWS: usize = 500_000;
 
 /// Returns the morsels of `part` in file order, each as a file with an access plan and exact statistics.
 pub fn morsels(part: &Arc<PartFile>, schema: &SchemaRef) -> Vec<PartitionedFile> {
-    let groups = part.metadata().row_groups();
+    let groups = part.footer().row_groups();
     let mut morsels = Vec::new();
     let mut first = 0;
     let mut rows = 0;
@@ -38,7 +38,7 @@ fn morsel(
     schema: &SchemaRef,
     groups: std::ops::Range<usize>,
 ) -> PartitionedFile {
-    let metadata = part.metadata();
+    let metadata = part.footer();
     let mut plan = ParquetAccessPlan::new_none(metadata.num_row_groups());
     for index in groups.clone() {
         plan.scan(index);

@@ -46,7 +46,7 @@ impl PartsTable {
     ) -> Self {
         let groups: Vec<_> = parts
             .iter()
-            .flat_map(|part| part.metadata().row_groups().iter().cloned())
+            .flat_map(|part| part.footer().row_groups().iter().cloned())
             .collect();
         let mut statistics = statistics(&schema, &groups);
         if groups.is_empty() {

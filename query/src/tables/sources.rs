@@ -123,7 +123,7 @@ fn needed_of(definitions: &Definitions, calls: &[Arc<PartFile>]) -> Needed {
         needed.or(Needed::of(Some(function)))
     });
     let is_defined = |id: i32| definitions.function(id as usize).is_some();
-    let groups = || calls.iter().flat_map(|part| part.metadata().row_groups());
+    let groups = || calls.iter().flat_map(|part| part.footer().row_groups());
     match id_bounds(groups()) {
         Some((first, last)) if first >= 0 && (first..=last).all(is_defined) => needed,
         None if groups().next().is_none() => needed,

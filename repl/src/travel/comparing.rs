@@ -166,7 +166,7 @@ impl Session {
         let Some(at) = comparing.following(way, here.as_ref()) else {
             let (which, back) = match way {
                 Way::Next => ("next", "previous difference goes back"),
-                Way::Previous => ("previous", "next difference goes on"),
+                Way::Previous => ("previous", "next difference continues"),
             };
             let more = comparing.found.differing > MOST_CALLS as u64;
             let message = match comparing.steps.is_empty() {

@@ -1,7 +1,7 @@
 //! Random access to sealed files: finds pages by their index and rows by their number, and reads only those.
 //!
-//! The page index of a file (smallest and largest value of each page) stays in memory, its rows do not. A file of calls
-//! is read a [`CallPage`] at a time. Files of events and states, whose rows are found by `seq`, are read a few rows at
+//! Where the pages of a file lie stays in memory, with the smallest and largest value of one column in each; its rows do not. A file
+//! of calls is read a [`CallPage`] at a time. Files of events and states, whose rows are found by `seq`, are read a few rows at
 //! a time.
 
 use std::ops::Range;
@@ -15,8 +15,9 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::PageIndexPolicy;
-use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, RowGroupMetaData,
+};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use super::call::CALL_COLUMNS;
@@ -156,6 +157,18 @@ impl Indexed {
         Ok(pages)
     }
 
+    /// Forgets the smallest and largest values of all columns in each page: a file of calls has two dozen columns.
+    pub(super) fn without_bounds(self) -> Result<Self> {
+        let metadata = ParquetMetaData::clone(self.metadata.metadata());
+        let metadata = metadata.into_builder().set_column_index(None).build();
+        let options = ArrowReaderOptions::new().with_schema(Arc::clone(self.metadata.schema()));
+        let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options);
+        Ok(Self {
+            metadata: metadata.map_err(|source| self.failed(source))?,
+            file: self.file,
+        })
+    }
+
     /// Reads some rows of a row group, of the named columns or of all.
     pub(super) fn rows(
         &self,
@@ -255,7 +268,7 @@ impl CallsFile {
         Ok(Self {
             pages: file.pages("start_seq")?,
             ends: file.pages("end_seq")?,
-            file,
+            file: file.without_bounds()?,
         })
     }
 
@@ -578,7 +591,7 @@ impl EventsFile {
         let file = Indexed::open(sealed, &events_schema(), EVENT_COLUMNS_OF_VERSION_1)?;
         Ok(Self {
             pages: file.pages("seq")?,
-            file,
+            file: file.without_bounds()?,
         })
     }
 
@@ -662,7 +675,7 @@ impl StatesFile {
         let file = Indexed::open(sealed, &columns, columns.fields().len())?;
         Ok(Self {
             pages: file.pages("seq")?,
-            file,
+            file: file.without_bounds()?,
         })
     }
 

@@ -34,7 +34,7 @@ impl CapturesFile {
         let file = Indexed::open(sealed, &columns, columns.fields().len())?;
         Ok(Self {
             pages: file.pages("seq")?,
-            file,
+            file: file.without_bounds()?,
         })
     }
 
