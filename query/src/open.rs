@@ -1,7 +1,5 @@
 //! Prepares an opened recording for queries.
 
-use std::sync::Arc;
-
 use store::columns::SealedFile;
 use store::recording::RecordingState;
 use store::seal::SealedPart;
@@ -9,7 +7,7 @@ use store::{Reader, Recording};
 
 use crate::definitions::Definitions;
 use crate::error::Result;
-use crate::parts::PartFile;
+use crate::parts::OpenedPart;
 use crate::state::States;
 use crate::tables::Sources;
 
@@ -52,7 +50,7 @@ pub fn sources(reader: &Reader, states: &States) -> Result<Sources> {
         let parts = reader.parts().iter().map(file);
         let filled = parts.filter(|(_, rows)| *rows > 0);
         filled
-            .map(|(file, _)| PartFile::open(file).map(Arc::new))
+            .map(|(file, _)| OpenedPart::open(file))
             .collect::<Result<Vec<_>>>()
     };
     let calls = files(|part| (&part.calls, part.part.calls))?;

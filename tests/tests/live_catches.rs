@@ -142,7 +142,15 @@ fn a_call_of_a_running_thread_is_caught() {
 fn handlers_of_exceptions_are_caught() {
     let thrower = fixture_artifact("control", "throws_O0");
     let live = Live::started("catches-cxx", &["--stop-on-entry"], &thrower, &[]);
-    let said = prompt(&live, &["catch catch", "continue", "up", "delete"]);
+    let words = [
+        "catch catch",
+        "continue",
+        "up",
+        "delete",
+        "info breakpoints",
+    ];
+    let said = prompt(&live, &words);
+    assert!(said.ends_with("There are none.\n"), "{said}");
     assert_in_order(
         &said,
         &[

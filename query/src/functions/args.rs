@@ -17,7 +17,7 @@ use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
-use debuginfo::prototypes::PointedText;
+use debuginfo::prototypes::{PointedText, prototype};
 use store::columns::ReadCall;
 use store::control::{FunctionDef, Param, ParameterPlace, ValueKind};
 
@@ -406,6 +406,12 @@ fn write_param(text: &mut String, of: &Parameter<'_>, known: Known<'_>) {
             }
             _ => text.push('?'),
         },
+        ParameterPlace::Int(first) if usize::from(first) < INT_REGISTERS.len() && is_mode(of) => {
+            append(
+                text,
+                format_args!("{}", octal(registers.int[usize::from(first)] as u32)),
+            );
+        }
         ParameterPlace::Int(first) if usize::from(first) < INT_REGISTERS.len() => {
             write_int(text, &param.kind, &registers.int[usize::from(first)..]);
         }
@@ -414,6 +420,33 @@ fn write_param(text: &mut String, of: &Parameter<'_>, known: Known<'_>) {
             write_sse(text, &param.kind, bits);
         }
         ParameterPlace::Int(_) | ParameterPlace::Memory => text.push('?'),
+    }
+}
+
+/// Returns whether a parameter holds the permissions of a file: of a function of the C library, as its header has it.
+fn is_mode(of: &Parameter<'_>) -> bool {
+    let name = of.param.name.as_str();
+    let is_unsigned = matches!(
+        of.param.kind,
+        ValueKind::Int {
+            bytes: 4,
+            signed: false
+        }
+    );
+    if !is_unsigned || !matches!(name, "mode" | "mask") || of.function.file.is_some() {
+        return false;
+    }
+    let function = of.function.name.as_str();
+    let known = prototype(function.strip_suffix("@plt").unwrap_or(function));
+    let param = known.as_ref().and_then(|known| known.params.get(of.index));
+    param.is_some_and(|param| param.name == name)
+}
+
+/// Returns permissions as programs write them.
+fn octal(mode: u32) -> String {
+    match mode {
+        0 => "0".to_owned(),
+        mode => format!("0{mode:o}"),
     }
 }
 
@@ -714,6 +747,34 @@ mod tests {
             &mut |of| (of.param.name == "pair").then(|| "{a = 1, b = 2}".to_owned()),
         );
         assert_eq!(text, "n=7, pair={a = 1, b = 2}");
+    }
+
+    #[test]
+    fn permissions_are_octal() {
+        let mode = || param("mode", int(4, false), ParameterPlace::Int(1));
+        let params = || {
+            vec![
+                param("path", ValueKind::Pointer, ParameterPlace::Int(0)),
+                mode(),
+            ]
+        };
+        let text = |name: &str, mode: u64| {
+            let function = FunctionDef {
+                name: name.to_owned(),
+                ..function(params(), true)
+            };
+            let registers = Registers {
+                int: [0x10, mode, 0, 0, 0, 0],
+                sse: [None; SSE_REGISTERS],
+            };
+            let mut text = String::new();
+            write_args(&mut text, Some(&function), &registers, &mut |_| None);
+            text
+        };
+        assert_eq!(text("mkdir@plt", 0o700), "path=0x10, mode=0700");
+        assert_eq!(text("chmod", 0o4755), "path=0x10, mode=04755");
+        assert_eq!(text("chmod", 0), "path=0x10, mode=0");
+        assert_eq!(text("paint", 0o700), "path=0x10, mode=448");
     }
 
     #[test]

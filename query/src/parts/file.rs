@@ -1,4 +1,4 @@
-//! Opens one sealed Parquet file and keeps its footer, so that a query never parses the same footer twice.
+//! One sealed Parquet file. Its footer is read when it is needed: those of all files grow with the recording.
 
 use std::ops::Range;
 use std::path::Path;
@@ -11,34 +11,44 @@ use store::columns::{CheckedFile, SealedFile};
 
 use crate::error::{Error, Result};
 
-/// A sealed file and its footer.
+/// A sealed file.
 #[derive(Debug)]
 pub struct PartFile {
     file: CheckedFile,
-    footer: Arc<ParquetMetaData>,
-    /// The same with the index of pages, once a query scans the file. The indexes of all files grow with the recording.
+    /// The footer with the index of pages, once a query scans the file.
     with_pages: OnceLock<Arc<ParquetMetaData>>,
 }
 
-impl PartFile {
-    /// Reads the footer of a sealed file.
+/// A file that was just opened, with its footer.
+pub struct OpenedPart {
+    /// The file.
+    pub part: Arc<PartFile>,
+    /// Its footer, without the index of pages.
+    pub footer: Arc<ParquetMetaData>,
+}
+
+impl OpenedPart {
+    /// Opens a sealed file.
     ///
     /// # Errors
     /// [`Error::Store`] when it differs from the sealed file, [`Error::Part`] when it cannot be read.
     pub fn open(sealed: &SealedFile) -> Result<Self> {
-        let file = CheckedFile::open(sealed)?;
-        let footer = ParquetMetaDataReader::new().parse_and_finish(&file);
-        let footer = footer.map_err(|source| Error::Part {
+        let part = PartFile {
+            file: CheckedFile::open(sealed)?,
+            with_pages: OnceLock::new(),
+        };
+        let footer = part.footer().map_err(|source| Error::Part {
             path: sealed.path.clone(),
             source,
         })?;
         Ok(Self {
-            file,
-            footer: Arc::new(footer),
-            with_pages: OnceLock::new(),
+            part: Arc::new(part),
+            footer,
         })
     }
+}
 
+impl PartFile {
     /// Returns the file.
     pub fn file(&self) -> &CheckedFile {
         &self.file
@@ -54,24 +64,32 @@ impl PartFile {
         self.file.len_bytes()
     }
 
-    /// Returns the footer.
-    pub fn footer(&self) -> &Arc<ParquetMetaData> {
-        &self.footer
+    /// Returns the footer; the index of pages may be missing.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn footer(&self) -> std::result::Result<Arc<ParquetMetaData>, ParquetError> {
+        match self.with_pages.get() {
+            Some(known) => Ok(Arc::clone(known)),
+            None => {
+                let footer = ParquetMetaDataReader::new().parse_and_finish(&self.file)?;
+                Ok(Arc::new(footer))
+            }
+        }
     }
 
     /// Returns the footer with the index of pages, where the file has one.
     ///
     /// # Errors
-    /// When the index cannot be read.
-    pub fn with_pages(&self) -> std::result::Result<&Arc<ParquetMetaData>, ParquetError> {
+    /// When it cannot be read.
+    pub fn with_pages(&self) -> std::result::Result<Arc<ParquetMetaData>, ParquetError> {
         if let Some(known) = self.with_pages.get() {
-            return Ok(known);
+            return Ok(Arc::clone(known));
         }
-        let mut reader = ParquetMetaDataReader::new_with_metadata((*self.footer).clone())
-            .with_page_index_policy(PageIndexPolicy::Optional);
-        reader.read_page_indexes(&self.file)?;
-        let whole = Arc::new(reader.finish()?);
-        Ok(self.with_pages.get_or_init(|| whole))
+        let reader = ParquetMetaDataReader::new();
+        let reader = reader.with_page_index_policy(PageIndexPolicy::Optional);
+        let whole = Arc::new(reader.parse_and_finish(&self.file)?);
+        Ok(Arc::clone(self.with_pages.get_or_init(|| whole)))
     }
 
     /// Returns the bytes of a range.

@@ -11,14 +11,14 @@ use datafusion::datasource::physical_plan::parquet::ParquetAccessPlan;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics as ChunkStatistics;
 
-use super::file::PartFile;
+use super::file::OpenedPart;
 
 /// Rows that make a morsel worth the tenth of a millisecond that opening it costs.
 const MORSEL_ROWS: usize = 500_000;
 
 /// Returns the morsels of `part` in file order, each as a file with an access plan and exact statistics.
-pub fn morsels(part: &Arc<PartFile>, schema: &SchemaRef) -> Vec<PartitionedFile> {
-    let groups = part.footer().row_groups();
+pub fn morsels(part: &OpenedPart, schema: &SchemaRef) -> Vec<PartitionedFile> {
+    let groups = part.footer.row_groups();
     let mut morsels = Vec::new();
     let mut first = 0;
     let mut rows = 0;
@@ -34,11 +34,14 @@ pub fn morsels(part: &Arc<PartFile>, schema: &SchemaRef) -> Vec<PartitionedFile>
 }
 
 fn morsel(
-    part: &Arc<PartFile>,
+    opened: &OpenedPart,
     schema: &SchemaRef,
     groups: std::ops::Range<usize>,
 ) -> PartitionedFile {
-    let metadata = part.footer();
+    let OpenedPart {
+        part,
+        footer: metadata,
+    } = opened;
     let mut plan = ParquetAccessPlan::new_none(metadata.num_row_groups());
     for index in groups.clone() {
         plan.scan(index);

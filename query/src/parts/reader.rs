@@ -75,6 +75,6 @@ impl AsyncFileReader for PartReader {
         &'a mut self,
         _options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, std::result::Result<Arc<ParquetMetaData>, ParquetError>> {
-        ready(self.part.with_pages().cloned()).boxed()
+        ready(self.part.with_pages()).boxed()
     }
 }

@@ -18,7 +18,7 @@ use datafusion::physical_expr::expressions::col;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::file::PartFile;
+use super::file::OpenedPart;
 use super::morsel::{morsels, statistics};
 use super::reader::PartReaders;
 use crate::planned::Planned;
@@ -39,14 +39,10 @@ pub struct PartsTable {
 
 impl PartsTable {
     /// Returns a table of consecutive `parts`, in the order of the column `sorted_by`, nulls last.
-    pub fn new(
-        schema: SchemaRef,
-        parts: &[Arc<PartFile>],
-        sorted_by: Option<&'static str>,
-    ) -> Self {
+    pub fn new(schema: SchemaRef, parts: &[OpenedPart], sorted_by: Option<&'static str>) -> Self {
         let groups: Vec<_> = parts
             .iter()
-            .flat_map(|part| part.footer().row_groups().iter().cloned())
+            .flat_map(|part| part.footer.row_groups().iter().cloned())
             .collect();
         let mut statistics = statistics(&schema, &groups);
         if groups.is_empty() {

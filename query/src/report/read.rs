@@ -141,7 +141,8 @@ impl Groups {
         let mut groups = Vec::new();
         for (index, part) in files.iter().enumerate() {
             let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-            let metadata = ArrowReaderMetadata::try_new(Arc::clone(part.footer()), options);
+            let footer = part.footer();
+            let metadata = footer.and_then(|footer| ArrowReaderMetadata::try_new(footer, options));
             let metadata = metadata.map_err(|source| failed(part, source))?;
             groups.extend((0..metadata.metadata().num_row_groups()).map(|group| (index, group)));
             opened.push((Arc::clone(part), metadata));

@@ -24,9 +24,9 @@ pub struct Source {
 
 impl Source {
     /// Takes the files of calls, in order.
-    pub fn new(calls: &[Arc<PartFile>], definitions: &Arc<Definitions>, states: &States) -> Self {
+    pub fn new(calls: Vec<Arc<PartFile>>, definitions: &Arc<Definitions>, states: &States) -> Self {
         Source {
-            calls: calls.to_vec(),
+            calls,
             definitions: Arc::clone(definitions),
             states: states.clone(),
         }

@@ -15,7 +15,7 @@ use crate::functions::args::Asked;
 use crate::functions::needed::Needed;
 use crate::functions::{Lookup, args, outs, ret, ret_text, text};
 use crate::instructions::{Kind, table};
-use crate::parts::{PartFile, PartsTable, calls_schema, events_schema, id_bounds, states_schema};
+use crate::parts::{OpenedPart, PartsTable, calls_schema, events_schema, id_bounds, states_schema};
 use crate::report;
 use crate::state::States;
 use crate::tables::doc::TableDoc;
@@ -70,15 +70,19 @@ struct OfCalls {
 impl Sources {
     /// Returns the sources of a recording from its sealed files, given in order.
     pub fn new(
-        calls: &[Arc<PartFile>],
-        events: &[Arc<PartFile>],
-        states: &[Arc<PartFile>],
+        calls: &[OpenedPart],
+        events: &[OpenedPart],
+        states: &[OpenedPart],
         definitions: Definitions,
         recording: &Recording,
         of_states: &States,
     ) -> Self {
         let definitions = Arc::new(definitions);
-        let report = Arc::new(report::Source::new(calls, &definitions, of_states));
+        let parts = calls
+            .iter()
+            .map(|opened| Arc::clone(&opened.part))
+            .collect();
+        let report = Arc::new(report::Source::new(parts, &definitions, of_states));
         let needed = needed_of(&definitions, calls);
         let calls = PartsTable::new(calls_schema(), calls, Some("end_seq"));
         let events = PartsTable::new(events_schema(), events, Some("seq"));
@@ -117,13 +121,13 @@ impl Sources {
 }
 
 /// Returns the registers that the arguments of any call are made of.
-fn needed_of(definitions: &Definitions, calls: &[Arc<PartFile>]) -> Needed {
+fn needed_of(definitions: &Definitions, calls: &[OpenedPart]) -> Needed {
     let all = definitions.functions();
     let needed = all.fold(Needed::default(), |needed, function| {
         needed.or(Needed::of(Some(function)))
     });
     let is_defined = |id: i32| definitions.function(id as usize).is_some();
-    let groups = || calls.iter().flat_map(|part| part.footer().row_groups());
+    let groups = || calls.iter().flat_map(|part| part.footer.row_groups());
     match id_bounds(groups()) {
         Some((first, last)) if first >= 0 && (first..=last).all(is_defined) => needed,
         None if groups().next().is_none() => needed,

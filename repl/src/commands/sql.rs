@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use query::runs::find;
+use rustix::fs::{AtFlags, CWD};
 use server::quantity::count;
 use tempfile::NamedTempFile;
 
@@ -253,7 +255,10 @@ fn questions(text: &str) -> Result<Vec<&str>, Error> {
 /// Where an answer is written. A file gets its name when it is complete, because a truncated answer could pass for a
 /// complete one.
 enum Place {
-    New(NamedTempFile),
+    /// It vanishes with this process, whatever ends it.
+    Unnamed(File),
+    /// On file systems that have no such files.
+    Hidden(NamedTempFile),
     /// Something that exists and is not a regular file, such as a named pipe.
     Other(File),
 }
@@ -277,34 +282,49 @@ impl Place {
             _ => Path::new("."),
         };
         std::fs::metadata(folder).map_err(cannot_write)?;
+        let unnamed = File::options()
+            .write(true)
+            .mode(0o666)
+            .custom_flags(libc::O_TMPFILE)
+            .open(folder);
+        if let Ok(file) = unnamed {
+            return Ok(Place::Unnamed(file));
+        }
         let file = tempfile::Builder::new()
             .prefix(".hindsight-")
             .permissions(std::fs::Permissions::from_mode(0o666))
             .tempfile_in(folder);
-        file.map(Place::New)
+        file.map(Place::Hidden)
             .map_err(|error| cannot_write(error.kind().into()))
     }
 
     fn file(&self) -> &File {
         match self {
-            Place::New(file) => file.as_file(),
-            Place::Other(file) => file,
+            Place::Hidden(file) => file.as_file(),
+            Place::Unnamed(file) | Place::Other(file) => file,
         }
     }
 
     /// Gives the complete file its name and returns its size in bytes.
     fn keep(self, path: &Path) -> Result<Option<u64>, Error> {
-        let Place::New(file) = self else {
-            return Ok(None);
+        let kept = match self {
+            Place::Unnamed(file) => name(&file, path).map(|()| file),
+            Place::Hidden(file) => file.persist_noclobber(path).map_err(|failed| failed.error),
+            Place::Other(_) => return Ok(None),
         };
-        let file = file
-            .persist_noclobber(path)
-            .map_err(|failed| match failed.error.kind() {
-                std::io::ErrorKind::AlreadyExists => exists_already(path),
-                _ => Error::io(format!("write {}", path.display()), failed.error),
-            })?;
+        let file = kept.map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => exists_already(path),
+            _ => Error::io(format!("write {}", path.display()), error),
+        })?;
         Ok(file.metadata().ok().map(|meta| meta.len()))
     }
+}
+
+/// Gives a file without a name one that nothing has yet (open(2), O_TMPFILE).
+fn name(file: &File, path: &Path) -> std::io::Result<()> {
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = AtFlags::SYMLINK_FOLLOW;
+    rustix::fs::linkat(CWD, own, CWD, path, flags).map_err(Into::into)
 }
 
 fn exists_already(path: &Path) -> Error {

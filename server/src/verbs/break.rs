@@ -158,7 +158,12 @@ fn recorded(past: &Past, args: ProbeArgs<BreakAdd>) -> Result<Vec<recorded::Brea
                 .map(|at| past.add_break(at, wanted.clone()))
                 .collect()
         }
-        ProbeArgs::Remove(chosen) => probes::each_id(&chosen, |id| past.remove_break(id)),
+        ProbeArgs::Remove(chosen) => {
+            if chosen.all {
+                past.remove_watch(None)?;
+            }
+            probes::each_id(&chosen, |id| past.remove_break(id))
+        }
         ProbeArgs::Enable(chosen) => probes::each_id(&chosen, |id| past.switch_break(id, true)),
         ProbeArgs::Disable(chosen) => probes::each_id(&chosen, |id| past.switch_break(id, false)),
     }

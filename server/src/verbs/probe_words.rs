@@ -23,8 +23,11 @@ pub(super) const HIT_COUNT: Word = Word::new(
     "Only on the Nth hit; 0: on every one [default: 0]",
 )
 .named("hit-count");
-pub(super) const ALL: Word =
-    Word::flag("all", None, "With remove, enable and disable: all of them");
+pub(super) const ALL: Word = Word::flag(
+    "all",
+    None,
+    "With remove, enable and disable: all of them; with break also watchpoints, catchpoints and logpoints",
+);
 pub(super) const FUNCTION: Word = Word::new(
     "function",
     "NAME",

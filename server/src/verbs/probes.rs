@@ -34,7 +34,7 @@ pub enum ProbeArgs<A> {
 pub struct Chosen {
     /// The probes with these numbers.
     pub ids: Vec<ProbeId>,
-    /// All probes of this kind.
+    /// All probes of this kind; of breakpoints, those of every kind.
     pub all: bool,
 }
 
@@ -178,9 +178,9 @@ fn each(
     chosen: &Chosen,
     change: impl Fn(ProbeId) -> recorder::Result<ProbeView>,
 ) -> Result<Vec<ProbeView>, Failure> {
-    // All kinds of probes share their numbers, so `delete 3` may mean any kind.
-    let known = match (kind, chosen.all) {
-        (ProbeKind::Breakpoint, false) => session.live.probes(),
+    // All kinds of probes share their numbers, so `delete 3` may mean any kind, and `delete` means all, as in gdb.
+    let known = match kind {
+        ProbeKind::Breakpoint => session.live.probes(),
         _ => of_kind(session, kind),
     };
     let ids = match chosen.all {
