@@ -502,15 +502,12 @@ fn what_is_still_recorded_is_left_out() {
     let options = ["-f", "clock_nanosleep"];
     let (running, recording) = Hindsight::start_recording(&scratch, &options, &waiting);
     wait_until("the second one begins", || {
-        recording
-            .path()
-            .join("manifest.json")
-            .exists()
-            .then_some(())
+        let log = recording.path().join("log/000000.seg");
+        log.exists().then_some(())
     });
     let ended = Hindsight::command(&scratch, &["export", "done", "rec", "--to", "out"]).run();
     running.signal_group(Signal::KILL);
-    running.finish();
+    drop(running.finish());
     let errors = ended.errors();
     assert!(
         errors.contains("rec is left out: it is still being recorded"),
