@@ -18,7 +18,7 @@ APART void settle(int n) { for (int i = 0; i < n; i++) { note(i); MORE } }
 int main(void) {
   for (int i = 0; i < 100; i++) cycle();
   settle(8);
-  printf("%d\\n", level & 1);
+  printf("%d\n", level & 1);
   return 0;
 }
 "#;
