@@ -2,7 +2,7 @@
 //! moved.
 //!
 //! Operands are hashed unchanged, except addresses: code is hashed by its name, constants by their bytes, texts by the
-//! text. Data at other addresses is left out, so equal hashes do not prove that the data is the same.
+//! text, tables of jumps by where these lead. Data at other addresses is left out, so equal hashes do not prove that the data is the same.
 
 use std::hash::{Hash, Hasher};
 
@@ -17,11 +17,18 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Bytes of a text that are hashed, at most.
 const MAX_TEXT: u64 = 256;
 
+/// Entries of a table of jumps, at most.
+const MAX_JUMPS: u64 = 1 << 12;
+/// Instructions between a comparison and the table of jumps that it guards, at most.
+const NEAR: u32 = 8;
+
 /// The function that is hashed.
 struct Own {
     start: u64,
     end: u64,
     has_texts: bool,
+    /// The largest number that the last comparison before this instruction lets pass, if it was near.
+    limit: Option<u64>,
 }
 
 impl Own {
@@ -41,12 +48,21 @@ impl Module {
         let end = start.0.checked_add(len.min(MAX_BYTES))?;
         let bytes = self.code(start, end - start.0)?;
         let mut hasher = FxHasher::default();
-        let own = Own {
+        let mut own = Own {
             start: start.0,
             end,
             has_texts,
+            limit: None,
         };
+        let mut since = 0;
         for instruction in Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE) {
+            since += 1;
+            if instruction.mnemonic() == Mnemonic::Cmp {
+                own.limit = instruction.try_immediate(1).ok();
+                since = 0;
+            } else if since > NEAR {
+                own.limit = None;
+            }
             self.hash_instruction(&instruction, &own, &mut hasher);
         }
         Some(hasher.finish())
@@ -115,7 +131,10 @@ impl Module {
 
     /// Hashes the content of an address: code, or a text.
     fn hash_content(&self, address: u64, own: &Own, hasher: &mut FxHasher) {
-        if self.hash_code(address, own, hasher) || !own.has_texts {
+        if self.hash_code(address, own, hasher) || self.hash_jumps(address, own, hasher) {
+            return;
+        }
+        if !own.has_texts {
             return;
         }
         let lens = [MAX_TEXT, 64, 16, 4, 1].into_iter();
@@ -123,6 +142,34 @@ impl Module {
         let text = bytes.and_then(|bytes| bytes.split(|byte| *byte == 0).next());
         let is_text = |text: &&[u8]| text.iter().all(|byte| matches!(byte, 9..=13 | 32..=126));
         text.filter(is_text).hash(hasher);
+    }
+
+    /// Hashes a table of jumps within the function: distances from the table, or addresses. Returns whether it is one. The comparison
+    /// before it says how many entries it has.
+    fn hash_jumps(&self, table: u64, own: &Own, hasher: &mut FxHasher) -> bool {
+        let Some(entries) = own.limit.map(|limit| limit.saturating_add(1)) else {
+            return false;
+        };
+        if !(2..=MAX_JUMPS).contains(&entries) {
+            return false;
+        }
+        let distances = self.constant(table, entries * 4).map(|bytes| {
+            let words = bytes.as_chunks::<4>().0.iter();
+            let targets = words.map(|word| {
+                let distance = i64::from(i32::from_le_bytes(*word));
+                own.offset(table.wrapping_add_signed(distance))
+            });
+            targets.collect::<Option<Vec<u64>>>()
+        });
+        let addresses = || {
+            let bytes = self.constant(table, entries * 8)?;
+            let words = bytes.as_chunks::<8>().0.iter();
+            let targets = words.map(|word| own.offset(u64::from_le_bytes(*word)));
+            targets.collect::<Option<Vec<u64>>>()
+        };
+        let jumps = distances.flatten().or_else(addresses);
+        jumps.hash(hasher);
+        jumps.is_some()
     }
 
     /// Returns bytes of the file that the program cannot change.

@@ -128,3 +128,23 @@ fn probes_lists_all_that_the_symbol_table_does() {
     assert_eq!(listed, wanted);
     assert_eq!(recording.command("check", &[]).status, Status::Code(0));
 }
+
+/// Its symbols are stripped, and it calls its libraries through pointers.
+#[test]
+fn a_program_without_functions_to_record_is_told_what_can_be() {
+    let scratch = Scratch::new("unarmed-bare");
+    let source = "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 0; }\n";
+    std::fs::write(scratch.join("bare.c"), source).expect("the test's folder is writable");
+    let gcc = Program::new("/usr/bin/gcc", scratch.path());
+    let gcc = gcc.args(["-O1", "-fno-plt", "-s", "-o", "bare", "bare.c"]);
+    assert_eq!(gcc.run().status, Status::Code(0));
+    let bare = Program::new(scratch.join("bare"), scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &[], &bare);
+    let errors = ended.errors();
+    assert!(errors.contains("its symbols were stripped"), "{errors}");
+    assert_eq!(recording.number("SELECT count(*) FROM calls"), 0);
+    let ended = Hindsight::record_command(&scratch, "puts", &["-f", "puts"], &bare).run();
+    let errors = ended.errors();
+    assert!(errors.contains("1 call,"), "{errors}");
+    assert!(!errors.contains("stripped"), "{errors}");
+}

@@ -5,6 +5,7 @@ mod elements;
 mod error;
 pub mod inside;
 mod look;
+mod meant;
 pub mod number;
 mod padding;
 pub mod place;
@@ -19,6 +20,7 @@ use crate::types::{BitRange, Type, TypeKind};
 pub use error::ValueError;
 pub use inside::MAX_NAMED;
 pub use look::Look;
+pub use meant::Meant;
 use padding::Used;
 
 /// Largest value that is read whole, in bytes. Parts of larger ones are read from their places.

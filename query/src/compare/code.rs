@@ -1,7 +1,11 @@
 //! Which functions have other code in the other build, as far as the files of both builds are still there.
 
-use debuginfo::Svma;
+use std::sync::Arc;
+
+use debuginfo::{Module, Svma, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use store::control::FunctionDef;
 
 use super::identity::Identities;
 use crate::error::Result;
@@ -17,6 +21,37 @@ pub struct Codes {
     pub is_known: bool,
 }
 
+/// A module, with the parts of functions that the compiler moved away from the rest: what handles exceptions, and what seldom runs.
+struct Parts {
+    module: Arc<Module>,
+    /// Their addresses and sizes, by the linker name of the function.
+    cold: FxHashMap<String, Vec<(Svma, u64)>>,
+}
+
+impl Parts {
+    fn of(module: &Arc<Module>) -> Parts {
+        let mut cold: FxHashMap<String, Vec<(Svma, u64)>> = FxHashMap::default();
+        let symbols = module.symbols().into_iter();
+        for symbol in symbols.filter(|symbol| symbol.kind == SymbolKind::Cold) {
+            if let Some((function, _)) = symbol.linkage.split_once(".cold") {
+                let parts = cold.entry(function.to_owned()).or_default();
+                parts.push((symbol.svma, symbol.size));
+            }
+        }
+        let module = Arc::clone(module);
+        Parts { module, cold }
+    }
+
+    /// Hashes the code of a function and of its parts.
+    fn hashes(&self, function: &FunctionDef, has_texts: bool) -> Vec<Option<u64>> {
+        let own = (Svma(function.svma), function.size);
+        let parts = self.cold.get(&function.linkage).into_iter().flatten();
+        let all = std::iter::once(&own).chain(parts);
+        all.map(|(start, size)| self.module.code_hash(*start, *size, has_texts))
+            .collect()
+    }
+}
+
 /// Compares the code of the functions that both recordings have, in modules of which they have different builds.
 ///
 /// # Errors
@@ -26,7 +61,7 @@ pub fn codes(a: &Session, b: &Session, identities: &Identities) -> Result<Codes>
         is_known: true,
         ..Codes::default()
     };
-    let modules = |session: &Session| -> Result<FxHashMap<u32, std::sync::Arc<debuginfo::Module>>> {
+    let modules = |session: &Session| -> Result<FxHashMap<u32, Parts>> {
         let source = Source::new(session)?;
         let Some(timeline) = source.timeline() else {
             return Ok(FxHashMap::default());
@@ -34,7 +69,7 @@ pub fn codes(a: &Session, b: &Session, identities: &Identities) -> Result<Codes>
         let space = timeline.modules().space(timeline.last());
         let all = space.modules().iter();
         Ok(all
-            .map(|mapped| (mapped.number, std::sync::Arc::clone(&mapped.module)))
+            .map(|mapped| (mapped.number, Parts::of(&mapped.module)))
             .collect())
     };
     let (of_a, of_b) = (modules(a)?, modules(b)?);
@@ -66,11 +101,7 @@ pub fn codes(a: &Session, b: &Session, identities: &Identities) -> Result<Codes>
         let has_texts = !*rust
             .entry(own.module)
             .or_insert_with(|| a.definitions().is_rust(own.module));
-        let hash = |module: &debuginfo::Module, function: &store::control::FunctionDef| {
-            module.code_hash(Svma(function.svma), function.size, has_texts)
-        };
-        let hashes = (hash(module_a, &own), hash(module_b, &other));
-        if hashes.0 != hashes.1 {
+        if module_a.hashes(&own, has_texts) != module_b.hashes(&other, has_texts) {
             found.changed.insert(number as u32);
         }
     }

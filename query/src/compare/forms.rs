@@ -5,6 +5,7 @@
 //! debug information only what library functions return through their stubs (`read@plt`) is: most of them return something.
 
 use debuginfo::prototypes::prototype;
+use debuginfo::value::Meant;
 use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
 
 use super::hash;
@@ -31,6 +32,8 @@ pub enum Word {
 enum Way {
     /// Its low bits.
     Number { mask: u64 },
+    /// Bits of a structure: some always, others if a bit of the word is set.
+    Parts { mask: u64, held: Option<(u32, u64)> },
     /// Which call opened it.
     Descriptor,
     /// Whether its low byte is zero.
@@ -112,6 +115,10 @@ impl Atom {
     pub fn form(self, word: u64, seen: Seen, places: &Places) -> Formed {
         match self.way {
             Way::Number { mask } => places.of_result(word & mask, seen),
+            Way::Parts { mask, held } => {
+                let held = held.filter(|(flag, _)| word >> flag & 1 == 1);
+                places.of_result(word & (mask | held.map_or(0, |(_, bits)| bits)), seen)
+            }
             Way::Descriptor => places.of_descriptor(word, seen),
             Way::Bool => Formed::of(u64::from(word as u8 != 0)),
             Way::Pointer => places.of_pointer(word, seen),
@@ -122,7 +129,24 @@ impl Atom {
 
     /// Tells whether a word may be a descriptor, and not an address.
     pub fn is_number(self) -> bool {
-        matches!(self.way, Way::Number { .. } | Way::Descriptor)
+        matches!(
+            self.way,
+            Way::Number { .. } | Way::Parts { .. } | Way::Descriptor
+        )
+    }
+
+    /// Leaves out the bits of a structure that mean nothing. The word has those from bit `first` on.
+    fn limit(&mut self, meant: Meant, first: u32) {
+        let part = |bits: u128| (bits >> first) as u64;
+        let mask = part(meant.always);
+        // A flag in the other register cannot be asked.
+        let held = meant.held.and_then(|(flag, bits)| {
+            let flag = flag.checked_sub(first).filter(|flag| *flag < 64)?;
+            Some((flag, part(bits)))
+        });
+        if mask != u64::MAX {
+            self.way = Way::Parts { mask, held };
+        }
     }
 }
 
@@ -162,6 +186,49 @@ impl Form {
         form
     }
 
+    /// Leaves out what is known of the calls of one build's function alone: `other` is compared of those of the other one.
+    pub fn match_other(&mut self, other: &Form) {
+        let words = |form: &Form, number: usize| {
+            let atoms = form.args.iter().filter(|(of, _)| *of == number);
+            atoms.count()
+        };
+        let own = self.clone();
+        self.args
+            .retain(|(number, _)| words(&own, *number) == words(other, *number));
+        if self.result.len() != other.result.len() {
+            self.result.clear();
+        }
+    }
+
+    /// Leaves out what means nothing in structures. `of_param` returns that of a parameter, by its number.
+    pub fn limit(
+        &mut self,
+        function: &FunctionDef,
+        of_param: impl Fn(usize) -> Option<Meant>,
+        of_result: impl Fn() -> Option<Meant>,
+    ) {
+        let is_structure = |kind: &ValueKind| matches!(kind, ValueKind::Struct { .. });
+        for (number, param) in function.params.iter().enumerate() {
+            if !is_structure(&param.kind) {
+                continue;
+            }
+            let Some(meant) = of_param(number) else {
+                continue;
+            };
+            let second = param.second.map_or(8, |second| u32::from(second.from));
+            let atoms = self.args.iter_mut().filter(|(of, _)| *of == number);
+            for (first, (_, atom)) in [0, 8 * second].into_iter().zip(atoms) {
+                atom.limit(meant, first);
+            }
+        }
+        if is_structure(&function.ret)
+            && let [atom] = self.result.as_mut_slice()
+            && let Some(meant) = of_result()
+        {
+            atom.limit(meant, 0);
+        }
+    }
+
     /// Returns the words that any of `forms` compares.
     pub fn words<'f>(forms: impl Iterator<Item = &'f Form>) -> Vec<Word> {
         let mut words = Vec::new();
@@ -182,7 +249,10 @@ impl Form {
         for form in forms {
             let atoms = form.args.iter().map(|(_, atom)| atom).chain(&form.result);
             for atom in atoms.filter(|atom| {
-                !matches!(atom.way, Way::Number { .. } | Way::Bool | Way::Descriptor)
+                !matches!(
+                    atom.way,
+                    Way::Number { .. } | Way::Parts { .. } | Way::Bool | Way::Descriptor
+                )
             }) {
                 if !words.contains(&atom.word) {
                     words.push(atom.word);

@@ -59,7 +59,12 @@ fn why(own: &Session, other: &Session, function: &FunctionDef) -> Result<String>
         let why = "the other one is of the same build, and was recorded with other options";
         return Ok(why.to_owned());
     }
-    let name = function.name.rsplit("::").next().unwrap_or(&function.name);
+    // Of the names that several classes have, the one in the file's symbols is told apart. That of a Rust function has a hash.
+    let is_rust = own.definitions().is_rust(function.module);
+    let name = match function.linkage.starts_with("_Z") && !is_rust {
+        true => function.linkage.as_str(),
+        false => function.name.rsplit("::").next().unwrap_or(&function.name),
+    };
     Ok(match mapped.map(|mapped| mapped.module.mentions(name)) {
         Some(true) => "the other build has no code of its own for it, but still names it: it is inlined there, most likely",
         Some(false) => "the other build has no such function",

@@ -44,6 +44,13 @@ impl Row {
         self.hashed(self.args.exact, self.result.exact)
     }
 
+    /// Hashes the function, its arguments and its result, as any two runs have them, but not how many calls it made.
+    #[inline]
+    pub fn call_hash(&self) -> u64 {
+        let of_function = hash::fold(self.args.class, u64::from(self.function));
+        hash::fold(of_function, self.result.class)
+    }
+
     #[inline]
     fn hashed(&self, args: u64, result: u64) -> u64 {
         let of_function = hash::fold(

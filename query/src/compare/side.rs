@@ -1,11 +1,15 @@
 //! One of the two recordings: its files of calls, what is compared of each function, and its place in the comparison.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
-use debuginfo::AddressSpace;
 use debuginfo::prototypes::is_c_library;
+use debuginfo::scope::function_type;
+use debuginfo::value::Meant;
+use debuginfo::{AddressSpace, Svma, Type};
 use rustc_hash::FxHashSet;
 use store::columns::ReadCall;
+use store::control::FunctionDef;
 
 use super::Asked;
 use super::digest::{self, Pass};
@@ -104,6 +108,8 @@ impl<'s> Side<'s> {
             false => identities.of_b.clone(),
         };
         let is_random = has_random_keys(definitions) && has_random_keys(other.definitions());
+        let source = Source::new(session)?;
+        let space = last_space(&source);
         let mut forms = Vec::with_capacity(numbers.len());
         for (id, number) in numbers.iter_mut().enumerate() {
             let function = definitions.function(id);
@@ -126,7 +132,12 @@ impl<'s> Side<'s> {
                     args: !has_twin,
                     result: false,
                 };
-                rules.form(function, left)
+                let mut form = rules.form(function, left);
+                if let Some(twin) = twin {
+                    form.match_other(&rules.form(twin, left));
+                }
+                limit(&mut form, function, &space);
+                form
             };
             forms.push(function.map(form).unwrap_or_default());
         }
@@ -137,7 +148,6 @@ impl<'s> Side<'s> {
         let compared: Vec<&Form> = compared.map(|(form, _)| form).collect();
         let words = Form::words(compared.iter().copied());
         let pointers = Form::pointers(compared.into_iter());
-        let source = Source::new(session)?;
         let other_space = last_space(&Source::new(other)?);
         Ok(Self {
             hashing: match is_random {
@@ -146,7 +156,7 @@ impl<'s> Side<'s> {
             },
             files: CallFiles::open(session.reader(), words, &asked.stop)?,
             places: Places::new(
-                (definitions, last_space(&source)),
+                (definitions, space),
                 (other.definitions(), &other_space),
                 Arc::clone(&common.numbers),
             ),
@@ -251,6 +261,25 @@ impl<'s> Side<'s> {
             None => Formed::default(),
         }
     }
+}
+
+/// Leaves out the padding of a function's structures, as far as the file of its module tells.
+fn limit(form: &mut Form, function: &FunctionDef, space: &AddressSpace) {
+    let ty = LazyCell::new(|| {
+        let mut modules = space.modules().iter();
+        let mapped = modules.find(|mapped| mapped.number == function.module)?;
+        function_type(&mapped.module, Svma(function.svma))
+    });
+    let meant = |ty: Option<Type>| ty.as_ref().and_then(Meant::of);
+    form.limit(
+        function,
+        |number| {
+            let params = ty.as_ref()?.parameters();
+            let is_known = params.len() == function.params.len();
+            meant(params.into_iter().nth(number).filter(|_| is_known))
+        },
+        || meant(ty.as_ref()?.target()),
+    );
 }
 
 /// Finds where the threads of a recording worked on hash tables.

@@ -1,7 +1,9 @@
 //! Goes through one thread of two recordings side by side, within a bounded window.
 //!
-//! Equal rows are passed one by one. Blocks and descriptors are compared, too, until the threads do something else. At a difference, the nearest rows from which both sides are equal again are looked for.
-//! Otherwise the next rows of both sides are aligned; the window grows until both sides meet. If they never do within the largest window, its rows are aligned by their functions alone.
+//! Equal rows are passed one by one. Blocks and descriptors are compared, too, until the threads do something else. At a difference,
+//! the nearest rows from which both sides make the same calls again are looked for, whatever else these called. Otherwise the next
+//! rows of both sides are aligned; the window grows until both sides meet. If they never do within the largest window, its rows are
+//! aligned by their functions alone.
 
 use super::align::{self, Step};
 use super::read::{CallFiles, Calls, Position};
@@ -123,9 +125,11 @@ pub fn walk(a: &mut Rows<'_>, b: &mut Rows<'_>, told: &mut dyn Told) -> Result<(
         }
         let fronts = (a.left().first(), b.left().first());
         told.differ(fronts.0, fronts.1, is_exact);
+        // The calls that one of them made more or less were told before.
         if let (Some(own), Some(other)) = fronts
-            && own.is_same(other, false)
+            && own.call_hash() == other.call_hash()
         {
+            is_exact &= own.is_same(other, false);
             told.changed(own, other);
             a.passed += 1;
             b.passed += 1;
@@ -147,7 +151,7 @@ fn nearest(own: &[Row], other: &[Row], are_whole: bool) -> Option<(usize, usize)
         let len = RUN.min(own.len()).min(other.len());
         let is_long = len == RUN || are_whole && len > 0 && own.len() == other.len();
         let mut pairs = own.iter().zip(other).take(len);
-        is_long && pairs.all(|(own, other)| own.hash() == other.hash())
+        is_long && pairs.all(|(own, other)| own.call_hash() == other.call_hash())
     };
     let skips = (1..=NEAR).flat_map(|skipped| (0..=skipped).map(move |i| (i, skipped - i)));
     skips.into_iter().find(|(i, j)| meet(*i, *j))

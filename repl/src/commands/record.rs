@@ -100,6 +100,9 @@ pub struct Args {
     pub command: Vec<OsString>,
 }
 
+const NOTHING_ARMED: &str = "it has no functions that can be recorded, probably because its symbols were stripped; what it calls in \
+    libraries can be (-f open -f malloc), and its system calls (--syscalls), and every instruction (--full)";
+
 /// Runs the command and returns the exit code: the program's own.
 ///
 /// # Errors
@@ -141,6 +144,7 @@ impl Ran {
 pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
     let progress = Progress::new(terminal);
     let (json, portable, with_report) = (args.json, args.kept.portable, args.report);
+    let has_chosen = !args.functions.include.is_empty() || !args.functions.exclude.is_empty();
     refuse(&args)?;
     if args.family.parked {
         let copies = args.family.copies;
@@ -194,6 +198,9 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         eprintln!("{}", answer(summary_json(&outcome, became, children)));
     } else {
         eprintln!("hindsight: {}", summary(&outcome));
+        if outcome.armed == 0 && !has_chosen {
+            eprintln!("hindsight: {NOTHING_ARMED}");
+        }
         if let Some(death) = death_line(&outcome) {
             eprintln!("hindsight: {death}");
         }

@@ -259,6 +259,55 @@ fn main() {
 }
 "#;
 
+/// Padding holds what was on the stack before: here an address, which differs in each run.
+const PADDED: &str = r#"#include <cstdio>
+#include <optional>
+#include <utility>
+#define APART __attribute__((noinline))
+struct Token { char kind; int value; };
+APART Token next(int n) { Token t; t.kind = 'a'; t.value = n; return t; }
+APART int use(Token t) { return t.kind + t.value; }
+APART std::pair<char, int> both(int n) { return {'b', n}; }
+APART std::optional<int> find(int n, const int *of) { if (n % 2) return std::nullopt; return *of + n; }
+APART void *spoil(void *p) { void *volatile q = p, *volatile r = p; return q == r ? q : nullptr; }
+int main() {
+  int sum = 0, of = BASE;
+  for (int n = 0; n < 10; n++) {
+    spoil(&of);
+    sum += use(next(n)) + both(n).second + find(n, &of).value_or(-1);
+  }
+  printf("%d\n", sum & 1);
+}
+"#;
+
+#[test]
+fn padding_and_what_an_optional_does_not_hold_are_no_difference() {
+    let scratch = Scratch::new("padding");
+    for compiler in ["g++", "clang++"] {
+        let make = |name: &str, base: &str| {
+            let text = PADDED.replace("BASE", base);
+            fs::write(scratch.join("app.cc"), text).expect("the test's folder is writable");
+            let command = format!("{compiler} -std=c++17 -O0 -g -o app app.cc");
+            build(scratch.path(), &command);
+            let app = Program::new(scratch.join("app"), scratch.path());
+            record(&scratch, name, &[], &app);
+            record(&scratch, &format!("{name}-again"), &[], &app);
+        };
+        let (one, other) = (format!("{compiler}-5"), format!("{compiler}-7"));
+        make(&one, "5");
+        is_same(&compare(&scratch, &[&one, &format!("{one}-again")]));
+        // What it holds still counts.
+        make(&other, "7");
+        let found = json(&scratch, &one, &other);
+        let results = found["calls"].as_array().expect("calls").iter();
+        let of_find = results.filter(|call| {
+            let function = call["function"].as_str().unwrap_or_default();
+            function.starts_with("find") && call["kind"] == "result"
+        });
+        assert_eq!(of_find.count(), 5, "{found:#}");
+    }
+}
+
 /// The time, the free memory and the parent differ in each run, and so do places in a table with random keys.
 #[test]
 fn what_chance_decides_is_no_difference() {

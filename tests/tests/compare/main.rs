@@ -3,10 +3,12 @@
 //! compared with the unchanged build; damaged and mismatched recordings.
 
 mod alike;
+mod blame;
 mod bugs;
 mod builds;
 mod in_place;
 mod page;
+mod pairs;
 mod prompt;
 mod same;
 mod verdicts;

@@ -1,0 +1,96 @@
+//! What the code of two builds tells of the function to look at first: parts that were moved away, tables of jumps, and functions that
+//! one build does not have.
+
+use std::fs;
+
+use e2e::{Program, Scratch};
+use serde_json::Value;
+
+use crate::{build, compare, ends_with, record};
+
+/// What it changes is only seen in `total`, at the end.
+const SHOP: &str = r#"#include <cstdio>
+#include <stdexcept>
+static long refused, points;
+#define APART __attribute__((noinline))
+struct Item { virtual int weight() const { return 1; } virtual ~Item() {} };
+struct Stone : Item { int weight() const override; };
+APART int Stone::weight() const { return 9; }
+APART void check(int n) { if (n % 4 == 1) throw std::runtime_error("refused"); }
+APART void take(int n) { try { check(n); } catch (...) { refused += 1; } }
+APART void rate(int n) {
+  switch (n % 6) {
+  case 0: points += 3; break;
+  case 1: points *= 2; break;
+  case 2: points ^= 5; break;
+  case 3: points -= 7; break;
+  case 4: points = points * 3 + 1; break;
+  case 5: points &= 0xffff; break;
+  }
+}
+APART long total(const Item *item) { return refused * 1000 + points * 10 + item->weight(); }
+int main() {
+  Stone stone;
+  for (int n = 0; n < 12; n++) { take(n); rate(n); }
+  printf("%ld\n", total(&stone));
+}
+"#;
+
+fn made(scratch: &Scratch, name: &str, text: &str, level: &str) {
+    fs::write(scratch.join(&format!("{name}.cc")), text).expect("the test's folder is writable");
+    build(
+        scratch.path(),
+        &format!("g++ {level} -g -o {name} {name}.cc"),
+    );
+    let program = Program::new(scratch.join(name), scratch.path());
+    record(scratch, name, &[], &program);
+}
+
+fn compared(scratch: &Scratch, other: &str) -> Value {
+    let ended = compare(scratch, &["shop", other, "--json"]);
+    ends_with(&ended, 1);
+    ended.result()
+}
+
+fn first_of(compared: &Value) -> &str {
+    compared["suspects"][0]["function"]
+        .as_str()
+        .expect("a suspect")
+}
+
+#[test]
+fn handlers_and_tables_of_jumps_are_code_of_their_function() {
+    for level in ["-O0", "-O2"] {
+        let scratch = Scratch::new("compare-blame");
+        made(&scratch, "shop", SHOP, level);
+        let edits = [
+            ("handler", "refused += 1", "refused += 2", "take"),
+            ("jumps", "case 3: points", "case 4: points", "rate"),
+        ];
+        for (name, from, to, guilty) in edits {
+            let mut text = SHOP.replacen(from, to, 1);
+            if name == "jumps" {
+                text = text.replacen("case 4: points = ", "case 3: points = ", 1);
+            }
+            made(&scratch, name, &text, level);
+            let compared = compared(&scratch, name);
+            let first = first_of(&compared);
+            assert!(first.starts_with(guilty), "{level} {name}: {compared:#}");
+        }
+    }
+}
+
+#[test]
+fn an_override_that_is_gone_is_not_called_inlined() {
+    let scratch = Scratch::new("compare-gone");
+    made(&scratch, "shop", SHOP, "-O0");
+    let text = SHOP.replace("int weight() const override;", "");
+    let text = text.replace("APART int Stone::weight() const { return 9; }\n", "");
+    made(&scratch, "gone", &text, "-O0");
+    let text = compare(&scratch, &["shop", "gone"]).text();
+    assert!(
+        text.contains("the other build has no such function"),
+        "{text}"
+    );
+    assert!(!text.contains("inlined there"), "{text}");
+}
