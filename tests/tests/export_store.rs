@@ -502,8 +502,8 @@ fn what_is_still_recorded_is_left_out() {
     let options = ["-f", "clock_nanosleep"];
     let (running, recording) = Hindsight::start_recording(&scratch, &options, &waiting);
     wait_until("the second one begins", || {
-        let log = recording.path().join("log/000000.seg");
-        log.exists().then_some(())
+        let manifest = recording.path().join("manifest");
+        manifest.exists().then_some(())
     });
     let ended = Hindsight::command(&scratch, &["export", "done", "rec", "--to", "out"]).run();
     running.signal_group(Signal::KILL);

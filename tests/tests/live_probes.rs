@@ -76,7 +76,7 @@ fn a_watchpoint_tells_both_values_and_the_line() {
 fn what_the_debugger_writes_is_no_access_of_the_program() {
     let live = stopped_at("control_O0", &["--break", "bump"], &[]);
     live.ask(&["watch", "counter"]);
-    live.ask(&["break", "disable", "--all"]);
+    live.ask(&["break", "disable", "1"]);
     live.ask(&["set", "counter", "100"]);
     let stop = live.moved(&["continue"]);
     assert_eq!(

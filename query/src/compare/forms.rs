@@ -200,7 +200,8 @@ impl Form {
         }
     }
 
-    /// Leaves out what means nothing in structures. `of_param` returns that of a parameter, by its number.
+    /// Leaves out what means nothing in structures, and structures of which that is not known. `of_param` returns it for a
+    /// parameter, by its number.
     pub fn limit(
         &mut self,
         function: &FunctionDef,
@@ -213,6 +214,7 @@ impl Form {
                 continue;
             }
             let Some(meant) = of_param(number) else {
+                self.args.retain(|(of, _)| *of != number);
                 continue;
             };
             let second = param.second.map_or(8, |second| u32::from(second.from));
@@ -223,9 +225,11 @@ impl Form {
         }
         if is_structure(&function.ret)
             && let [atom] = self.result.as_mut_slice()
-            && let Some(meant) = of_result()
         {
-            atom.limit(meant, 0);
+            match of_result() {
+                Some(meant) => atom.limit(meant, 0),
+                None => self.result.clear(),
+            }
         }
     }
 

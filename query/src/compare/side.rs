@@ -110,6 +110,7 @@ impl<'s> Side<'s> {
         let is_random = has_random_keys(definitions) && has_random_keys(other.definitions());
         let source = Source::new(session)?;
         let space = last_space(&source);
+        let other_space = last_space(&Source::new(other)?);
         let mut forms = Vec::with_capacity(numbers.len());
         for (id, number) in numbers.iter_mut().enumerate() {
             let function = definitions.function(id);
@@ -136,7 +137,8 @@ impl<'s> Side<'s> {
                 if let Some(twin) = twin {
                     form.match_other(&rules.form(twin, left));
                 }
-                limit(&mut form, function, &space);
+                let others = twin.map(|twin| (twin, &*other_space));
+                limit(&mut form, (function, &space), others);
                 form
             };
             forms.push(function.map(form).unwrap_or_default());
@@ -148,7 +150,6 @@ impl<'s> Side<'s> {
         let compared: Vec<&Form> = compared.map(|(form, _)| form).collect();
         let words = Form::words(compared.iter().copied());
         let pointers = Form::pointers(compared.into_iter());
-        let other_space = last_space(&Source::new(other)?);
         Ok(Self {
             hashing: match is_random {
                 true => hashing_of(session, &asked.stop)?,
@@ -263,23 +264,32 @@ impl<'s> Side<'s> {
     }
 }
 
-/// Leaves out the padding of a function's structures, as far as the file of its module tells.
-fn limit(form: &mut Form, function: &FunctionDef, space: &AddressSpace) {
+/// Leaves out the padding of a function's structures, as far as the file of its module tells, or else that of the other recording.
+fn limit(
+    form: &mut Form,
+    (function, space): (&FunctionDef, &AddressSpace),
+    others: Option<(&FunctionDef, &AddressSpace)>,
+) {
     let ty = LazyCell::new(|| {
-        let mut modules = space.modules().iter();
-        let mapped = modules.find(|mapped| mapped.number == function.module)?;
-        function_type(&mapped.module, Svma(function.svma))
+        let own = type_of(function, space);
+        own.or_else(|| others.and_then(|(function, space)| type_of(function, space)))
     });
-    let meant = |ty: Option<Type>| ty.as_ref().and_then(Meant::of);
     form.limit(
         function,
         |number| {
             let params = ty.as_ref()?.parameters();
             let is_known = params.len() == function.params.len();
-            meant(params.into_iter().nth(number).filter(|_| is_known))
+            Meant::of(params.get(number).filter(|_| is_known)?)
         },
-        || meant(ty.as_ref()?.target()),
+        || Meant::of(&ty.as_ref()?.target()?),
     );
+}
+
+/// Returns the type of a function, if the file of its module is there.
+fn type_of(function: &FunctionDef, space: &AddressSpace) -> Option<Type> {
+    let mut modules = space.modules().iter();
+    let mapped = modules.find(|mapped| mapped.number == function.module)?;
+    function_type(&mapped.module, Svma(function.svma))
 }
 
 /// Finds where the threads of a recording worked on hash tables.

@@ -37,12 +37,11 @@ int main() {
 "#;
 
 fn made(scratch: &Scratch, name: &str, text: &str, level: &str) {
-    fs::write(scratch.join(&format!("{name}.cc")), text).expect("the test's folder is writable");
-    build(
-        scratch.path(),
-        &format!("g++ {level} -g -o {name} {name}.cc"),
-    );
-    let program = Program::new(scratch.join(name), scratch.path());
+    let folder = scratch.join(name);
+    fs::create_dir(&folder).expect("the test's folder is writable");
+    fs::write(folder.join("app.cc"), text).expect("the test's folder is writable");
+    build(&folder, &format!("g++ {level} -g -o app app.cc"));
+    let program = Program::new(folder.join("app"), scratch.path());
     record(scratch, name, &[], &program);
 }
 

@@ -134,7 +134,7 @@ fn a_line_in_a_pipe_is_whole() {
     let scratch = Scratch::new("compare-long");
     let name = format!("tripled_{}", "and_never_halved_".repeat(12));
     let text = SOURCE.replace("tripled", &name);
-    made(&scratch, "good", &text, &[]);
+    made(&scratch, "good", &text, &["--portable"]);
     made(&scratch, "bad", &text.replace("n * 3", "n * 4"), &[]);
     let text = compare(&scratch, &["good", "bad"]).text();
     let line = format!("int {name}(int n) {{ return n * 4; }}");
