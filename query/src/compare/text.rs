@@ -144,6 +144,27 @@ impl Comparison {
                 page.line(&format!("  {side}'s {}", unread_line(file)));
             }
         }
+        if self.is_same {
+            self.silent_changes(page);
+        }
+    }
+
+    /// Names the functions that were changed and called, where nothing shows it.
+    fn silent_changes(&self, page: &mut Page) {
+        let is_changed = |function: &&FunctionPair| function.code_differs == Some(true);
+        let changed: Vec<&FunctionPair> = self.functions.iter().filter(is_changed).collect();
+        if changed.is_empty() {
+            return;
+        }
+        let names = changed.iter().take(FEW);
+        let names = names.map(|function| short_name(&function.function).into_owned());
+        let mut names = names.collect::<Vec<_>>().join(", ");
+        if let Some(more) = changed.len().checked_sub(FEW).filter(|more| *more > 0) {
+            names += &format!(" and {more} more");
+        }
+        page.line(&format!(
+            "  the code of {names} differs, but nothing that is compared shows it"
+        ));
     }
 
     fn suspects(&self, page: &mut Page, most: usize) {

@@ -93,3 +93,21 @@ fn an_override_that_is_gone_is_not_called_inlined() {
     );
     assert!(!text.contains("inlined there"), "{text}");
 }
+
+const MANY: &str = "#include <stdio.h>\n\
+    __attribute__((noinline)) int first(int a, int b, int c, int d, int e, int f, int g, int h) {\n\
+    return h < 0 ? 1 : a + b + c + d + e + f + g; }\n\
+    int main(void) { printf(\"%d\\n\", first(1, 2, 3, 4, 5, 6, 7, 8)); return 0; }\n";
+
+/// An argument in memory is not recorded.
+#[test]
+fn changed_code_that_nothing_shows_is_named() {
+    let scratch = Scratch::new("compare-silent");
+    made(&scratch, "shop", MANY, "-O1");
+    made(&scratch, "silent", &MANY.replace("7, 8)", "7, 9)"), "-O1");
+    let ended = compare(&scratch, &["shop", "silent"]);
+    ends_with(&ended, 0);
+    let text = ended.text();
+    let told = "the code of main differs, but nothing that is compared shows it";
+    assert!(text.contains(told), "{text}");
+}
