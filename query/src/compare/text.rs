@@ -157,7 +157,7 @@ impl Comparison {
             return;
         }
         let names = changed.iter().take(FEW);
-        let names = names.map(|function| short_name(&function.function).into_owned());
+        let names = names.map(|function| short_name(&function.function));
         let mut names = names.collect::<Vec<_>>().join(", ");
         if let Some(more) = changed.len().checked_sub(FEW).filter(|more| *more > 0) {
             names += &format!(" and {more} more");
