@@ -26,7 +26,7 @@ pub(super) const HIT_COUNT: Word = Word::new(
 pub(super) const ALL: Word = Word::flag(
     "all",
     None,
-    "With remove, enable and disable: all of them; with break also watchpoints, catchpoints and logpoints",
+    "With remove, enable and disable: all of them; break remove means watchpoints, catchpoints and logpoints too",
 );
 pub(super) const FUNCTION: Word = Word::new(
     "function",

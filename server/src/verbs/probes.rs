@@ -34,7 +34,7 @@ pub enum ProbeArgs<A> {
 pub struct Chosen {
     /// The probes with these numbers.
     pub ids: Vec<ProbeId>,
-    /// All probes of this kind; of breakpoints, those of every kind.
+    /// All probes of this kind; `break remove` means those of every kind.
     pub all: bool,
 }
 
@@ -113,14 +113,21 @@ pub(super) fn run<A>(
             insert_all(&session, add(&session, args)?)?
         }
         ProbeArgs::Remove(chosen) => {
-            each(&session, kind, &chosen, |id| session.live.remove_probe(id))?
+            // `delete` means probes of every kind, as in gdb.
+            let all = (kind == ProbeKind::Breakpoint).then(|| session.live.probes());
+            let known = all.unwrap_or_else(|| of_kind(&session, kind));
+            each(&known, kind, &chosen, |id| session.live.remove_probe(id))?
         }
-        ProbeArgs::Enable(chosen) => each(&session, kind, &chosen, |id| {
-            session.live.enable_probe(id, true)
-        })?,
-        ProbeArgs::Disable(chosen) => each(&session, kind, &chosen, |id| {
-            session.live.enable_probe(id, false)
-        })?,
+        ProbeArgs::Enable(chosen) => {
+            each(&switched(&session, kind, &chosen), kind, &chosen, |id| {
+                session.live.enable_probe(id, true)
+            })?
+        }
+        ProbeArgs::Disable(chosen) => {
+            each(&switched(&session, kind, &chosen), kind, &chosen, |id| {
+                session.live.enable_probe(id, false)
+            })?
+        }
     };
     Ok(ProbesReply {
         probes: views.iter().map(ProbeReport::of).collect(),
@@ -172,17 +179,20 @@ fn of_kind(session: &LiveSession, kind: ProbeKind) -> Vec<ProbeView> {
     views
 }
 
+/// Returns the probes that may be switched. All kinds share their numbers, so `disable 3` may mean any kind.
+fn switched(session: &LiveSession, kind: ProbeKind, chosen: &Chosen) -> Vec<ProbeView> {
+    match (kind, chosen.all) {
+        (ProbeKind::Breakpoint, false) => session.live.probes(),
+        _ => of_kind(session, kind),
+    }
+}
+
 fn each(
-    session: &LiveSession,
+    known: &[ProbeView],
     kind: ProbeKind,
     chosen: &Chosen,
     change: impl Fn(ProbeId) -> recorder::Result<ProbeView>,
 ) -> Result<Vec<ProbeView>, Failure> {
-    // All kinds of probes share their numbers, so `delete 3` may mean any kind, and `delete` means all, as in gdb.
-    let known = match kind {
-        ProbeKind::Breakpoint => session.live.probes(),
-        _ => of_kind(session, kind),
-    };
     let ids = match chosen.all {
         true => known.iter().map(|view| view.id).collect(),
         false => chosen.ids.clone(),
@@ -195,7 +205,7 @@ fn each(
         .iter()
         .find(|id| known.iter().all(|view| view.id != **id))
     {
-        return Err(no_such(*id, kind, &known));
+        return Err(no_such(*id, kind, known));
     }
     ids.into_iter()
         .map(|id| change(id).map_err(|error| of_recorder(&error)))
