@@ -2,7 +2,8 @@
 //! moved.
 //!
 //! Operands are hashed unchanged, except addresses: code is hashed by its name, constants by their bytes, texts by the
-//! text, tables of jumps by where these lead. Data at other addresses is left out, so equal hashes do not prove that the data is the same.
+//! text, tables of jumps by where these lead. Data at other addresses is left out, so equal hashes do not prove that the data
+//! is the same.
 
 use std::hash::{Hash, Hasher};
 

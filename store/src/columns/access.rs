@@ -1,8 +1,8 @@
 //! Random access to sealed files: finds pages by their index and rows by their number, and reads only those.
 //!
-//! Where the pages of a file lie stays in memory, with the smallest and largest value of one column in each; its rows do not. A file
-//! of calls is read a [`CallPage`] at a time. Files of events and states, whose rows are found by `seq`, are read a few rows at
-//! a time.
+//! Where the pages of a file lie stays in memory, with the smallest and largest values of the columns that find rows; the rows do
+//! not. A file of calls is read a [`CallPage`] at a time. Files of events and states, whose rows are found by `seq`, are read a few
+//! rows at a time.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
