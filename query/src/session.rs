@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::question::suggest;
 use crate::report;
 use crate::state::States;
-use crate::tables::providers;
+use crate::tables::{processes_beside, providers};
 use crate::unrecorded;
 
 /// A recording that can be queried. It shows the content at its opening.
@@ -55,7 +55,8 @@ impl Session {
     /// When a sealed file cannot be read, or the threads cannot be made.
     pub fn new(reader: Arc<Reader>, options: Options) -> Result<Self> {
         let states = States::new(Arc::clone(&reader));
-        let sources = sources(&reader, &states)?;
+        let mut sources = sources(&reader, &states)?;
+        sources.followed.processes = processes_beside(reader.recording().dir());
         let tables = providers(&sources).map_err(execution)?;
         let context = context(tables, &options).map_err(execution)?;
         states.register(&context);

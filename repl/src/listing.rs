@@ -117,7 +117,7 @@ impl Row {
                 }),
             path: set.dir,
             members: Some(Members {
-                processes: set.processes.len(),
+                processes: store::set::number(&set.processes),
                 recordings: set.recordings,
             }),
         }

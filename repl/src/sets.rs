@@ -151,7 +151,7 @@ impl Whole {
             "duration_ns": self.duration_ns(),
             "exit_code": ending.and_then(|process| process.exit_code),
             "exit_signal": ending.and_then(|process| process.exit_signal).map(signal_name),
-            "processes": self.processes.len(),
+            "processes": set::number(&self.processes),
             "recordings": self.recordings.len() + self.unreadable.len(),
             "failed": self.failed().len(),
             "unrecorded_programs": programs,

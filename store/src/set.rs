@@ -268,6 +268,12 @@ fn numbered_of(name: &Path) -> Vec<(i64, u32, PathBuf)> {
     found
 }
 
+/// Returns how many processes there are: one that executed another program counts once.
+pub fn number(processes: &[Process]) -> usize {
+    let all = processes.iter();
+    all.filter(|process| !process.became_another).count()
+}
+
 /// Reads the processes of the set in `dir`, in the order in which they began.
 ///
 /// # Errors
@@ -455,6 +461,7 @@ mod tests {
                 (8, Some(7), "cc a.c".to_owned(), None),
             ]
         );
+        assert_eq!(number(&found), 4);
         assert_eq!(
             (found[0].became_another, found[1].became_another),
             (true, false)

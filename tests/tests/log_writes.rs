@@ -647,7 +647,9 @@ fn a_live_session_logs_writes_too() {
         Some(line("logged.c", "add")),
         "{told:#}"
     );
-    live.ask(&["break", "remove", "--all"]);
+    let listed = live.ask(&["break", "list"]);
+    let id = listed["probes"][0]["id"].to_string();
+    live.ask(&["break", "remove", &id]);
     assert_eq!(live.run_to_end(), 3);
     assert_eq!(writes(&live.recording(), "counter").len(), 8);
 }

@@ -1,7 +1,7 @@
 //! Gives each recording a unique name: the folder's name, or as much of its path as distinguishes it.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use store::format::RECORDING_SUFFIX;
 use store::summary::name_of;
@@ -24,7 +24,8 @@ pub fn names(folders: &[PathBuf]) -> Vec<String> {
 }
 
 fn path_without_ending(folder: &Path) -> String {
-    let folder: PathBuf = folder.components().collect();
+    let parts = folder.components();
+    let folder: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
     let path = folder.to_string_lossy();
     path.strip_suffix(RECORDING_SUFFIX)
         .unwrap_or(&path)
@@ -37,7 +38,13 @@ mod tests {
 
     #[test]
     fn equal_names_are_told_apart_by_their_folders() {
-        let folders = ["a/t.hindsight", "b/t.hindsight/", "b/u.hindsight"].map(PathBuf::from);
-        assert_eq!(names(&folders), ["a/t", "b/t", "u"]);
+        let folders = [
+            "a/t.hindsight",
+            "b/t.hindsight/",
+            "./t.hindsight",
+            "b/u.hindsight",
+        ]
+        .map(PathBuf::from);
+        assert_eq!(names(&folders), ["a/t", "b/t", "t", "u"]);
     }
 }

@@ -1,10 +1,11 @@
 //! The recordings of a query: all are known by their small files, and a few are open.
 
-use std::collections::{HashSet, VecDeque};
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::common::DataFusionError;
+use store::set::Process;
 use store::{Reader, Summary};
 
 use super::names::names;
@@ -13,7 +14,7 @@ use crate::open::sources;
 use crate::options::Options;
 use crate::question::message_of;
 use crate::state::States;
-use crate::tables::{Provider, Sources, provider};
+use crate::tables::{Followed, Provider, Sources, processes_beside, provider};
 
 /// Recordings that stay open after their use. Functions of a state return to them row by row.
 const KEPT: usize = 8;
@@ -43,6 +44,8 @@ pub struct Set {
     runs: Vec<Run>,
     temp_dir: PathBuf,
     readers: Mutex<Readers>,
+    /// By the folder around them: the processes of sets.
+    processes: Mutex<HashMap<PathBuf, Arc<[Process]>>>,
     warnings: Mutex<Vec<String>>,
 }
 
@@ -66,6 +69,7 @@ impl Set {
             runs: named.map(|(name, summary)| Run { name, summary }).collect(),
             temp_dir: options.temp_dir.clone(),
             readers: Mutex::default(),
+            processes: Mutex::default(),
             warnings: Mutex::default(),
         }
     }
@@ -103,7 +107,7 @@ impl Set {
             readers.opened.insert(index);
         }
         let run = &self.runs[index];
-        match Opened::open(run, self.children_of(run), &self.temp_dir) {
+        match Opened::open(run, self.followed(run), &self.temp_dir) {
             Ok(opened) => {
                 let opened = Arc::new(opened);
                 lock(&self.readers).keep(index, Arc::clone(&opened));
@@ -119,17 +123,26 @@ impl Set {
         }
     }
 
-    /// Returns the ids of the processes that a recording's program made and that other recordings are of.
+    /// Returns what the set of a recording knows of the processes that its program made.
+    fn followed(&self, run: &Run) -> Followed {
+        let folder = run.summary.dir();
+        let set = folder.parent().map(Path::to_owned).unwrap_or_default();
+        let mut sets = lock(&self.processes);
+        let processes = sets.entry(set).or_insert_with(|| processes_beside(folder));
+        Followed {
+            processes: Arc::clone(processes),
+            asked: self.children_of(run),
+        }
+    }
+
+    /// Returns the numbers of the processes that a recording's program made or became, and that other recordings are of.
     fn children_of(&self, run: &Run) -> Vec<i64> {
         let own = run.summary.manifest();
         let lineages = self
             .runs
             .iter()
             .filter_map(|run| run.summary.manifest().lineage);
-        let children = lineages.filter(|lineage| {
-            lineage.parent_run == Some(own.recording_id)
-                && own.lineage.is_none_or(|own| own.pid != lineage.pid)
-        });
+        let children = lineages.filter(|lineage| lineage.parent_run == Some(own.recording_id));
         children.map(|lineage| lineage.pid.into()).collect()
     }
 
@@ -185,11 +198,11 @@ impl Readers {
 }
 
 impl Opened {
-    fn open(run: &Run, children: Vec<i64>, temp_dir: &std::path::Path) -> Result<Self> {
+    fn open(run: &Run, followed: Followed, temp_dir: &Path) -> Result<Self> {
         let reader = Arc::new(Reader::open(run.summary.dir(), temp_dir)?);
         let states = States::new(Arc::clone(&reader));
         let mut sources = sources(&reader, &states)?;
-        sources.asked_children = children;
+        sources.followed = followed;
         Ok(Self { states, sources })
     }
 

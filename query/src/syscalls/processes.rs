@@ -60,13 +60,34 @@ pub struct Process {
     /// The system call that created it, `fork` if none was recorded.
     pub made_by: &'static str,
     pub tid: Option<u32>,
-    pub began: At,
+    /// The event of its beginning. `None`: only its set knows of it.
+    pub began: Option<u64>,
+    pub began_ts_ns: i64,
     /// The recorded call that made it.
     pub within: Option<u64>,
     pub exit_code: Option<i64>,
     pub exit_signal: Option<String>,
     /// The end of the call that waited for it, or the program's own end.
-    pub ended: Option<At>,
+    pub ended: Option<u64>,
+    pub ended_ts_ns: Option<i64>,
+}
+
+impl Process {
+    /// Returns a process that no event tells of.
+    pub fn unseen(pid: i64, began_ts_ns: i64) -> Self {
+        let at = At {
+            seq: 0,
+            ts_ns: began_ts_ns,
+        };
+        Self {
+            began: None,
+            ..process(pid, None, "fork", at, None)
+        }
+    }
+
+    fn end(&mut self, at: At) {
+        (self.ended, self.ended_ts_ns) = (Some(at.seq), Some(at.ts_ns));
+    }
 }
 
 /// Returns the processes, in the order of their beginning.
@@ -90,7 +111,7 @@ pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> V
                 let parent = own.unwrap_or_default();
                 found.push(Process {
                     tid: event.tid,
-                    ..process(parent, None, "execve", event.at, path)
+                    ..process(parent, program.parent, "execve", event.at, path)
                 });
             }
             Told::Forks { child } => {
@@ -106,7 +127,7 @@ pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> V
                 let last = found.iter_mut().rfind(|process| Some(process.pid) == own);
                 if let Some(process) = last {
                     (process.exit_code, process.exit_signal) = (code, signal);
-                    process.ended = Some(event.at);
+                    process.end(event.at);
                 }
             }
         }
@@ -116,10 +137,10 @@ pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> V
     for (pid, status, at) in ends {
         // A process id may be reused after its process was waited for.
         let waited = found.iter_mut().find(|process| {
-            process.pid == pid && process.ended.is_none() && process.began.seq < at.seq
+            process.pid == pid && process.ended.is_none() && process.began < Some(at.seq)
         });
         if let Some(process) = waited {
-            process.ended = Some(at);
+            process.end(at);
             (process.exit_code, process.exit_signal) = status;
         }
     }
@@ -140,11 +161,13 @@ fn process(
         arguments: None,
         made_by,
         tid: None,
-        began,
+        began: Some(began.seq),
+        began_ts_ns: began.ts_ns,
         within: None,
         exit_code: None,
         exit_signal: None,
         ended: None,
+        ended_ts_ns: None,
     }
 }
 
@@ -278,7 +301,7 @@ mod tests {
                     row.program.unwrap_or_default(),
                     row.exit_code,
                     row.exit_signal,
-                    row.ended.map(|at| at.seq)
+                    row.ended
                 )
             })
             .collect();
@@ -289,7 +312,7 @@ mod tests {
                 "20 Some(7) clone  Some(3) None Some(21)",
                 "21 Some(7) vfork  None Some(\"SIGSEGV\") Some(23)",
                 "22 Some(7) fork  None None None",
-                "7 None execve /bin/true Some(0) None Some(40)",
+                "7 Some(1) execve /bin/true Some(0) None Some(40)",
             ]
         );
     }

@@ -8,6 +8,7 @@ mod events;
 mod exceptions;
 mod files;
 mod folded;
+mod followed;
 mod functions;
 mod gaps;
 mod instructions;
@@ -38,6 +39,7 @@ use datafusion::logical_expr::LogicalPlan;
 use crate::instructions::Kind;
 
 pub use doc::TableDoc;
+pub use followed::{Followed, processes_beside};
 use on_demand::OnDemand;
 pub use sources::Sources;
 

@@ -28,25 +28,25 @@ pub const DOC: TableDoc = TableDoc {
     doc: "the recorded process, and one row per process that it made; how these ended is recorded with --syscalls or --full",
     columns: &[
         ("pid", "its number"),
-        (
-            "parent",
-            "the process that made it; null for what the program itself has executed, and when not known",
-        ),
+        ("parent", "the process that made it; null when not known"),
         (
             "program",
-            "the recorded program, or the path of what it has executed; null for processes that it made: \
-             record --children has rows of their own for these",
+            "the recorded program, or the path of what it has executed; null for processes that it made, \
+             unless record --children followed them",
         ),
         (
             "arguments",
-            "arguments of the recorded program, quoted where a shell needs it",
+            "its arguments, quoted where a shell needs it; known as the program is",
         ),
         (
             "made_by",
             "fork, vfork, clone, clone3 or execve; fork when the system call was not recorded",
         ),
         ("tid", "thread that made it"),
-        ("seq", "event of its beginning"),
+        (
+            "seq",
+            "event of its beginning; null for those that a process that is not recorded made",
+        ),
         ("ts_ns", "when, ns since the recording began"),
         ("call", "start_seq of the recorded call that made it"),
         (
@@ -56,7 +56,7 @@ pub const DOC: TableDoc = TableDoc {
         ("exit_signal", "signal that ended it"),
         (
             "ended_seq",
-            "event of the wait that told, or of the program's own end; null when no thread waited for it",
+            "event of the wait that told, or of the program's own end; null when no recorded thread waited for it",
         ),
         ("ended_ts_ns", "when, ns since the recording began"),
     ],
@@ -91,11 +91,15 @@ pub fn table(sources: &Sources) -> Result<Arc<dyn TableProvider>> {
         ])?
         .build()?;
     let own = own(sources.recording.manifest());
-    let asked = sources.asked_children.clone();
+    let (recording, followed) = (sources.recording.clone(), sources.followed.clone());
     Ok(Arc::new(Folded::new(
         schema(),
         input,
-        move |batches, schema| fold(batches, schema, &own, &asked),
+        move |batches, schema| {
+            fold(batches, schema, &own, |rows| {
+                followed.complete(rows, &recording)
+            })
+        },
     )))
 }
 
@@ -114,7 +118,7 @@ fn schema() -> SchemaRef {
             "tid" => DataType::Int32,
             _ => DataType::Int64,
         };
-        Field::new(*name, kind, !matches!(*name, "pid" | "seq" | "ts_ns"))
+        Field::new(*name, kind, !matches!(*name, "pid" | "ts_ns"))
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
@@ -213,14 +217,13 @@ fn fold(
     batches: &[RecordBatch],
     schema: &SchemaRef,
     own: &Own,
-    asked: &[i64],
+    completed: impl Fn(Vec<Process>) -> Vec<Process>,
 ) -> Result<RecordBatch> {
     let mut read = Read::default();
     for batch in batches {
         read.batch(batch);
     }
-    let mut rows = read.processes(own);
-    rows.retain(|row| row.program.is_some() || !asked.contains(&row.pid));
+    let rows = completed(read.processes(own));
     let text = |of: fn(&Process) -> Option<&str>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringViewArray>())
     };
@@ -235,13 +238,13 @@ fn fold(
         text(|row| row.arguments.as_deref()),
         text(|row| Some(row.made_by)),
         Arc::new(tids),
-        number(|row| Some(row.began.seq as i64)),
-        number(|row| Some(row.began.ts_ns)),
+        number(|row| Some(row.began? as i64)),
+        number(|row| Some(row.began_ts_ns)),
         number(|row| Some(row.within? as i64)),
         number(|row| row.exit_code),
         text(|row| row.exit_signal.as_deref()),
-        number(|row| Some(row.ended?.seq as i64)),
-        number(|row| Some(row.ended?.ts_ns)),
+        number(|row| Some(row.ended? as i64)),
+        number(|row| row.ended_ts_ns),
     ];
     Ok(RecordBatch::try_new(SchemaRef::clone(schema), columns)?)
 }

@@ -19,6 +19,7 @@ use crate::parts::{OpenedPart, PartsTable, calls_schema, events_schema, id_bound
 use crate::report;
 use crate::state::States;
 use crate::tables::doc::TableDoc;
+use crate::tables::followed::Followed;
 
 /// The manifest's name for the captures of `--pointees`.
 const POINTEES: &str = "pointees";
@@ -37,8 +38,8 @@ pub struct Sources {
     pub report: Arc<report::Source>,
     /// The recording.
     pub recording: Recording,
-    /// Processes that it made and that are asked with it: they have rows of their own.
-    pub asked_children: Vec<i64>,
+    /// What its set knows of the processes that it made.
+    pub followed: Followed,
     /// From ticks to nanoseconds.
     pub clock: Clock,
     /// Bytes as text.
@@ -93,7 +94,7 @@ impl Sources {
             states: provider_as_source(Arc::new(states)),
             clock: recording.clock(),
             recording: recording.clone(),
-            asked_children: Vec::new(),
+            followed: Followed::default(),
             utf8_text: text::utf8_text(),
             hex: text::hex_text(),
             states_of_moments: of_states.clone(),

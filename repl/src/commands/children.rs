@@ -187,7 +187,7 @@ impl Counts {
             outcome.processes.iter().filter(|row| what(row)).count() as u64
         };
         Counts {
-            processes: count(&|row| !row.became_another),
+            processes: store::set::number(&outcome.processes) as u64,
             recordings: count(&|row| row.recording.is_some()),
             unrecorded: count(&|row| row.recording.is_none() && row.image_unix_ns.is_some()),
             copies: count(&|row| row.recording.is_none() && row.image_unix_ns.is_none()),
