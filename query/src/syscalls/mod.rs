@@ -7,7 +7,7 @@ mod flags;
 pub mod processes;
 mod show;
 mod signatures;
-mod values;
+pub mod values;
 
 pub use debuginfo::syscalls::name;
 pub use errors::error_name;
