@@ -42,7 +42,7 @@ impl Page<'_> {
             "{} ({} of {})",
             set.dir.display(),
             count(recordings as u64, "recording"),
-            match set::number(&set.processes) {
+            match store::set::number(&set.processes) {
                 1 => "1 process".to_owned(),
                 processes => format!("{} processes", grouped(processes as u64)),
             }
@@ -62,7 +62,7 @@ impl Page<'_> {
                 &format!(
                     "{} of {}",
                     grouped(failed as u64),
-                    grouped(set::number(&set.processes) as u64)
+                    grouped(store::set::number(&set.processes) as u64)
                 ),
             )?;
         }

@@ -77,7 +77,7 @@ fn headline(set: &Whole) -> Vec<String> {
         0 => "none failed".to_owned(),
         failed => format!("{} failed", grouped(failed as u64)),
     };
-    let processes = match set::number(&set.processes) {
+    let processes = match store::set::number(&set.processes) {
         1 => "1 process".to_owned(),
         processes => format!("{} processes", grouped(processes as u64)),
     };
