@@ -58,8 +58,8 @@ hs_is_sandboxed (void)
 
 /* The address of the C library's errno of the thread; NULL: it is linked in,
  * and the program never reads it. */
-static int *
-errno_location (void)
+int *
+hs_errno_location (void)
 {
 #ifndef HS_SELF_CONTAINED
   return &errno;
@@ -75,7 +75,7 @@ hs_returned (long result)
   int * place;
   if (result >= 0)
     return (int) result;
-  place = errno_location ();
+  place = hs_errno_location ();
   if (place != NULL)
     *place = (int) -result;
   return -1;

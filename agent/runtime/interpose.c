@@ -197,36 +197,77 @@ hs_posix_spawnp (pid_t * child, const char * file, const void * actions, const v
   return 0;
 }
 
-/* Recorded before, because success does not return. */
+/* Recorded before, because success does not return, and again if it returns. */
+static void
+begin_exec (const char * path, struct hs_limits * found)
+{
+  hs_record_exec (path);
+  hs_lower_limits (found);
+}
+
+static int
+exec_failed (int result, const struct hs_limits * found)
+{
+  hs_put_limits_back (found);
+  hs_record_exec_failed ();
+  return result;
+}
+
 int
 hs_execve (const char * path, char * const * argv, char * const * environment)
 {
   struct hs_limits found;
-  hs_record_exec (path);
-  hs_lower_limits (&found);
-  int result = hs_original_execve (path, argv, environment);
-  hs_put_limits_back (&found);
-  return result;
+  begin_exec (path, &found);
+  return exec_failed (hs_original_execve (path, argv, environment), &found);
+}
+
+/* "/proc/self/fd/7/path", the name by which a file below an open one is reached. */
+#define NAME_OF_OPEN "/proc/self/fd/"
+
+static void
+name_of_open (char * name, size_t size, int fd, const char * path)
+{
+  char digits[12];
+  size_t length = sizeof (NAME_OF_OPEN) - 1, count = 0;
+  unsigned number = (unsigned) fd;
+  for (size_t n = 0; n != length; n++)
+    name[n] = NAME_OF_OPEN[n];
+  do
+    digits[count++] = (char) ('0' + number % 10);
+  while ((number /= 10) != 0);
+  while (count != 0)
+    name[length++] = digits[--count];
+  if (path[0] != 0)
+    name[length++] = '/';
+  while (path[0] != 0 && length < size - 1)
+    name[length++] = *path++;
+  name[length] = 0;
 }
 
 static int
 hs_execveat (int folder, const char * path, char * const * argv, char * const * environment, int flags)
 {
   struct hs_limits found;
-  hs_lower_limits (&found);
-  int result = hs_original_execveat (folder, path, argv, environment, flags);
-  hs_put_limits_back (&found);
-  return result;
+  char name[512];
+  const char * shown = path;
+  /* A negative folder is AT_FDCWD, or none. */
+  if (path != NULL && path[0] != '/' && folder >= 0)
+  {
+    name_of_open (name, sizeof (name), folder, path);
+    shown = name;
+  }
+  begin_exec (shown, &found);
+  return exec_failed (hs_original_execveat (folder, path, argv, environment, flags), &found);
 }
 
 static int
 hs_fexecve (int fd, char * const * argv, char * const * environment)
 {
   struct hs_limits found;
-  hs_lower_limits (&found);
-  int result = hs_original_fexecve (fd, argv, environment);
-  hs_put_limits_back (&found);
-  return result;
+  char name[32];
+  name_of_open (name, sizeof (name), fd, "");
+  begin_exec (name, &found);
+  return exec_failed (hs_original_fexecve (fd, argv, environment), &found);
 }
 
 static int

@@ -19,6 +19,7 @@
 #define HS_ENTER_NOLEAVE 8
 #define HS_FORK 9
 #define HS_EXEC 10
+#define HS_EXEC_UNKNOWN_ERROR 255
 #define HS_LOGPOINT 11
 #define HS_CONDITION_ERROR 12
 #define HS_CAPTURE 13

@@ -972,6 +972,20 @@ hs_record_exec (const char * path)
   write_bytes (local, HS_EXEC, 0, path, length);
 }
 
+/* The calling thread has not become another program, and errno says why. */
+void
+hs_record_exec_failed (void)
+{
+  struct hs_local * local = local_of_this_thread ();
+  const int * error = hs_errno_location ();
+  uint64_t code = HS_EXEC_UNKNOWN_ERROR;
+  if (local == NULL)
+    return;
+  if (error != NULL && *error > 0 && *error < HS_EXEC_UNKNOWN_ERROR)
+    code = (uint64_t) *error;
+  write_bytes (local, HS_EXEC, code, NULL, 0);
+}
+
 /* The calling thread has another name: at most 15 characters of it count. */
 void
 hs_record_name (const char * name)

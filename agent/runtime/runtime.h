@@ -196,6 +196,8 @@ void hs_look_for_signals (void);
 void hs_record_interrupted_output (uint64_t rip, uint64_t result, uint64_t rdi, uint64_t rsi, uint64_t rdx);
 void hs_record_fork (int child);
 void hs_record_exec (const char * path);
+void hs_record_exec_failed (void);
+int * hs_errno_location (void);
 void hs_record_name (const char * name);
 void hs_modules_changed (void);
 void hs_syscall (void);

@@ -10,9 +10,9 @@ mod record;
 pub use decode::{Decoded, Records, WireError, WireFault};
 pub(crate) use encode::capture_payload;
 pub use encode::{
-    EnterFields, push_capture, push_condition_error, push_enter, push_exec, push_fork, push_gap,
-    push_leave, push_logpoint, push_output, push_syscall, push_syscall_end, push_thread,
-    push_thread_exit, push_thread_name,
+    EnterFields, push_capture, push_condition_error, push_enter, push_exec, push_exec_failed,
+    push_fork, push_gap, push_leave, push_logpoint, push_output, push_syscall, push_syscall_end,
+    push_thread, push_thread_exit, push_thread_name,
 };
 pub use record::{
     Capture, Enter, EnterForm, GapReason, Leave, Record, Section, Syscall, SyscallEnd, sections,
@@ -42,6 +42,8 @@ pub const KIND_ENTER_NOLEAVE: u8 = 8;
 pub const KIND_FORK: u8 = 9;
 /// The process is about to run another program.
 pub const KIND_EXEC: u8 = 10;
+/// In exec records of failures, in place of an errno.
+pub const UNKNOWN_ERROR: u8 = 255;
 /// A logpoint was passed: its format makes a message of the words.
 pub const KIND_LOGPOINT: u8 = 11;
 /// A condition of a live probe could not be evaluated.

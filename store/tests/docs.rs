@@ -129,6 +129,7 @@ fn the_format_page_lists_every_column_and_kind() {
         EventKind::ProcessStart,
         EventKind::ProcessExit,
         EventKind::Exec,
+        EventKind::ExecFailed,
         EventKind::Fork,
         EventKind::ThreadStart,
         EventKind::ThreadExit,

@@ -281,7 +281,11 @@ fn sql_knows_the_processes_that_are_not_recorded() {
     assert_eq!(told, known, "{:#?}", set.rows);
     // One recording, asked alone, names those that it made.
     let alone = "SELECT count(*) AS n, count(program) AS named FROM processes";
-    let alone = Hindsight::command(&scratch, &["sql", "set.children/sh.hindsight", alone, "--json"]).run();
+    let alone = Hindsight::command(
+        &scratch,
+        &["sql", "set.children/sh.hindsight", alone, "--json"],
+    )
+    .run();
     let alone = alone.result()[0].clone();
     assert_eq!(
         (&alone["n"], &alone["named"]),

@@ -100,6 +100,65 @@ fn a_program_that_becomes_another_one_ends_its_calls_and_keeps_its_status() {
     assert_eq!(recording.output("stdout"), before_the_exec(&native.text()));
 }
 
+/// A program that tried in vain to become another one is still itself.
+#[test]
+fn a_failed_execve_is_told() {
+    let scratch = Scratch::new("exec_fails");
+    let fixture = fixture_artifact("becomes", "becomes");
+    let program = Program::new(&fixture, scratch.path()).args(["--failing"]);
+    let (ended, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(ended.status, Status::Code(3), "{}", ended.errors());
+    assert!(!ended.errors().contains("became"), "{}", ended.errors());
+    let told = recording.rows(
+        "SELECT kind, text, value FROM events WHERE kind IN ('exec', 'exec_failed') ORDER BY seq",
+    );
+    let told: Vec<String> = told
+        .iter()
+        .map(|row| match row["text"].as_str() {
+            Some(path) => path.trim_end_matches(char::is_numeric).to_owned(),
+            None => format!("{} {}", row["kind"], row["value"]),
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "/nonexistent/program",
+            "\"exec_failed\" 2",
+            "/dev/null",
+            "\"exec_failed\" 13",
+            "/proc/self/fd/",
+            "\"exec_failed\" 13"
+        ]
+    );
+    let process = recording.row("SELECT program, exit_code FROM processes");
+    assert_eq!(process["exit_code"], 3, "{process:?}");
+    let overview = recording.command("overview", &[]).text();
+    assert!(overview.contains("exited with code 3"), "{overview}");
+    assert!(!overview.contains("another program"), "{overview}");
+    let caught = recording.command("repl", &["--cmd", "catch exec"]);
+    let refused = "executed no other one";
+    assert!(caught.errors().contains(refused), "{}", caught.errors());
+}
+
+#[test]
+fn a_program_that_is_executed_by_its_descriptor_is_told() {
+    let scratch = Scratch::new("exec_open");
+    let fixture = fixture_artifact("becomes", "becomes");
+    let program = Program::new(&fixture, scratch.path()).args(["--open", "/bin/true"]);
+    let (ended, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    assert!(
+        ended
+            .errors()
+            .contains("became another one, /proc/self/fd/"),
+        "{}",
+        ended.errors()
+    );
+    let processes = recording.rows("SELECT program, exit_code FROM processes ORDER BY seq");
+    assert_eq!(processes.len(), 2, "{processes:?}");
+    assert_eq!(processes[1]["exit_code"], 0, "{processes:?}");
+}
+
 /// What the program wrote itself.
 fn before_the_exec(text: &str) -> Vec<u8> {
     let end = text.find("input for").expect("the other program copied it");

@@ -138,8 +138,10 @@ case_exec_is_recorded_before (void)
     text[lengths[i]] = 'p';
     drain (&tape, my_ring ());
     expect_bytes (WIRE_KIND_EXEC, 0, text, lengths[i] < 4000 ? lengths[i] : 4000);
+    expect_bytes (WIRE_KIND_EXEC, 77, "", 0);
   }
   EQUAL (execve_it (NULL, NULL, NULL), -1);
   drain (&tape, my_ring ());
+  expect_bytes (WIRE_KIND_EXEC, 77, "", 0);
   CHECK (at_end (&tape));
 }

@@ -11,6 +11,7 @@ use super::differences::MOST_FINGERPRINTS;
 use super::hash;
 use super::rules::Rules;
 use crate::error::Result;
+use crate::syscalls::error_name;
 
 /// Bytes of a line that are compared together; longer lines count as several.
 const LINE_BYTES: usize = 64 << 10;
@@ -346,6 +347,10 @@ fn compared(
             )
         }
         "exec" if !rules.ignores_others() => ("exec", normal(&text)),
+        "exec_failed" if !rules.ignores_others() => {
+            let error = event.value.and_then(error_name);
+            ("exec", format!("failed: {}", error.unwrap_or("unknown")))
+        }
         "fork" if !rules.ignores_others() => ("fork", "a child".to_owned()),
         "logpoint" if !rules.ignores_others() => ("logpoint", normal(&text)),
         _ => return None,

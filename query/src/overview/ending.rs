@@ -158,9 +158,11 @@ pub struct Seen {
 /// The recording cannot be read.
 pub fn ending(source: &Source<'_>) -> Result<Ending> {
     let sql = "select kind, value, aux, seq from events \
-               where kind in ('process_exit', 'detached', 'exec') order by seq desc limit 1";
+               where kind in ('process_exit', 'detached', 'exec', 'exec_failed') order by seq desc limit 1";
     let rows = source.ask(sql)?;
-    let end = rows.first();
+    let end = rows
+        .first()
+        .filter(|row| row.text(0) != Some("exec_failed"));
     let how = match (of_core(source)?, how(source, end)) {
         (Some(how), _) => how,
         (None, how @ (How::Running | How::NotSeen)) => standing(source)?.unwrap_or(how),
@@ -190,12 +192,28 @@ fn became(source: &Source<'_>, how: &How) -> Result<Option<(u64, String)>> {
     if *how == How::Became {
         return Ok(None);
     }
-    let sql = "select seq, text from events where kind = 'exec' order by seq desc limit 1";
-    let rows = source.ask(sql)?;
-    Ok(rows.first().and_then(|row| {
+    let rows = source.ask(LAST_EXEC)?;
+    let Some((seq, program)) = rows.first().and_then(|row| {
         let program = row.text(1).unwrap_or_default();
         Some((row.count(0)?, program.to_owned()))
-    }))
+    }) else {
+        return Ok(None);
+    };
+    let later = source.ask(&goes_on_after(seq))?;
+    let later = later.first().and_then(|row| row.count(0));
+    Ok((later == Some(0)).then_some((seq, program)))
+}
+
+/// Asks for the program that the recorded one last tried to become.
+pub const LAST_EXEC: &str =
+    "select seq, text from events where kind = 'exec' order by seq desc limit 1";
+
+/// Asks how much shows that a program went on after it had tried to become another one. Older recordings do not tell failures.
+pub fn goes_on_after(seq: u64) -> String {
+    format!(
+        "select count(*) from events where seq > {seq} and \
+         (kind in ('enter', 'stdout', 'stderr', 'exec_failed') or (kind = 'leave' and not unwound))"
+    )
 }
 
 /// The end of a program according to its core file.

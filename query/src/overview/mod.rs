@@ -20,7 +20,7 @@ mod unusual;
 
 use serde::Serialize;
 
-pub use ending::{Crash, Ending, How, Place, Seen};
+pub use ending::{Crash, Ending, How, LAST_EXEC, Place, Seen, goes_on_after};
 pub use errors::{ErrorLine, Errors};
 pub use failures::{FailureKind, Failures, Value};
 pub use program::Program;

@@ -20,6 +20,8 @@ pub enum Told {
     Begins { pid: i64 },
     /// It executed another program.
     Executes { path: Option<String> },
+    /// It did not, and goes on.
+    ExecuteFailed,
     /// A thread made a process.
     Forks { child: i64 },
     /// The program ended.
@@ -108,12 +110,15 @@ pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> V
             }
             Told::Begins { .. } => {}
             Told::Executes { path } => {
-                let parent = own.unwrap_or_default();
+                // A program that executes a second one was not replaced by the first, whatever was recorded between.
+                forget_execution(&mut found, own);
+                let pid = own.unwrap_or_default();
                 found.push(Process {
                     tid: event.tid,
-                    ..process(parent, program.parent, "execve", event.at, path)
+                    ..process(pid, program.parent, "execve", event.at, path)
                 });
             }
+            Told::ExecuteFailed => forget_execution(&mut found, own),
             Told::Forks { child } => {
                 let by = maker(calls, child, event.at.seq);
                 let by_name = by.and_then(|made| name(made.call.number));
@@ -145,6 +150,14 @@ pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> V
         }
     }
     found
+}
+
+/// Removes the program that the recorded one executed, because it goes on.
+fn forget_execution(found: &mut Vec<Process>, own: Option<i64>) {
+    let executed = found.iter().rposition(|row| Some(row.pid) == own);
+    if let Some(executed) = executed.filter(|executed| *executed > 0) {
+        found.remove(executed);
+    }
 }
 
 fn process(
@@ -271,6 +284,10 @@ mod tests {
             event(6, Told::Forks { child: 20 }),
             event(11, Told::Forks { child: 21 }),
             event(12, Told::Forks { child: 22 }),
+            event(13, Told::Executes { path: None }),
+            event(14, Told::ExecuteFailed),
+            event(15, Told::ExecuteFailed),
+            event(16, Told::Executes { path: None }),
             event(
                 30,
                 Told::Executes {

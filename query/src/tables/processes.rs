@@ -63,11 +63,12 @@ pub const DOC: TableDoc = TableDoc {
 };
 
 /// The kinds of events about processes.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "process_start",
     "process_exit",
     "fork",
     "exec",
+    "exec_failed",
     "syscall",
     "syscall_end",
 ];
@@ -172,6 +173,7 @@ impl<'a> Read<'a> {
                     child: of_event.unwrap_or(0),
                 },
                 "exec" => Told::Executes { path: text(1, row) },
+                "exec_failed" => Told::ExecuteFailed,
                 "syscall" => {
                     let call = Call {
                         number: of_event.map_or(u64::MAX, |number| number as u64),

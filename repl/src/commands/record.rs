@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use query::overview::{LAST_EXEC, goes_on_after};
 use recorder::live::{self, LiveOptions, Stdio};
 use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Surroundings, Target};
 use serde_json::json;
@@ -397,14 +398,9 @@ fn aftermath(outcome: &Outcome) -> (Option<String>, u64) {
 /// Returns the program that replaced the recorded one, if the recording ended that way. Launchers and wrapper scripts
 /// do so, and a user who recorded one should know.
 fn became(asker: &mut Asker) -> Option<String> {
-    let last = "select seq, text from events where kind = 'exec' order by seq desc limit 1";
-    let mut row = asker.texts(last).ok()?.pop()?;
+    let mut row = asker.texts(LAST_EXEC).ok()?.pop()?;
     let (program, seq) = (row.pop()??, row.pop()??);
-    // After a failed execve the program continues.
-    let later = format!(
-        "select count(*) from events where seq > {seq} \
-         and (kind in ('enter', 'stdout', 'stderr') or (kind = 'leave' and not unwound))"
-    );
+    let later = goes_on_after(seq.parse().ok()?);
     (asker.number(&later).ok()? == 0).then_some(program)
 }
 

@@ -43,7 +43,7 @@ impl Past {
         }
         let events = match &wanted.what {
             Happened::Fork => self.timeline.events_of("fork", None),
-            Happened::Exec => self.timeline.events_of("exec", None),
+            Happened::Exec => self.execs(),
             Happened::Load(pattern) => self.loads(pattern.as_deref()),
             Happened::Syscall(numbers) if numbers.is_empty() => {
                 self.timeline.events_of("syscall", None)
@@ -67,6 +67,14 @@ impl Past {
         };
         self.breaks().push(added.clone());
         Ok(added)
+    }
+
+    /// The event at which the program became another one: it goes on after attempts that fail.
+    fn execs(&self) -> replay::Result<Vec<u64>> {
+        let failed = self.timeline.events_of("exec_failed", None)?;
+        let last = self.timeline.events_of("exec", None)?.pop();
+        let last = last.filter(|exec| failed.iter().all(|failed| failed < exec));
+        Ok(last.into_iter().collect())
     }
 
     /// The events of libraries that were loaded after the first thread began.

@@ -72,6 +72,8 @@ kinds! {
     ProcessExit = "process_exit",
     /// The process is about to run another program.
     Exec = "exec",
+    /// It has not become that program.
+    ExecFailed = "exec_failed",
     /// The process forked.
     Fork = "fork",
     /// The first event of a thread.

@@ -5,7 +5,7 @@ use super::pair::{Numbered, Sink};
 use crate::columns::{EventKind, EventRow};
 use crate::control::Control;
 use crate::error::Result;
-use crate::wire::{GapReason, Record};
+use crate::wire::{GapReason, Record, UNKNOWN_ERROR};
 
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
@@ -95,6 +95,12 @@ pub(super) fn record<S: Sink>(
             let path = String::from_utf8_lossy(path);
             out.event(ts_ns, tid, EventKind::Exec, |row| row.text(&path))
         }
+        Record::ExecFailed { error } => out.event(ts_ns, tid, EventKind::ExecFailed, |row| {
+            if error == UNKNOWN_ERROR {
+                return row;
+            }
+            row.value(error.into())
+        }),
         Record::Logpoint { probe, words } => live.logpoint(probe, words, tid, ts_ns, out),
         Record::ConditionError { probe, addr } => {
             live.condition_error(probe, addr, tid, ts_ns, out)

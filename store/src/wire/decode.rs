@@ -296,7 +296,11 @@ fn rare(bytes: &[u8], kind: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
         KIND_EXEC => {
             let (fixed, rest) = split::<BYTES_LEN>(bytes, kind)?;
             let (path, rest) = padded(rest, word(fixed, 1) >> LEN_SHIFT, kind)?;
-            Ok((Record::Exec { path }, rest))
+            let record = match (word(fixed, 1) >> VALUE_SHIFT) as u8 {
+                0 => Record::Exec { path },
+                error => Record::ExecFailed { error },
+            };
+            Ok((record, rest))
         }
         KIND_LOGPOINT => {
             let (fixed, rest) = split::<LOG_LEN>(bytes, kind)?;

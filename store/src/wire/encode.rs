@@ -124,6 +124,11 @@ pub fn push_exec(block: &mut Vec<u8>, ticks: u64, path: &[u8]) {
     push_padded(block, path);
 }
 
+/// Appends an exec record that says that the last one failed; `error` is not 0.
+pub fn push_exec_failed(block: &mut Vec<u8>, ticks: u64, error: u8) {
+    push_value(block, ticks, KIND_EXEC, error.into());
+}
+
 /// Appends a logpoint record.
 ///
 /// # Panics

@@ -343,6 +343,11 @@ pub enum Record<'a> {
         /// Path of the program.
         path: &'a [u8],
     },
+    /// The process has not become another program, and goes on.
+    ExecFailed {
+        /// The error of execve(2), an errno of 1 to 254; 255: it is not known.
+        error: u8,
+    },
     /// A logpoint was passed.
     Logpoint {
         /// Number of the live probe.
