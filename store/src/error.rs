@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::format::RECORDING_SUFFIX;
+
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -232,6 +234,11 @@ impl Error {
             Self::WriterStopped { .. } => "close the recording",
             Self::NoTailFolder(_) => "set TMPDIR to a folder that can be written to",
             Self::NotAdded { hint, .. } => return hint.as_deref(),
+            Self::Io { path, source, .. }
+                if source.kind() == io::ErrorKind::NotFound && is_in_recording(path) =>
+            {
+                "a file of the recording is missing: restore it from a copy"
+            }
             // Faults in a file's bytes.
             Self::Columns {
                 source: parquet::errors::ParquetError::General(_),
@@ -290,4 +297,10 @@ impl Error {
             source => Self::Columns { path, source },
         }
     }
+}
+
+/// Tells whether a file is, or should be, part of a recording.
+fn is_in_recording(path: &Path) -> bool {
+    let mut around = path.ancestors().skip(1);
+    around.any(|dir| dir.to_string_lossy().ends_with(RECORDING_SUFFIX))
 }

@@ -137,7 +137,8 @@ impl Atom {
 
     /// Leaves out the bits of a structure that mean nothing. The word has those from bit `first` on.
     fn limit(&mut self, meant: Meant, first: u32) {
-        let part = |bits: u128| (bits >> first) as u64;
+        // Damaged definitions may say any number of bits.
+        let part = |bits: u128| bits.checked_shr(first).unwrap_or(0) as u64;
         let mask = part(meant.always);
         // A flag in the other register cannot be asked.
         let held = meant.held.and_then(|(flag, bits)| {
