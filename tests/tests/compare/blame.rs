@@ -111,3 +111,20 @@ fn changed_code_that_nothing_shows_is_named() {
     let told = "the code of main differs, but nothing that is compared shows it";
     assert!(text.contains(told), "{text}");
 }
+
+/// The program's own line is shown, not that of the library's loop that is inlined there.
+#[test]
+fn a_call_through_inlined_library_code_is_at_the_programs_line() {
+    let text = "#include <algorithm>\n#include <vector>\n#include <cstdio>\n\
+                __attribute__((noinline)) void visit(int n) { printf(\"%d\\n\", n); }\n\
+                int main() {\n  std::vector<int> all{1, 2, 3};\n  \
+                std::for_each(all.begin(), all.end(), visit);\n}\n";
+    let scratch = Scratch::new("compare-for-each");
+    made(&scratch, "shop", text, "-O2");
+    made(&scratch, "other", &text.replace("2, 3}", "2, 4}"), "-O2");
+    let told = compare(&scratch, &["shop", "other"]);
+    ends_with(&told, 1);
+    let told = told.text();
+    assert!(told.contains("called at app.cc:7"), "{told}");
+    assert!(!told.contains("stl_algo.h"), "{told}");
+}
