@@ -38,6 +38,8 @@ fn failures_have_one_shape_on_the_stream_of_the_answer() {
         &["backtrace", "--json"],
         &["status", "--frob", "--json"],
         &["goto", "--json"],
+        &["export", "nothing", "--to", "lake", "--json"],
+        &["rm", "nothing", "--yes", "--json"],
         &["repl", "nothing", "--json"],
     ] {
         let ended = run(words);
@@ -50,6 +52,7 @@ fn failures_have_one_shape_on_the_stream_of_the_answer() {
         &["record", "--json", "./nothing"][..],
         &["record", "--json"],
         &["record", "-o", "rec", "--json", "--frob", "./nothing"],
+        &["test", "--record-to", "runs", "--json", "./nothing"],
     ] {
         let ended = run(words);
         assert_failure(&json(&ended.errors(), words), words);
@@ -74,6 +77,8 @@ fn answers_are_one_document() {
     assert_eq!(command.run().status.as_shell_code(), 0);
     let other = scratch.join("other.hindsight");
     let other = other.to_str().expect("text");
+    let lake = scratch.join("lake");
+    let lake = lake.to_str().expect("text");
     for words in [
         &["info", path, "--json"][..],
         &["overview", path, "--json"],
@@ -85,6 +90,8 @@ fn answers_are_one_document() {
         &["calls", path, "--json"],
         &["compare", path, other, "--json"],
         &["sql", path, "select count(*) as n from calls", "--json"],
+        &["export", path, other, "--to", lake, "--json"],
+        &["rm", other, "--yes", "--json"],
     ] {
         let ended = Hindsight::command(&scratch, words).run();
         let answer = json(&ended.text(), words);
@@ -96,4 +103,48 @@ fn answers_are_one_document() {
         );
         assert_eq!(ended.errors(), "", "{words:?}");
     }
+}
+
+#[test]
+fn what_was_written_and_deleted_is_in_the_answer() {
+    let scratch = Scratch::new("json_changes");
+    let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path());
+    for name in ["a", "b"] {
+        let command = Hindsight::record_command(&scratch, name, &["-f", "fib"], &program);
+        assert_eq!(command.run().status.as_shell_code(), 0);
+    }
+    std::fs::write(scratch.join("b.hindsight/columns/definitions.seg"), "no").expect("writable");
+    let words = [
+        "export", "a", "b", "--to", "lake", "--table", "calls", "--json",
+    ];
+    let exported = Hindsight::command(&scratch, &words).run();
+    assert_eq!(exported.status.as_shell_code(), 1);
+    let result = exported.result();
+    assert_eq!(
+        (&result["recordings"], &result["files"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(result["left_out"][0]["run"], "b", "{result:#}");
+    assert_eq!(exported.errors(), "");
+    let deleted = Hindsight::command(&scratch, &["rm", "a", "b", "--yes", "--json"]).run();
+    let result = deleted.result();
+    let count = result["deleted"].as_array().map(Vec::len);
+    assert_eq!(
+        (count, &result["failed"]),
+        (Some(2), &serde_json::json!([]))
+    );
+    let words = [
+        "test",
+        "--record-to",
+        "runs",
+        "--json",
+        "sh",
+        "-c",
+        "true; (exit 3)",
+    ];
+    let tested = Hindsight::command(&scratch, &words).run();
+    assert_eq!(tested.status.as_shell_code(), 3);
+    let answer = json(&tested.errors(), &words);
+    assert_eq!(answer["result"]["exit_code"], 3, "{answer:#}");
+    assert_eq!(answer["result"]["removed"], 0, "{answer:#}");
 }

@@ -196,7 +196,8 @@ impl Counts {
     }
 }
 
-fn summary_json(outcome: &SetOutcome) -> serde_json::Value {
+/// Returns what is told of a set when it is done.
+pub fn summary_json(outcome: &SetOutcome) -> serde_json::Value {
     let (code, signal) = match outcome.exit {
         Exit::Code(code) => (Some(code), None),
         Exit::Signal(signal) => (None, Some(signal)),

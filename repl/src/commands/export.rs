@@ -6,11 +6,13 @@ mod request;
 mod settings;
 mod upload;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use query::Options;
 use query::output::Format;
 use query::runs::{find, names};
+use serde_json::json;
 use server::quantity::count;
 use store::recording::{Recording, RecordingState};
 
@@ -18,6 +20,8 @@ use self::place::Place;
 use crate::ask::Asker;
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
+use crate::output::{self, to_stdout};
 use crate::progress::Progress;
 use crate::render::{Terminal, bytes, escaped};
 use crate::report::without_numbers;
@@ -51,6 +55,9 @@ pub struct Args {
     /// Only this table; may be repeated
     #[arg(long = "table", value_name = "TABLE")]
     tables: Vec<String>,
+    /// Print what was written, and what was left out, as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command and returns the exit code.
@@ -77,11 +84,16 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     }
     let progress = Progress::new(terminal);
     let (mut files, mut size, mut runs) = (0, 0, 0);
+    let mut left_out = Vec::new();
+    let mut leave_out = |name: &str, why: &str| match args.json {
+        true => left_out.push(json!({"run": name, "why": why})),
+        false => progress.warning(&format!("{name} is left out: {why}")),
+    };
     for ((folder, name), keys) in found.folders.iter().zip(&named).zip(&keys) {
         // A run that has a row in `runs` is complete.
         let state = Recording::open(folder).map(|recording| recording.state());
         if state.is_ok_and(|state| state == RecordingState::Live) {
-            progress.warning(&format!("{name} is left out: it is still being recorded"));
+            leave_out(name, "it is still being recorded");
             continue;
         }
         match export(folder, &tables, keys, (&mut place, terminal)) {
@@ -92,10 +104,10 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             }
             Err(error @ (Error::Query { .. } | Error::Store { .. })) => {
                 let why = without_numbers(&error.to_string());
-                progress.warning(&format!("{name} is left out: {why}"));
+                leave_out(name, &why);
             }
             Err(error) => {
-                if runs > 0 {
+                if runs > 0 && !args.json {
                     let before = count(runs, "recording");
                     progress.warning(&format!("only the first {before} were exported"));
                 }
@@ -103,13 +115,27 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             }
         }
     }
-    println!(
-        "{}: {}, {}, {}",
-        escaped(&args.to.to_string_lossy()),
-        count(runs, "recording"),
-        count(files, "file"),
-        bytes(size)
-    );
+    let mut out = output::stdout();
+    let written = if args.json {
+        let facts = json!({
+            "to": args.to,
+            "recordings": runs,
+            "files": files,
+            "bytes": size,
+            "left_out": left_out,
+        });
+        writeln!(out, "{:#}", answer(facts))
+    } else {
+        writeln!(
+            out,
+            "{}: {}, {}, {}",
+            escaped(&args.to.to_string_lossy()),
+            count(runs, "recording"),
+            count(files, "file"),
+            bytes(size)
+        )
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
     Ok(match runs == named.len() as u64 {
         true => exit::DONE,
         false => exit::FAILED,

@@ -1,13 +1,17 @@
 //! `hindsight rm`: deletes recordings, and sets of them.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use query::runs::find;
+use serde_json::{Value, json};
 
 use crate::commands::deleting::{delete, forget, is_wanted};
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
+use crate::output::{self, to_stdout};
 use crate::recording::locate;
 use crate::render::Terminal;
 use crate::report::report;
@@ -35,6 +39,9 @@ pub struct Args {
     /// Delete without asking
     #[arg(short, long)]
     yes: bool,
+    /// Print what was deleted, and what was not, as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command and returns the exit code.
@@ -69,18 +76,32 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     if !args.yes && !is_wanted(&found.folders, terminal)? {
         return Ok(exit::FAILED);
     }
-    let mut code = exit::DONE;
+    let (mut deleted, mut failed) = (Vec::new(), Vec::new());
     for folder in &found.folders {
-        if let Err(error) = delete(folder) {
-            if found.folders.len() == 1 {
-                return Err(error);
+        match delete(folder) {
+            Ok(()) => deleted.push(folder),
+            Err(error) if found.folders.len() == 1 => return Err(error),
+            Err(error) if args.json => {
+                failed.push(json!({"recording": folder, "why": error.to_string()}));
             }
-            report(&error, terminal);
-            code = exit::FAILED;
+            Err(error) => {
+                report(&error, terminal);
+                failed.push(Value::Null);
+            }
         }
     }
     for set in &sets {
         forget(set)?;
+    }
+    let code = match failed.is_empty() {
+        true => exit::DONE,
+        false => exit::FAILED,
+    };
+    if args.json {
+        let facts = answer(json!({"deleted": deleted, "failed": failed}));
+        let mut out = output::stdout();
+        let written = writeln!(out, "{facts:#}");
+        written.and_then(|()| out.flush()).map_err(to_stdout)?;
     }
     Ok(code)
 }

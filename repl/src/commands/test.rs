@@ -16,6 +16,7 @@ use crate::commands::keeping::Keeping;
 use crate::commands::{children, guard, processes, target};
 use crate::error::Error;
 use crate::exit;
+use crate::json::answer;
 use crate::render::escaped;
 
 const EXAMPLES: &str = "\
@@ -53,6 +54,9 @@ pub struct Args {
     keeping: Keeping,
     #[command(flatten)]
     captured: Captured,
+    /// Print the summary as JSON, on standard error
+    #[arg(long)]
+    json: bool,
     /// The test command and its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true, required = true)]
     command: Vec<OsString>,
@@ -100,9 +104,16 @@ pub fn run(args: Args) -> Result<u8, Error> {
         .join(" ".as_ref())
         .to_string_lossy()
         .replace(char::is_control, " ");
+    let as_json = args.json;
     let outcome = children::record_set(&options(args, output), false, OnTaken::Number)?;
     let pruned = prune(&outcome, keep)?;
     label(&outcome, keep, &command)?;
+    if as_json {
+        let mut facts = children::summary_json(&outcome);
+        facts["removed"] = pruned.into();
+        eprintln!("{}", answer(facts));
+        return Ok(exit::of_program(outcome.exit));
+    }
     eprintln!("hindsight: {}", children::summary(&outcome, &dir));
     if pruned > 0 {
         let of = match keep {
