@@ -250,7 +250,7 @@ fn sql_knows_the_processes_that_are_not_recorded() {
         "{}",
         set.ended.errors()
     );
-    let asked = "SELECT pid, parent, program, arguments, exit_code, exit_signal, ended_ts_ns > ts_ns AS ends \
+    let asked = "SELECT pid, parent, program, arguments, exit_code, exit_signal, ended_ts_ns >= ts_ns AS ends \
                  FROM processes";
     let asked = Hindsight::command(&scratch, &["sql", "set", asked, "--json"]).run();
     assert_eq!(asked.errors(), "");

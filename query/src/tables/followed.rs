@@ -98,6 +98,8 @@ fn tell(row: &mut Process, process: &set::Process, start_unix_ns: i64) {
         });
     }
     if row.ended.is_none() {
-        row.ended_ts_ns = process.end_unix_ns.map(|end| end - start_unix_ns);
+        // A short one may have ended before its parent went on and recorded the fork.
+        let ended = process.end_unix_ns.map(|end| end - start_unix_ns);
+        row.ended_ts_ns = ended.map(|end| end.max(row.began_ts_ns));
     }
 }
