@@ -298,6 +298,19 @@ fn values_are_kept_as_in_gdb() {
 }
 
 #[test]
+fn hits_of_a_conditional_breakpoint_are_passed_as_in_gdb() {
+    let live = Live::started("gdb-ignore", &["--stop-on-entry"], &program(), &[]);
+    let words = ["break factorial if n < 4", "ignore 1 2"];
+    let said = prompt(&live, &[words[0], words[1], "c", "p n", "info b"]);
+    let theirs = gdb(&live, &[words[0], words[1], "run > /dev/null", "p n"]);
+    assert!(said.contains("$1 = 1\n"), "{said}");
+    assert!(theirs.ends_with(" = 1\n"), "{theirs}");
+    assert!(!said.contains("first"), "none is left: {said}");
+    let said = prompt(&live, &["ignore 1 0", "info b"]);
+    assert!(said.contains("Breakpoint 1 stops each time"), "{said}");
+}
+
+#[test]
 fn breakpoints_are_set_as_in_gdb() {
     let live = Live::started("gdb-breaks", &["--stop-on-entry"], &program(), &[]);
     let said = prompt(&live, &["tbreak leaf", "c", "info b"]);
@@ -319,10 +332,7 @@ fn breakpoints_are_set_as_in_gdb() {
     assert_eq!(said.lines().last(), Some("$2 = 1"), "{said}");
     assert!(theirs.ends_with(" = 1\n"), "{theirs}");
     let said = prompt(&live, &["condition 2 n > 100", "ignore 2 5", "info b"]);
-    assert!(
-        said.contains("breakpoint 2 has a condition: n > 100"),
-        "{said}"
-    );
+    assert!(said.contains("passed 5 times first"), "{said}");
     let said = prompt(
         &live,
         &[

@@ -231,6 +231,15 @@ impl Live {
         })??)
     }
 
+    /// Lets a probe act only after `times` more hits, which are counted as others are; 0: at the next one. A logpoint whose hits
+    /// the program counts itself is not held back.
+    ///
+    /// # Errors
+    /// There is no such probe.
+    pub fn pass_probe(&self, id: ProbeId, times: u64) -> Result<ProbeView> {
+        Ok(self.ask(move |tracer| tracer.pass_probe(id, times))??)
+    }
+
     /// Displays an expression: its value in the innermost frame is reported with every stop of a thread and recorded in
     /// the event of the stop. Returns it with its number. An expression that is already displayed keeps its number.
     ///

@@ -442,6 +442,8 @@ pub struct ProbeView {
     pub places: Vec<ProbePlace>,
     /// How often it was hit with its condition true.
     pub hits: u64,
+    /// Hits up to this number are passed; 0: none.
+    pub passed_until: u64,
     /// A note for the user: that the line was moved, or that the probe existed before.
     pub message: Option<String>,
     /// It existed before at the same place, and its condition was replaced.

@@ -4,12 +4,12 @@ use recorder::live::ProbeId;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbesReply, Text, Verb, Word,
-    condition, probes,
+    BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbeReport, ProbesReply, Text, Verb,
+    Word, condition, probes,
 };
 use crate::protocol::{Code, Failure};
 use crate::quantity::count;
-use crate::session::Session;
+use crate::session::{Session, of_recorder};
 
 /// The `ignore` verb.
 pub struct Ignore;
@@ -26,7 +26,7 @@ pub struct IgnoreArgs {
 
 impl Verb for Ignore {
     const NAME: &'static str = "ignore";
-    const DOC: &'static str = "Pass a breakpoint some times before it stops again: ignore 2 10\n\nIt becomes the condition hitCount > 10, which counts from now on; condition 2 removes it. In a recording the next runs pass it, in whatever direction.";
+    const DOC: &'static str = "Pass a breakpoint some times before it stops again: ignore 2 10\n\nWithout a condition it becomes hitCount > 10, which counts from now on; condition 2 removes it. With one, hits with it true are passed. In a recording the next runs pass it, in whatever direction.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = IgnoreArgs;
@@ -50,12 +50,20 @@ impl Verb for Ignore {
             rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
         };
         if let Some(old) = old.filter(|old| !is_own(old)) {
-            // Only arrivals are counted, including those with a false condition.
-            let message = format!("breakpoint {} has a condition: {old}", args.id);
-            return Err(Failure::new(Code::NotAllowed, message).hint(format!(
-                "count within it: condition {} hitCount > {} && ({old}); or stop at its Nth hit: break LOCATION --condition '{old}' --hit-count N",
-                args.id, args.count
-            )));
+            let kind = ProbeKind::of(&view.spec);
+            if kind == ProbeKind::Logpoint {
+                // The program counts its hits, and writes its messages.
+                let message = format!("logpoint {} has a condition: {old}", args.id);
+                return Err(Failure::new(Code::NotAllowed, message).hint(format!(
+                    "count within it: condition {} hitCount > {} && ({old})",
+                    args.id, args.count
+                )));
+            }
+            let passed = session.live.pass_probe(args.id, args.count);
+            let passed = passed.map_err(|error| of_recorder(&error))?;
+            return Ok(BreakReply::Probes(ProbesReply {
+                probes: vec![ProbeReport::of(&passed)],
+            }));
         }
         let text = (args.count > 0).then(|| format!("hitCount > {}", args.count));
         // The count restarts with the new condition.

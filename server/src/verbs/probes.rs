@@ -10,6 +10,7 @@ use super::Call;
 use crate::inspect::{self, signal_name};
 use crate::location::{LineTarget, ParsedLocation, Target};
 use crate::protocol::{Code, Details, Failure};
+use crate::quantity::count;
 use crate::session::{LiveSession, PlaceReport, hex, of_recorder};
 
 /// Arguments of a verb about probes; `A` holds those of adding one.
@@ -423,7 +424,10 @@ impl ProbeReport {
 /// Returns the remark on a probe.
 fn told(view: &ProbeView) -> Option<String> {
     let failed = view.failed.as_ref().map(|failed| failed.words());
-    let told: Vec<String> = view.message.iter().cloned().chain(failed).collect();
+    let left = view.passed_until.saturating_sub(view.hits);
+    let passed = (left > 0).then(|| format!("passed {} first", count(left, "time")));
+    let told = view.message.iter().cloned().chain(passed).chain(failed);
+    let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| told.join("; "))
 }
 

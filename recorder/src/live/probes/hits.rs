@@ -181,14 +181,14 @@ impl Tracer {
             }
             _ => None,
         };
-        let hits = {
+        let (hits, passed_until) = {
             let probe = self.probes.by_id.get_mut(&id)?;
             probe.view.hits += 1;
             let probe = self.probes.by_id.get(&id)?;
             self.tell_count(probe);
-            self.total_hits(probe)
+            (self.total_hits(probe), probe.view.passed_until)
         };
-        if hit_count != 0 && hits != hit_count {
+        if hits <= passed_until || (hit_count != 0 && hits != hit_count) {
             return None;
         }
         if logs {

@@ -205,6 +205,7 @@ impl Tracer {
             state: ProbeState::Pending,
             places: Vec::new(),
             hits: 0,
+            passed_until: 0,
             message: None,
             existed: false,
             failed: None,
@@ -545,6 +546,19 @@ impl Tracer {
             Location::Logged(_) => self.disarm_logged(view.id),
             _ => {}
         }
+    }
+
+    /// Lets a probe act only after `times` more hits.
+    pub fn pass_probe(&mut self, id: ProbeId, times: u64) -> LiveResult<ProbeView> {
+        let unknown = || LiveError::NoProbe(id);
+        let hits = self.total_hits(self.probes.by_id.get(&id).ok_or_else(unknown)?);
+        let probe = self.probes.by_id.get_mut(&id).ok_or_else(unknown)?;
+        probe.view.passed_until = match times {
+            0 => 0,
+            times => hits.saturating_add(times),
+        };
+        let view = probe.view.clone();
+        Ok(ProbeView { hits, ..view })
     }
 
     pub fn enable_probe(&mut self, id: ProbeId, on: bool) -> LiveResult<ProbeView> {
