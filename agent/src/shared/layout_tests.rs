@@ -281,6 +281,8 @@ fn the_page_and_the_header_say_the_same_of_records() {
     ] {
         assert_eq!(take(&format!("HS_{name}")), stated(&page, name), "{name}");
     }
+    let unknown = stated(&page, "UNKNOWN_ERROR");
+    assert_eq!(take("HS_EXEC_UNKNOWN_ERROR"), unknown);
     let words = stated(&page, "CAPTURE_REGISTER_WORDS");
     assert_eq!(take("HS_CAPTURE_WORDS"), words);
     let registers = stated(&page, "CAPTURE_REGISTERS");
