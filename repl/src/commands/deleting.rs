@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use query::runs::find;
+use serde_json::{Value, json};
 use server::client::{Client, Wait};
 use server::paths::Paths;
 use server::quantity::count;
@@ -45,11 +46,39 @@ pub fn is_wanted(folders: &[PathBuf], terminal: &Terminal) -> Result<bool, Error
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Deletes the recording in a folder and reports it.
+/// What was deleted, and what stays because it is not ours.
+pub struct Deleted {
+    path: PathBuf,
+    /// Bytes of a recording's files.
+    bytes: Option<u64>,
+    left: Vec<String>,
+}
+
+impl Deleted {
+    /// Prints it.
+    pub fn tell(&self) {
+        let name = escaped(&self.path.to_string_lossy()).into_owned();
+        match self.bytes {
+            Some(size) => println!("deleted {name} ({})", bytes(size)),
+            None if self.left.is_empty() => println!("deleted {name}"),
+            None => {}
+        }
+        for left in &self.left {
+            eprintln!("hindsight: {}", escaped(left));
+        }
+    }
+
+    /// Returns it as JSON.
+    pub fn as_json(&self) -> Value {
+        json!({"path": self.path, "bytes": self.bytes, "notes": self.left})
+    }
+}
+
+/// Deletes the recording in a folder.
 ///
 /// # Errors
 /// When it is being recorded or open in a session, or a file cannot be deleted.
-pub fn delete(folder: &Path) -> Result<(), Error> {
+pub fn delete(folder: &Path) -> Result<Deleted, Error> {
     let in_store = |source| Error::Store { source };
     let recording = Recording::open_exact(folder).map_err(in_store)?;
     if let Some(session) = session_with(folder) {
@@ -61,23 +90,23 @@ pub fn delete(folder: &Path) -> Result<(), Error> {
         ));
     }
     let removed = remove(&recording).map_err(in_store)?;
-    let name = folder.to_string_lossy();
-    println!("deleted {} ({})", escaped(&name), bytes(removed.len_bytes));
-    for left in removed.left {
+    let left = removed.left.iter().map(|left| {
         let left = left.to_string_lossy();
-        eprintln!(
-            "hindsight: {} is no file of the recording and stays",
-            escaped(&left)
-        );
-    }
-    Ok(())
+        format!("{left} is no file of the recording and stays")
+    });
+    Ok(Deleted {
+        path: folder.to_owned(),
+        bytes: Some(removed.len_bytes),
+        left: left.collect(),
+    })
 }
 
-/// Says in the list of a set which recordings were deleted. With the last one, the list and its folder go, too.
+/// Says in the list of a set which recordings were deleted. With the last one, the list and its folder go, too: then they are
+/// returned.
 ///
 /// # Errors
 /// When the list cannot be read, changed or deleted.
-pub fn forget(set: &Path) -> Result<(), Error> {
+pub fn forget(set: &Path) -> Result<Option<Deleted>, Error> {
     let in_store = |source| Error::Store { source };
     let processes = set::processes(set).map_err(in_store)?;
     let recorded = processes
@@ -89,12 +118,15 @@ pub fn forget(set: &Path) -> Result<(), Error> {
         std::fs::remove_file(&list)
             .map_err(|source| Error::io("delete the list of processes", source))?;
         // What is not ours stays, and so does its folder.
-        let name = set.to_string_lossy();
-        match std::fs::remove_dir(set) {
-            Ok(()) => println!("deleted {}", escaped(&name)),
-            Err(_) => eprintln!("hindsight: {} has other files and stays", escaped(&name)),
-        }
-        return Ok(());
+        let left = match std::fs::remove_dir(set) {
+            Ok(()) => Vec::new(),
+            Err(_) => vec![format!("{} has other files and stays", set.display())],
+        };
+        return Ok(Some(Deleted {
+            path: set.to_owned(),
+            bytes: None,
+            left,
+        }));
     }
     let log = ProcessLog::open(set).map_err(in_store)?;
     for process in &processes {
@@ -108,7 +140,7 @@ pub fn forget(set: &Path) -> Result<(), Error> {
                 .map_err(in_store)?;
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Returns the number of the daemon's session that has the recording open, if there is a daemon and such a session.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use query::runs::find;
 use serde_json::{Value, json};
 
-use crate::commands::deleting::{delete, forget, is_wanted};
+use crate::commands::deleting::{Deleted, delete, forget, is_wanted};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -39,8 +39,8 @@ pub struct Args {
     /// Delete without asking
     #[arg(short, long)]
     yes: bool,
-    /// Print what was deleted, and what was not, as JSON
-    #[arg(long)]
+    /// Print what was deleted, and what was not, as JSON; needs --yes
+    #[arg(long, requires = "yes")]
     json: bool,
 }
 
@@ -76,10 +76,16 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     if !args.yes && !is_wanted(&found.folders, terminal)? {
         return Ok(exit::FAILED);
     }
+    let told = |gone: Deleted| {
+        if !args.json {
+            gone.tell();
+        }
+        gone.as_json()
+    };
     let (mut deleted, mut failed) = (Vec::new(), Vec::new());
     for folder in &found.folders {
         match delete(folder) {
-            Ok(()) => deleted.push(folder),
+            Ok(gone) => deleted.push(told(gone)),
             Err(error) if found.folders.len() == 1 => return Err(error),
             Err(error) if args.json => {
                 failed.push(json!({"recording": folder, "why": error.to_string()}));
@@ -91,7 +97,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         }
     }
     for set in &sets {
-        forget(set)?;
+        deleted.extend(forget(set)?.map(told));
     }
     let code = match failed.is_empty() {
         true => exit::DONE,

@@ -259,7 +259,10 @@ impl Prune {
             }
             for path in old {
                 match delete(&path) {
-                    Ok(()) => forgotten.push(path),
+                    Ok(gone) => {
+                        gone.tell();
+                        forgotten.push(path);
+                    }
                     Err(error) => {
                         report(&error, terminal);
                         code = exit::FAILED;
