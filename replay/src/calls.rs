@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use store::columns::{CallPage, CallSpine, CallsFile, EntryColumn, ReadCall};
+use store::columns::{CallPage, CallSpine, CallsFile, CheckedFile, EntryColumn, ReadCall};
 use store::seal::SealedPart;
 
 use crate::cache::Cache;
@@ -18,6 +18,8 @@ use crate::min_tree::MinTree;
 const SPINES: usize = 192;
 /// Most pages that are kept as a whole: 8,192 calls of about 220 bytes each.
 const PAGES: usize = 24;
+/// Most files whose index of pages is kept: 0.4 MB each. Those of all files would grow with the recording.
+const INDEXES: usize = 4;
 
 /// Calls of a page that share the smallest of their `start_seq`.
 const GROUP: usize = 32;
@@ -147,7 +149,8 @@ impl Spine {
 
 /// All calls of a recording.
 pub(crate) struct Calls {
-    files: Vec<CallsFile>,
+    files: Vec<CheckedFile>,
+    indexes: Cache<u32, CallsFile>,
     blocks: Vec<Block>,
     /// The smallest `start_seq` of each page.
     least: MinTree,
@@ -161,15 +164,17 @@ impl Calls {
         let mut files = Vec::new();
         let mut blocks = Vec::new();
         for part in parts.iter().filter(|part| part.part.calls > 0) {
-            let file = CallsFile::open(&part.calls)?;
+            let file = CheckedFile::open(&part.calls)?;
             let number = files.len() as u32;
             let finished = part.part.calls - part.part.unfinished;
-            blocks.extend(file_blocks(&file, number, finished));
+            let index = CallsFile::open(file.clone())?;
+            blocks.extend(file_blocks(&index, number, finished));
             files.push(file);
         }
         let least = blocks.iter().map(|block| block.starts.0).collect();
         Ok(Self {
             files,
+            indexes: Cache::new(INDEXES),
             least: MinTree::new(least),
             blocks,
             spines: Cache::new(SPINES),
@@ -177,10 +182,16 @@ impl Calls {
         })
     }
 
+    fn file(&self, number: u32) -> Result<Arc<CallsFile>> {
+        self.indexes.get(number, || {
+            Ok(CallsFile::open(self.files[number as usize].clone())?)
+        })
+    }
+
     fn spine(&self, block: usize) -> Result<Arc<Spine>> {
         self.spines.get(block as u32, || {
             let Block { file, page, .. } = self.blocks[block];
-            let calls = self.files[file as usize].spine(page as usize)?;
+            let calls = self.file(file)?.spine(page as usize)?;
             Ok(Spine::new(calls))
         })
     }
@@ -190,7 +201,7 @@ impl Calls {
         let CallRef { block, row } = head.at;
         let page = self.pages.get(block, || {
             let Block { file, page, .. } = self.blocks[block as usize];
-            self.files[file as usize].page(page as usize)
+            Ok::<_, Error>(self.file(file)?.page(page as usize)?)
         })?;
         Ok(page.call(row as usize))
     }
@@ -431,7 +442,7 @@ impl Calls {
                 return Err(Error::Interrupted);
             }
             let Block { file, page, .. } = self.blocks[at];
-            let results = self.files[file as usize].results(page as usize)?;
+            let results = self.file(file)?.results(page as usize)?;
             for (value, found) in values.iter().zip(&mut found) {
                 let is_it = |result: &Option<u64>| result.is_some_and(|rax| is_same(rax, *value));
                 if found.is_some() || !results.iter().any(is_it) {
@@ -486,7 +497,7 @@ impl Calls {
             if starts.0 >= range.end || starts.1 < range.start {
                 continue;
             }
-            self.files[file as usize].entries(page as usize, column, |entry| {
+            self.file(file)?.entries(page as usize, column, |entry| {
                 if entry.function_id == function && range.contains(&entry.start_seq) {
                     found.push(Entered {
                         seq: entry.start_seq,

@@ -8,7 +8,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::check;
-use crate::columns::{CallsFile, CapturesFile, EventsFile, SealedFile, StatesFile, Summing};
+use crate::columns::{
+    CallsFile, CapturesFile, CheckedFile, EventsFile, SealedFile, StatesFile, Summing,
+};
 use crate::control::Control;
 use crate::error::Result;
 use crate::file_header::FileHeader;
@@ -151,7 +153,7 @@ fn read_sealed(path: &Path, way: u8) {
     };
     match way {
         13 => {
-            let Ok(file) = CallsFile::open(&sealed) else {
+            let Ok(file) = CheckedFile::open(&sealed).and_then(CallsFile::open) else {
                 return;
             };
             for page in 0..file.pages().len().min(MOST_LOOKED_AT) {

@@ -5,7 +5,7 @@ use store::recording::RecordingState;
 
 use super::identity::Identities;
 use crate::error::{Error, Result};
-use crate::overview::Source;
+use crate::rows::ask;
 use crate::session::Session;
 
 /// A program with fewer functions has the names of another one by chance.
@@ -44,7 +44,7 @@ pub fn check_whole(session: &Session, name: &str) -> Result<()> {
         return Err(refused(format!("{name} has no events"), None));
     }
     let sql = "select count(*), coalesce(sum(lost), 0), min(seq) from gaps where reason <> 'memory not copied'";
-    let gaps = Source::new(session)?.ask(sql)?;
+    let gaps = ask(session, sql)?;
     let number = |column| gaps.first().and_then(|row| row.count(column));
     if let (Some(1..), lost, Some(seq)) = (number(0), number(1).unwrap_or(0), number(2)) {
         let message = format!("{name} lost {lost} events, the first ones at seq {seq}");

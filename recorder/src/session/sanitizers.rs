@@ -11,7 +11,8 @@ struct Sanitizer {
     symbol: &'static str,
     /// Prefixes of its libraries' names.
     libraries: [&'static str; 2],
-    /// A string that occurs only in it.
+    /// The begin of a C string that occurs only in it; a space follows. Programs that look for sanitizers, as this one does,
+    /// have the text too, but not between a zero byte and a space.
     text: &'static str,
 }
 
@@ -73,8 +74,12 @@ fn by_text(constants: &[u8]) -> Option<&'static Sanitizer> {
     places.into_iter().find_map(|at| {
         COLLIDING.iter().find(|sanitizer| {
             let before = sanitizer.text.find("Sanitizer").unwrap_or(0);
-            let start = at.checked_sub(before);
-            start.is_some_and(|start| constants[start..].starts_with(sanitizer.text.as_bytes()))
+            let Some(start) = at.checked_sub(before) else {
+                return false;
+            };
+            let begins = start == 0 || constants[start - 1] == 0;
+            let rest = constants[start..].strip_prefix(sanitizer.text.as_bytes());
+            begins && rest.is_some_and(|rest| rest.starts_with(b" "))
         })
     })
 }
@@ -89,6 +94,8 @@ mod tests {
             let text = [b"x\0", sanitizer.text.as_bytes(), b" (must be)\0"].concat();
             let found = by_text(&text).map(|found| found.name);
             assert_eq!(found, Some(sanitizer.name));
+            let of_rust = [b"x", sanitizer.text.as_bytes(), b"y"].concat();
+            assert!(by_text(&of_rust).is_none(), "{}", sanitizer.name);
         }
         for text in [
             "",

@@ -70,8 +70,13 @@ pub struct PageBounds {
 impl Indexed {
     /// Opens a file that must have the first of `columns`, `at_least` that many, and no others.
     pub(super) fn open(sealed: &SealedFile, columns: &Schema, at_least: usize) -> Result<Self> {
-        let file = CheckedFile::open(sealed)?;
-        let failed = |source| Error::columns(&sealed.path, source);
+        Self::of(CheckedFile::open(sealed)?, columns, at_least)
+    }
+
+    /// Reads the index of an opened file, as [`Self::open`] does.
+    fn of(file: CheckedFile, columns: &Schema, at_least: usize) -> Result<Self> {
+        let path = file.path().to_path_buf();
+        let failed = |source| Error::columns(&path, source);
         // The column types that the file itself claims are ignored: they are known.
         let options = ArrowReaderOptions::new()
             .with_page_index_policy(PageIndexPolicy::Required)
@@ -258,13 +263,13 @@ fn calls_schema() -> Schema {
 }
 
 impl CallsFile {
-    /// Opens the file and reads its page index.
+    /// Reads the file's page index.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Columns`] when it is not a file of calls or has no page index.
-    pub fn open(sealed: &SealedFile) -> Result<Self> {
+    pub fn open(file: CheckedFile) -> Result<Self> {
         let columns = calls_schema();
-        let file = Indexed::open(sealed, &columns, columns.fields().len())?;
+        let file = Indexed::of(file, &columns, columns.fields().len())?;
         Ok(Self {
             pages: file.pages("start_seq")?,
             ends: file.pages("end_seq")?,
