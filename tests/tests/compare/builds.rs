@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::{build, compare, record};
 
 const SOURCE: &str = "#include <stdio.h>\n\
-    int tripled(int n) { return n * 3; }\n\
+    int tripled(int n) {\n\
+    return n * 3; }\n\
     int more(int n) { return n + 1; }\n\
     int less(int n) { return n - 1; }\n\
     int main(void) {\n\
@@ -31,7 +32,7 @@ fn each_build_has_its_own_source_and_places_are_the_second_ones() {
     made(&scratch, "bad", &format!("\n\n\n{edited}"), &["--portable"]);
     let ended = compare(&scratch, &["good", "bad", "--sarif", "found.sarif"]);
     let text = ended.text();
-    for part in ["app.c:2  int tripled(int n) { return n * 3; }", "app.c:5"] {
+    for part in ["app.c:3  return n * 3; }", "app.c:6"] {
         assert!(text.contains(part), "{part}\n{text}");
     }
     let log = fs::read_to_string(scratch.join("found.sarif")).expect("it was written");
@@ -39,7 +40,10 @@ fn each_build_has_its_own_source_and_places_are_the_second_ones() {
     let first = &log["runs"][0]["results"][0];
     assert_eq!(first["ruleId"], "suspect", "{first:#}");
     let region = &first["locations"][0]["physicalLocation"]["region"];
-    assert_eq!(region["startLine"], 5, "{first:#}");
+    assert_eq!(region["startLine"], 6, "the line that differs: {first:#}");
+    let ended = compare(&scratch, &["good", "bad", "--github"]);
+    let text = ended.text();
+    assert!(text.contains("app.c,line=6::tripled"), "{text}");
     // Patterns name recordings too; one of each is too few.
     let ended = compare(&scratch, &["--baseline", "goo*", "--candidate", "ba*"]);
     let errors = ended.errors();

@@ -24,7 +24,7 @@ pub struct Finding {
     pub message: String,
     /// How much it counts.
     pub weight: Weight,
-    /// The source file and line of the subject.
+    /// The source file of the subject, and its first line that differs, or its first line where that is not known.
     pub place: Option<(String, u32)>,
     /// The fingerprint of the first difference that it is about.
     pub difference: Option<u64>,
@@ -80,8 +80,10 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         } else {
             Weight::Warning
         };
+        let changed = suspect.source.as_ref();
+        let changed = changed.map(|(_, line)| (line.file.clone(), line.line));
         all.push(Finding {
-            place: suspect.place.clone(),
+            place: changed.or_else(|| suspect.place.clone()),
             difference: first_of(&suspect.function),
             ..finding(
                 "suspect",
