@@ -450,6 +450,10 @@ fn until_stays_in_the_frame() {
         text.contains(&format!("planted.c:{}", line("sum"))),
         "{text}"
     );
+    // Without a place, out of the loop.
+    let text = full.prompt(&["break earn", "goto first", "continue", "until", "where"]);
+    let earned = format!("planted.c:{}", line("earned"));
+    assert!(text.contains(&earned), "{text}");
 }
 
 #[test]

@@ -446,3 +446,32 @@ fn a_spoilt_sample_rate_is_found_and_mended() {
         assert_eq!(spoilt["round"], 3, "{name}: {spoilt:?}");
     }
 }
+
+/// Out of the loop, not back to its head; at the end of the function, to its caller.
+#[test]
+fn until_without_a_place_leaves_loops_as_gdb_does() {
+    for build in BUILDS.iter().filter(|build| !build.optimised) {
+        if build.name.ends_with("stripped") {
+            // gdb is not told where its debug information is.
+            continue;
+        }
+        let sum_to = build.named("sum_to");
+        let live = build.stopped_at(&sum_to);
+        let program = fixture_artifact("control", build.name);
+        let program = Program::new(program, live.scratch.path());
+        let entry = format!("break {sum_to}");
+        let mut commands = vec![entry.as_str(), "run"];
+        commands.extend(["until"; 6]);
+        let expected = gdb_places(&program, &commands);
+        for (function, line) in &expected[1..] {
+            let stop = live.moved(&["until"]);
+            assert_eq!(
+                (&stop["function"], &stop["line"]),
+                (&Value::from(function.as_str()), &Value::from(*line)),
+                "{}: {expected:?}",
+                build.name
+            );
+        }
+        assert_eq!(live.run_to_end(), 7, "{}", build.name);
+    }
+}

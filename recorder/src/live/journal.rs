@@ -161,6 +161,7 @@ impl Journal {
             Motion::Instruction => "step instruction".to_owned(),
             Motion::NextInstruction => "next instruction".to_owned(),
             Motion::Finish { frame } => format!("finish {frame}"),
+            Motion::Past => "until".to_owned(),
             Motion::Until { place, .. } => format!("until {place}"),
         };
         self.send(Control::Resume {

@@ -490,6 +490,8 @@ pub enum Motion {
         /// Which frame.
         frame: usize,
     },
+    /// To a line whose code lies behind that of this one, in this frame: out of a loop from its last line. Steps over calls.
+    Past,
     /// Until a place is reached in this frame or an outer one, or this frame returns.
     Until {
         /// The place.

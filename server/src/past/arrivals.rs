@@ -12,6 +12,7 @@ use super::{Past, Position, of_replay};
 use crate::location::Target;
 use crate::protocol::Failure;
 use crate::session::{MotionReport, ReasonReport, WatchChange};
+use crate::verbs::StepArgs;
 
 /// Frames that are unwound for the selected one.
 const FRAMES: usize = 2;
@@ -116,29 +117,33 @@ impl Past {
         Ok(report)
     }
 
-    /// Continues with the current thread to a place in the selected frame or an outer one, or out of the frame.
-    pub(crate) fn run_until(&self, target: &Target) -> Result<MotionReport, Failure> {
+    /// Continues with the current thread to a place in the selected frame or an outer one, or out of the frame; without a
+    /// place, to a later line of the innermost frame.
+    pub(crate) fn run_until(&self, target: Option<&Target>) -> Result<MotionReport, Failure> {
         if !self.timeline.has_every_instruction() {
             return Err(self.needs_every_instruction("until"));
         }
         let here = self.position();
-        let addresses = self.addresses(target)?;
-        let (cfa, back) = self.look(here.frame + FRAMES, |looked| {
+        let selected = if target.is_some() { here.frame } else { 0 };
+        let ((cfa, back), past) = self.look(selected + FRAMES, |looked| {
             let frames = &looked.moment.trace.backtrace.frames;
-            let own = frames.iter().skip(here.frame).find(|frame| !frame.inlined);
+            let own = frames.iter().skip(selected).find(|frame| !frame.inlined);
             let cfa = own.and_then(|frame| frame.cfa);
             let outer = frames
                 .iter()
-                .skip(here.frame)
+                .skip(selected)
                 .skip_while(|frame| frame.inlined);
             let caller = outer.skip(1).find(|frame| !frame.is_tail_call);
-            Ok((
-                cfa,
-                caller
-                    .filter(|frame| frame.pc_is_known)
-                    .map(|frame| frame.pc),
-            ))
+            let back = caller.filter(|frame| frame.pc_is_known);
+            let pc = frames.first().map(|frame| frame.pc);
+            let past = pc.map(|pc| looked.moment.space.statements_past(pc));
+            Ok(((cfa, back.map(|frame| frame.pc)), past.unwrap_or_default()))
         })?;
+        let addresses = match target {
+            Some(target) => self.addresses(target)?,
+            None if past.is_empty() => return self.next(&StepArgs::default(), Direction::Forward),
+            None => past,
+        };
         let until = Until {
             addresses,
             cfa: cfa.unwrap_or(0),
@@ -152,7 +157,10 @@ impl Past {
             && let Some(stop) = &mut report.stop
             && let ReasonReport::Event { what, .. } = &mut stop.reason
         {
-            *what = format!("{what}; {target} was not reached");
+            *what = match target {
+                Some(target) => format!("{what}; {target} was not reached"),
+                None => format!("{what}; no later line was reached"),
+            };
         }
         Ok(report)
     }

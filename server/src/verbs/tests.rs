@@ -81,7 +81,6 @@ fn every_verb_says_that_there_is_no_session() {
         "trace" => Some(json!({"patterns": ["x"]})),
         "eval" | "print" | "history" | "last_write" => Some(json!({"expression": "x"})),
         "set" => Some(json!({"target": "x", "value": "1"})),
-        "until" => Some(json!({"at": "main"})),
         "write" => Some(json!({"targets": []})),
         "save_breakpoints" => Some(json!({"file": "x"})),
         _ => Some(json!({})),

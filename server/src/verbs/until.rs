@@ -1,5 +1,5 @@
-//! `until`: runs until the selected frame or one further out reaches a place, or the selected frame returns. In a recording
-//! of every instruction it does the same.
+//! `until`: runs until the selected frame or one further out reaches a place, or the selected frame returns. Without a place,
+//! as `next`, but not back to an earlier line: out of a loop. In a recording of every instruction it does the same.
 
 use recorder::live::Motion;
 use serde::{Deserialize, Serialize};
@@ -13,20 +13,20 @@ use crate::session::{MotionReport, Session};
 pub struct Until;
 
 /// The arguments of `until`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct UntilArgs {
-    /// The place.
-    pub at: Target,
+    /// The place. Default: a later line of the innermost frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Target>,
     /// How long to wait, in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_secs: Option<f64>,
 }
 
 impl Verb for Until {
     const NAME: &'static str = "until";
-    const DOC: &'static str =
-        "Run until a place is reached in the selected frame or one further out";
+    const DOC: &'static str = "Run until a place is reached in the selected frame or one further out; without a place, to a later line, out of loops";
     const ALIASES: &'static [&'static str] = &["advance"];
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;
@@ -36,14 +36,18 @@ impl Verb for Until {
 
     fn run(call: &Call<'_>, args: UntilArgs) -> Result<MotionReport, Failure> {
         if let Session::Recorded(past) = call.target()? {
-            return past.run_until(&args.at);
+            return past.run_until(args.at.as_ref());
         }
         let session = call.live()?;
         let timeout = stepping::patience(call, args.timeout_secs)?;
         let stop = session.stopped()?;
-        let place = probes::located(&session, &args.at, false)?;
-        let frame = session.frame_of(&stop);
-        let stepping = Motion::Until { place, frame };
+        let stepping = match &args.at {
+            None => Motion::Past,
+            Some(at) => Motion::Until {
+                place: probes::located(&session, at, false)?,
+                frame: session.frame_of(&stop),
+            },
+        };
         let came = stepping::go(call, &session, &stop, stepping, false, timeout)?;
         Ok(came.report)
     }
@@ -55,8 +59,9 @@ impl Command for Until {
             "at",
             "LOCATION",
             Form::Text,
-            "function, file:line or 0xADDRESS",
-        ),
+            "function, file:line or 0xADDRESS [default: a later line]",
+        )
+        .optional(),
         stepping::TIMEOUT,
     ];
 

@@ -213,6 +213,17 @@ impl Tracer {
                 }
                 _ => self.out_of(tid, plan, frames, *frame, "")?,
             },
+            Motion::Past => {
+                let past = space.statements_past(pc);
+                if past.is_empty() {
+                    return self.plan_motion(tid, plan, &Motion::Next, machine, frames);
+                }
+                for address in past {
+                    let lowest_sp = machine.registers.general.rsp;
+                    self.trap_at(tid, plan, address, lowest_sp, Then::Stop)?;
+                }
+                let _ = self.out_of(tid, plan, frames, 0, "");
+            }
             Motion::Until { place, frame } => {
                 // The frame's stack pointer once all its callees have returned.
                 let callee = frames.iter().take(*frame).rfind(|frame| !frame.inlined);
