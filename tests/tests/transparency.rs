@@ -465,6 +465,14 @@ fn sanitizers_are_found_wherever_they_are() {
     }
 }
 
+/// It knows the sanitizers by their texts, so it has these too.
+#[test]
+fn hindsight_itself_is_recorded() {
+    let scratch = Scratch::new("itself");
+    let program = Program::new(Hindsight::path(), scratch.path()).args(["--version"]);
+    let _ = Comparison::of_program(scratch, &program, &["--snapshot", "never"], Nesting::Proper);
+}
+
 /// It would print a line.
 #[test]
 fn a_32_bit_program_is_refused_before_anything_runs() {

@@ -136,11 +136,11 @@ fn every_line_of_source_is_that_of_its_file() {
 #[test]
 fn a_line_in_a_pipe_is_whole() {
     let scratch = Scratch::new("compare-long");
-    let name = format!("tripled_{}", "and_never_halved_".repeat(12));
-    let text = SOURCE.replace("tripled", &name);
+    let long = "and never halved ".repeat(12);
+    let text = SOURCE.replace("return n * 3; }", &format!("return n * 3; /* {long}*/ }}"));
     made(&scratch, "good", &text, &["--portable"]);
     made(&scratch, "bad", &text.replace("n * 3", "n * 4"), &[]);
     let text = compare(&scratch, &["good", "bad"]).text();
-    let line = format!("int {name}(int n) {{ return n * 4; }}");
+    let line = format!("return n * 4; /* {long}*/ }}");
     assert!(text.contains(&line), "{text}");
 }
