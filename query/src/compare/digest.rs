@@ -23,6 +23,8 @@ pub struct Digest {
     chunks: Vec<(u64, Position, u64)>,
     /// The outermost call that began first: its enter event and the id of its function.
     pub outermost: Option<(u64, u32)>,
+    /// The compared call that began first: its enter event and the number that both recordings have for its function.
+    pub first: Option<(u64, u32)>,
     nested: Nested,
 }
 
@@ -73,6 +75,8 @@ pub fn pass(files: &CallFiles, maker: &RowMaker<'_>) -> Result<Pass> {
                 digest.outermost = Some(digest.outermost.map_or(own, |first| first.min(own)));
             }
             if let Some(row) = maker.row(&batch, at, &mut digest.nested) {
+                let own = (row.start, row.function);
+                digest.first = Some(digest.first.map_or(own, |first| first.min(own)));
                 digest.add(row.exact_hash(), || (batch.position(at), row.end));
             }
         }

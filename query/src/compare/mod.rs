@@ -121,6 +121,7 @@ pub fn compare_both(
     let matched = threads::matched(
         threads::threads(&own, pass_a.threads)?,
         threads::threads(&other, pass_b.threads)?,
+        !is_same_build,
     );
     let codes = match asked.with_code {
         true => code::codes(a.0, b.0, &identities)?,
