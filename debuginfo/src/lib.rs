@@ -20,6 +20,7 @@ mod address_space;
 mod cache;
 mod code;
 mod code_hash;
+mod constants;
 mod core_file;
 mod demangle;
 mod diagnostic;
@@ -58,6 +59,7 @@ pub mod value;
 mod versions;
 
 pub use address_space::{AddressSpace, Mapped};
+pub use code_hash::{CodeHasher, CodePrint};
 pub use core_file::{
     CORE_REGISTERS, CoreFile, CoreGap, CoreImage, CoreMapping, CorePiece, CoreProcess, CoreSignal,
     CoreThread, ImageSegment, ImageThread, is_core_file, write_head,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use debuginfo::{Module, Svma, SymbolKind};
+use debuginfo::{CodeHasher, CodePrint, Module, Svma, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use store::control::FunctionDef;
@@ -23,7 +23,7 @@ pub struct Codes {
 
 /// A module, with the parts of functions that the compiler moved away from the rest: what handles exceptions, and what seldom runs.
 struct Parts {
-    module: Arc<Module>,
+    code: CodeHasher,
     /// Their addresses and sizes, by the linker name of the function.
     cold: FxHashMap<String, Vec<(Svma, u64)>>,
 }
@@ -38,18 +38,27 @@ impl Parts {
                 parts.push((symbol.svma, symbol.size));
             }
         }
-        let module = Arc::clone(module);
-        Parts { module, cold }
+        let code = CodeHasher::new(Arc::clone(module));
+        Parts { code, cold }
     }
 
-    /// Hashes the code of a function and of its parts.
-    fn hashes(&self, function: &FunctionDef, has_texts: bool) -> Vec<Option<u64>> {
+    /// Takes the code of a function and of its parts.
+    fn prints(&self, function: &FunctionDef, has_texts: bool) -> Vec<Option<CodePrint>> {
         let own = (Svma(function.svma), function.size);
         let parts = self.cold.get(&function.linkage).into_iter().flatten();
         let all = std::iter::once(&own).chain(parts);
-        all.map(|(start, size)| self.module.code_hash(*start, *size, has_texts))
+        all.map(|(start, size)| self.code.print(*start, *size, has_texts))
             .collect()
     }
+}
+
+fn are_same(own: &[Option<CodePrint>], other: &[Option<CodePrint>]) -> bool {
+    let mut parts = own.iter().zip(other);
+    own.len() == other.len()
+        && parts.all(|parts| match parts {
+            (Some(own), Some(other)) => own.is_same(other),
+            (own, other) => own.is_none() && other.is_none(),
+        })
 }
 
 /// Compares the code of the functions that both recordings have, in modules of which they have different builds.
@@ -101,7 +110,11 @@ pub fn codes(a: &Session, b: &Session, identities: &Identities) -> Result<Codes>
         let has_texts = !*rust
             .entry(own.module)
             .or_insert_with(|| a.definitions().is_rust(own.module));
-        if module_a.hashes(&own, has_texts) != module_b.hashes(&other, has_texts) {
+        let (own, other) = (
+            module_a.prints(&own, has_texts),
+            module_b.prints(&other, has_texts),
+        );
+        if !are_same(&own, &other) {
             found.changed.insert(number as u32);
         }
     }
