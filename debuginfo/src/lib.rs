@@ -74,8 +74,8 @@ pub use error::{Error, Result, Warning};
 pub use functions::{short_name, short_name_at};
 pub use glob::Glob;
 pub use lines::{
-    CallAt, FunctionPlace, InlinedCopy, LineError, LineGoal, LinePlace, Look, SourceCopies,
-    SourceError, SourceLine, SourceText, Standing, StepLine, with_source_copies,
+    CallAt, FunctionPlace, InlinedCall, InlinedCopy, LineError, LineGoal, LinePlace, Look,
+    SourceCopies, SourceError, SourceLine, SourceText, Standing, StepLine, with_source_copies,
 };
 pub use location::ValuePlace;
 pub use location::{FrameContext, at_frame};

@@ -28,12 +28,21 @@ pub fn ticks() -> u64 {
 
 /// Returns the CPU time of the calling thread (clock_gettime(2)).
 pub fn thread_time() -> Duration {
+    time_of(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Returns the monotonic clock, in ns (clock_gettime(2)).
+pub fn monotonic_ns() -> u64 {
+    u64::try_from(time_of(libc::CLOCK_MONOTONIC).as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn time_of(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a timespec that the call may write to. It cannot fail: the clock exists since Linux 2.6.12.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    // SAFETY: `time` is a timespec that the call may write to. It cannot fail: the clocks exist since Linux 2.6.12.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 

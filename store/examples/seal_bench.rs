@@ -290,6 +290,7 @@ fn manifest() -> Manifest {
         argv: vec!["bench".into()],
         cwd: "/".into(),
         start_unix_ns: 0,
+        start_monotonic_ns: None,
         clock: ClockCalibration {
             tsc_hz: TSC_HZ,
             tsc_base: TSC_BASE,

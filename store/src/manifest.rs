@@ -43,6 +43,9 @@ pub struct Manifest {
     pub cwd: String,
     /// Wall clock when `ts_ns` was 0, in nanoseconds since 1970.
     pub start_unix_ns: i64,
+    /// `CLOCK_MONOTONIC` then, in nanoseconds; none for core files and in recordings of older releases.
+    #[serde(default)]
+    pub start_monotonic_ns: Option<u64>,
     /// The clock of the records' ticks.
     pub clock: ClockCalibration,
     /// The settings that the user chose.

@@ -380,6 +380,7 @@ pub fn manifest() -> Manifest {
         argv: vec!["synth".into()],
         cwd: "/".into(),
         start_unix_ns: 1_700_000_000_000_000_000,
+        start_monotonic_ns: None,
         clock: ClockCalibration {
             tsc_hz: 1e9,
             tsc_base: 0,

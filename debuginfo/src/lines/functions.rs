@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::model::{FunctionPlace, InlinedCopy, LinePlace};
+use super::model::{FunctionPlace, InlinedCall, InlinedCopy, LinePlace};
 use super::pattern::{Pattern, Way};
 use super::prologue;
 use super::scopes::{FunctionScope, Scopes};
@@ -236,6 +236,30 @@ fn scopes_of_copies<'m>(
         }
     }
     found
+}
+
+impl Module {
+    /// Returns the calls that are inlined into the function at `start`, those inside inlined calls included; empty if the debug
+    /// information does not tell.
+    #[must_use]
+    pub fn inlined_calls(&self, start: Svma) -> Vec<InlinedCall> {
+        let Some(unit) = self.units().find(start.0) else {
+            return Vec::new();
+        };
+        let scopes = unit.scopes(self);
+        let Some(function) = scopes.chain(start.0).first().copied() else {
+            return Vec::new();
+        };
+        let inlined = scopes.inside(function).iter().filter_map(|copy| {
+            let caller = &scopes.list[copy.parent?];
+            Some(InlinedCall {
+                caller: Arc::clone(caller.name.as_ref()?),
+                callee: Arc::clone(copy.name.as_ref()?),
+                at: copy.call.clone(),
+            })
+        });
+        inlined.collect()
+    }
 }
 
 fn inlined_copy(mapped: &Mapped, scopes: &Scopes, at: usize) -> InlinedCopy {

@@ -19,7 +19,7 @@ mod units;
 use std::sync::Arc;
 
 pub use line_goal::{LineGoal, Look};
-pub use model::{FunctionPlace, InlinedCopy, LineError, LinePlace, SourceLine};
+pub use model::{FunctionPlace, InlinedCall, InlinedCopy, LineError, LinePlace, SourceLine};
 pub use source::{SourceCopies, SourceError, SourceText, with_source_copies};
 pub use steps::{CallAt, Standing, StepLine};
 

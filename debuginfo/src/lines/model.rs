@@ -65,6 +65,17 @@ pub struct InlinedCopy {
     pub inline_depth: usize,
 }
 
+/// A call whose callee's code is inlined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// The function that calls, or the inlined copy of one. Readable name, as in [`crate::Function::name`].
+    pub caller: Arc<str>,
+    /// The function that is called.
+    pub callee: Arc<str>,
+    /// The line of the call, if it is stated.
+    pub at: Option<SourceLine>,
+}
+
 /// Why a source line has no place in the machine code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -117,6 +117,12 @@ impl Scopes {
         chain
     }
 
+    /// Returns the copies inlined into a function or copy, and into each other.
+    pub(crate) fn inside(&self, at: usize) -> &[FunctionScope] {
+        let end = self.list[at].next.max(at + 1);
+        &self.list[at + 1..end]
+    }
+
     /// Returns the number of the innermost lexical block of scope `at` around `svma`.
     pub(crate) fn block(&self, at: usize, svma: u64) -> Option<usize> {
         let holds = |ranges: &Ranges| ranges.iter().any(|(from, to)| (*from..*to).contains(&svma));

@@ -1,5 +1,8 @@
 //! Functions that were called and that only one recording has, and why, as far as that is known.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 use store::control::FunctionDef;
 
 use super::digest::Tally;
@@ -9,15 +12,15 @@ use crate::error::Result;
 use crate::overview::Source;
 use crate::session::Session;
 
-/// Returns the functions of a recording that have no shared number. `side` is its name.
+/// Returns the functions of a recording that have no shared number. `side` is its name; the other build has `inlined` these.
 ///
 /// # Errors
 /// The other recording cannot be read.
 pub fn functions(
     (own, other): (&Session, &Session),
     side: char,
-    numbers: &[Option<u32>],
-    tallies: &[Tally],
+    (numbers, tallies): (&[Option<u32>], &[Tally]),
+    inlined: &FxHashSet<Arc<str>>,
 ) -> Result<Vec<LoneFunction>> {
     let mut found = Vec::new();
     for function in own.definitions().functions() {
@@ -28,7 +31,12 @@ pub fn functions(
                 side,
                 function: function.name.clone(),
                 calls,
-                why: why(own, other, function)?,
+                why: match inlined.contains(&*function.name) {
+                    true => {
+                        "the other build has no code of its own for it: it is inlined".to_owned()
+                    }
+                    false => why(own, other, function)?,
+                },
             });
         }
     }

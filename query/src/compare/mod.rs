@@ -17,7 +17,9 @@ mod hash;
 mod hashing;
 mod held;
 mod identity;
+mod inlining;
 mod lone;
+mod moments;
 mod origins;
 mod output;
 mod parted;
@@ -48,6 +50,7 @@ pub use differences::Kind;
 pub(crate) use forms::Word;
 pub use held::{Held, HeldKind};
 pub(crate) use identity::{Identities, module_key};
+use inlining::Inlining;
 pub use output::{EventDifference, Line, OutputDifference};
 pub use parted::{How, Parting, Sight, SourceLine, Values};
 pub(crate) use read::{Batch, CallFiles, Position};
@@ -134,6 +137,7 @@ pub fn compare_both(
         codes: &codes,
         is_same_build,
         numbers: &common.numbers,
+        inlining: &common.inlining,
         asked,
     };
     let mut comparison = whole.begun((a.1, b.1), &pass_a.tallies, &pass_b.tallies)?;
@@ -198,6 +202,7 @@ struct Whole<'w> {
     codes: &'w Codes,
     is_same_build: bool,
     numbers: &'w FxHashSet<u64>,
+    inlining: &'w Inlining,
     asked: &'w Asked,
 }
 
@@ -382,13 +387,17 @@ impl Whole<'_> {
 
     /// Completes the functions: what they did, and those that only one recording has.
     fn functions(&self, to: &mut Comparison, of_a: &[Tally], of_b: &[Tally]) -> Result<()> {
-        for (shared, pair) in self.identities.shared.iter().zip(&mut to.functions) {
+        let pairs = self.identities.shared.iter().zip(&mut to.functions);
+        for (number, (shared, pair)) in pairs.enumerate() {
             let of =
                 |tallies: &[Tally], id: u32| tallies.get(id as usize).copied().unwrap_or_default();
             let (own, other) = (of(of_a, shared.ids[0]), of(of_b, shared.ids[1]));
             pair.calls = (own.calls, other.calls);
             pair.total_ns = (own.total_ns, other.total_ns);
             pair.self_ns = (own.self_ns, other.self_ns);
+            if pair.calls != (0, 0) && self.inlining.uneven.contains(&(number as u32)) {
+                to.lone.uneven.push(pair.function.clone());
+            }
         }
         to.functions.retain(|pair| pair.calls != (0, 0));
         let differing = |pair: &FunctionPair| {
@@ -401,8 +410,9 @@ impl Whole<'_> {
         };
         to.functions.sort_by_cached_key(differing);
         let (a, b) = self.sessions;
-        to.lone.functions = lone::functions((a, b), 'a', &self.identities.of_a, of_a)?;
-        let of_b = lone::functions((b, a), 'b', &self.identities.of_b, of_b)?;
+        let [in_a, in_b] = &self.inlining.inlined;
+        to.lone.functions = lone::functions((a, b), 'a', (&self.identities.of_a, of_a), in_b)?;
+        let of_b = lone::functions((b, a), 'b', (&self.identities.of_b, of_b), in_a)?;
         to.lone.functions.extend(of_b);
         Ok(())
     }

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::forms::Formed;
 use super::hash;
 use super::identity::module_key;
+use super::moments::Moments;
 use super::origins::{Origins, Seen, Span};
 use crate::definitions::Definitions;
 
@@ -30,6 +31,7 @@ const HEAP_BYTES: u64 = 3 << 30;
 
 const MEMORY: u64 = 0x6d65_6d6f_7279;
 const OWN_PROCESS: u64 = 0x70_6964;
+const MOMENT: u64 = 0x74_696d_6573;
 const DESCRIPTOR: u64 = 0x66_6473;
 
 /// A module of one recording.
@@ -53,6 +55,8 @@ pub struct Places {
     space: Arc<AddressSpace>,
     /// The processes and threads of both recordings; their numbers differ in each run.
     numbers: Arc<FxHashSet<u64>>,
+    /// Times of this run.
+    moments: Moments,
     /// The lowest and the highest of them.
     numbered: (u64, u64),
     /// The blocks and descriptors of this recording.
@@ -69,6 +73,7 @@ impl Places {
         (own, space): (&Definitions, Arc<AddressSpace>),
         (other, other_space): (&Definitions, &AddressSpace),
         numbers: Arc<FxHashSet<u64>>,
+        moments: Moments,
     ) -> Self {
         let is_there = |space: &AddressSpace, id| space.modules().iter().any(|m| m.number == id);
         let twins: FxHashMap<String, (Option<&str>, bool)> = other
@@ -106,6 +111,7 @@ impl Places {
                 numbers.iter().max().copied().unwrap_or(0),
             ),
             numbers,
+            moments,
             origins: Arc::default(),
             known: RefCell::default(),
             gap: Cell::default(),
@@ -194,6 +200,7 @@ impl Places {
         let may_be = number >= 300 && (lowest..=highest).contains(&number);
         match may_be && self.numbers.contains(&number) {
             true => OWN_PROCESS,
+            false if self.moments.contains(number) => MOMENT,
             false => number,
         }
     }

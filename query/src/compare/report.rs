@@ -98,6 +98,9 @@ pub struct Lone {
     pub threads: Vec<LoneThread>,
     /// Functions that were called.
     pub functions: Vec<LoneFunction>,
+    /// Functions that were called and that the compiler has inlined at other places in one build than in the other: which of their
+    /// calls are recorded differs, so none are compared.
+    pub uneven: Vec<String>,
 }
 
 /// A thread that only one recording has.

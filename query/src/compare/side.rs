@@ -16,6 +16,8 @@ use super::digest::{self, Pass};
 use super::forms::{Form, Formed, Left, Word};
 use super::hashing::{Hashing, has_random_keys, is_hashing};
 use super::identity::Identities;
+use super::inlining::{self, Inlining};
+use super::moments::Moments;
 use super::origins::{self, Does, Origins, Seen};
 use super::places::Places;
 use super::read::{CallFiles, Position};
@@ -33,6 +35,8 @@ pub struct Common<'c> {
     pub identities: &'c Identities,
     /// What is asked for.
     pub asked: &'c Asked,
+    /// What both builds inline.
+    pub inlining: Inlining,
     /// The processes and threads of both.
     pub numbers: Arc<FxHashSet<u64>>,
 }
@@ -62,6 +66,7 @@ impl<'c> Common<'c> {
             numbers.extend(parent);
         }
         Ok(Self {
+            inlining: inlining::inlining(a, b, identities)?,
             identities,
             asked,
             numbers: Arc::new(numbers),
@@ -116,7 +121,8 @@ impl<'s> Side<'s> {
             let function = definitions.function(id);
             let is_left_out =
                 |name: &str| rules.ignores_function(name) || is_random && is_hashing(name);
-            if function.is_some_and(|function| is_left_out(&function.name)) {
+            let is_uneven = number.is_some_and(|number| common.inlining.uneven.contains(&number));
+            if is_uneven || function.is_some_and(|function| is_left_out(&function.name)) {
                 *number = None;
             }
             // Without the parameters of both, those of one say nothing.
@@ -160,6 +166,7 @@ impl<'s> Side<'s> {
                 (definitions, space),
                 (other.definitions(), &other_space),
                 Arc::clone(&common.numbers),
+                Moments::of(session),
             ),
             source,
             processes: Arc::clone(&common.numbers),

@@ -301,6 +301,18 @@ impl Comparison {
                 self.lone.functions.len() - most
             ));
         }
+        if !self.lone.uneven.is_empty() {
+            let shown = self.lone.uneven.iter().take(most.min(FEW));
+            let mut names: Vec<String> = shown.map(|name| debuginfo::short_name(name)).collect();
+            let more = self.lone.uneven.len() - names.len();
+            if more > 0 {
+                names.push(format!("{more} more"));
+            }
+            page.line(&format!(
+                "Inlined at other places in one build, so their calls are not compared: {}",
+                names.join(", ")
+            ));
+        }
     }
 
     fn all_calls(&self, page: &mut Page) {

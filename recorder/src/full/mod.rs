@@ -41,6 +41,7 @@ use self::image::Image;
 use crate::{
     Error, Exit, Observer, Outcome, Result, Surroundings,
     arm::Filter,
+    clock::monotonic_ns,
     process::spawn,
     session::{default_name, new_id, own_stdin, start_of, this_machine},
 };
@@ -221,6 +222,7 @@ fn manifest(options: &FullOptions, cwd: &Path) -> Result<Manifest> {
         argv: texts(&options.argv),
         cwd: cwd.to_string_lossy().into_owned(),
         start_unix_ns: start_of(),
+        start_monotonic_ns: Some(monotonic_ns()),
         clock: ClockCalibration {
             tsc_hz: 1e9,
             tsc_base: 0,

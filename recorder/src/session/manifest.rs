@@ -19,7 +19,7 @@ use store::{
 use super::program::Running;
 use crate::{
     Captures, Error, RecordOptions, Result, SnapshotTimes, Target,
-    clock::Calibration,
+    clock::{Calibration, monotonic_ns},
     live::{FirstProbes, Location},
 };
 
@@ -60,6 +60,7 @@ pub(super) fn manifest(
         argv: target.argv.clone(),
         cwd: target.cwd.clone(),
         start_unix_ns: start_of(),
+        start_monotonic_ns: Some(monotonic_ns()),
         clock,
         settings: Settings {
             on_full: options.on_full,

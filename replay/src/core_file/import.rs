@@ -214,6 +214,7 @@ fn manifest(core: &CoreFile, link: &CoreLink, id: [u8; 16]) -> Manifest {
         },
         cwd: String::new(),
         start_unix_ns: i64::try_from(link.modified_ns).unwrap_or(0),
+        start_monotonic_ns: None,
         clock: ClockCalibration {
             tsc_hz: 1e9,
             tsc_base: 0,

@@ -295,5 +295,11 @@ fn lone(comparison: &Comparison) -> Markup {
                 p.note { (comparison.lone.functions.len() - MOST) " more functions: see --json" }
             }
         }
+        @if !comparison.lone.uneven.is_empty() {
+            p.note {
+                "Inlined at other places in one build, so their calls are not compared: "
+                (comparison.lone.uneven.join(", "))
+            }
+        }
     }
 }
