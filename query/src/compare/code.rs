@@ -19,6 +19,9 @@ pub struct Codes {
     pub changed: FxHashSet<u32>,
     /// The files of all modules that differ could be read; otherwise less is known.
     pub is_known: bool,
+    /// The ids of functions of the program that only one build has, of each recording: not inlined in the other, and not the same
+    /// code with another name.
+    pub lone: [FxHashSet<u32>; 2],
 }
 
 /// A module, with the parts of functions that the compiler moved away from the rest: what handles exceptions, and what seldom runs.
@@ -65,7 +68,12 @@ fn are_same(own: &[Option<CodePrint>], other: &[Option<CodePrint>]) -> bool {
 ///
 /// # Errors
 /// A recording cannot be read.
-pub fn codes(a: &Session, b: &Session, identities: &Identities) -> Result<Codes> {
+pub fn codes(
+    a: &Session,
+    b: &Session,
+    identities: &Identities,
+    inlined: &[FxHashSet<Arc<str>>; 2],
+) -> Result<Codes> {
     let mut found = Codes {
         is_known: true,
         ..Codes::default()
@@ -118,5 +126,53 @@ pub fn codes(a: &Session, b: &Session, identities: &Identities) -> Result<Codes>
             found.changed.insert(number as u32);
         }
     }
+    found.lone = lone(
+        Lone::of(a, &of_a, &identities.of_a, &inlined[1]),
+        Lone::of(b, &of_b, &identities.of_b, &inlined[0]),
+    );
     Ok(found)
+}
+
+/// The functions of a build that have no twin in the other one.
+struct Lone(Vec<(u32, Vec<Option<CodePrint>>)>);
+
+impl Lone {
+    fn of(
+        session: &Session,
+        modules: &FxHashMap<u32, Parts>,
+        numbers: &[Option<u32>],
+        inlined: &FxHashSet<Arc<str>>,
+    ) -> Self {
+        let definitions = session.definitions();
+        let is_lone = |function: &&FunctionDef| {
+            let module = definitions.module(function.module);
+            numbers[function.id as usize].is_none()
+                && module.is_some_and(|module| !module.system)
+                && !function.name.ends_with("@plt")
+                && !inlined.contains(&*function.name)
+        };
+        let print = |function: &FunctionDef| {
+            let has_texts = !definitions.is_rust(function.module);
+            let module = modules.get(&function.module);
+            let prints = module.map(|module| module.prints(function, has_texts));
+            (function.id, prints.unwrap_or_default())
+        };
+        Self(definitions.functions().filter(is_lone).map(print).collect())
+    }
+}
+
+/// Returns those of both that have not the same code as one of the other build.
+fn lone(a: Lone, b: Lone) -> [FxHashSet<u32>; 2] {
+    let is_renamed = |own: &[Option<CodePrint>], others: &Lone| {
+        let mut others = others.0.iter();
+        !own.is_empty() && others.any(|(_, other)| are_same(own, other))
+    };
+    let rest = |own: &Lone, others: &Lone| {
+        let left = own
+            .0
+            .iter()
+            .filter(|(_, prints)| !is_renamed(prints, others));
+        left.map(|(id, _)| *id).collect()
+    };
+    [rest(&a, &b), rest(&b, &a)]
 }

@@ -127,7 +127,7 @@ pub fn compare_both(
         !is_same_build,
     );
     let codes = match asked.with_code {
-        true => code::codes(a.0, b.0, &identities)?,
+        true => code::codes(a.0, b.0, &identities, &common.inlining.inlined)?,
         false => Codes::default(),
     };
     let whole = Whole {

@@ -444,10 +444,8 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
 
 /// Returns the name of a function by its shared number.
 pub fn name_of(side: &Side<'_>, number: u32) -> Option<String> {
-    let id = side.numbers.iter().position(|own| *own == Some(number))?;
-    side.source
-        .function(id as u32)
-        .map(|function| function.name.clone())
+    let function = side.source.function(side.id_of(number)?);
+    function.map(|function| function.name.clone())
 }
 
 /// Says in which way calls of a kind differ, for people.

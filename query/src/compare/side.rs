@@ -82,8 +82,10 @@ pub struct Side<'s> {
     pub files: CallFiles,
     /// Stops the comparison.
     pub stop: Stop,
-    /// By function id: the shared number.
+    /// By function id: the shared number, if calls of the function are compared.
     pub numbers: Vec<Option<u32>>,
+    /// The same, also of functions whose calls are not compared because of what the compilers have inlined.
+    known: Vec<Option<u32>>,
     /// Both programs have hash tables with random keys: their work is not compared.
     pub has_random_keys: bool,
     /// The processes and threads of both.
@@ -117,12 +119,16 @@ impl<'s> Side<'s> {
         let space = last_space(&source);
         let other_space = last_space(&Source::new(other)?);
         let mut forms = Vec::with_capacity(numbers.len());
+        let mut known = numbers.clone();
         for (id, number) in numbers.iter_mut().enumerate() {
             let function = definitions.function(id);
             let is_left_out =
                 |name: &str| rules.ignores_function(name) || is_random && is_hashing(name);
-            let is_uneven = number.is_some_and(|number| common.inlining.uneven.contains(&number));
-            if is_uneven || function.is_some_and(|function| is_left_out(&function.name)) {
+            if function.is_some_and(|function| is_left_out(&function.name)) {
+                known[id] = None;
+                *number = None;
+            }
+            if number.is_some_and(|number| common.inlining.uneven.contains(&number)) {
                 *number = None;
             }
             // Without the parameters of both, those of one say nothing.
@@ -172,10 +178,22 @@ impl<'s> Side<'s> {
             processes: Arc::clone(&common.numbers),
             stop: asked.stop.clone(),
             numbers,
+            known,
             has_random_keys: is_random,
             forms,
             pointers,
         })
+    }
+
+    /// Returns the shared number of a function, whether or not its calls are compared.
+    pub fn number_of(&self, id: u32) -> Option<u32> {
+        self.known.get(id as usize).copied().flatten()
+    }
+
+    /// Returns the id of the function with a shared number.
+    pub fn id_of(&self, number: u32) -> Option<u32> {
+        let id = self.known.iter().position(|own| *own == Some(number))?;
+        Some(id as u32)
     }
 
     fn maker(&self) -> RowMaker<'_> {

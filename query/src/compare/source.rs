@@ -16,8 +16,7 @@ struct Lines {
 }
 
 fn lines(side: &Side<'_>, number: u32) -> Option<Lines> {
-    let id = side.numbers.iter().position(|own| *own == Some(number))?;
-    let function = side.source.function(id as u32)?;
+    let function = side.source.function(side.id_of(number)?)?;
     let timeline = side.source.timeline()?;
     let space = timeline.modules().space(timeline.last());
     let mapped = space

@@ -3,9 +3,9 @@
 //! The function that parted comes first: with the same arguments and the same calls inside, it did something else. But
 //! what it reads from memory is not seen. If the recordings are of two builds, code that is the same does the same on the
 //! same memory; so a function whose code differs must have run before. Of these, the one that ran last comes first, calls
-//! that were still open before those that had ended.
+//! that were still open before those that had ended. Then come functions that only one build has.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::code::Codes;
@@ -18,6 +18,8 @@ use crate::session::Session;
 
 /// Most functions that are told.
 const MOST: usize = 10;
+/// Of those that only one build has, so many of each.
+const MOST_LONE: usize = 2;
 
 /// A function that may have made the difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,11 +43,11 @@ pub struct Suspect {
 /// When a function of a set last ran before an event: its enter event, and whether it had ended.
 type Last = FxHashMap<u32, (u64, bool)>;
 
-/// Finds the last calls before event `until` of functions with some shared numbers, in any thread.
+/// Finds the last calls before event `until` of the functions to which `key` gives a key, in any thread.
 fn last_calls(
     session: &Session,
     side: &Side<'_>,
-    wanted: &FxHashSet<u32>,
+    key: impl Fn(u32) -> Option<u32>,
     until: u64,
 ) -> Result<Last> {
     let mut last = Last::default();
@@ -53,12 +55,7 @@ fn last_calls(
     let mut calls = files.calls(Position::default(), None);
     while let Some(batch) = calls.next()? {
         for at in 0..batch.rows() {
-            let number = side
-                .numbers
-                .get(batch.function(at) as usize)
-                .copied()
-                .flatten();
-            let Some(number) = number.filter(|number| wanted.contains(number)) else {
+            let Some(number) = key(batch.function(at)) else {
                 continue;
             };
             let start = batch.start(at);
@@ -126,8 +123,12 @@ pub fn suspects(
         add_own(&mut add);
     }
     if !codes.changed.is_empty() {
-        let in_a = last_calls(sessions.0, sides.0, &codes.changed, seqs.0)?;
-        let in_b = last_calls(sessions.1, sides.1, &codes.changed, seqs.1)?;
+        let changed = |side: &Side<'_>, id| {
+            let number = side.number_of(id);
+            number.filter(|number| codes.changed.contains(number))
+        };
+        let in_a = last_calls(sessions.0, sides.0, |id| changed(sides.0, id), seqs.0)?;
+        let in_b = last_calls(sessions.1, sides.1, |id| changed(sides.1, id), seqs.1)?;
         let of = |last: &Last, number| last.get(&number).copied();
         let mut ran: Vec<(bool, u64, u32)> = codes
             .changed
@@ -150,21 +151,70 @@ pub fn suspects(
     add_own(&mut add);
     if let Some((parting, _)) = own {
         for (call_a, call_b) in parting.a.around.iter().zip(&parting.b.around).take(3) {
-            let numbers = &sides.0.numbers;
-            let id =
-                (0..numbers.len()).find(|id| sides.0.source.name(*id as u32) == call_a.function);
-            if let Some(number) = id.and_then(|id| numbers[id]) {
+            let ids = 0..sides.0.numbers.len() as u32;
+            let id = ids
+                .into_iter()
+                .find(|id| sides.0.source.name(*id) == call_a.function);
+            if let Some(number) = id.and_then(|id| sides.0.number_of(id)) {
                 let why = "it was running when the difference showed".to_owned();
                 add(number, why, Some(call_a.seq), Some(call_b.seq));
             }
         }
     }
-    Ok(found.into_iter().map(|(_, suspect)| suspect).collect())
+    let mut found: Vec<Suspect> = found.into_iter().map(|(_, suspect)| suspect).collect();
+    if !is_same_build {
+        for (session, side, until, letter) in [
+            (sessions.1, sides.1, seqs.1, 'B'),
+            (sessions.0, sides.0, seqs.0, 'A'),
+        ] {
+            found.extend(lone(session, side, until, letter, codes)?);
+        }
+        found.truncate(MOST);
+    }
+    Ok(found)
+}
+
+/// Returns the functions of the program that only this build has and that ran last before an event: new ones, and such as have
+/// another name in the other build and other code.
+fn lone(
+    session: &Session,
+    side: &Side<'_>,
+    until: u64,
+    letter: char,
+    codes: &Codes,
+) -> Result<Vec<Suspect>> {
+    let is_lone = |id: &u32| codes.lone[usize::from(letter == 'B')].contains(id);
+    let last = last_calls(session, side, |id| Some(id).filter(is_lone), until)?;
+    let mut ran: Vec<(bool, u64, u32)> = last
+        .into_iter()
+        .map(|(id, (seq, is_open))| (is_open, seq, id))
+        .collect();
+    ran.sort_unstable_by(|a, b| b.cmp(a));
+    let suspect = |(is_open, seq, id)| {
+        let function = side.source.function(id)?;
+        let when = match is_open {
+            true => "was running when the difference showed",
+            false => "ran before the difference showed",
+        };
+        Some(Suspect {
+            function: function.name.clone(),
+            why: format!("only {letter} has it, and it {when}"),
+            code_differs: None,
+            place: function.file.clone().zip(function.line),
+            source: None,
+            a: (letter == 'A').then_some(seq),
+            b: (letter == 'B').then_some(seq),
+        })
+    };
+    Ok(ran
+        .into_iter()
+        .filter_map(suspect)
+        .take(MOST_LONE)
+        .collect())
 }
 
 fn place_of(side: &Side<'_>, number: u32) -> Option<(String, u32)> {
-    let id = side.numbers.iter().position(|own| *own == Some(number))?;
-    let function = side.source.function(id as u32)?;
+    let function = side.source.function(side.id_of(number)?)?;
     Some((function.file.clone()?, function.line?))
 }
 
