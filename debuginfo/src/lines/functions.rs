@@ -250,7 +250,7 @@ impl Module {
         let Some(function) = scopes.chain(start.0).first().copied() else {
             return Vec::new();
         };
-        let inlined = scopes.inside(function).iter().filter_map(|copy| {
+        let inlined = scopes.inside(function).filter_map(|copy| {
             let caller = &scopes.list[copy.parent?];
             Some(InlinedCall {
                 caller: Arc::clone(caller.name.as_ref()?),

@@ -58,6 +58,8 @@ impl FunctionScope {
 #[derive(Debug, Default)]
 pub(crate) struct Scopes {
     pub list: Vec<FunctionScope>,
+    /// Inlined copies of which no code is left.
+    gone: Vec<FunctionScope>,
     /// Start, end and index of the functions' parts, by address.
     functions: Vec<(u64, u64, usize)>,
     /// The ranges of the lexical blocks of each function or copy. Blocks without declarations are omitted, since
@@ -117,10 +119,15 @@ impl Scopes {
         chain
     }
 
-    /// Returns the copies inlined into a function or copy, and into each other.
-    pub(crate) fn inside(&self, at: usize) -> &[FunctionScope] {
+    /// Returns the copies inlined into a function or copy, and into each other, also those of which no code is left.
+    pub(crate) fn inside(&self, at: usize) -> impl Iterator<Item = &FunctionScope> {
         let end = self.list[at].next.max(at + 1);
-        &self.list[at + 1..end]
+        let is_inside = move |copy: &&FunctionScope| {
+            copy.parent
+                .is_some_and(|parent| (at..end).contains(&parent))
+        };
+        let gone = self.gone.iter().filter(is_inside);
+        self.list[at + 1..end].iter().chain(gone)
     }
 
     /// Returns the number of the innermost lexical block of scope `at` around `svma`.
@@ -274,7 +281,8 @@ impl<'a> Walk<'_, '_, 'a> {
     ) -> bool {
         let is_function = tag == dw::DW_TAG_subprogram;
         let ranges = self.ranges(extent);
-        if ranges.is_empty() || (!is_function && around.is_none()) {
+        let has_code = !ranges.is_empty();
+        if is_function && !has_code || !is_function && around.is_none() {
             return false;
         }
         let at = self.scopes.list.len();
@@ -292,7 +300,11 @@ impl<'a> Walk<'_, '_, 'a> {
                 column: small(extent.call_column),
             })
         });
-        self.scopes.list.push(FunctionScope {
+        let list = match has_code {
+            true => &mut self.scopes.list,
+            false => &mut self.scopes.gone,
+        };
+        list.push(FunctionScope {
             die: offset,
             parent: around.filter(|_| !is_function),
             ranges,
@@ -302,7 +314,7 @@ impl<'a> Walk<'_, '_, 'a> {
             call,
             next: at + 1,
         });
-        true
+        has_code
     }
 
     fn ranges(&self, extent: &Extent<'a>) -> Ranges {
@@ -350,12 +362,13 @@ impl<'a> Walk<'_, '_, 'a> {
     /// Finds names and declarations, only once for DIEs with the same origin.
     fn describe(&mut self) {
         let mut known: HashMap<_, (_, _, _)> = HashMap::new();
-        for at in 0..self.scopes.list.len() {
-            let scope = &self.scopes.list[at];
+        let mut list = std::mem::take(&mut self.scopes.list);
+        let mut gone = std::mem::take(&mut self.scopes.gone);
+        for scope in list.iter_mut().chain(&mut gone) {
             let is_function = scope.parent.is_none();
             let chain = self.session.chain(&self.root.sibling(scope.die));
             let Some(last) = chain.last().filter(|_| !self.session.is_exhausted()) else {
-                return;
+                break;
             };
             let key = (last.key(), chain.get(1).map(Die::key));
             // A function's symbols may tell more than its DIE. Inlined copies have no symbols.
@@ -370,9 +383,9 @@ impl<'a> Walk<'_, '_, 'a> {
                     described
                 }
             };
-            let scope = &mut self.scopes.list[at];
             (scope.name, scope.file, scope.line) = described;
         }
+        (self.scopes.list, self.scopes.gone) = (list, gone);
     }
 
     fn described(

@@ -30,6 +30,8 @@ pub struct CallAt {
     pub entry: u64,
     /// For an inlined copy: the line of the call, if it is stated.
     pub call: Option<SourceLine>,
+    /// The line of its declaration, if it is stated.
+    pub declared: Option<u32>,
     /// The copy is entered at the address. A thread that arrives from outside has not made the call yet, as seen by the
     /// user. Always false for the function itself.
     pub begins: bool,
@@ -143,6 +145,7 @@ impl AddressSpace {
                 name: scope.name.clone(),
                 entry: mapped.address(Svma(scope.entry())),
                 call: scope.call.clone(),
+                declared: scope.line,
                 begins: scope.parent.is_some() && is_entered,
             }
         });

@@ -1,6 +1,9 @@
 //! The first line of a function's source that differs in two builds, as far as the source files of both are still there.
 
-use debuginfo::Svma;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use debuginfo::{AddressSpace, Svma};
 
 use super::parted::{SourceLine, source_of};
 use super::side::Side;
@@ -8,11 +11,25 @@ use super::side::Side;
 /// Bytes of a function whose lines are looked up.
 const MOST_BYTES: u64 = 16 << 10;
 
-/// The source file of a function, and its lines from the first to the last one that has code.
-struct Lines {
-    file: String,
+/// The first line of a function that differs.
+pub struct Change {
+    /// The line, in both builds.
+    pub lines: (SourceLine, SourceLine),
+    /// The function that the line belongs to, if that is one inlined there.
+    pub inlined: Option<String>,
+}
+
+/// The lines of a function, or of a copy that is inlined into it, that have code.
+struct Span {
+    file: Arc<str>,
     first: u32,
-    texts: Vec<String>,
+    last: u32,
+}
+
+/// The lines of a function and of those inlined into it, by name.
+struct Lines {
+    own: Option<Span>,
+    inlined: BTreeMap<Arc<str>, Span>,
 }
 
 fn lines(side: &Side<'_>, number: u32) -> Option<Lines> {
@@ -24,40 +41,85 @@ fn lines(side: &Side<'_>, number: u32) -> Option<Lines> {
         .iter()
         .find(|mapped| mapped.number == function.module)?;
     let start = mapped.address(Svma(function.svma));
-    // The code may begin with that of another file's function, inlined into it.
-    let own = space.line_at(start)?;
-    let file = function.file.as_deref().unwrap_or(&own.file);
-    let addresses = start..start.saturating_add(function.size.min(MOST_BYTES));
-    let all = addresses.filter_map(|address| space.line_at(address));
-    let of_file = all.filter(|line| *line.file == *file).map(|line| line.line);
-    let (least, last) = of_file.fold((u32::MAX, None), |(least, last), line| {
-        (least.min(line), last.max(Some(line)))
+    let end = start.saturating_add(function.size.min(MOST_BYTES));
+    let mut found = spans(&space, start..end);
+    if let (Some(own), Some(line)) = (&mut found.own, function.line) {
+        own.first = own.first.min(line);
+    }
+    Some(found)
+}
+
+fn spans(space: &AddressSpace, range: std::ops::Range<u64>) -> Lines {
+    let mut found = Lines {
+        own: None,
+        inlined: BTreeMap::new(),
+    };
+    let mut at = range.start;
+    while at < range.end {
+        let Some(line) = space.step_line(at).filter(|line| line.range.end > at) else {
+            break;
+        };
+        let calls = space.calls_at(at);
+        let declared = calls.last().and_then(|call| call.declared);
+        let span = Span {
+            file: Arc::clone(&line.file),
+            first: declared.map_or(line.line, |declared| declared.min(line.line)),
+            last: line.line,
+        };
+        let add = |known: &mut Span| {
+            if known.file == line.file {
+                known.first = known.first.min(line.line);
+                known.last = known.last.max(line.line);
+            }
+        };
+        match calls.last().filter(|_| calls.len() > 1) {
+            None => match &mut found.own {
+                Some(own) => add(own),
+                none => *none = Some(span),
+            },
+            Some(call) => {
+                if let Some(name) = &call.name {
+                    let known = found.inlined.entry(Arc::clone(name));
+                    known.and_modify(add).or_insert(span);
+                }
+            }
+        }
+        at = line.range.end;
+    }
+    found
+}
+
+/// Returns the first line that differs, of both builds: of the function, or else of one inlined into it.
+pub fn first_change(a: &Side<'_>, b: &Side<'_>, number: u32) -> Option<Change> {
+    let (of_a, of_b) = (lines(a, number)?, lines(b, number)?);
+    let own = of_a.own.as_ref().zip(of_b.own.as_ref());
+    let own = own.map(|spans| (None, spans));
+    let inlined = of_a.inlined.iter().filter_map(|(name, span)| {
+        let other = of_b.inlined.get(name)?;
+        Some((Some(name.to_string()), (span, other)))
     });
-    let (last, first) = (last?, function.line.unwrap_or(least).min(least));
-    let text = source_of(side, file)?;
-    let skipped = first.checked_sub(1)? as usize;
-    let count = last.checked_sub(first)? as usize + 1;
-    Some(Lines {
-        file: file.to_owned(),
-        first,
-        texts: text
-            .lines()
-            .skip(skipped)
-            .take(count)
-            .map(|line| line.trim().to_owned())
-            .collect(),
+    own.into_iter().chain(inlined).find_map(|(inlined, spans)| {
+        let lines = differing((a, spans.0), (b, spans.1))?;
+        Some(Change { lines, inlined })
     })
 }
 
-/// Returns the first line that differs, of both builds.
-pub fn first_change(a: &Side<'_>, b: &Side<'_>, number: u32) -> Option<(SourceLine, SourceLine)> {
-    let (own, other) = (lines(a, number)?, lines(b, number)?);
-    let mut pairs = own.texts.iter().zip(&other.texts);
+fn differing(a: (&Side<'_>, &Span), b: (&Side<'_>, &Span)) -> Option<(SourceLine, SourceLine)> {
+    let (own, other) = (texts(a)?, texts(b)?);
+    let mut pairs = own.iter().zip(&other);
     let at = pairs.position(|(own, other)| own != other)?;
-    let line = |of: &Lines| SourceLine {
-        file: of.file.clone(),
-        line: of.first + at as u32,
-        text: Some(of.texts[at].clone()),
+    let line = |span: &Span, texts: &[String]| SourceLine {
+        file: span.file.to_string(),
+        line: span.first + at as u32,
+        text: Some(texts[at].clone()),
     };
-    Some((line(&own), line(&other)))
+    Some((line(a.1, &own), line(b.1, &other)))
+}
+
+fn texts((side, span): (&Side<'_>, &Span)) -> Option<Vec<String>> {
+    let text = source_of(side, &span.file)?;
+    let skipped = span.first.checked_sub(1)? as usize;
+    let count = span.last.checked_sub(span.first)? as usize + 1;
+    let lines = text.lines().skip(skipped).take(count);
+    Some(lines.map(|line| line.trim().to_owned()).collect())
 }

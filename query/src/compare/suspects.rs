@@ -5,6 +5,7 @@
 //! same memory; so a function whose code differs must have run before. Of these, the one that ran last comes first, calls
 //! that were still open before those that had ended. Then come functions that only one build has.
 
+use debuginfo::short_name;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -99,14 +100,18 @@ pub fn suspects(
             true => None,
             false => (is_changed || codes.is_known).then_some(is_changed),
         };
+        let change = is_changed.then(|| source::first_change(sides.0, sides.1, number));
+        let change = change.flatten();
+        let inlined = change.as_ref().and_then(|change| change.inlined.as_ref());
         let suspect = Suspect {
+            why: match inlined {
+                Some(inlined) => format!("{why}; {} is inlined into it", short_name(inlined)),
+                None => why,
+            },
             function,
-            why,
             code_differs,
             place,
-            source: is_changed
-                .then(|| source::first_change(sides.0, sides.1, number))
-                .flatten(),
+            source: change.map(|change| change.lines),
             a,
             b,
         };
