@@ -328,3 +328,93 @@ fn what_chance_decides_is_no_difference() {
     let asked = e2e::Hindsight::command(&scratch, &["sql", "three", "four", sql, "--json"]).run();
     assert_eq!(asked.result()[0]["n"], 0);
 }
+
+const WORKERS: &str = r#"#include <pthread.h>
+#include <stdio.h>
+static int alpha(int n) { return n + 1; }
+static int beta(int n) { return n + 2; }
+static int square(int n) { return n * n; }
+static void *first(void *of) { return (void *)(long)(alpha(1) + alpha(2)); }
+static void *second(void *of) { return (void *)(long)(beta(1) + beta(2)); }
+static void *third(void *of) { int sum = 0; for (long i = 0; i < 20; i++) sum += square(i + (long)of); return 0; }
+int main(void) {
+  pthread_t all[5];
+  pthread_create(&all[0], 0, first, 0);
+  pthread_create(&all[1], 0, second, 0);
+  for (long i = 0; i < 3; i++) pthread_create(&all[2 + i], 0, third, (void *)i);
+  for (int i = 0; i < 5; i++) pthread_join(all[i], 0);
+  puts("done");
+}
+"#;
+
+/// Which threads there are does not depend on which of their calls are recorded.
+#[test]
+fn threads_are_found_again_whatever_is_recorded() {
+    let scratch = Scratch::new("compare-workers");
+    fs::write(scratch.join("app.c"), WORKERS).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O0 -g -pthread -o app app.c");
+    let app = Program::new(scratch.join("app"), scratch.path());
+    let recorded: [(&str, &[&str]); 6] = [
+        ("all", &[]),
+        ("squares", &["-f", "square"]),
+        ("squares2", &["-f", "square"]),
+        ("alphas", &["-f", "alpha"]),
+        ("thirds", &["-f", "third"]),
+        ("some", &["-x", "beta", "-x", "second"]),
+    ];
+    for (name, options) in recorded {
+        record(&scratch, name, options, &app);
+    }
+    for (one, other) in [
+        ("squares", "squares2"),
+        ("all", "squares"),
+        ("alphas", "all"),
+        ("all", "thirds"),
+        ("all", "some"),
+        ("some", "squares"),
+    ] {
+        let ended = compare(&scratch, &[one, other]);
+        ends_with(&ended, 0);
+        assert!(!ended.text().contains("has the thread"), "{}", ended.text());
+    }
+}
+
+const CLOCKS: &str = r#"#include <stdio.h>
+#include <time.h>
+#define APART __attribute__((noinline))
+APART long ns_of(clockid_t clock) { struct timespec now; clock_gettime(clock, &now); return now.tv_sec * 1000000000L + now.tv_nsec; }
+APART double seconds(void) { return ns_of(CLOCK_REALTIME) / 1e9; }
+APART long us(long ns) { return ns / 1000; }
+APART int day(long seconds) { return seconds / 86400 > 0; }
+APART long deadline(long now, long wait) { return now + wait; }
+int main(void) {
+  long now = ns_of(CLOCK_MONOTONIC), wall = ns_of(CLOCK_REALTIME);
+  double all = seconds();
+  int sum = (deadline(now, 5000) > now) + (us(wall) > 0) + day(wall / 1000000000) + (all > 0);
+  printf("%d
+", sum + COUNT);
+}
+"#;
+
+/// The times that a program's own functions read and pass on are others in each run.
+#[test]
+fn times_of_the_clock_are_no_difference() {
+    let scratch = Scratch::new("compare-clocks");
+    fs::write(scratch.join("app.c"), CLOCKS).expect("the test's folder is writable");
+    for (name, count) in [("one", 1), ("two", 1), ("three", 2)] {
+        build(
+            scratch.path(),
+            &format!("gcc -O1 -g -DCOUNT={count} -o app app.c"),
+        );
+        record(
+            &scratch,
+            name,
+            &[],
+            &Program::new(scratch.join("app"), scratch.path()),
+        );
+        // The second run begins in another second.
+        std::thread::sleep(std::time::Duration::from_millis(2_100));
+    }
+    ends_with(&compare(&scratch, &["one", "two"]), 0);
+    ends_with(&compare(&scratch, &["two", "three"]), 1);
+}

@@ -6,6 +6,7 @@ mod alike;
 mod blame;
 mod bugs;
 mod builds;
+mod compilers;
 mod in_place;
 mod page;
 mod pairs;
