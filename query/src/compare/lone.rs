@@ -28,6 +28,7 @@ pub fn functions(
                 side,
                 function: function.name.clone(),
                 calls,
+                place: function.file.clone().zip(function.line),
                 why: why(own, other, function)?,
             });
         }

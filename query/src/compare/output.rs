@@ -29,6 +29,11 @@ pub struct Line {
     pub tid: Option<u32>,
     /// The line, without its end; long ones are cut.
     pub text: String,
+    /// A newline ends it.
+    pub newline: bool,
+    /// Neither a newline ends it nor more of the same line: the output does.
+    #[serde(skip)]
+    is_open: bool,
 }
 
 /// The first line that differs.
@@ -40,6 +45,8 @@ pub struct OutputDifference {
     pub a: Option<Line>,
     /// The line of the second program.
     pub b: Option<Line>,
+    /// How lines of the same text differ.
+    pub why: Option<&'static str>,
     /// The same for the same difference in every run.
     #[serde(serialize_with = "hash::as_hex")]
     pub fingerprint: u64,
@@ -105,6 +112,18 @@ struct Lines<'r> {
     open: Vec<u8>,
     begun: Option<(u64, Option<u32>)>,
     count: u64,
+    /// Rules that have left out a line.
+    used: BTreeSet<usize>,
+}
+
+/// How a line ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Newline,
+    /// It is too long, and what follows counts as another one.
+    Cut,
+    /// The program wrote no more.
+    Output,
 }
 
 impl<'r> Lines<'r> {
@@ -117,46 +136,61 @@ impl<'r> Lines<'r> {
             open: Vec::new(),
             begun: None,
             count: 0,
+            used: BTreeSet::new(),
         })
     }
 
-    fn end_line(&mut self) {
+    fn end_line(&mut self, end: End) {
         let Some((seq, tid)) = self.begun.take() else {
             return;
         };
         self.count += 1;
         let text = String::from_utf8_lossy(&self.open).into_owned();
         self.open.clear();
-        if !self.rules.ignores_line(&text) {
+        let rules: Vec<usize> = self.rules.ignoring_line(&text).collect();
+        if rules.is_empty() {
             self.ready.push_back(Line {
                 line: self.count,
                 seq,
                 tid,
                 text,
+                newline: end == End::Newline,
+                is_open: end == End::Output,
             });
+        }
+        self.used.extend(rules);
+    }
+
+    /// Takes what an event wrote. Where lines are cut does not depend on how many events wrote them.
+    fn take(&mut self, bytes: &[u8], by: (u64, Option<u32>)) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (mut text, has_end) = match piece.strip_suffix(b"\n") {
+                Some(text) => (text, true),
+                None => (piece, false),
+            };
+            self.begun.get_or_insert(by);
+            while self.open.len() + text.len() > LINE_BYTES {
+                let (own, rest) = text.split_at(LINE_BYTES - self.open.len());
+                self.open.extend_from_slice(own);
+                self.end_line(End::Cut);
+                self.begun = Some(by);
+                text = rest;
+            }
+            self.open.extend_from_slice(text);
+            if has_end {
+                self.end_line(End::Newline);
+            }
         }
     }
 
     fn next(&mut self) -> Result<Option<Line>> {
         while self.ready.is_empty() {
             let Some(event) = self.events.next()? else {
-                self.end_line();
+                self.end_line(End::Output);
                 break;
             };
-            if event.kind != self.stream {
-                continue;
-            }
-            for piece in event
-                .bytes
-                .unwrap_or_default()
-                .split_inclusive(|byte| *byte == b'\n')
-            {
-                self.begun.get_or_insert((event.seq, event.tid));
-                self.open
-                    .extend_from_slice(piece.strip_suffix(b"\n").unwrap_or(piece));
-                if piece.ends_with(b"\n") || self.open.len() >= LINE_BYTES {
-                    self.end_line();
-                }
+            if event.kind == self.stream {
+                self.take(&event.bytes.unwrap_or_default(), (event.seq, event.tid));
             }
         }
         Ok(self.ready.pop_front())
@@ -257,6 +291,8 @@ pub struct Known<'k> {
     pub known: u64,
     /// Fingerprints of the others.
     pub found: BTreeSet<u64>,
+    /// Rules that have left out a line of output.
+    pub used_rules: BTreeSet<usize>,
 }
 
 impl Known<'_> {
@@ -294,29 +330,60 @@ pub fn output(
     }
     let (mut own, mut other) = (Lines::new(a, stream, rules)?, Lines::new(b, stream, rules)?);
     let mut first = None;
+    // Lines that differ in their ends alone, the output of one of them ends there: if either has another line, that differs.
+    let mut open: Option<(Line, Line)> = None;
     loop {
         let (a, b) = (own.next()?, other.next()?);
-        let is_same = match (&a, &b) {
-            (None, None) => return Ok(first),
-            (Some(a), Some(b)) => {
-                let normal = |line: &Line| normal(&line.text, known.numbers);
-                a.text == b.text || normal(a) == normal(b)
+        let is_end = a.is_none() && b.is_none();
+        let (a, b, why) = match (open.take().filter(|_| is_end), a, b) {
+            (Some((a, b)), ..) => {
+                let why = match a.newline {
+                    true => "A ends with a newline, B does not",
+                    false => "B ends with a newline, A does not",
+                };
+                (Some(a), Some(b), Some(why))
             }
-            _ => false,
+            (None, a, b) => (a, b, None),
         };
-        let text = |line: &Option<Line>| line.as_ref().map(|line| line.text.clone());
-        if !is_same
-            && let Some(fingerprint) = known.take(stream, text(&a).as_deref(), text(&b).as_deref())
+        if is_end && why.is_none() {
+            known.used_rules.extend(own.used);
+            known.used_rules.extend(other.used);
+            return Ok(first);
+        }
+        if why.is_none()
+            && let (Some(a), Some(b)) = (&a, &b)
+            && is_same_text(a, b, known.numbers)
+            && (a.newline == b.newline || a.is_open || b.is_open)
+        {
+            open = (a.newline != b.newline).then(|| (a.clone(), b.clone()));
+            continue;
+        }
+        let text = |line: &Option<Line>| {
+            let end = |line: &Line| {
+                if why.is_some() && line.newline {
+                    "\n"
+                } else {
+                    ""
+                }
+            };
+            line.as_ref().map(|line| line.text.clone() + end(line))
+        };
+        if let Some(fingerprint) = known.take(stream, text(&a).as_deref(), text(&b).as_deref())
             && first.is_none()
         {
             first = Some(OutputDifference {
                 stream,
                 a: a.map(cut),
                 b: b.map(cut),
+                why,
                 fingerprint,
             });
         }
     }
+}
+
+fn is_same_text(a: &Line, b: &Line, numbers: &FxHashSet<u64>) -> bool {
+    a.text == b.text || normal(&a.text, numbers) == normal(&b.text, numbers)
 }
 
 /// An event as it is compared: its kind and a text, without what differs in each run.

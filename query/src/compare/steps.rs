@@ -33,8 +33,9 @@ impl Comparison {
                 None => "no more lines".to_owned(),
             };
             let seq = |line: &Option<super::Line>| line.as_ref().map(|line| line.seq);
+            let why = difference.why.map(|why| format!(": {why}"));
             step(
-                format!("{} differs", difference.stream),
+                format!("{} differs{}", difference.stream, why.unwrap_or_default()),
                 ("line", line(&difference.a), line(&difference.b)),
                 [seq(&difference.a), seq(&difference.b)],
             )
