@@ -22,6 +22,7 @@ use crate::exit;
 use crate::recording::{self, locate};
 use crate::render::{ColourChoice, Terminal};
 use crate::report::{Json, as_json, is_json};
+use crate::sets;
 use crate::spelling;
 
 pub use complete::{answer as complete, script as completion_script};
@@ -252,8 +253,8 @@ fn colour_before(words: &[OsString], verb: usize) -> Option<ColourChoice> {
     ColourChoice::from_str(choice, false).ok()
 }
 
-/// Replaces gdb's words by ours, from the verb on, which is word number `verb`. `info NAME` refers to a recording if there is
-/// one of that name.
+/// Replaces gdb's words by ours, from the verb on, which is word number `verb`. `info NAME` refers to a recording, or a set of
+/// them, if there is one of that name.
 fn as_ours(words: Vec<OsString>, verb: usize) -> Vec<OsString> {
     let text = words
         .iter()
@@ -275,12 +276,17 @@ fn as_ours(words: Vec<OsString>, verb: usize) -> Vec<OsString> {
             .collect();
     }
     if matches!(verb_word, Some("info" | "i" | "inf"))
-        && spelling::subject(&text[1..]).is_none_or(|name| locate(Path::new(name)).is_ok())
+        && spelling::subject(&text[1..]).is_none_or(|name| is_recorded(Path::new(name)))
     {
         return words;
     }
     let ours = spelling::ours(text).into_iter().map(OsString::from);
     words.into_iter().take(verb).chain(ours).collect()
+}
+
+/// Returns whether a word names a recording, or a set of them.
+fn is_recorded(name: &Path) -> bool {
+    locate(name).is_ok() || sets::named(name).is_some()
 }
 
 /// Distinguishes expressions that begin with a minus, such as `-7/2`, from options by a leading space. `verb` is the

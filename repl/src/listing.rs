@@ -42,6 +42,9 @@ pub struct Row {
 struct Members {
     processes: usize,
     recordings: Vec<Row>,
+    newest_unix_ns: i64,
+    /// Any process did.
+    has_crashed: bool,
 }
 
 /// The state of a recording.
@@ -100,11 +103,6 @@ impl Row {
                 .first()
                 .map(|first| first.argv.clone())
                 .unwrap_or_default(),
-            labels: set
-                .recordings
-                .first()
-                .map(|first| first.labels.clone())
-                .unwrap_or_default(),
             state,
             totals: duration_ns
                 .filter(|_| !is_partly)
@@ -115,11 +113,14 @@ impl Row {
                     end,
                     builds: None,
                 }),
-            path: set.dir,
             members: Some(Members {
                 processes: store::set::number(&set.processes),
+                newest_unix_ns: set.newest_unix_ns(),
+                has_crashed: set.has_crashed(),
                 recordings: set.recordings,
             }),
+            path: set.dir,
+            labels: set.labels,
         }
     }
 
@@ -158,13 +159,33 @@ impl Row {
         self.state == State::Live
     }
 
-    /// Returns whether the program is known to have exited with 0.
-    pub fn has_passed(&self) -> bool {
-        self.end() == Some(&End::Code(0))
+    /// Returns the recordings of a set.
+    pub fn members(&self) -> Option<&[Row]> {
+        let members = self.members.as_ref()?;
+        Some(&members.recordings)
     }
 
-    /// Returns whether the program is known to have failed.
+    /// Returns when the newest recording in it began.
+    pub fn newest_unix_ns(&self) -> i64 {
+        let members = self.members.as_ref();
+        members.map_or(self.start_unix_ns, |members| members.newest_unix_ns)
+    }
+
+    fn has_crashed(&self) -> bool {
+        let members = self.members.as_ref();
+        members.is_some_and(|members| members.has_crashed)
+    }
+
+    /// Returns whether the program is known to have exited with 0; of a set, the first one, and none crashed.
+    pub fn has_passed(&self) -> bool {
+        self.end() == Some(&End::Code(0)) && !self.has_crashed()
+    }
+
+    /// Returns whether the program is known to have failed; of a set, the first one, or that any crashed.
     pub fn has_failed(&self) -> bool {
+        if self.has_crashed() {
+            return true;
+        }
         match self.end() {
             Some(End::Code(code)) => *code != 0,
             Some(End::Signal(_)) => true,

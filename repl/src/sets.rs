@@ -8,6 +8,7 @@ use query::runs::find;
 use serde_json::{Value, json};
 use server::inspect::signal_name;
 use store::Summary;
+use store::labels::Labels;
 use store::recording;
 use store::set::{self, PROCESSES_FILE, Process};
 
@@ -48,7 +49,20 @@ pub struct Whole {
     pub recordings: Vec<Row>,
     /// Recordings that cannot be read, and why.
     pub unreadable: Vec<(PathBuf, store::Error)>,
+    /// Its labels: those of its first recording, changed by its own.
+    pub labels: Labels,
 }
+
+/// Signals by which a program crashes; others end it because somebody wants that.
+const CRASHES: [i32; 7] = [
+    libc::SIGSEGV,
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGSYS,
+    libc::SIGTRAP,
+];
 
 impl Whole {
     /// Reads the set in a folder.
@@ -62,6 +76,7 @@ impl Whole {
             processes,
             recordings: Vec::new(),
             unreadable: Vec::new(),
+            labels: Labels::new(),
         };
         for folder in find(&[dir.to_owned()]).folders {
             match Summary::read(&folder) {
@@ -71,6 +86,14 @@ impl Whole {
         }
         let order = |row: &Row| (row.start_unix_ns, row.path.clone());
         whole.recordings.sort_by_key(order);
+        let first = whole.recordings.first();
+        whole.labels = first.map(|first| first.labels.clone()).unwrap_or_default();
+        for (key, value) in set::labels(dir).map_err(|source| Error::Store { source })? {
+            match value {
+                Some(value) => whole.labels.insert(key, value),
+                None => whole.labels.remove(&key),
+            };
+        }
         Ok(whole)
     }
 
@@ -83,6 +106,22 @@ impl Whole {
     pub fn start_unix_ns(&self) -> i64 {
         let starts = self.processes.iter().map(|process| process.start_unix_ns);
         starts.filter(|start| *start > 0).min().unwrap_or(0)
+    }
+
+    /// Returns when the newest of its processes and recordings began.
+    pub fn newest_unix_ns(&self) -> i64 {
+        let processes = self.processes.iter().map(|process| process.start_unix_ns);
+        let recordings = self.recordings.iter().map(|row| row.start_unix_ns);
+        processes.chain(recordings).max().unwrap_or(0)
+    }
+
+    /// Returns whether any process crashed.
+    pub fn has_crashed(&self) -> bool {
+        let mut signals = self
+            .processes
+            .iter()
+            .filter_map(|process| process.exit_signal);
+        signals.any(|signal| CRASHES.contains(&signal))
     }
 
     /// Returns the time from the beginning to the last end that was seen; `None` if none was.

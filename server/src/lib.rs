@@ -27,5 +27,5 @@ pub mod transport;
 pub mod verbs;
 
 pub use error::{Error, Result};
-pub use project::{CompareRules, compare_rules};
+pub use project::{CompareRules, PROJECT_FILE, compare_rules};
 pub use values::quantity;

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 
 /// The file's name.
-const FILE: &str = "hindsight.toml";
+pub const PROJECT_FILE: &str = "hindsight.toml";
 
 /// Everything in the file.
 #[derive(Debug, Default, Deserialize)]
@@ -52,7 +52,7 @@ pub struct CompareRules {
 /// # Errors
 /// [`Error::Config`] if the file is wrong; it cannot be read.
 pub fn compare_rules(folder: &Path) -> Result<CompareRules> {
-    let path = folder.join(FILE);
+    let path = folder.join(PROJECT_FILE);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -76,7 +76,7 @@ mod tests {
             compare_rules(folder.path()).unwrap(),
             CompareRules::default()
         );
-        let write = |text: &str| std::fs::write(folder.path().join(FILE), text).unwrap();
+        let write = |text: &str| std::fs::write(folder.path().join(PROJECT_FILE), text).unwrap();
         write("[compare.ignore]\nfunctions = [\"log_*\"]\nkinds = [\"exit\"]\n");
         let rules = compare_rules(folder.path()).unwrap();
         assert_eq!(

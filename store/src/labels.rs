@@ -14,7 +14,7 @@ use crate::recording::Recording;
 pub type Labels = BTreeMap<String, String>;
 
 /// Later changes: new values by key, `None` for a removed label.
-type Changes = BTreeMap<String, Option<String>>;
+pub type Changes = BTreeMap<String, Option<String>>;
 
 /// Returns a recording's labels as they are now.
 ///

@@ -26,6 +26,7 @@ use crate::format::{
 };
 use crate::log::{LogPosition, LogReader, Tail};
 use crate::manifest::Manifest;
+use crate::set::PROCESSES_FILE;
 
 /// A recording opened for reading.
 #[derive(Clone, Debug)]
@@ -155,7 +156,8 @@ impl Recording {
 }
 
 /// Returns the folder of the recording that `path` names. Without the ending `.hindsight`, a name means the newest of
-/// the recordings that were to have it: `t.hindsight`, `t-2.hindsight` and so on.
+/// the recordings that were to have it: `t.hindsight`, `t-2.hindsight` and so on. In the folder of a set it means exactly
+/// `t.hindsight`.
 ///
 /// # Errors
 /// [`Error::NotARecording`], saying what is there instead.
@@ -164,8 +166,16 @@ pub fn resolve(path: &Path) -> Result<PathBuf> {
         return Ok(path.to_path_buf());
     }
     let with_ending = with_suffix(path);
+    // In a set, names are those of its list: `cc1` and `cc1-2` are recordings of two processes.
+    let in_set = path
+        .parent()
+        .is_some_and(|dir| dir.join(PROCESSES_FILE).is_file());
+    let found = match in_set {
+        true => Some(with_ending.clone()).filter(|dir| dir.join(MANIFEST_FILE).is_file()),
+        false => newest::newest(&with_ending),
+    };
     if with_ending != path
-        && let Some(dir) = newest::newest(&with_ending)
+        && let Some(dir) = found
     {
         return Ok(dir);
     }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
+    labels::Changes,
     storage::{self, FILE_MODE},
 };
 
@@ -80,6 +81,11 @@ pub enum Fact {
         /// The recording's folder in the set.
         recording: String,
     },
+    /// The set got labels, or lost those without a value.
+    Labels {
+        /// By key.
+        labels: Changes,
+    },
     /// Something that the user should know about its recording.
     Warning {
         /// Its id.
@@ -99,6 +105,7 @@ impl Fact {
             | Self::End { pid, .. }
             | Self::Pruned { pid, .. }
             | Self::Warning { pid, .. } => *pid,
+            Self::Labels { .. } => 0,
         }
     }
 }
@@ -279,14 +286,32 @@ pub fn number(processes: &[Process]) -> usize {
 /// # Errors
 /// [`Error::Io`] if the file cannot be read.
 pub fn processes(dir: &Path) -> Result<Vec<Process>> {
+    let mut table = Table::default();
+    facts(dir)?.into_iter().for_each(|fact| table.add(fact));
+    Ok(table.rows)
+}
+
+/// Returns the labels that the set in `dir` got as a whole: `None` where one was removed.
+///
+/// # Errors
+/// [`Error::Io`] if the file cannot be read.
+pub fn labels(dir: &Path) -> Result<Changes> {
+    let mut all = Changes::new();
+    for fact in facts(dir)? {
+        if let Fact::Labels { labels } = fact {
+            all.extend(labels);
+        }
+    }
+    Ok(all)
+}
+
+fn facts(dir: &Path) -> Result<Vec<Fact>> {
     let path = dir.join(PROCESSES_FILE);
     let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-    let facts = text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    let mut table = Table::default();
-    facts.for_each(|fact| table.add(fact));
-    Ok(table.rows)
+    let lines = text.lines();
+    Ok(lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect())
 }
 
 #[derive(Default)]
@@ -313,6 +338,7 @@ impl Table {
                 ..Process::default()
             }),
             Fact::Image { unix_ns, argv, .. } => self.image(pid, unix_ns, argv),
+            Fact::Labels { .. } => {}
             Fact::Recorded { recording, .. } => self.of(pid).recording = Some(recording),
             Fact::Pruned { recording, .. } => {
                 let mut rows = self.rows.iter_mut();

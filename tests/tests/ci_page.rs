@@ -51,6 +51,7 @@ fn shell(scratch: &Scratch, script: &str) -> Output {
         .args(["-e", "-c", script])
         .env("PATH", path)
         .env("XDG_DATA_HOME", scratch.join("data"))
+        .env("CI", "true")
         .current_dir(scratch.path())
         .output()
         .unwrap()
@@ -121,7 +122,7 @@ fn the_steps_of_a_job_pass_equal_builds_and_fail_others() {
     std::fs::remove_file(scratch.join("known-differences.json")).unwrap();
     let accepted = shell(
         &scratch,
-        "hindsight compare baseline/candidate candidate --accept known-differences.json",
+        "unset CI; hindsight compare baseline/candidate candidate --accept known-differences.json",
     );
     assert!(accepted.status.success(), "{}", text(&accepted));
     next_job(&scratch);
@@ -145,6 +146,9 @@ suspect = run["results"][0]
 place = suspect["locations"][0]["physicalLocation"]
 assert suspect["ruleId"] == "suspect" and suspect["level"] == "error", suspect
 assert place["artifactLocation"]["uri"] == "app.c" and place["region"]["startLine"] == 3, place
+assert {result["ruleId"] for result in run["results"]} >= {"suspect", "output", "function"}, run["results"]
+for result in run["results"]:
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] >= 1, result
 prints = [result["partialFingerprints"]["hindsight/v1"] for result in run["results"]]
 assert prints[0].startswith("suspect:price:") and len(set(prints)) == len(prints), prints
 class Page(html.parser.HTMLParser):
@@ -164,6 +168,29 @@ assert not page.open and "price" in page.words and any("sold for" in word for wo
         .output()
         .unwrap();
     assert!(read.status.success(), "{}", text(&read));
+}
+
+#[test]
+fn each_result_has_a_place_even_without_debug_information() {
+    let scratch = Scratch::new("ci-places");
+    for limit in [1, 2] {
+        let script = format!(
+            "printf '#include <stdio.h>\\nint main(void) {{ puts(\"{limit}\"); return {limit}; }}\\n' > one.c
+             gcc -O1 -o one one.c; hindsight record --portable -o r{limit} ./one || true"
+        );
+        assert!(shell(&scratch, &script).status.success());
+    }
+    let compared = shell(&scratch, "hindsight compare r1 r2 --sarif r.sarif");
+    assert_eq!(compared.status.code(), Some(1), "{}", text(&compared));
+    let log = std::fs::read_to_string(scratch.join("r.sarif")).unwrap();
+    let log: serde_json::Value = serde_json::from_str(&log).unwrap();
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    assert!(results.iter().any(|result| result["ruleId"] == "output"));
+    for result in results {
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "one", "{result:#}");
+        assert_eq!(place["region"]["startLine"], 1, "{result:#}");
+    }
 }
 
 #[test]

@@ -94,6 +94,7 @@ fn rules(ignore: Ignore) -> Result<Rules, Failure> {
         args: both(own.args, ignore.args),
         output: both(own.output, ignore.output),
         kinds: both(own.kinds, ignore.kinds),
+        place: format!("ignore or {}", server::PROJECT_FILE),
     };
     Rules::read(&texts).map_err(recordings::failure)
 }

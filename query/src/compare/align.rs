@@ -84,7 +84,7 @@ pub fn equal(a: &[Row], b: &[Row]) -> Vec<(usize, usize)> {
 }
 
 /// Patience diff of two sequences: the places of equal keys, both increasing.
-fn matches(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
+pub fn matches(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     // Ranges that are not aligned yet, the first one last.
     let mut todo = vec![(0..a.len(), 0..b.len())];

@@ -31,6 +31,7 @@ pub fn functions(
                 side,
                 function: function.name.clone(),
                 calls,
+                place: function.file.clone().zip(function.line),
                 why: match inlined.contains(&*function.name) {
                     true => {
                         "the other build has no code of its own for it: it is inlined".to_owned()

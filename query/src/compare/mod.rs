@@ -25,6 +25,7 @@ mod output;
 mod parted;
 mod places;
 mod read;
+mod realign;
 mod report;
 mod rows;
 mod rules;
@@ -37,6 +38,7 @@ mod table;
 mod text;
 mod threads;
 mod twins;
+mod unmatched;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -213,6 +215,7 @@ impl Whole<'_> {
             Recorded {
                 name: name.to_owned(),
                 argv: session.reader().recording().manifest().argv.clone(),
+                main: main_of(session),
                 calls: tallies.iter().map(|tally| tally.calls).sum(),
                 events: session.extent().events,
                 random_keys: side.has_random_keys,
@@ -225,6 +228,7 @@ impl Whole<'_> {
             accepted: &self.asked.accepted,
             known: 0,
             found: BTreeSet::new(),
+            used_rules: BTreeSet::new(),
         };
         let mut output = Vec::new();
         for stream in ["stdout", "stderr"] {
@@ -241,6 +245,8 @@ impl Whole<'_> {
             b: recorded(self.sides.1, names.1, of_b),
             is_same: false,
             is_same_build: self.is_same_build,
+            environment: environment(self.sessions.0, self.sessions.1),
+            notes: unmatched::unmatched(&self.asked.rules, self.sessions, &known.used_rules),
             suspects: Vec::new(),
             threads: Vec::new(),
             lone: Lone::default(),
@@ -458,6 +464,45 @@ impl Whole<'_> {
         )?;
         Ok(())
     }
+}
+
+/// Returns the names of the variables that both programs did not get with the same value.
+fn environment(a: &Session, b: &Session) -> Vec<String> {
+    let variables = |session: &Session| {
+        let launch = session.reader().recording().manifest().launch.as_ref()?;
+        let pairs = launch
+            .env
+            .iter()
+            .map(|pair| String::from_utf8_lossy(pair).into_owned());
+        Some(pairs.collect::<BTreeSet<String>>())
+    };
+    let (Some(own), Some(other)) = (variables(a), variables(b)) else {
+        return Vec::new();
+    };
+    let name = |pair: &String| {
+        pair.split_once('=')
+            .map_or(&**pair, |pair| pair.0)
+            .to_owned()
+    };
+    let names = own.symmetric_difference(&other).map(name);
+    // The shell sets it to the program that it runs, here the recorder.
+    let names = names.filter(|name| name != "_");
+    names.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Returns where the program begins in its source, or the first line of its executable file.
+fn main_of(session: &Session) -> Option<(String, u32)> {
+    let definitions = session.definitions();
+    let program = definitions.modules().find(|module| !module.system)?;
+    let mut functions = definitions
+        .functions()
+        .filter(|one| one.module == program.id);
+    // Rust's `main` stands in its crate, and the one of that name for the linker has no line.
+    let main = functions.find_map(|function| {
+        let is_main = function.name == "main" || function.name.ends_with("::main");
+        is_main.then(|| function.file.clone().zip(function.line))?
+    });
+    main.or_else(|| Some((program.path.clone(), 1)))
 }
 
 /// Says at which moments a difference shows.

@@ -9,6 +9,7 @@ use store::columns::{EventsFile, ReadEvent};
 
 use super::differences::MOST_FINGERPRINTS;
 use super::hash;
+use super::realign;
 use super::rules::Rules;
 use crate::error::Result;
 use crate::syscalls::error_name;
@@ -29,6 +30,11 @@ pub struct Line {
     pub tid: Option<u32>,
     /// The line, without its end; long ones are cut.
     pub text: String,
+    /// A newline ends it.
+    pub newline: bool,
+    /// Neither a newline ends it nor more of the same line: the output does.
+    #[serde(skip)]
+    is_open: bool,
 }
 
 /// The first line that differs.
@@ -36,10 +42,12 @@ pub struct Line {
 pub struct OutputDifference {
     /// `stdout` or `stderr`.
     pub stream: &'static str,
-    /// The line of the first program; `None` if it had written all.
+    /// The line of the first program; `None` if only the other one wrote such a line there.
     pub a: Option<Line>,
     /// The line of the second program.
     pub b: Option<Line>,
+    /// How lines of the same text differ.
+    pub why: Option<&'static str>,
     /// The same for the same difference in every run.
     #[serde(serialize_with = "hash::as_hex")]
     pub fingerprint: u64,
@@ -105,6 +113,18 @@ struct Lines<'r> {
     open: Vec<u8>,
     begun: Option<(u64, Option<u32>)>,
     count: u64,
+    /// Rules that have left out a line.
+    used: BTreeSet<usize>,
+}
+
+/// How a line ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Newline,
+    /// It is too long, and what follows counts as another one.
+    Cut,
+    /// The program wrote no more.
+    Output,
 }
 
 impl<'r> Lines<'r> {
@@ -117,46 +137,61 @@ impl<'r> Lines<'r> {
             open: Vec::new(),
             begun: None,
             count: 0,
+            used: BTreeSet::new(),
         })
     }
 
-    fn end_line(&mut self) {
+    fn end_line(&mut self, end: End) {
         let Some((seq, tid)) = self.begun.take() else {
             return;
         };
         self.count += 1;
         let text = String::from_utf8_lossy(&self.open).into_owned();
         self.open.clear();
-        if !self.rules.ignores_line(&text) {
+        let rules: Vec<usize> = self.rules.ignoring_line(&text).collect();
+        if rules.is_empty() {
             self.ready.push_back(Line {
                 line: self.count,
                 seq,
                 tid,
                 text,
+                newline: end == End::Newline,
+                is_open: end == End::Output,
             });
+        }
+        self.used.extend(rules);
+    }
+
+    /// Takes what an event wrote. Where lines are cut does not depend on how many events wrote them.
+    fn take(&mut self, bytes: &[u8], by: (u64, Option<u32>)) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (mut text, has_end) = match piece.strip_suffix(b"\n") {
+                Some(text) => (text, true),
+                None => (piece, false),
+            };
+            self.begun.get_or_insert(by);
+            while self.open.len() + text.len() > LINE_BYTES {
+                let (own, rest) = text.split_at(LINE_BYTES - self.open.len());
+                self.open.extend_from_slice(own);
+                self.end_line(End::Cut);
+                self.begun = Some(by);
+                text = rest;
+            }
+            self.open.extend_from_slice(text);
+            if has_end {
+                self.end_line(End::Newline);
+            }
         }
     }
 
     fn next(&mut self) -> Result<Option<Line>> {
         while self.ready.is_empty() {
             let Some(event) = self.events.next()? else {
-                self.end_line();
+                self.end_line(End::Output);
                 break;
             };
-            if event.kind != self.stream {
-                continue;
-            }
-            for piece in event
-                .bytes
-                .unwrap_or_default()
-                .split_inclusive(|byte| *byte == b'\n')
-            {
-                self.begun.get_or_insert((event.seq, event.tid));
-                self.open
-                    .extend_from_slice(piece.strip_suffix(b"\n").unwrap_or(piece));
-                if piece.ends_with(b"\n") || self.open.len() >= LINE_BYTES {
-                    self.end_line();
-                }
+            if event.kind == self.stream {
+                self.take(&event.bytes.unwrap_or_default(), (event.seq, event.tid));
             }
         }
         Ok(self.ready.pop_front())
@@ -257,6 +292,8 @@ pub struct Known<'k> {
     pub known: u64,
     /// Fingerprints of the others.
     pub found: BTreeSet<u64>,
+    /// Rules that have left out a line of output.
+    pub used_rules: BTreeSet<usize>,
 }
 
 impl Known<'_> {
@@ -294,29 +331,60 @@ pub fn output(
     }
     let (mut own, mut other) = (Lines::new(a, stream, rules)?, Lines::new(b, stream, rules)?);
     let mut first = None;
-    loop {
-        let (a, b) = (own.next()?, other.next()?);
-        let is_same = match (&a, &b) {
-            (None, None) => return Ok(first),
-            (Some(a), Some(b)) => {
-                let normal = |line: &Line| normal(&line.text, known.numbers);
-                a.text == b.text || normal(a) == normal(b)
+    // Lines that differ in their ends alone: the output of one of them ends there.
+    let mut open: Option<(Line, Line)> = None;
+    let numbers = known.numbers;
+    let mut differ = |a: Option<Line>, b: Option<Line>, why: Option<&'static str>| {
+        let end = |line: &Line| {
+            if why.is_some() && line.newline {
+                "\n"
+            } else {
+                ""
             }
-            _ => false,
         };
-        let text = |line: &Option<Line>| line.as_ref().map(|line| line.text.clone());
-        if !is_same
-            && let Some(fingerprint) = known.take(stream, text(&a).as_deref(), text(&b).as_deref())
+        let text = |line: &Option<Line>| line.as_ref().map(|line| line.text.clone() + end(line));
+        if let Some(fingerprint) = known.take(stream, text(&a).as_deref(), text(&b).as_deref())
             && first.is_none()
         {
             first = Some(OutputDifference {
                 stream,
                 a: a.map(cut),
                 b: b.map(cut),
+                why,
                 fingerprint,
             });
         }
+    };
+    realign::pairs(
+        || own.next(),
+        || other.next(),
+        |a, b| is_same_text(a, b, numbers),
+        |line| hash::of_bytes(normal(&line.text, numbers).as_bytes()),
+        |a, b| {
+            open = None;
+            match (a, b) {
+                (Some(a), Some(b)) if is_same_text(&a, &b, numbers) => {
+                    let is_open = a.is_open || b.is_open;
+                    open = (a.newline != b.newline && is_open).then_some((a, b));
+                }
+                (a, b) => differ(a, b, None),
+            }
+        },
+    )?;
+    if let Some((a, b)) = open {
+        let why = match a.newline {
+            true => "A ends with a newline, B does not",
+            false => "B ends with a newline, A does not",
+        };
+        differ(Some(a), Some(b), Some(why));
     }
+    known.used_rules.extend(own.used);
+    known.used_rules.extend(other.used);
+    Ok(first)
+}
+
+fn is_same_text(a: &Line, b: &Line, numbers: &FxHashSet<u64>) -> bool {
+    a.text == b.text || normal(&a.text, numbers) == normal(&b.text, numbers)
 }
 
 /// An event as it is compared: its kind and a text, without what differs in each run.
@@ -380,27 +448,28 @@ pub fn others(
             }
             Ok(None)
         };
-        loop {
-            let (a, b) = (next(&mut own)?, next(&mut other)?);
-            if a.is_none() && b.is_none() {
-                break;
-            }
-            fn text(event: &Option<(String, u64)>) -> Option<&str> {
-                event.as_ref().map(|event| event.0.as_str())
-            }
-            let is_told = found.last().is_some_and(|last| last.kind == kind);
-            if text(&a) != text(&b)
-                && let Some(fingerprint) = known.take(kind, text(&a), text(&b))
-                && !is_told
-            {
-                found.push(EventDifference {
-                    kind: kind.to_owned(),
-                    a,
-                    b,
-                    fingerprint,
-                });
-            }
-        }
+        let text = |event: &Option<(String, u64)>| event.as_ref().map(|event| event.0.clone());
+        realign::pairs(
+            || next(&mut own),
+            || next(&mut other),
+            |a, b| a.0 == b.0,
+            |event| hash::of_bytes(event.0.as_bytes()),
+            |a, b| {
+                let is_told = found.last().is_some_and(|last| last.kind == kind);
+                if text(&a) != text(&b)
+                    && let Some(fingerprint) =
+                        known.take(kind, text(&a).as_deref(), text(&b).as_deref())
+                    && !is_told
+                {
+                    found.push(EventDifference {
+                        kind: kind.to_owned(),
+                        a,
+                        b,
+                        fingerprint,
+                    });
+                }
+            },
+        )?;
     }
     Ok(found)
 }

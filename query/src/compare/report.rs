@@ -21,6 +21,10 @@ pub struct Comparison {
     pub is_same: bool,
     /// Both ran the same builds of all modules that were recorded.
     pub is_same_build: bool,
+    /// Variables of the environment that the programs did not have alike. That is no difference by itself.
+    pub environment: Vec<String>,
+    /// What the user should know about the comparison, such as rules that matched nothing.
+    pub notes: Vec<String>,
     /// Functions that most likely made the difference, the likeliest first.
     pub suspects: Vec<Suspect>,
     /// Threads that both have.
@@ -51,6 +55,9 @@ pub struct Recorded {
     pub name: String,
     /// The program and its arguments.
     pub argv: Vec<String>,
+    /// The file and the first line of its `main`, or its executable file and line 1 if there is no debug information: where
+    /// to point to if nothing better is known.
+    pub main: Option<(String, u32)>,
     /// Its calls.
     pub calls: u64,
     /// Its events.
@@ -148,6 +155,8 @@ pub struct LoneFunction {
     pub function: String,
     /// How many calls it had.
     pub calls: u64,
+    /// Its source file and line.
+    pub place: Option<(String, u32)>,
     /// Why the other one does not have it, as far as that is known.
     pub why: String,
 }

@@ -14,6 +14,7 @@ pub struct Rules {
     args: Vec<(Glob, String)>,
     output: Vec<regex::Regex>,
     kinds: Vec<Ignored>,
+    pub(super) texts: RuleTexts,
 }
 
 /// Kinds of events that need not be compared.
@@ -38,13 +39,25 @@ pub struct RuleTexts {
     pub output: Vec<String>,
     /// `output`, `exit`, `exceptions` or `events`.
     pub kinds: Vec<String>,
+    /// Where they stand, as `hindsight.toml`.
+    pub place: String,
 }
 
-fn wrong(what: &str, text: &str, why: impl std::fmt::Display) -> Error {
+fn wrong(texts: &RuleTexts, what: &str, text: &str, why: impl std::fmt::Display) -> Error {
+    let place = match texts.place.as_str() {
+        "" => String::new(),
+        place => format!(" in {place}"),
+    };
     Error::Rule {
-        what: format!("{what} {text:?}"),
+        what: format!("{what} {text:?}{place}"),
         why: why.to_string(),
     }
+}
+
+/// Returns the two parts of `FUNCTION:ARGUMENT`.
+pub(super) fn argument(text: &str) -> Option<(&str, &str)> {
+    let split = text.rsplit_once(':');
+    split.filter(|(function, _)| !function.ends_with(':'))
 }
 
 fn globs(texts: &[String]) -> Vec<Glob> {
@@ -58,23 +71,21 @@ impl Rules {
     /// [`Error::Rule`]: one of them is wrong.
     pub fn read(texts: &RuleTexts) -> Result<Rules> {
         let args = texts.args.iter().map(|text| {
-            let split = text
-                .rsplit_once(':')
-                .filter(|(function, _)| !function.ends_with(':'));
-            let (function, arg) =
-                split.ok_or_else(|| wrong("argument", text, "it is not FUNCTION:ARGUMENT"))?;
+            let (function, arg) = argument(text)
+                .ok_or_else(|| wrong(texts, "argument", text, "it is not FUNCTION:ARGUMENT"))?;
             Ok((Glob::new(function), arg.to_owned()))
         });
         let output = texts
             .output
             .iter()
-            .map(|text| regex::Regex::new(text).map_err(|why| wrong("output", text, why)));
+            .map(|text| regex::Regex::new(text).map_err(|why| wrong(texts, "output", text, why)));
         let kinds = texts.kinds.iter().map(|text| match text.as_str() {
             "output" => Ok(Ignored::Output),
             "exit" => Ok(Ignored::Exit),
             "exceptions" => Ok(Ignored::Exceptions),
             "events" => Ok(Ignored::Others),
             _ => Err(wrong(
+                texts,
                 "kind",
                 text,
                 "it is not output, exit, exceptions or events",
@@ -86,6 +97,7 @@ impl Rules {
             args: args.collect::<Result<_>>()?,
             output: output.collect::<Result<_>>()?,
             kinds: kinds.collect::<Result<_>>()?,
+            texts: texts.clone(),
         })
     }
 
@@ -110,9 +122,10 @@ impl Rules {
         Form::of(function, left, is_ignored)
     }
 
-    /// Tells whether a line of output is left out.
-    pub fn ignores_line(&self, line: &str) -> bool {
-        self.output.iter().any(|regex| regex.is_match(line))
+    /// Returns the numbers of the rules that leave out a line of output.
+    pub fn ignoring_line(&self, line: &str) -> impl Iterator<Item = usize> {
+        let rules = self.output.iter().enumerate();
+        rules.filter_map(move |(number, regex)| regex.is_match(line).then_some(number))
     }
 
     fn ignores(&self, kind: Ignored) -> bool {

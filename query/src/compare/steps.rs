@@ -30,11 +30,12 @@ impl Comparison {
         let output = self.output.iter().map(|difference| {
             let line = |line: &Option<super::Line>| match line {
                 Some(line) => format!("line {}: {}", line.line, line.text),
-                None => "no more lines".to_owned(),
+                None => "no such line".to_owned(),
             };
             let seq = |line: &Option<super::Line>| line.as_ref().map(|line| line.seq);
+            let why = difference.why.map(|why| format!(": {why}"));
             step(
-                format!("{} differs", difference.stream),
+                format!("{} differs{}", difference.stream, why.unwrap_or_default()),
                 ("line", line(&difference.a), line(&difference.b)),
                 [seq(&difference.a), seq(&difference.b)],
             )
@@ -42,7 +43,7 @@ impl Comparison {
         let events = self.events.iter().map(|difference| {
             let event = |event: &Option<(String, u64)>| match event {
                 Some((text, _)) => text.clone(),
-                None => "no more of them".to_owned(),
+                None => "nothing of the kind there".to_owned(),
             };
             let seq = |event: &Option<(String, u64)>| event.as_ref().map(|(_, seq)| *seq);
             step(

@@ -134,6 +134,12 @@ impl Comparison {
             page.side('A', &format!("  A ran {}", self.a.argv.join(" ")));
             page.side('B', &format!("  B ran {}", self.b.argv.join(" ")));
         }
+        if !self.environment.is_empty() {
+            page.line(&format!("  {}", environment_line(&self.environment)));
+        }
+        for note in &self.notes {
+            page.line(&format!("  {note}"));
+        }
         if self.a.random_keys {
             page.line(
                 "  hash tables have random keys: calls of hashing and probing were not compared",
@@ -216,10 +222,12 @@ impl Comparison {
 
     fn outputs(&self, page: &mut Page) {
         for difference in &self.output {
-            page.heading(&format!("{} differs", difference.stream));
+            let why = difference.why.map(|why| format!(": {why}"));
+            let why = why.unwrap_or_default();
+            page.heading(&format!("{} differs{why}", difference.stream));
             let line = |line: &Option<Line>| match line {
                 Some(line) => format!("line {} (seq {}): {}", line.line, line.seq, line.text),
-                None => "no more lines".to_owned(),
+                None => "no such line".to_owned(),
             };
             page.side('A', &format!("  A {}", line(&difference.a)));
             page.side('B', &format!("  B {}", line(&difference.b)));
@@ -227,7 +235,7 @@ impl Comparison {
         for difference in &self.events {
             let event = |event: &Option<(String, u64)>| match event {
                 Some((text, seq)) => format!("{text} (seq {seq})"),
-                None => "no more of them".to_owned(),
+                None => "nothing of the kind there".to_owned(),
             };
             let (a, b) = (event(&difference.a), event(&difference.b));
             page.heading(&format!("{} differs: A {a}, B {b}", difference.kind));
@@ -339,6 +347,15 @@ fn unread_line(file: &UnreadFile) -> String {
         "file {} {why}: texts behind pointers were not compared",
         fitted(file_name(&file.path), 40)
     )
+}
+
+fn environment_line(names: &[String]) -> String {
+    let told: Vec<&str> = names.iter().take(FEW).map(String::as_str).collect();
+    let more = match names.len().saturating_sub(FEW) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("their environments differ: {}{more}", told.join(", "))
 }
 
 fn is_differing(pair: &FunctionPair) -> bool {

@@ -186,11 +186,12 @@ impl Counts {
         let count = |what: &dyn Fn(&store::set::Process) -> bool| {
             outcome.processes.iter().filter(|row| what(row)).count() as u64
         };
+        let is_without = |row: &store::set::Process| row.recording.is_none() && !row.is_pruned;
         Counts {
             processes: store::set::number(&outcome.processes) as u64,
             recordings: count(&|row| row.recording.is_some()),
-            unrecorded: count(&|row| row.recording.is_none() && row.image_unix_ns.is_some()),
-            copies: count(&|row| row.recording.is_none() && row.image_unix_ns.is_none()),
+            unrecorded: count(&|row| is_without(row) && row.image_unix_ns.is_some()),
+            copies: count(&|row| is_without(row) && row.image_unix_ns.is_none()),
             running: count(&|row| row.end_unix_ns.is_none()),
         }
     }

@@ -15,13 +15,14 @@ use std::path::{Path, PathBuf};
 
 use query::compare::{Asked, COLUMNS, Comparison, Role, RuleTexts, Rules, Stop, TextLine};
 use serde::{Deserialize, Serialize};
+use server::quantity::count;
 
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::recording::to_read;
-use crate::render::{Colour, Paint, Terminal};
+use crate::render::{Colour, Paint, Terminal, escaped};
 
 /// Most calls that differ and are described in JSON, unless the user requests all.
 const SOME_CALLS: usize = 1000;
@@ -68,7 +69,8 @@ pub struct Args {
     /// Print all calls that differ, up to 10,000
     #[arg(long)]
     full: bool,
-    /// Pass over the differences that FILE has; if there is no such file, write today's into it
+    /// Pass over the differences that FILE has; if there is no such file, write today's into it and accept them all, except
+    /// on a build server (CI is set): there it must exist
     #[arg(long, value_name = "FILE")]
     accept: Option<PathBuf>,
     /// Judge by what the functions did alone, not by whose code differs
@@ -121,11 +123,23 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
         query::open(&paths.0).map_err(failed)?,
         query::open(&paths.1).map_err(failed)?,
     );
-    let found = query::compare::compare((&a, &names.0), (&b, &names.1), &asked).map_err(failed)?;
-    let besides = args.formats.write(&found)?;
+    let compared = |asked: &Asked| {
+        query::compare::compare((&a, &names.0), (&b, &names.1), asked).map_err(failed)
+    };
+    let found = compared(&asked)?;
+    let new_file = args.accept.as_deref().filter(|_| accepted.is_none());
+    // What is accepted now counts as accepted now, in the reports and the exit code, as in each later run.
+    let judged = match new_file.filter(|_| !found.fingerprints.is_empty()) {
+        Some(_) => compared(&Asked {
+            accepted: found.fingerprints.iter().copied().collect(),
+            ..asked
+        })?,
+        None => found.clone(),
+    };
+    let besides = args.formats.write(&judged)?;
     let mut out = output::stdout();
     let written = if args.json {
-        let json = answer(serde_json::to_value(&found).expect("it is JSON"));
+        let json = answer(serde_json::to_value(&judged).expect("it is JSON"));
         writeln!(out, "{json:#}")
     } else {
         let text = painted(
@@ -135,11 +149,11 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
         write!(out, "{text}{besides}")
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
-    if let (Some(file), None) = (&args.accept, &accepted) {
+    if let Some(file) = new_file {
         accept(file, &found)?;
-        return Ok(exit::DONE);
+        tell_accepted(file, &found, &judged, terminal);
     }
-    Ok(if found.is_same {
+    Ok(if judged.is_same {
         exit::DONE
     } else {
         exit::FAILED
@@ -206,6 +220,7 @@ fn texts_of(rules: server::CompareRules) -> RuleTexts {
         args: rules.args,
         output: rules.output,
         kinds: rules.kinds,
+        place: server::PROJECT_FILE.to_owned(),
     }
 }
 
@@ -222,9 +237,24 @@ pub fn failed(source: query::Error) -> Error {
 }
 
 /// Reads a file of accepted differences; `None` if there is none yet.
+///
+/// # Errors
+/// It is wrong, or there is none on a build server: there it would be new in each run, and the job would pass for ever.
 fn accepted(file: &Path) -> Result<Option<BTreeSet<u64>>, Error> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && is_build_server() => {
+            let file = file.display();
+            let help = format!(
+                "run the same command by hand, read what it prints, and commit {file}; or unset CI"
+            );
+            return Err(Error::usage(
+                format!(
+                    "there is no {file}, and on a build server (CI is set) --accept writes none"
+                ),
+                Some(help),
+            ));
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io(format!("read {}", file.display()), error)),
     };
@@ -246,9 +276,31 @@ fn accepted(file: &Path) -> Result<Option<BTreeSet<u64>>, Error> {
         .map(Some)
 }
 
+/// Build servers set `CI`.
+fn is_build_server() -> bool {
+    let value = std::env::var_os("CI").unwrap_or_default();
+    !["", "0", "false"].iter().any(|no| value == *no)
+}
+
+/// Says that a file of accepted differences is new, and what that means.
+fn tell_accepted(file: &Path, found: &Comparison, judged: &Comparison, terminal: &Terminal) {
+    let word = terminal.stderr_colour.paint(Paint::Warning, "note:");
+    let wrote = format!(
+        "there was no {0}: wrote {1} to it",
+        file.display(),
+        count(found.fingerprints.len() as u64, "known difference")
+    );
+    let so = match (found.is_same, judged.is_same) {
+        (true, _) => "nothing differs now",
+        (false, true) => "all of them are accepted, now and in later runs with this file",
+        (false, false) => "they are accepted, but a thread that only one side has cannot be",
+    };
+    eprintln!("hindsight: {word} {}; {so}", escaped(&wrote));
+}
+
 /// Writes the differences of a comparison into a new file.
 fn accept(file: &Path, found: &Comparison) -> Result<(), Error> {
-    if found.fingerprints.is_empty() && !found.is_same {
+    if found.fingerprints.is_empty() && found.differing > 0 {
         let message = "there are too many differences to accept them one by one";
         let help = "leave functions out in hindsight.toml";
         return Err(Error::usage(message, Some(help.to_owned())));

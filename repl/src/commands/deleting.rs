@@ -10,7 +10,7 @@ use server::paths::Paths;
 use server::quantity::count;
 use server::verbs::{Nothing, Status};
 use store::Recording;
-use store::recording::remove;
+use store::recording::{RecordingState, remove};
 use store::set::{self, Fact, PROCESSES_FILE, ProcessLog};
 
 use crate::error::Error;
@@ -23,11 +23,7 @@ use crate::render::{Terminal, bytes, escaped};
 /// When there is no terminal to ask on.
 pub fn is_wanted(folders: &[PathBuf], terminal: &Terminal) -> Result<bool, Error> {
     let size: u64 = folders.iter().map(|folder| size_on_disk(folder)).sum();
-    let what = format!(
-        "{} ({})",
-        count(folders.len() as u64, "recording"),
-        bytes(size)
-    );
+    let what = format!("{} ({})", counted(folders), bytes(size));
     if !terminal.interactive {
         return Err(Error::usage(
             format!("{what} would be deleted, and there is no terminal to ask"),
@@ -74,22 +70,82 @@ impl Deleted {
     }
 }
 
+/// Counts recordings and sets of them.
+pub fn counted(folders: &[PathBuf]) -> String {
+    let sets = folders.iter().filter(|folder| is_set(folder)).count();
+    let parts = [(folders.len() - sets, "recording"), (sets, "set")];
+    let told = parts.iter().filter(|(number, _)| *number > 0);
+    let told = told.map(|(number, what)| count(*number as u64, what));
+    match folders.is_empty() {
+        true => count(0, "recording"),
+        false => told.collect::<Vec<_>>().join(" and "),
+    }
+}
+
+fn is_set(folder: &Path) -> bool {
+    folder.join(PROCESSES_FILE).is_file()
+}
+
+/// Deletes a recording, or a set with all of its recordings.
+///
+/// # Errors
+/// As for [`delete`]; of a set then nothing is deleted if one of its recordings is in use or cannot be read.
+pub fn delete_whole(folder: &Path) -> Result<Deleted, Error> {
+    if !is_set(folder) {
+        return delete(folder);
+    }
+    let members = find(&[folder.to_owned()]).folders;
+    for member in &members {
+        refuse_used(member, &openable(member)?)?;
+    }
+    let mut whole = Deleted {
+        path: folder.to_owned(),
+        bytes: Some(0),
+        left: Vec::new(),
+    };
+    for member in &members {
+        let gone = delete(member)?;
+        whole.left.extend(gone.left);
+        whole.bytes = whole.bytes.map(|sum| sum + gone.bytes.unwrap_or(0));
+    }
+    let list = forget(folder)?;
+    whole
+        .left
+        .extend(list.into_iter().flat_map(|list| list.left));
+    Ok(whole)
+}
+
+fn openable(folder: &Path) -> Result<Recording, Error> {
+    Recording::open_exact(folder).map_err(|source| Error::Store { source })
+}
+
+/// Refuses to delete what is being recorded, or open in a session.
+fn refuse_used(folder: &Path, recording: &Recording) -> Result<(), Error> {
+    if recording.state() == RecordingState::Live {
+        return Err(Error::usage(
+            format!("{} is being recorded", folder.display()),
+            Some("wait until its program has ended, or stop it".to_owned()),
+        ));
+    }
+    match session_with(folder) {
+        None => Ok(()),
+        Some(session) => Err(Error::usage(
+            format!("{} is open in session {session}", folder.display()),
+            Some(format!(
+                "close it first: hindsight close --session {session}"
+            )),
+        )),
+    }
+}
+
 /// Deletes the recording in a folder.
 ///
 /// # Errors
 /// When it is being recorded or open in a session, or a file cannot be deleted.
 pub fn delete(folder: &Path) -> Result<Deleted, Error> {
-    let in_store = |source| Error::Store { source };
-    let recording = Recording::open_exact(folder).map_err(in_store)?;
-    if let Some(session) = session_with(folder) {
-        return Err(Error::usage(
-            format!("{} is open in session {session}", folder.display()),
-            Some(format!(
-                "close it first: hindsight close --session {session}"
-            )),
-        ));
-    }
-    let removed = remove(&recording).map_err(in_store)?;
+    let recording = openable(folder)?;
+    refuse_used(folder, &recording)?;
+    let removed = remove(&recording).map_err(|source| Error::Store { source })?;
     let left = removed.left.iter().map(|left| {
         let left = left.to_string_lossy();
         format!("{left} is no file of the recording and stays")

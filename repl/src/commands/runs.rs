@@ -1,22 +1,26 @@
 //! `hindsight runs`: the catalog of this machine's runs.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use server::quantity::count;
+use store::Summary;
 use store::catalog::{Catalog, folder};
 use store::format::MANIFEST_FILE;
-use store::labels;
+use store::labels::{self, Changes, Labels};
 use store::recording::Recording;
+use store::set::{Fact, ProcessLog, SET_SUFFIX};
 
-use crate::commands::deleting::{delete, is_wanted};
+use crate::commands::deleting::{counted, delete_whole, is_wanted};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
 use crate::listing::{self, Row};
 use crate::render::{Paint, Terminal, escaped};
 use crate::report::report;
+use crate::sets::{self, Whole};
 
 /// How long to wait for another process that uses the catalog.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,7 +38,8 @@ is made again from them when it is lost.";
 
 /// List the runs of this machine, label them, and delete old ones
 ///
-/// Every recording that this user makes is noted, wherever it lies. Without a command it lists them.
+/// Every recording that this user makes is noted, wherever it lies. Without a command it lists them. A set of record
+/// --children is one run: `runs show SET` lists what is in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -48,7 +53,7 @@ pub struct Args {
 enum Action {
     /// List the runs, the newest first
     List(List),
-    /// Show everything that is known of a run
+    /// Show everything that is known of a run, and of a set each recording
     Show {
         /// Its name or its folder
         #[arg(value_name = "RUN")]
@@ -72,7 +77,7 @@ enum Action {
         #[arg(value_name = "RUN", required = true)]
         runs: Vec<PathBuf>,
     },
-    /// Delete old recordings, and forget those that are gone
+    /// Delete old recordings, a set as a whole, and forget those that are gone
     Prune(Prune),
     /// Add the recordings in a folder and in the folders in it
     Scan {
@@ -146,18 +151,15 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
             labels,
             remove,
         } => {
-            let row = catalog.find(&run)?;
-            let new = labels.into_iter().map(|(key, value)| (key, Some(value)));
-            let old = remove.into_iter().map(|key| (key, None));
-            let recording = Recording::open_exact(&row.path).map_err(in_store)?;
-            let now = labels::change(&recording, &new.chain(old).collect()).map_err(in_store)?;
-            catalog.catalog.add(&row.path).map_err(in_store)?;
+            let now = catalog.label(&run, labels, &remove)?;
             println!("{}", escaped(&listing::labels(&now)));
         }
         Action::Forget { runs } => {
-            let found = runs.iter().map(|run| catalog.find(run).map(|row| row.path));
+            let found = runs.iter().map(|run| catalog.find(run));
             let found = found.collect::<Result<Vec<_>, _>>()?;
-            catalog.catalog.forget(&found).map_err(in_store)?;
+            for row in &found {
+                catalog.forget(row)?;
+            }
             println!("forgot {}", count(found.len() as u64, "run"));
         }
         Action::Prune(prune) => return prune.run(&catalog, terminal),
@@ -197,22 +199,53 @@ impl Open {
         Ok(Open { catalog })
     }
 
-    /// Returns all runs, the newest first.
+    /// Returns all runs, the newest first. The recordings of a set are one of them.
     fn rows(&self) -> Result<Vec<Row>, Error> {
-        let entries = self.catalog.entries().map_err(in_store)?;
-        Ok(entries.into_iter().map(Row::of_entry).collect())
+        let mut seen = HashSet::new();
+        let mut rows = Vec::new();
+        for entry in self.catalog.entries().map_err(in_store)? {
+            let set = sets::around(&entry.path).map(Path::to_owned);
+            let is_known = set.as_ref().is_some_and(|set| !seen.insert(set.clone()));
+            if !is_known {
+                let whole = set.and_then(|set| Whole::read(&set).ok());
+                rows.push(whole.map_or_else(|| Row::of_entry(entry), Row::of_set));
+            }
+        }
+        rows.sort_by(|a, b| (b.start_unix_ns, &a.path).cmp(&(a.start_unix_ns, &b.path)));
+        Ok(rows)
     }
 
-    /// Finds a run by its folder or its name; of several with one name, the newest.
+    /// Finds a run by its folder or its name; of several with one name, the newest. A recording in a set is found, too,
+    /// if there is no other.
     fn find(&self, run: &Path) -> Result<Row, Error> {
         let by_path = store::recording::resolve(run).ok();
+        let by_path = by_path.or_else(|| sets::named(run));
         let real = by_path.and_then(|path| path.canonicalize().ok());
         let rows = self.rows()?;
         let is_it = |row: &Row| match &real {
             Some(real) => row.path.canonicalize().is_ok_and(|path| path == *real),
-            None => Path::new(&row.name) == run || row.path == run,
+            None => {
+                let set = row
+                    .members()
+                    .and_then(|_| row.name.strip_suffix(SET_SUFFIX));
+                let names = [Some(row.name.as_str()), set];
+                names
+                    .into_iter()
+                    .flatten()
+                    .any(|name| Path::new(name) == run)
+                    || row.path == run
+            }
         };
-        let found = rows.into_iter().find(is_it);
+        let member = |rows: &[Row]| {
+            let members = rows.iter().filter_map(Row::members).flatten();
+            let path = members
+                .filter(|row| is_it(row))
+                .map(|row| row.path.clone())
+                .next()?;
+            Summary::read(&path).ok().map(Row::of)
+        };
+        let in_sets = member(&rows);
+        let found = rows.into_iter().find(is_it).or(in_sets);
         found.ok_or_else(|| {
             let help =
                 "hindsight runs lists them; hindsight runs scan FOLDER adds those of a folder";
@@ -221,6 +254,62 @@ impl Open {
                 Some(help.to_owned()),
             )
         })
+    }
+}
+
+impl Open {
+    /// Takes a run out of the catalog: a set with all of its recordings.
+    fn forget(&self, row: &Row) -> Result<(), Error> {
+        let is_in = |path: &Path| row.members().is_some() && path.parent() == Some(&row.path);
+        let entries = self.catalog.entries().map_err(in_store)?;
+        let paths = entries.into_iter().map(|entry| entry.path);
+        let paths = paths.filter(|path| *path == row.path || is_in(path));
+        let paths: Vec<PathBuf> = paths.collect();
+        self.catalog.forget(&paths).map_err(in_store)
+    }
+
+    /// Changes the labels of a run, of a set those of all its recordings. Returns all labels that it has then.
+    fn label(
+        &self,
+        run: &Path,
+        new: Vec<(String, String)>,
+        remove: &[String],
+    ) -> Result<Labels, Error> {
+        let row = self.find(run)?;
+        let of_members = row.members().unwrap_or_default().iter();
+        let mut known = row.labels.clone();
+        known.extend(of_members.flat_map(|row| row.labels.clone()));
+        if let Some(key) = remove.iter().find(|key| !known.contains_key(*key)) {
+            let help = match known.is_empty() {
+                true => "it has no labels".to_owned(),
+                false => format!("it has {}", listing::labels(&known)),
+            };
+            return Err(Error::usage(
+                format!("{} has no label {key}", run.display()),
+                Some(help),
+            ));
+        }
+        let new = new.into_iter().map(|(key, value)| (key, Some(value)));
+        let old = remove.iter().map(|key| (key.clone(), None));
+        let changes: Changes = new.chain(old).collect();
+        let own = [row.path.clone()];
+        let members = row
+            .members()
+            .map(|rows| rows.iter().map(|row| row.path.clone()));
+        let paths: Vec<PathBuf> = members.map_or_else(|| own.into(), Iterator::collect);
+        let mut now = Labels::new();
+        for path in &paths {
+            let recording = Recording::open_exact(path).map_err(in_store)?;
+            now = labels::change(&recording, &changes).map_err(in_store)?;
+            self.catalog.add(path).map_err(in_store)?;
+        }
+        if row.members().is_none() {
+            return Ok(now);
+        }
+        let log = ProcessLog::open(&row.path).map_err(in_store)?;
+        log.add(&Fact::Labels { labels: changes })
+            .map_err(in_store)?;
+        Ok(Whole::read(&row.path)?.labels)
     }
 }
 
@@ -241,27 +330,26 @@ fn has_labels(row: &Row, wanted: &[(String, String)]) -> bool {
 impl Prune {
     fn run(&self, catalog: &Open, terminal: &Terminal) -> Result<u8, Error> {
         let rows = catalog.rows()?;
-        let gone = rows.iter().filter(|row| row.is_gone());
-        let mut forgotten: Vec<PathBuf> = gone.map(|row| row.path.clone()).collect();
-        let old = rows.iter().filter(|row| self.takes(row));
-        let old: Vec<PathBuf> = old.map(|row| row.path.clone()).collect();
+        let mut forgotten: Vec<&Row> = rows.iter().filter(|row| row.is_gone()).collect();
+        let old: Vec<&Row> = rows.iter().filter(|row| self.takes(row)).collect();
+        let paths: Vec<PathBuf> = old.iter().map(|row| row.path.clone()).collect();
         if self.dry_run {
-            for path in &old {
+            for path in &paths {
                 println!("{}", escaped(&path.to_string_lossy()));
             }
-            println!("{} would be deleted", count(old.len() as u64, "recording"));
+            println!("{} would be deleted", counted(&paths));
             return Ok(exit::DONE);
         }
         let mut code = exit::DONE;
         if !old.is_empty() {
-            if !self.yes && !is_wanted(&old, terminal)? {
+            if !self.yes && !is_wanted(&paths, terminal)? {
                 return Ok(exit::FAILED);
             }
-            for path in old {
-                match delete(&path) {
+            for row in old {
+                match delete_whole(&row.path) {
                     Ok(gone) => {
                         gone.tell();
-                        forgotten.push(path);
+                        forgotten.push(row);
                     }
                     Err(error) => {
                         report(&error, terminal);
@@ -270,17 +358,19 @@ impl Prune {
                 }
             }
         }
-        catalog.catalog.forget(&forgotten).map_err(in_store)?;
+        for row in &forgotten {
+            catalog.forget(row)?;
+        }
         catalog.catalog.compact().map_err(in_store)?;
         println!("forgot {}", count(forgotten.len() as u64, "run"));
         Ok(code)
     }
 
-    /// Returns whether a recording is old enough, and not one to be kept.
+    /// Returns whether a recording is old enough, and not one to be kept. A set is judged as a whole.
     fn takes(&self, row: &Row) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();
-        let began = u128::try_from(row.start_unix_ns).unwrap_or(0);
+        let began = u128::try_from(row.newest_unix_ns()).unwrap_or(0);
         !row.is_gone()
             && !row.is_live()
             && now.saturating_sub(began) > self.older.as_nanos()

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use recorder::{Captures, RecordOptions, SetOutcome, Surroundings, Target};
+use recorder::{Captures, Exit, RecordOptions, SetOutcome, Surroundings, Target};
 use store::format::MAX_LABEL_LEN;
-use store::labels;
+use store::labels::{Changes, change};
 use store::recording::{OnTaken, Recording};
-use store::set::{Process, ProcessLog};
+use store::set::{self, Fact, Process, ProcessLog};
 
 use crate::commands::captured::Captured;
 use crate::commands::keeping::Keeping;
@@ -105,9 +105,11 @@ pub fn run(args: Args) -> Result<u8, Error> {
         .to_string_lossy()
         .replace(char::is_control, " ");
     let as_json = args.json;
-    let outcome = children::record_set(&options(args, output), false, OnTaken::Number)?;
+    let mut outcome = children::record_set(&options(args, output), false, OnTaken::Number)?;
     let pruned = prune(&outcome, keep)?;
     label(&outcome, keep, &command)?;
+    // What is told of it is what there is now.
+    outcome.processes = set::processes(&outcome.set).map_err(|source| Error::Store { source })?;
     if as_json {
         let mut facts = children::summary_json(&outcome);
         facts["removed"] = pruned.into();
@@ -166,25 +168,38 @@ fn prune(outcome: &SetOutcome, keep: Keep) -> Result<u64, Error> {
     Ok(removed)
 }
 
-/// Gives each recording that stays the labels `test`, the command, and `result`.
+/// Gives the set, and each recording that stays, the labels `test`, the command, and `result`.
 fn label(outcome: &SetOutcome, keep: Keep, command: &str) -> Result<(), Error> {
     let failed = |source| Error::Store { source };
     let kept = outcome
         .processes
         .iter()
         .filter(|process| keep.keeps(process));
+    // Labels have a limit; a command is recognized by its beginning.
+    let command = &command[..command.floor_char_boundary(MAX_LABEL_LEN)];
+    let labels = |result: &str| -> Changes {
+        let wanted = [("test", command), ("result", result)];
+        wanted
+            .map(|(key, value)| (key.to_owned(), Some(value.to_owned())))
+            .into()
+    };
+    let result = match outcome.exit {
+        Exit::Code(0) => "passed",
+        _ => "failed",
+    };
+    let labels_of_set = Fact::Labels {
+        labels: labels(result),
+    };
+    let log = ProcessLog::open(&outcome.set).map_err(failed)?;
+    log.add(&labels_of_set).map_err(failed)?;
     for (process, name) in kept.filter_map(|process| Some((process, process.recording.as_ref()?))) {
         let result = match (process.end_unix_ns, has_passed(process)) {
             (None, _) => "running",
             (_, true) => "passed",
             (_, false) => "failed",
         };
-        // Labels have a limit; a command is recognized by its beginning.
-        let command = &command[..command.floor_char_boundary(MAX_LABEL_LEN)];
-        let wanted = [("test", command), ("result", result)];
-        let wanted = wanted.map(|(key, value)| (key.to_owned(), Some(value.to_owned())));
         let recording = Recording::open_exact(&outcome.set.join(name)).map_err(failed)?;
-        labels::change(&recording, &wanted.into()).map_err(failed)?;
+        change(&recording, &labels(result)).map_err(failed)?;
     }
     Ok(())
 }

@@ -9,6 +9,8 @@ use super::{Colour, Paint, escaped, fitted, width};
 const NULL: &str = "NULL";
 /// The minimum width of a cut text column; no column is cut below its heading.
 const MIN_COLUMNS: usize = 12;
+/// Where nothing is cut, text columns are padded to this width at most.
+const MOST_PADDED: usize = 1000;
 /// The width of the rule between two columns, with the spaces around it.
 const RULE_COLUMNS: usize = 3;
 
@@ -110,7 +112,7 @@ impl Table {
     fn decide(&self, layout: Layout) -> Widths {
         let natural = self.natural_widths();
         match layout {
-            Layout::Whole => Widths::Columns(natural),
+            Layout::Whole => Widths::Columns(self.padded(natural)),
             Layout::Records(limit) => Widths::Records(limit),
             Layout::Fit(columns) => match self.shrunk(natural, columns) {
                 Some(widths) => Widths::Columns(widths),
@@ -127,6 +129,16 @@ impl Table {
             }
         }
         widths
+    }
+
+    /// Limits how wide text is padded where nothing is cut: a longer cell sticks out, instead of filling all rows with spaces.
+    fn padded(&self, widths: Vec<usize>) -> Vec<usize> {
+        let columns = self.columns.iter().zip(widths);
+        let limited = columns.map(|(column, natural)| match column.align {
+            Align::Right => natural,
+            Align::Left => natural.min(MOST_PADDED.max(width(&column.name))),
+        });
+        limited.collect()
     }
 
     /// Cuts the widest text columns, all to the same width, until the table fits; `None` if it cannot.
@@ -184,9 +196,9 @@ impl Table {
                 Align::Left if i < last => (0, pad),
                 Align::Left => (0, 0),
             };
-            write!(out, "{:before$}", "")?;
+            spaces(out, before)?;
             write!(out, "{}", colour.paint(Paint::Heading, name))?;
-            write!(out, "{:after$}", "")?;
+            spaces(out, after)?;
         }
         writeln!(out)?;
         let rule: Vec<String> = widths
@@ -221,12 +233,12 @@ impl Table {
             } else {
                 0
             };
-            write!(out, "{:before$}", "")?;
+            spaces(out, before)?;
             match cell {
                 Some(_) => out.write_all(text.as_bytes())?,
                 None => write!(out, "{}", colour.paint(Paint::Dim, text))?,
             }
-            write!(out, "{:after$}", "")?;
+            spaces(out, after)?;
         }
         writeln!(out)
     }
@@ -255,7 +267,8 @@ impl Table {
         for (column, cell) in self.columns.iter().zip(row) {
             let name = escaped(&column.name);
             let pad = names - width(&column.name).min(names);
-            write!(out, "{}{:pad$}", colour.paint(Paint::Heading, &name), "")?;
+            write!(out, "{}", colour.paint(Paint::Heading, &name))?;
+            spaces(out, pad)?;
             write!(out, "{}", colour.paint(Paint::Dim, " | "))?;
             match (cell, limit) {
                 (None, _) => writeln!(out, "{}", colour.paint(Paint::Dim, NULL))?,
@@ -268,6 +281,11 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// Writes spaces. Formatting with a width would panic from 65,536 on.
+fn spaces(out: &mut dyn Write, number: usize) -> io::Result<()> {
+    out.write_all(" ".repeat(number).as_bytes())
 }
 
 #[cfg(test)]

@@ -171,6 +171,52 @@ fn accepted_differences_are_no_news() {
 }
 
 #[test]
+fn a_new_file_of_accepted_differences_is_told() {
+    let scratch = Scratch::new("newly-accepted");
+    with_a_bug(&scratch);
+    let reports = ["--junit", "r.xml", "--sarif", "r.sarif", "--github"];
+    let args = [&["good", "bad", "--accept", "new.json"], &reports[..]].concat();
+    let first = compare(&scratch, &args);
+    ends_with(&first, 0);
+    let told = first.errors();
+    assert!(told.contains("there was no new.json: wrote "), "{told}");
+    assert!(
+        told.contains("known differences to it; all of them are accepted"),
+        "{told}"
+    );
+    assert!(
+        first.text().contains("A good and B bad: different"),
+        "people read what they accept"
+    );
+    assert!(!first.text().contains("::error"), "{}", first.text());
+    let junit = fs::read_to_string(scratch.join("r.xml")).expect("it was written");
+    assert!(junit.contains("failures=\"0\""), "{junit}");
+    let later = compare(&scratch, &args);
+    ends_with(&later, 0);
+    assert_eq!(later.errors(), "");
+    assert_eq!(
+        junit,
+        fs::read_to_string(scratch.join("r.xml")).expect("it was written")
+    );
+
+    // On a build server, a name that is misspelled would pass each time.
+    let job = ["compare", "good", "bad", "--accept", "misspelled.json"];
+    let refused = Hindsight::command(&scratch, &job).env("CI", "true").run();
+    ends_with(&refused, 2);
+    assert!(
+        refused.errors().contains("misspelled.json"),
+        "{}",
+        refused.errors()
+    );
+    assert!(!scratch.join("misspelled.json").exists());
+    let known = ["compare", "good", "bad", "--accept", "new.json"];
+    ends_with(
+        &Hindsight::command(&scratch, &known).env("CI", "true").run(),
+        0,
+    );
+}
+
+#[test]
 fn what_the_project_ignores_is_no_difference() {
     let scratch = Scratch::new("ignored");
     with_a_bug(&scratch);
@@ -204,7 +250,121 @@ fn what_the_project_ignores_is_no_difference() {
             ended.text()
         );
         ends_with(&ended, 2);
+        let told = ended.errors();
+        assert!(told.contains("hindsight.toml"), "{wrong}: {told}");
     }
+    let ended = rules(
+        "functions = [\"tax_fo\", \"tax_of\"]\nresults = [\"zzz\"]\nargs = [\"print_invoice:y\"]\noutput = [\"^took\", \"cents\"]",
+    );
+    let text = ended.text();
+    for part in [
+        "the rule \"tax_fo\" of functions in hindsight.toml matched nothing; functions near it: tax_of\n",
+        "the rule \"zzz\" of results in hindsight.toml matched nothing\n",
+        "the rule \"print_invoice:y\" of args in hindsight.toml matched nothing; parameters of print_invoice: ",
+        "the rule \"^took\" of output in hindsight.toml matched nothing\n",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert_eq!(text.matches("matched nothing").count(), 4, "{text}");
+}
+
+/// A program that prints its argument with `\\n` as newline, in pieces of so many bytes.
+fn printer(scratch: &Scratch) {
+    let source = "#include <string.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+        int main(int count, char **words) {\n\
+          size_t step = atoi(words[2]); static char text[300000]; size_t len = 0;\n\
+          for (char *c = words[1]; *c; c++) {\n\
+            if (*c == '@') for (int i = 0; i < 65536; i++) text[len++] = 'x';\n\
+            else text[len++] = *c == '|' ? 10 : *c; }\n\
+          for (size_t at = 0; at < len; at += step) write(1, text + at, len - at < step ? len - at : step);\n\
+          return 0; }\n";
+    fs::write(scratch.join("print.c"), source).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O1 -g -o print print.c");
+}
+
+fn print(scratch: &Scratch, name: &str, text: &str, step: &str) {
+    let program = Program::new(scratch.join("print"), scratch.path());
+    record(scratch, name, &["-f", "main"], &program.args([text, step]));
+}
+
+#[test]
+fn a_missing_final_newline_is_a_difference_of_the_output() {
+    let scratch = Scratch::new("final-end");
+    fs::write(
+        scratch.join("hindsight.toml"),
+        "[compare.ignore]\nargs = [\"main:*\"]\nkinds = [\"exit\"]\n",
+    )
+    .expect("the test's folder is writable");
+    printer(&scratch);
+    for (name, text, step) in [
+        ("ended", "one|two|", "100"),
+        ("pieces", "one|two|", "1"),
+        ("cut", "one|two", "100"),
+        ("short", "one|", "100"),
+        ("long", "@|@y|", "1000000"),
+        ("longpieces", "@|@y|", "65536"),
+        ("longcut", "@|@y", "1000"),
+    ] {
+        print(&scratch, name, text, step);
+    }
+    let told = |a, b, code| {
+        let ended = compare(&scratch, &[a, b]);
+        ends_with(&ended, code);
+        ended.text()
+    };
+    let text = told("ended", "cut", 1);
+    let why = "stdout differs: A ends with a newline, B does not";
+    assert!(text.contains(why) && text.contains("A line 2"), "{text}");
+    assert!(told("cut", "ended", 1).contains("B ends with a newline, A does not"));
+    let text = told("cut", "short", 1);
+    assert!(
+        text.contains("B no more lines") && !text.contains("newline"),
+        "{text}"
+    );
+    told("ended", "pieces", 0);
+    told("long", "longpieces", 0);
+    assert!(told("long", "longcut", 1).contains(why));
+    let json = compare(&scratch, &["ended", "cut", "--json"]).result();
+    assert_eq!(json["output"][0]["a"]["newline"], true);
+    assert_eq!(json["output"][0]["b"]["newline"], false);
+    ends_with(
+        &compare(&scratch, &["ended", "cut", "--accept", "known.json"]),
+        0,
+    );
+    ends_with(
+        &compare(&scratch, &["ended", "cut", "--accept", "known.json"]),
+        0,
+    );
+}
+
+#[test]
+fn other_arguments_and_environments_are_told() {
+    let scratch = Scratch::new("launched");
+    printer(&scratch);
+    print(&scratch, "a", "one|", "100");
+    print(&scratch, "b", "one|", "50");
+    let program = Program::new(scratch.join("print"), scratch.path());
+    let program = program.args(["one|", "100"]).env("EXTRA", "secret");
+    record(&scratch, "c", &["-f", "main"], &program);
+    let text = compare(&scratch, &["a", "b"]).text();
+    assert!(
+        text.contains("A ran ") && text.contains("print one| 50"),
+        "{text}"
+    );
+    assert!(!text.contains("environment"), "{text}");
+    let found = compare(&scratch, &["a", "c"]);
+    ends_with(&found, 0);
+    let text = found.text();
+    assert!(
+        text.contains("their environments differ: EXTRA\n"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("A ran ") && !text.contains("secret"),
+        "{text}"
+    );
+    let json = compare(&scratch, &["a", "c", "--json"]).result();
+    assert_eq!(json["environment"], serde_json::json!(["EXTRA"]));
 }
 
 #[test]

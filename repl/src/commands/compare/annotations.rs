@@ -51,6 +51,7 @@ mod tests {
             message: "100 % of a,b:\nmore".to_owned(),
             weight: Weight::Error,
             place: Some(("src/a,b.c".to_owned(), 7)),
+            near: None,
             difference: None,
         };
         assert_eq!(

@@ -1,6 +1,6 @@
 //! The single findings of a comparison, as build servers list them.
 
-use query::compare::{CallPair, Comparison, FunctionPair};
+use query::compare::{CallPair, Comparison, FunctionPair, Suspect};
 
 /// How much a finding counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Finding {
     pub weight: Weight,
     /// The source file of the subject, and its first line that differs, or its first line where that is not known.
     pub place: Option<(String, u32)>,
+    /// Where to point to without that: to what most likely made the difference, or to the program.
+    pub near: Option<(String, u32)>,
     /// The fingerprint of the first difference that it is about.
     pub difference: Option<u64>,
 }
@@ -65,6 +67,7 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         message,
         weight,
         place: None,
+        near: near(comparison),
         difference: None,
     };
     let first_of = |function: &str| {
@@ -80,10 +83,8 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         } else {
             Weight::Warning
         };
-        let changed = suspect.source.as_ref();
-        let changed = changed.map(|(_, line)| (line.file.clone(), line.line));
         all.push(Finding {
-            place: changed.or_else(|| suspect.place.clone()),
+            place: place_of(suspect),
             difference: first_of(&suspect.function),
             ..finding(
                 "suspect",
@@ -95,13 +96,15 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
     }
     for difference in &comparison.output {
         let line = |line: &Option<query::compare::Line>| {
-            line.as_ref().map_or("nothing more".to_owned(), |line| {
+            line.as_ref().map_or("no such line".to_owned(), |line| {
                 format!("\"{}\"", line.text)
             })
         };
+        let why = difference.why.map(|why| format!(": {why}"));
         let message = format!(
-            "{} differs: A {}, B {}",
+            "{} differs{}: A {}, B {}",
             difference.stream,
+            why.unwrap_or_default(),
             line(&difference.a),
             line(&difference.b)
         );
@@ -114,7 +117,7 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         let event = |event: &Option<(String, u64)>| {
             event
                 .as_ref()
-                .map_or("no more", |(text, _)| text)
+                .map_or("nothing of the kind there", |(text, _)| text)
                 .to_owned()
         };
         let message = format!(
@@ -160,9 +163,29 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
             lone.function,
             lone.why
         );
-        all.push(finding("only", &lone.function, Weight::Note, message));
+        all.push(Finding {
+            place: lone.place.clone(),
+            ..finding("only", &lone.function, Weight::Note, message)
+        });
     }
     all
+}
+
+/// Returns the line of a suspect that differs, or its first one.
+fn place_of(suspect: &Suspect) -> Option<(String, u32)> {
+    let changed = suspect.source.as_ref();
+    let changed = changed.map(|(_, line)| (line.file.clone(), line.line));
+    changed.or_else(|| suspect.place.clone())
+}
+
+/// Returns the place that is best known for what has none of its own, such as output.
+fn near(comparison: &Comparison) -> Option<(String, u32)> {
+    let suspected = comparison.suspects.iter().find_map(place_of);
+    let main = || {
+        let mains = [&comparison.b, &comparison.a];
+        mains.into_iter().find_map(|side| side.main.clone())
+    };
+    suspected.or_else(main)
 }
 
 /// Returns whether calls of a function differ.

@@ -66,7 +66,9 @@ fn head(comparison: &Comparison) -> Markup {
         p.note {
             (if comparison.is_same_build { "Both are of the same build." } else { "They are of different builds." })
             @if comparison.accepted > 0 { " " (grouped(comparison.accepted)) " differences were accepted." }
+            @if !comparison.environment.is_empty() { " Their environments differ: " (comparison.environment.join(", ")) "." }
         }
+        @for note in &comparison.notes { p.note { (note) } }
     }
 }
 
@@ -203,11 +205,11 @@ fn output(comparison: &Comparison) -> Markup {
         Some(line) => {
             html! { code { (line.text) } span.note { " line " (line.line) ", seq " (line.seq) } }
         }
-        None => html! { span.note { "no more lines" } },
+        None => html! { span.note { "no such line" } },
     };
     let event = |event: &Option<(String, u64)>| match event {
         Some((text, seq)) => html! { code { (text) } span.note { " seq " (seq) } },
-        None => html! { span.note { "no more of them" } },
+        None => html! { span.note { "nothing of the kind there" } },
     };
     html! {
         @if comparison.output.len() + comparison.events.len() > 0 {
@@ -215,7 +217,7 @@ fn output(comparison: &Comparison) -> Markup {
             table {
                 tr { th { } th { "A" } th { "B" } }
                 @for difference in &comparison.output {
-                    tr { th { (difference.stream) } td { (line(&difference.a)) } td { (line(&difference.b)) } }
+                    tr { th { (difference.stream) @if let Some(why) = difference.why { ": " (why) } } td { (line(&difference.a)) } td { (line(&difference.b)) } }
                 }
                 @for difference in &comparison.events {
                     tr { th { (difference.kind) } td { (event(&difference.a)) } td { (event(&difference.b)) } }

@@ -31,19 +31,19 @@ fn result(finding: &Finding) -> Value {
         Weight::Warning => "warning",
         Weight::Note => "note",
     };
-    let mut result = json!({
+    // Code hosts refuse a file that has a result without a place.
+    let place = finding.place.as_ref().or(finding.near.as_ref());
+    let (file, line) = place.map_or(("unknown", 1), |(file, line)| (file, *line));
+    json!({
         "ruleId": finding.kind,
         "level": level,
         "message": { "text": finding.message },
         "partialFingerprints": { "hindsight/v1": finding.fingerprint() },
-    });
-    if let Some((file, line)) = &finding.place {
-        result["locations"] = json!([{ "physicalLocation": {
+        "locations": [{ "physicalLocation": {
             "artifactLocation": { "uri": uri(&within(file)) },
-            "region": { "startLine": line },
-        } }]);
-    }
-    result
+            "region": { "startLine": line.max(1) },
+        } }],
+    })
 }
 
 /// The path from the working directory, if the file lies in it.

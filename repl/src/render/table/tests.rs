@@ -172,3 +172,36 @@ fn every_terminal_line_fits() {
         }
     }
 }
+
+#[test]
+fn a_cell_may_be_longer_than_any_format_width() {
+    let column = |name: &str, align| Column {
+        name: name.to_owned(),
+        align,
+    };
+    let long = "x".repeat(70_000);
+    let shown = |layout| {
+        let mut table = Table::new(vec![
+            column("seq", Align::Right),
+            column("command", Align::Left),
+            column("labels", Align::Left),
+        ]);
+        for (seq, command) in [("1", &*long), ("2", "short")] {
+            let cells = [seq, command, "a=b"].map(|cell| Some(cell.to_owned()));
+            table.push(cells.into());
+        }
+        let mut out = Vec::new();
+        table.flush(&mut out, layout, Colour::Off).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let whole = shown(Layout::Whole);
+    let lengths: Vec<usize> = whole.lines().map(str::len).collect();
+    assert!(whole.contains(&format!(" {long} | a=b")));
+    assert!(lengths[0] < 1100 && lengths[3] < 1100, "{lengths:?}");
+    for layout in [Layout::Fit(80), Layout::Records(Some(80))] {
+        let cut = shown(layout);
+        let widest = cut.lines().map(str::len).max();
+        assert!(widest <= Some(80) && cut.contains("xxx..."), "{cut}");
+    }
+    assert!(shown(Layout::Records(None)).contains(&long));
+}
