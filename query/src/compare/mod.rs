@@ -218,6 +218,7 @@ impl Whole<'_> {
                 main: main_of(session),
                 calls: tallies.iter().map(|tally| tally.calls).sum(),
                 events: session.extent().events,
+                random_addresses: !session.reader().recording().manifest().settings.no_aslr,
                 random_keys: side.has_random_keys,
                 unread: side.unread(),
             }

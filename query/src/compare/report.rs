@@ -62,6 +62,8 @@ pub struct Recorded {
     pub calls: u64,
     /// Its events.
     pub events: u64,
+    /// The kernel has chosen its addresses anew.
+    pub random_addresses: bool,
     /// Hash tables with random keys: what they do is not compared.
     pub random_keys: bool,
     /// Files of its program and libraries that cannot be read any more: what pointers into them point to is not compared.

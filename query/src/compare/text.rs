@@ -140,6 +140,10 @@ impl Comparison {
         for note in &self.notes {
             page.line(&format!("  {note}"));
         }
+        let is_random = self.a.random_addresses || self.b.random_addresses;
+        if self.is_same_build && self.differing > 0 && is_random {
+            page.line("  if the program hashes or sorts addresses, record it with --no-aslr: they are others in each run");
+        }
         if self.a.random_keys {
             page.line(
                 "  hash tables have random keys: calls of hashing and probing were not compared",
