@@ -109,7 +109,9 @@ pub fn delete_whole(folder: &Path) -> Result<Deleted, Error> {
         whole.bytes = whole.bytes.map(|sum| sum + gone.bytes.unwrap_or(0));
     }
     let list = forget(folder)?;
-    whole.left.extend(list.into_iter().flat_map(|list| list.left));
+    whole
+        .left
+        .extend(list.into_iter().flat_map(|list| list.left));
     Ok(whole)
 }
 
