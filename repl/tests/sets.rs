@@ -354,7 +354,10 @@ fn functions_that_give_a_table_are_described() {
     ] {
         let name = format!("\\d {function}");
         let described = folder.transcript(&["sql", "orders", &name]);
-        let rows = described.lines().skip(3);
+        let rows = described
+            .lines()
+            .skip_while(|line| !line.contains("-+-"))
+            .skip(1);
         let columns = rows.map(|row| row.split(" | ").next().unwrap_or_default().trim());
         let columns: Vec<&str> = columns.collect();
         let question = format!("select * from {call} limit 0");
