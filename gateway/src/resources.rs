@@ -74,12 +74,18 @@ pub fn read(context: &Context, uri: &str) -> Result<ReadResourceResult, Failure>
     )]))
 }
 
-/// Describes all tables and columns.
+/// Describes all tables and functions that give one, with their columns.
 pub fn schema() -> String {
     let mut text = String::new();
     for table in query::TABLES {
         text.push_str(&format!("{}: {}\n", table.name, table.doc));
         for (column, meaning) in table.columns {
+            text.push_str(&format!("  {column}: {meaning}\n"));
+        }
+    }
+    for function in query::TABLE_FUNCTIONS {
+        text.push_str(&format!("{}: {}\n", function.call(false), function.doc));
+        for (column, _, meaning) in function.columns {
             text.push_str(&format!("  {column}: {meaning}\n"));
         }
     }

@@ -34,6 +34,7 @@ mod session;
 pub mod slower;
 mod state;
 mod syscalls;
+mod table_functions;
 mod tables;
 mod unrecorded;
 
@@ -48,6 +49,7 @@ pub use reading::Reading;
 pub use report::{Report, report};
 pub use runs::Runs;
 pub use session::Session;
+pub use table_functions::{TABLE_FUNCTIONS, TableFunctionDoc};
 pub use tables::{TABLES, TableDoc, runs_again};
 
 /// Opens the recording that `path` names for queries, with the default limits.

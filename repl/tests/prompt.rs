@@ -176,6 +176,18 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              notes         | one row per note: recorded ones, and those added since
              runs          | one row per recording that is asked, from its small files
                            | alone
+             function that gives a table         | holds
+            -------------------------------------+------------------------------------------
+             backtrace(seq)                      | one row per frame of the event's thread
+                                                 | just after it, the innermost first
+             locals(seq)                         | one row per variable in scope of the
+                                                 | event's thread just after it
+             history('EXPRESSION'[, 'FUNCTION']) | one row per change of a value that the
+                                                 | recording shows
+             diff_functions('A', 'B')            | one row per function that two recordings
+                                                 | have, with what differs
+             diff_calls('A', 'B')                | one row per call that differs in two
+                                                 | recordings, at most 10,000
             hindsight> helo
             error: there is no command helo
             help: did you mean help?
@@ -219,6 +231,18 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              notes         | one row per note: recorded ones, and those added since
              runs          | one row per recording that is asked, from its small files
                            | alone
+             function that gives a table         | holds
+            -------------------------------------+------------------------------------------
+             backtrace(seq)                      | one row per frame of the event's thread
+                                                 | just after it, the innermost first
+             locals(seq)                         | one row per variable in scope of the
+                                                 | event's thread just after it
+             history('EXPRESSION'[, 'FUNCTION']) | one row per change of a value that the
+                                                 | recording shows
+             diff_functions('A', 'B')            | one row per function that two recordings
+                                                 | have, with what differs
+             diff_calls('A', 'B')                | one row per call that differs in two
+                                                 | recordings, at most 10,000
             hindsight> \rows 2
             tables show at most 2 rows
             hindsight> \x
@@ -238,8 +262,8 @@ fn help_fits_eighty_columns() {
             Type SQL; it ends with ; or an empty line. Tab completes tables, columns, SQL
             and, inside quotes, the names of recorded functions.
 
-              \d                the tables
-              \d TABLE          its columns
+              \d                the tables, and the functions that give one
+              \d TABLE          its columns; \d FUNCTION those of its table
               \format [FORMAT]  table, csv, json or jsonl
               \rows [N]         show at most N rows of a table, 0 for all
               \x [on|off|auto]  show one column per line

@@ -338,7 +338,7 @@ fn a_file_that_cannot_be_written_is_told() {
         &["sql", "shop", "select 1", "-o", "/dev/full", "-f", "csv"],
         expect![[r#"
             --- stderr
-            error: cannot write the answer: No space left on device
+            error: cannot write /dev/full: No space left on device
             --- exit code 1
         "#]],
     );

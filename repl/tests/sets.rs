@@ -312,3 +312,60 @@ fn rm_of_all_that_match_takes_sets_with_them() {
     let deleted = folder.transcript(&["rm", "--yes", "empty"]);
     assert_eq!(deleted, "deleted empty.children\n");
 }
+
+#[test]
+fn a_word_that_is_no_recording_is_not_passed_over() {
+    let folder = folder();
+    for (words, named) in [
+        (["app", "select 1", "app"], "select 1"),
+        (
+            ["app", "select * from calls", "make"],
+            "select * from calls",
+        ),
+        (["app", "ap", "select 1"], "ap"),
+    ] {
+        let told = folder.transcript(&[&["sql"], &words[..]].concat());
+        let error = format!(
+            "error: there is no recording {named}\nhelp: the question comes last: hindsight sql RECORDING... QUERY\n"
+        );
+        assert!(told.contains(&error), "{told}");
+        assert!(told.ends_with("--- exit code 2\n"), "{told}");
+    }
+    // A pattern may match nothing.
+    let told = folder.transcript(&["sql", "app", "no*", "select count(*) as n from runs"]);
+    assert!(told.starts_with(" n\n---\n 1\n"), "{told}");
+    assert!(told.contains("warning: no* is left out"), "{told}");
+}
+
+#[test]
+fn functions_that_give_a_table_are_described() {
+    let folder = Folder::with_frozen(&["orders", "shop"]);
+    let listed = folder.transcript(&["sql", "orders", "\\d"]);
+    assert!(listed.contains(" diff_calls('A', 'B') "), "{listed}");
+    let near = folder.transcript(&["sql", "orders", "\\d diff_cals"]);
+    assert!(near.contains("did you mean diff_calls?"), "{near}");
+    let many = folder.transcript(&["sql", "*", "\\d locals"]);
+    assert!(many.starts_with("locals('RUN', seq): "), "{many}");
+    // What is described is what they give.
+    for (function, call) in [
+        ("backtrace", "backtrace(23)"),
+        ("locals", "locals(23)"),
+        ("history", "history('sold')"),
+    ] {
+        let name = format!("\\d {function}");
+        let described = folder.transcript(&["sql", "orders", &name]);
+        let rows = described
+            .lines()
+            .skip_while(|line| !line.contains("-+-"))
+            .skip(1);
+        let columns = rows.map(|row| row.split(" | ").next().unwrap_or_default().trim());
+        let columns: Vec<&str> = columns.collect();
+        let question = format!("select * from {call} limit 0");
+        let answer = folder.transcript(&["sql", "-f", "csv", "orders", &question]);
+        assert_eq!(
+            answer.lines().next(),
+            Some(&*columns.join(",")),
+            "{described}"
+        );
+    }
+}

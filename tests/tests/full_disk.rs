@@ -133,3 +133,38 @@ fn parts_end_when_the_disk_is_full() {
     filled.is_a_recording();
     filled.ends_with(5);
 }
+
+/// Reports and exports name the file that the disk has no room for, and leave none of them behind.
+#[test]
+fn nothing_is_left_of_what_did_not_fit() {
+    let scratch = Scratch::new("no-room");
+    std::fs::create_dir(scratch.join("small")).expect("the test's folder is writable");
+    for (name, n) in [("a", "5"), ("b", "6")] {
+        let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args([n]);
+        let ended = Hindsight::record_command(&scratch, name, &[], &program).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    }
+    let script = "mount -t tmpfs -o size=16k tmpfs small || exit 90
+         head -c 100000 /dev/zero > small/full
+         \"$0\" compare a b --junit small/one.xml
+         \"$0\" export a --to small/lake
+         \"$0\" sql a 'select * from events' -o small/events.csv
+         ls small >&2";
+    let ended = Program::new("/usr/bin/unshare", scratch.path())
+        .args(["-rm", "/bin/sh", "-c", script])
+        .args([Hindsight::path()])
+        .env("XDG_DATA_HOME", scratch.join("data"))
+        .run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let told = ended.errors();
+    for file in [
+        "small/one.xml",
+        "small/lake/table=calls/run=a/part-0.parquet",
+        "small/events.csv",
+    ] {
+        let error = format!("cannot write {file}: No space left on device");
+        assert!(told.contains(&error), "{file}: {told}");
+    }
+    let left = told.lines().last();
+    assert_eq!(left, Some("full"), "{told}");
+}

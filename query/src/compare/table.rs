@@ -172,3 +172,27 @@ fn calls(rows: &[CallPair]) -> Result<RecordBatch> {
         ("ret_b", texts(rows, |row| result(&row.b))),
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TABLE_FUNCTIONS;
+
+    #[test]
+    fn what_is_described_is_what_they_give() {
+        for (name, batch) in [
+            ("diff_functions", functions(&[]).unwrap()),
+            ("diff_calls", calls(&[]).unwrap()),
+        ] {
+            let schema = batch.schema();
+            let given: Vec<&str> = schema
+                .fields()
+                .iter()
+                .map(|field| &**field.name())
+                .collect();
+            let described = TABLE_FUNCTIONS.iter().find(|one| one.name == name).unwrap();
+            let described: Vec<&str> = described.columns.iter().map(|column| column.0).collect();
+            assert_eq!(given, described, "{name}");
+        }
+    }
+}

@@ -317,6 +317,5 @@ fn accept(file: &Path, found: &Comparison) -> Result<(), Error> {
             .collect(),
     };
     let json = serde_json::to_string_pretty(&accepted).expect("it is JSON");
-    std::fs::write(file, json + "\n")
-        .map_err(|error| Error::io(format!("write {}", file.display()), error))
+    formats::write(file, &(json + "\n"))
 }

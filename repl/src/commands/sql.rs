@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use arrow::error::ArrowError;
 use query::runs::find;
 use rustix::fs::{AtFlags, CWD};
 use server::quantity::count;
@@ -186,6 +187,12 @@ fn opened(
             source: query::Error::NoRuns,
         });
     }
+    if let Some((word, _)) = found.nothing.iter().find(|(word, _)| is_mistake(word)) {
+        return Err(Error::usage(
+            format!("there is no recording {}", word.display()),
+            Some("the question comes last: hindsight sql RECORDING... QUERY".to_owned()),
+        ));
+    }
     for (path, why) in &found.nothing {
         let word = terminal.stderr_colour.paint(Paint::Warning, "warning:");
         let text = format!("{} is left out: {why}", path.display());
@@ -196,6 +203,13 @@ fn opened(
         .iter()
         .try_for_each(|folder| complete(folder))?;
     Asker::open_many(found.folders, options, interruptible)
+}
+
+/// Returns whether a word that means no recording is not even a file or a pattern. A question may look like a pattern.
+fn is_mistake(word: &Path) -> bool {
+    let text = word.to_string_lossy();
+    let is_pattern = text.contains(['*', '?', '[']) && !text.contains(char::is_whitespace);
+    !is_pattern && word.symlink_metadata().is_err()
 }
 
 fn view(args: &Args, terminal: &Terminal) -> View {
@@ -334,6 +348,15 @@ fn exists_already(path: &Path) -> Error {
     )
 }
 
+/// Returns the system's error in one of the engine's.
+fn of_arrow(error: ArrowError) -> std::io::Error {
+    match error {
+        ArrowError::IoError(_, source) => source,
+        ArrowError::CsvError(text) => std::io::Error::other(text),
+        error => std::io::Error::other(error),
+    }
+}
+
 /// Writes the answer to one query to `path` and reports it on stderr.
 fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Result<u8, Error> {
     let questions = questions(text)?;
@@ -359,7 +382,18 @@ fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Res
         .write(answer, writer, &mut out, true)
         .and_then(|rows| out.flush().map(|()| rows).map_err(cannot_write));
     drop(out);
-    let rows = rows?;
+    // Where the disk is full is more than that it is.
+    let rows = rows.map_err(|error| {
+        let Error::Query { source } = error else {
+            return error;
+        };
+        match source {
+            query::Error::Write(source) => cannot_write(source),
+            query::Error::Arrow(source) => cannot_write(of_arrow(source)),
+            query::Error::Parquet(source) => cannot_write(std::io::Error::other(source)),
+            source => Error::Query { source },
+        }
+    })?;
     let size = match place.keep(path)? {
         Some(size) => format!(", {}", bytes(size)),
         None => String::new(),

@@ -40,8 +40,8 @@ pub const HELP: &str = "\
 Type SQL; it ends with ; or an empty line. Tab completes tables, columns, SQL
 and, inside quotes, the names of recorded functions.
 
-  \\d                the tables
-  \\d TABLE          its columns
+  \\d                the tables, and the functions that give one
+  \\d TABLE          its columns; \\d FUNCTION those of its table
   \\format [FORMAT]  table, csv, json or jsonl
   \\rows [N]         show at most N rows of a table, 0 for all
   \\x [on|off|auto]  show one column per line

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::command::{self, Line};
 use super::complete::{TableWords, Words};
+use query::TableFunctionDoc;
 use server::quantity::{count, grouped};
 
 use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, show, warn};
@@ -138,15 +139,46 @@ impl Shell {
         let rows = query::TABLES
             .iter()
             .map(|table| vec![table.name.to_owned(), table.doc.to_owned()]);
-        self.list(&["table", "holds"], rows.collect())
+        self.list(&["table", "holds"], rows.collect())?;
+        let is_many = self.asker.path().is_none();
+        let functions = query::TABLE_FUNCTIONS
+            .iter()
+            .map(|function| vec![function.call(is_many), function.doc.to_owned()]);
+        self.list(
+            &["function that gives a table", "holds"],
+            functions.collect(),
+        )
+    }
+
+    /// Shows the arguments and columns of a function that gives a table.
+    fn table_function(&mut self, function: &TableFunctionDoc) -> Result<(), Error> {
+        self.part()?;
+        let call = function.call(self.asker.path().is_none());
+        self.say(&format!("{call}: {}\n", function.doc))?;
+        let columns = function.columns.iter();
+        let rows =
+            columns.map(|(column, kind, doc)| [column, kind, doc].map(|text| (*text).to_owned()));
+        self.list(
+            &["column", "type", "meaning"],
+            rows.map(Vec::from).collect(),
+        )
     }
 
     fn columns(&mut self, name: &str) -> Result<(), Error> {
+        let named = name
+            .split_once('(')
+            .map_or(name, |(name, _)| name.trim_end());
+        let mut functions = query::TABLE_FUNCTIONS.iter();
+        if let Some(function) = functions.find(|one| one.name.eq_ignore_ascii_case(named)) {
+            return self.table_function(function);
+        }
         let Some(table) = query::TABLES
             .iter()
             .find(|table| table.name.eq_ignore_ascii_case(name))
         else {
-            let near = suggest::nearest(name, query::TABLES.iter().map(|table| table.name));
+            let tables = query::TABLES.iter().map(|table| table.name);
+            let functions = query::TABLE_FUNCTIONS.iter().map(|one| one.name);
+            let near = suggest::nearest(name, tables.chain(functions));
             let help = match near {
                 Some(near) => format!("did you mean {near}?"),
                 None => "\\d lists the tables".to_owned(),

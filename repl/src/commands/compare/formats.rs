@@ -65,6 +65,16 @@ fn doing(file: &Path) -> String {
     format!("write {}", file.display())
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(file, text).map_err(|error| Error::io(doing(file), error))
+/// Writes a file, or none.
+///
+/// # Errors
+/// It cannot be written; then a part of it is removed.
+pub fn write(file: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(file, text).map_err(|error| {
+        // A truncated report could pass for a whole one. What was no file, such as a pipe, stays.
+        if file.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+            let _ = std::fs::remove_file(file);
+        }
+        Error::io(doing(file), error)
+    })
 }

@@ -14,8 +14,15 @@ const AT_ONCE: usize = 1 << 20;
 
 /// The target of an export. Its files are named by keys, such as `table=calls/run=app/part-0.parquet`.
 pub enum Place {
-    Folder(PathBuf),
+    Folder(Folder),
     Bucket(Box<Bucket>),
+}
+
+/// A folder of this machine.
+pub struct Folder {
+    path: PathBuf,
+    /// The export makes it.
+    is_new: bool,
 }
 
 impl Place {
@@ -25,7 +32,10 @@ impl Place {
     pub fn of(to: &Path) -> Result<Place, Error> {
         let text = to.to_string_lossy();
         match text.split_once("://") {
-            None => Ok(Place::Folder(to.to_owned())),
+            None => Ok(Place::Folder(Folder {
+                path: to.to_owned(),
+                is_new: to.symlink_metadata().is_err(),
+            })),
             Some(("s3", rest)) => {
                 let variable = |name: &str| std::env::var(name).ok();
                 let bucket = Bucket::open(rest, variable)?;
@@ -41,7 +51,7 @@ impl Place {
     /// Returns the name of one of its files as messages show it.
     pub fn name(&self, key: &str) -> String {
         match self {
-            Place::Folder(folder) => folder.join(key).display().to_string(),
+            Place::Folder(folder) => folder.path.join(key).display().to_string(),
             Place::Bucket(bucket) => bucket.name(key),
         }
     }
@@ -56,7 +66,7 @@ impl Place {
     /// # Errors When that cannot be determined, or Ctrl-C is pressed.
     pub fn has(&mut self, key: &str) -> Result<bool, Error> {
         match self {
-            Place::Folder(folder) => Ok(folder.join(key).exists()),
+            Place::Folder(folder) => Ok(folder.path.join(key).exists()),
             Place::Bucket(bucket) => bucket.has(key),
         }
     }
@@ -67,7 +77,7 @@ impl Place {
     /// When no file can be made.
     pub fn draft(&mut self, key: &str) -> Result<Draft<'_>, Error> {
         match self {
-            Place::Folder(folder) => Ok(Draft::File(FileDraft::new(folder.join(key))?)),
+            Place::Folder(folder) => Ok(Draft::File(FileDraft::new(folder.path.join(key))?)),
             Place::Bucket(bucket) => Ok(Draft::Object(Upload::new(bucket, key))),
         }
     }
@@ -77,9 +87,16 @@ impl Place {
         match self {
             Place::Folder(folder) => {
                 for key in keys {
-                    let file = folder.join(key);
+                    let file = folder.path.join(key);
                     let _ = fs::remove_file(&file);
-                    let _ = file.parent().map(fs::remove_dir);
+                    // A folder that has something else stays: it is not empty.
+                    let made = file.ancestors().skip(1);
+                    for made in made.take_while(|made| *made != folder.path) {
+                        let _ = fs::remove_dir(made);
+                    }
+                }
+                if folder.is_new {
+                    let _ = fs::remove_dir(&folder.path);
                 }
             }
             Place::Bucket(bucket) => bucket.remove(keys),
@@ -105,10 +122,13 @@ impl Draft<'_> {
         }
     }
 
-    /// Takes the cause of a failed write, if it says more than the write's own error.
+    /// Takes the cause of a failed write, which says where it failed.
     pub fn failure(&mut self) -> Option<Error> {
         match self {
-            Draft::File(_) => None,
+            Draft::File(draft) => {
+                let source = draft.failure.take()?;
+                Some(Error::io(format!("write {}", draft.path.display()), source))
+            }
             Draft::Object(upload) => upload.failure(),
         }
     }
@@ -117,14 +137,14 @@ impl Draft<'_> {
 impl Write for Draft<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Draft::File(draft) => draft.out.write(bytes),
+            Draft::File(draft) => draft.write(bytes),
             Draft::Object(upload) => upload.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Draft::File(draft) => draft.out.flush(),
+            Draft::File(draft) => draft.flush(),
             Draft::Object(upload) => upload.flush(),
         }
     }
@@ -135,6 +155,8 @@ pub struct FileDraft {
     path: PathBuf,
     hidden: PathBuf,
     out: BufWriter<File>,
+    /// Why it could not be written.
+    failure: Option<io::Error>,
 }
 
 impl FileDraft {
@@ -146,7 +168,34 @@ impl FileDraft {
         let hidden = folder.join(format!(".{name}.draft"));
         let file = File::create(&hidden).map_err(failed)?;
         let out = BufWriter::with_capacity(AT_ONCE, file);
-        Ok(FileDraft { path, hidden, out })
+        Ok(FileDraft {
+            path,
+            hidden,
+            out,
+            failure: None,
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.noted(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.noted(flushed)
+    }
+
+    /// Keeps the reason of a failure, which the engine may write down as a text only.
+    fn noted<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|error| {
+            let again = match error.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => error.kind().into(),
+            };
+            self.failure = Some(error);
+            again
+        })
     }
 
     fn finish(mut self) -> Result<u64, Error> {
@@ -192,6 +241,38 @@ mod tests {
         assert_eq!(names(), ["b"]);
         place.remove(&["a/b".to_owned(), "a/c".to_owned()]);
         assert!(!folder.path().join("a").exists(), "nor its folder");
+    }
+
+    #[test]
+    fn nothing_is_left_of_an_export_that_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = "table=calls/run=app/part-0.parquet".to_owned();
+        let root = folder.path().join("lake");
+        let mut place = Place::of(&root).unwrap();
+        drop(place.draft(&key).unwrap());
+        place.remove(std::slice::from_ref(&key));
+        assert!(!root.exists());
+        // What was there before stays.
+        fs::create_dir_all(root.join("table=calls/run=other")).unwrap();
+        let mut place = Place::of(&root).unwrap();
+        drop(place.draft(&key).unwrap());
+        place.remove(&[key]);
+        let left = fs::read_dir(root.join("table=calls")).unwrap();
+        assert_eq!(left.count(), 1);
+    }
+
+    #[test]
+    fn a_failed_write_names_the_file() {
+        let mut draft = FileDraft::new(tempfile::tempdir().unwrap().path().join("x")).unwrap();
+        draft.out =
+            BufWriter::with_capacity(1, File::options().write(true).open("/dev/full").unwrap());
+        let mut draft = Draft::File(draft);
+        assert!(draft.write_all(b"much").is_err());
+        let told = draft.failure().unwrap().to_string();
+        assert!(
+            told.contains("/x: ") && told.contains("No space left"),
+            "{told}"
+        );
     }
 
     #[test]
