@@ -26,7 +26,7 @@ pub struct UntilArgs {
 
 impl Verb for Until {
     const NAME: &'static str = "until";
-    const DOC: &'static str = "Run until a place is reached in the selected frame or one further out; without a place, to a later line, out of loops";
+    const DOC: &'static str = "Run until a place, or without one a later line, is reached in the selected frame or one further out";
     const ALIASES: &'static [&'static str] = &["advance"];
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;
