@@ -330,6 +330,42 @@ fn tables_have_the_same() {
 }
 
 #[test]
+fn recursion_counts_once() {
+    let own_only = |found: &Comparison, name: &str| {
+        let all = &mut found.functions.iter();
+        let pair = all.find(|pair| pair.function == name).expect(name);
+        (pair.total_ns, pair.self_ns)
+    };
+    for calls in [
+        // Direct: f calls f, twice.
+        "m0(f1(f2(f3=0)=0 f2=0)=0)=0",
+        // Mutual.
+        "m0(f1(g1(f2(g2=0)=0 f3=0)=0)=0)=0",
+    ] {
+        let found = compared(calls, calls);
+        let (m, f) = (own_only(&found, "m"), own_only(&found, "f"));
+        // The only call of m is all but its own time in f.
+        assert_eq!(f.0, (m.0.0 - m.1.0, m.0.1 - m.1.1), "{calls}");
+    }
+    // One after the other, and in two threads, all count.
+    let found = compared_as(&["f1=0 f1=0", "f1=0"], &["f1=0 f1=0", "f1=0"], &asked());
+    let f = own_only(&found, "f");
+    assert_eq!(f.0, f.1);
+    assert!(f.0.0 > 0);
+}
+
+#[test]
+fn differing_calls_are_counted_by_side() {
+    let found = compared("m0(f1=2 g1=1 g2=1)=0", "m0(f1=3 g1=1 h1=1 h2=1 h3=1)=0");
+    let text = found.text(false);
+    // f and m differ on both sides, g(2) is of A alone, the calls of h are of B.
+    assert!(
+        text.contains("Differences: 3 calls of A and 5 of B, in 4 functions\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_stopped_comparison_ends() {
     let asked = asked();
     asked.stop.stop();

@@ -33,7 +33,7 @@ pub struct Digest {
 pub struct Tally {
     /// How many there were.
     pub calls: u64,
-    /// Their time, in ns. A call inside another one of the same function counts in both.
+    /// Their time with all that they made, in ns. Calls inside another one of the same function are part of that one.
     pub total_ns: u64,
     /// Their time without the recorded calls that they made, in ns.
     pub self_ns: u64,
@@ -48,7 +48,7 @@ pub struct Pass {
     pub tallies: Vec<Tally>,
 }
 
-/// Reads a recording once.
+/// Reads a recording once, but for the total times of its functions.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -64,10 +64,8 @@ pub fn pass(files: &CallFiles, maker: &RowMaker<'_>) -> Result<Pass> {
             }
             let id = batch.function(at);
             if let Some(tally) = tallies.get_mut(id as usize) {
-                let (total_ns, self_ns) = batch.times_ns(at);
                 tally.calls += 1;
-                tally.total_ns = tally.total_ns.saturating_add(total_ns);
-                tally.self_ns = tally.self_ns.saturating_add(self_ns);
+                tally.self_ns = tally.self_ns.saturating_add(batch.own_ns(at));
             }
             let digest = threads.of(batch.tid(at));
             if batch.depth(at) == 0 {

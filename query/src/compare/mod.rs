@@ -17,6 +17,7 @@ mod hash;
 mod hashing;
 mod held;
 mod identity;
+mod inclusive;
 mod inlining;
 mod lone;
 mod moments;
@@ -408,9 +409,8 @@ impl Whole<'_> {
         }
         to.functions.retain(|pair| pair.calls != (0, 0));
         let differing = |pair: &FunctionPair| {
-            let all = pair.arguments + pair.results + pair.inside + pair.only.0 + pair.only.1;
             (
-                all == 0,
+                pair.differing() == (0, 0),
                 pair.first.0.or(pair.first.1),
                 pair.function.clone(),
             )

@@ -325,15 +325,11 @@ impl Batch {
         self.start_seq.value(row) as u64
     }
 
-    /// Returns how long a call took, and its own part of that, in ns; zero if it had not ended.
-    pub fn times_ns(&self, row: usize) -> (u64, u64) {
+    /// Returns how long a call took without the recorded calls that it made, in ns; zero if it had not ended.
+    pub fn own_ns(&self, row: usize) -> u64 {
         let ns = |column: &Option<Int64Array>| column.as_ref().map_or(0, |ns| ns.value(row));
-        let whole = ns(&self.dur_ns);
-        let own = whole.saturating_sub(ns(&self.child_ns));
-        (
-            u64::try_from(whole).unwrap_or(0),
-            u64::try_from(own).unwrap_or(0),
-        )
+        let own = ns(&self.dur_ns).saturating_sub(ns(&self.child_ns));
+        u64::try_from(own).unwrap_or(0)
     }
 
     /// Returns the id of a call's function.

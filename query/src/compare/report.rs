@@ -39,7 +39,7 @@ pub struct Comparison {
     pub functions: Vec<FunctionPair>,
     /// Calls that differ, thread by thread; at most as many as asked for.
     pub calls: Vec<CallPair>,
-    /// How many calls differ.
+    /// How many differences of calls there are. A call that both have is one, and so is a call that only one has.
     pub differing: u64,
     /// How many differences were accepted earlier.
     pub accepted: u64,
@@ -92,7 +92,7 @@ pub struct ThreadPair {
     pub tids: (u32, u32),
     /// Calls that were compared.
     pub calls: (u64, u64),
-    /// Calls that differ.
+    /// Differences: a call that both have is one, and so is a call that only one has.
     pub differing: u64,
     /// Where they parted, if they did.
     pub parting: Option<Parting>,
@@ -130,7 +130,7 @@ pub struct FunctionPair {
     pub function: String,
     /// How many calls it had.
     pub calls: (u64, u64),
-    /// Their time, in ns.
+    /// Their time with all that they made, in ns; those inside each other counted once.
     pub total_ns: (u64, u64),
     /// Their time without the recorded calls that they made, in ns.
     pub self_ns: (u64, u64),
@@ -146,6 +146,15 @@ pub struct FunctionPair {
     pub first: (Option<u64>, Option<u64>),
     /// Its code differs; null if that is not known, or the builds are the same.
     pub code_differs: Option<bool>,
+}
+
+impl FunctionPair {
+    /// Returns how many calls of each side differ.
+    #[must_use]
+    pub fn differing(&self) -> (u64, u64) {
+        let both = self.arguments + self.results + self.inside;
+        (both + self.only.0, both + self.only.1)
+    }
 }
 
 /// A function that only one recording has.

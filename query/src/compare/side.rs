@@ -16,6 +16,7 @@ use super::digest::{self, Pass};
 use super::forms::{Form, Formed, Left, Word};
 use super::hashing::{Hashing, has_random_keys, is_hashing};
 use super::identity::Identities;
+use super::inclusive::inclusive_ns;
 use super::inlining::{self, Inlining};
 use super::moments::Moments;
 use super::origins::{self, Does, Origins, Seen};
@@ -245,7 +246,13 @@ impl<'s> Side<'s> {
     /// # Errors
     /// A file cannot be read.
     pub fn pass(&mut self) -> Result<Pass> {
-        digest::pass(&self.files, &self.maker())
+        let mut pass = digest::pass(&self.files, &self.maker())?;
+        let session = self.source.session();
+        let totals_ns = inclusive_ns(session, pass.tallies.len(), &self.stop)?;
+        for (tally, total_ns) in pass.tallies.iter_mut().zip(totals_ns) {
+            tally.total_ns = total_ns;
+        }
+        Ok(pass)
     }
 
     /// Reads the rows of a thread.

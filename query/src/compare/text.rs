@@ -255,9 +255,14 @@ impl Comparison {
         if differing.is_empty() {
             return;
         }
+        let (in_a, in_b) = differing
+            .iter()
+            .map(|pair| pair.differing())
+            .fold((0, 0), |sum, (a, b)| (sum.0 + a, sum.1 + b));
         page.heading(&format!(
-            "Differences: {} of {}",
-            count(self.differing, "call"),
+            "Differences: {} of A and {} of B, in {}",
+            count(in_a, "call"),
+            count(in_b, "call"),
             count(differing.len() as u64, "function")
         ));
         for pair in differing.iter().take(most) {
@@ -363,7 +368,7 @@ fn environment_line(names: &[String]) -> String {
 }
 
 fn is_differing(pair: &FunctionPair) -> bool {
-    pair.arguments + pair.results + pair.inside + pair.only.0 + pair.only.1 > 0
+    pair.differing() != (0, 0)
 }
 
 fn suspect_line(number: usize, suspect: &Suspect) -> String {

@@ -147,7 +147,7 @@ impl Counted {
         for at in 0..batch.rows() {
             let (id, start) = (batch.function(at), batch.start(at));
             let has_time = batch.end(at).is_some_and(|end| end <= until);
-            let own = if has_time { batch.times_ns(at).1 } else { 0 };
+            let own = if has_time { batch.own_ns(at) } else { 0 };
             if self.functions.len() <= id as usize {
                 self.functions.resize(id as usize + 1, Tally::default());
             }

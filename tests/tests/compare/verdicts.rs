@@ -469,6 +469,42 @@ fn too_few_recordings_do_not_say_what_is_slower() {
 }
 
 #[test]
+fn the_limits_of_percentages_are_told_as_they_are() {
+    let scratch = Scratch::new("percent");
+    let help = compare(&scratch, &["--help"]).text();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sides = ["--baseline", "missing", "--candidate", "missing"];
+    let asked = |option, value| compare(&scratch, &[&sides[..], &[option, value]].concat());
+    for (option, range, wrong, right) in [
+        (
+            "--alpha",
+            "more than 0 and less than 50",
+            ["0", "50", "NaN"],
+            ["0.1", "49.9"],
+        ),
+        (
+            "--change",
+            "from 0 to 10000",
+            ["-1", "10001", "inf"],
+            ["0", "300"],
+        ),
+    ] {
+        assert!(help.contains(range), "{help}");
+        for value in wrong {
+            let ended = asked(option, value);
+            let told = ended.errors();
+            assert!(told.contains(range), "{option} {value}: {told}");
+            ends_with(&ended, 2);
+        }
+        for value in right {
+            let told = asked(option, value).errors();
+            assert!(told.contains("missing"), "{option} {value}: {told}");
+            assert!(!told.contains("it must be"), "{option} {value}: {told}");
+        }
+    }
+}
+
+#[test]
 fn the_same_build_is_seldom_called_slower() {
     let scratch = Scratch::new("no-slower");
     let fib = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["14"]);

@@ -190,7 +190,7 @@ fn near(comparison: &Comparison) -> Option<(String, u32)> {
 
 /// Returns whether calls of a function differ.
 pub fn differs(pair: &FunctionPair) -> bool {
-    pair.arguments + pair.results + pair.inside + pair.only.0 + pair.only.1 > 0
+    pair.differing() != (0, 0)
 }
 
 /// Counts the calls of a function that differ, by kind of difference.

@@ -6,7 +6,7 @@ use query::compare::{
     Comparison, FunctionPair, Held, HeldKind, Line, Parting, Sight, SourceLine, Values,
 };
 use query::overview::CallLine;
-use values::quantity::{duration, grouped};
+use values::quantity::{count, duration, grouped};
 
 use super::findings::{counted, differs, upper};
 
@@ -39,7 +39,7 @@ pub fn page(comparison: &Comparison) -> String {
                     @if let Some(parting) = &thread.parting {
                         h2 { "Thread " code { (thread.function) } " parted" }
                         p.note { "A thread " (thread.tids.0) ", B thread " (thread.tids.1) "; "
-                            (grouped(thread.differing)) " calls differ" }
+                            (count(thread.differing, "difference")) " of calls" }
                         (parted(parting))
                     }
                 }

@@ -2,6 +2,7 @@
 
 use query::compare::Comparison;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use values::quantity::count;
 
 use super::findings::{Finding, Weight};
 
@@ -18,7 +19,10 @@ pub fn junit(
     for thread in &comparison.threads {
         let case = format!("thread {} {}", thread.function, thread.number);
         let status = match thread.differing > 0 || thread.parting.is_some() || thread.is_untold {
-            true => failure(&format!("{} calls differ", thread.differing), None),
+            true => failure(
+                &format!("{} of calls", count(thread.differing, "difference")),
+                None,
+            ),
             false => TestCaseStatus::success(),
         };
         suite.add_test_case(TestCase::new(case, status));

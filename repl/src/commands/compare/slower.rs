@@ -33,18 +33,30 @@ pub struct Args {
     #[arg(long, value_name = "B", num_args = 1.., requires = "baseline")]
     candidate: Vec<PathBuf>,
     /// The chance of a false alarm, in per cent: more than 0 and less than 50
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = per_cent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = alpha, allow_negative_numbers = true)]
     alpha: f64,
-    /// The least change that counts, in per cent of the time before
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = per_cent)]
+    /// The least change that counts, in per cent of the time before, from 0 to 10000: 100 is twice the time
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = change, allow_negative_numbers = true)]
     change: f64,
 }
 
-fn per_cent(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "it is no number".to_owned())
+}
+
+fn alpha(text: &str) -> Result<f64, String> {
+    let value = number(text)?;
     match value > 0.0 && value < 50.0 {
         true => Ok(value),
-        false => Err("it lies between 0 and 50".to_owned()),
+        false => Err("it must be more than 0 and less than 50".to_owned()),
+    }
+}
+
+fn change(text: &str) -> Result<f64, String> {
+    let value = number(text)?;
+    match (0.0..=10_000.0).contains(&value) {
+        true => Ok(value),
+        false => Err("it must be from 0 to 10000".to_owned()),
     }
 }
 
