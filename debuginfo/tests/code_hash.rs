@@ -163,8 +163,9 @@ fn tables_of_a_function_are_part_of_its_code() {
 #[test]
 fn constants_of_rust_functions_are_part_of_their_code() {
     let folder = tempfile::tempdir().expect("a folder");
-    let moved = "#[inline(never)] #[unsafe(no_mangle)] pub fn early(n: usize) -> &'static [&'static str] \
-                 { &[\"early\", \"earlier\", \"x\"][n..] }";
+    let moved = "#[inline(never)] fn early(n: usize) -> &'static [&'static str] \
+                 { &[\"early\", \"earlier\", \"x\"][n..] }\n\
+                 #[used] static EARLY: fn(usize) -> &'static [&'static str] = early;";
     // An optimised table of texts has their distances, and the length of a text is not known.
     let edits = [
         ("Token::Left {", "Token::Right {", ["until_left"; 2]),

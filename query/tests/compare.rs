@@ -360,7 +360,7 @@ fn differing_calls_are_counted_by_side() {
     let text = found.text(false);
     // f and m differ on both sides, g(2) is of A alone, the calls of h are of B.
     assert!(
-        text.contains("Differences: 3 calls of A and 5 of B, in 4 functions\n"),
+        text.contains("Differences: 3 calls of A and 5 calls of B, in 4 functions\n"),
         "{text}"
     );
 }

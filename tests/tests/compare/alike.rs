@@ -391,8 +391,7 @@ int main(void) {
   long now = ns_of(CLOCK_MONOTONIC), wall = ns_of(CLOCK_REALTIME);
   double all = seconds();
   int sum = (deadline(now, 5000) > now) + (us(wall) > 0) + day(wall / 1000000000) + (all > 0);
-  printf("%d
-", sum + COUNT);
+  printf("%d\n", sum + COUNT);
 }
 "#;
 

@@ -318,7 +318,7 @@ fn a_missing_final_newline_is_a_difference_of_the_output() {
     assert!(told("cut", "ended", 1).contains("B ends with a newline, A does not"));
     let text = told("cut", "short", 1);
     assert!(
-        text.contains("B no more lines") && !text.contains("newline"),
+        text.contains("B no such line") && !text.contains("newline"),
         "{text}"
     );
     told("ended", "pieces", 0);
