@@ -77,7 +77,7 @@ fn an_incomplete_recording_exits_with_3() {
             {
               "id": 1,
               "result": {
-                "bytes": 1792,
+                "bytes": 1816,
                 "columns": {
                   "calls": 0,
                   "events": 0,
