@@ -1,6 +1,8 @@
 //! The single findings of a comparison, as build servers list them.
 
-use query::compare::{CallPair, Comparison, FunctionPair, Suspect};
+use query::compare::{
+    CallPair, Comparison, EventDifference, FunctionPair, Line, OutputDifference, Suspect,
+};
 
 /// How much a finding counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,37 +97,14 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         });
     }
     for difference in &comparison.output {
-        let line = |line: &Option<query::compare::Line>| {
-            line.as_ref().map_or("no such line".to_owned(), |line| {
-                format!("\"{}\"", line.text)
-            })
-        };
-        let why = difference.why.map(|why| format!(": {why}"));
-        let message = format!(
-            "{} differs{}: A {}, B {}",
-            difference.stream,
-            why.unwrap_or_default(),
-            line(&difference.a),
-            line(&difference.b)
-        );
+        let message = output_message(difference);
         all.push(Finding {
             difference: Some(difference.fingerprint),
             ..finding("output", difference.stream, Weight::Error, message)
         });
     }
     for difference in &comparison.events {
-        let event = |event: &Option<(String, u64)>| {
-            event
-                .as_ref()
-                .map_or("nothing of the kind there", |(text, _)| text)
-                .to_owned()
-        };
-        let message = format!(
-            "{} differs: A {}, B {}",
-            difference.kind,
-            event(&difference.a),
-            event(&difference.b)
-        );
+        let message = event_message(difference);
         all.push(Finding {
             difference: Some(difference.fingerprint),
             ..finding("event", &difference.kind, Weight::Error, message)
@@ -169,6 +148,34 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         });
     }
     all
+}
+
+fn output_message(difference: &OutputDifference) -> String {
+    let line = |line: &Option<Line>| match line {
+        Some(line) => format!("\"{}\"", line.text),
+        None => "no such line".to_owned(),
+    };
+    let why = difference.why.map(|why| format!(": {why}"));
+    format!(
+        "{} differs{}: A {}, B {}",
+        difference.stream,
+        why.unwrap_or_default(),
+        line(&difference.a),
+        line(&difference.b)
+    )
+}
+
+fn event_message(difference: &EventDifference) -> String {
+    fn event(event: &Option<(String, u64)>) -> &str {
+        let event = event.as_ref();
+        event.map_or("nothing of the kind there", |(text, _)| text)
+    }
+    format!(
+        "{} differs: A {}, B {}",
+        difference.kind,
+        event(&difference.a),
+        event(&difference.b)
+    )
 }
 
 /// Returns the line of a suspect that differs, or its first one.
