@@ -19,6 +19,8 @@ use crate::{
 
 /// Rounds of each thread, which stops several times per round.
 const ROUNDS: &[&str] = &["12"];
+/// Rounds in which a stop that other threads' stops swallow is likely.
+const MANY_ROUNDS: &[&str] = &["250"];
 /// Arguments of the system call futex(2), which wakes a waiter or waits for a lock. Whether a lock is contended differs
 /// from run to run, natively too.
 const GIVEN_TO_FUTEX: [&str; 3] = ["rcx", "rdx", "rsi"];
@@ -137,23 +139,26 @@ fn differences(
     found
 }
 
+/// The number of a line of the program.
+fn line_of(text: &str) -> u32 {
+    let source = include_str!("../../../fixtures/statements/threads.c");
+    let line = source.lines().position(|line| line.trim() == text);
+    line.expect("a line of the program") as u32 + 1
+}
+
 fn stops_of_threads_are_the_same(artifact: &str) {
     let scratch = Scratch::new(artifact);
     let subject = Subject {
         args: ROUNDS,
         ..Subject::new(artifact)
     };
-    let source = include_str!("../../../fixtures/statements/threads.c");
-    let texts = [
+    let lines = [
         "if (value & 1)",
         "odd += is_odd(seed >> 3);",
         "odd ^= seed;",
         "pthread_mutex_lock(&lock);",
-    ];
-    let lines = texts.map(|text| {
-        let line = source.lines().position(|line| line.trim() == text);
-        line.expect("a line of the program") as u32 + 1
-    });
+    ]
+    .map(line_of);
     let mut plan = String::new();
     for line in lines {
         writeln!(plan, "threads.c:{line}\t1\t").unwrap();
@@ -219,5 +224,30 @@ fn stops_of_threads_are_the_same(artifact: &str) {
 fn recorded_stops_of_threads_are_those_of_gdb() {
     for artifact in ["threads_O0", "threads", "threads_O2"] {
         stops_of_threads_are_the_same(artifact);
+    }
+}
+
+/// A thread that another one's stop catches at a breakpoint's address, before the trap, has not hit it yet.
+#[test]
+fn each_recorded_call_stops_at_the_breakpoint_in_it() {
+    let scratch = Scratch::new("threads-counted");
+    let subject = Subject {
+        args: MANY_ROUNDS,
+        ..Subject::new("threads")
+    };
+    for _ in 0..3 {
+        let timeline = stopped(&subject, &scratch, &[line_of("if (value & 1)")], true);
+        let mut hits = 0;
+        for (seq, _) in timeline.stops() {
+            let event = timeline.other(seq).unwrap().expect("a stop is an event");
+            hits += usize::from(event.aux.as_deref() == Some("breakpoint"));
+        }
+        let is_it = |id| (timeline.function(id)).is_some_and(|f| f.name == "is_odd");
+        let entered = (0..timeline.events()).filter_map(|seq| timeline.entered_at(seq).unwrap());
+        let calls = entered.filter(|call| is_it(call.function)).count();
+        assert!(calls >= 80, "{calls}");
+        assert_eq!(hits, calls);
+        drop(timeline);
+        std::fs::remove_dir_all(scratch.join("traced.hindsight")).expect("it is ours");
     }
 }

@@ -66,10 +66,23 @@ impl Tracer {
         }
     }
 
+    /// Notes whether a thread that is about to be reported stands before a trap. On its way out of our code it may have come
+    /// just there. Whatever stopped it, the breakpoint is still to be reported.
+    fn note_trap(&mut self, tid: Tid, reason: &Reason) {
+        let pc = self.registers(tid).map(|registers| registers.rip);
+        let site = pc.ok().and_then(|pc| self.breakpoints.sites.by_trap(pc));
+        let is_used = site.is_some_and(|site| !site.users.is_empty());
+        if let Some(halt) = self.tracee.halt_mut(tid) {
+            // A step that ends at a breakpoint is the same stop.
+            halt.is_before_trap = is_used && !halt.is_at_trap && *reason != Reason::Step;
+        }
+    }
+
     /// Reports a stop. `copy`: the reason to copy memory, if it can be copied.
     fn post(&mut self, tid: Tid, reason: Reason, copy: Option<SnapshotReason>) -> Option<Stop> {
         // A thread that cannot be moved was killed, or is shown where it is.
         let _ = self.leave_ours(tid);
+        self.note_trap(tid, &reason);
         if let Some(why) = copy {
             self.copy_memory(why);
         }

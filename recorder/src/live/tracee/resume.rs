@@ -22,7 +22,8 @@ impl Tracer {
         self.go(tid, is_stepping);
     }
 
-    /// Resumes a halted thread, for one instruction if `one_step` is set. A thread at a trap passes it.
+    /// Resumes a halted thread, for one instruction if `one_step` is set. A thread at a trap passes it, unless
+    /// something else stopped it just before.
     pub fn go(&mut self, tid: Tid, one_step: bool) {
         let halted = self.tracee.threads.get_mut(&tid);
         let Some(thread) = halted.filter(|thread| thread.is_halted()) else {
@@ -30,7 +31,7 @@ impl Tracer {
         };
         self.journal.set_standing(false);
         let stood = thread.run(one_step);
-        let passes = stood.stop.is_some() || stood.is_at_trap;
+        let passes = stood.is_at_trap || stood.stop.is_some() && !stood.is_before_trap;
         let signal = stood.signal;
         let mut behind_pushed_flags = None;
         if let Ok(mut registers) = ptrace::registers(tid) {

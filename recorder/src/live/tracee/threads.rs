@@ -35,6 +35,8 @@ pub(crate) struct Halt {
     pub pending: Option<Event>,
     /// It has hit the trap at its position, and the trap was handled.
     pub is_at_trap: bool,
+    /// It stands before a trap that it has not hit, and will hit when it resumes.
+    pub is_before_trap: bool,
     /// It was stopped by job control, and we hold it too.
     pub is_job_stopped: bool,
 }
