@@ -114,7 +114,7 @@ impl Atom {
     #[inline]
     pub fn form(self, word: u64, seen: Seen, places: &Places) -> Formed {
         match self.way {
-            Way::Number { mask } => places.of_result(word & mask, seen),
+            Way::Number { mask } => places.of_integer(word & mask, seen),
             Way::Parts { mask, held } => {
                 let held = held.filter(|(flag, _)| word >> flag & 1 == 1);
                 places.of_result(word & (mask | held.map_or(0, |(_, bits)| bits)), seen)

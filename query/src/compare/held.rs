@@ -1,4 +1,5 @@
-//! What else is known where two threads parted: local variables of the function that did it, and watched expressions.
+//! What else is known where two threads parted: local variables of the function that did it, watched expressions, and what the
+//! program had printed last.
 
 use debuginfo::location::at_frame;
 use debuginfo::value::Look;
@@ -18,6 +19,8 @@ use crate::state::innermost_value;
 const MOST: usize = 100;
 /// What settings have before a watched expression.
 const WATCH: &str = "watch ";
+/// Most writes of a stream that are read for its last line.
+const WRITES: usize = 64;
 
 /// What something is that has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -27,6 +30,8 @@ pub enum HeldKind {
     Local,
     /// A watched expression.
     Watched,
+    /// The last line that the program had written, by the name of the stream.
+    Printed,
 }
 
 /// Something whose value is known on one side at least.
@@ -53,6 +58,8 @@ pub fn held(a: (&Side<'_>, &Sight), b: (&Side<'_>, &Sight)) -> Result<Vec<Held>>
     let mut found = both(HeldKind::Local, locals.0, locals.1, a.0);
     let watched = (watched(a.0, a.1)?, watched(b.0, b.1)?);
     found.extend(both(HeldKind::Watched, watched.0, watched.1, a.0));
+    let printed = (printed(a.0, a.1)?, printed(b.0, b.1)?);
+    found.extend(both(HeldKind::Printed, printed.0, printed.1, a.0));
     Ok(found)
 }
 
@@ -158,6 +165,30 @@ fn watched(side: &Side<'_>, sight: &Sight) -> Result<Vec<(String, String)>> {
         let event = told(timeline.event(sight.seq))?;
         let value = innermost_value(&mut places, timeline, (sight.seq, event), &expression);
         found.extend(told(value)?.map(|value| (text.to_owned(), value)));
+    }
+    Ok(found)
+}
+
+/// Returns the last line of each stream before the difference, also if it had no end yet.
+fn printed(side: &Side<'_>, sight: &Sight) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for stream in ["stdout", "stderr"] {
+        let sql = format!(
+            "select text from output where stream = '{stream}' and seq < {} order by seq desc limit {WRITES}",
+            sight.seq
+        );
+        let mut text = String::new();
+        for row in side.source.ask(&sql)? {
+            text.insert_str(0, row.text(0).unwrap_or_default());
+            if text.trim_end_matches('\n').contains('\n') {
+                break;
+            }
+        }
+        let line = text.trim_end_matches('\n').rsplit('\n').next();
+        found.extend(
+            line.filter(|line| !line.is_empty())
+                .map(|line| (stream.to_owned(), line.to_owned())),
+        );
     }
     Ok(found)
 }

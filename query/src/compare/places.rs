@@ -185,6 +185,15 @@ impl Places {
         }
     }
 
+    /// Returns what an integer stands for. Programs keep addresses in integers too.
+    #[inline]
+    pub fn of_integer(&self, number: u64, seen: Seen) -> Formed {
+        match RANDOMISED.contains(&number) {
+            true => self.within(number, seen),
+            false => self.of_result(number, seen),
+        }
+    }
+
     /// Returns what a number stands for. What a call returns may be a descriptor that was opened within it.
     #[inline]
     pub fn of_result(&self, number: u64, seen: Seen) -> Formed {

@@ -26,7 +26,9 @@ use super::report::UnreadFile;
 use super::rows::RowMaker;
 use super::stop::Stop;
 use super::walk::Rows;
+use crate::definitions::Definitions;
 use crate::error::Result;
+use crate::memory::{Role, role_of};
 use crate::overview::{Source, told};
 use crate::session::Session;
 
@@ -123,9 +125,12 @@ impl<'s> Side<'s> {
         let mut known = numbers.clone();
         for (id, number) in numbers.iter_mut().enumerate() {
             let function = definitions.function(id);
-            let is_left_out =
-                |name: &str| rules.ignores_function(name) || is_random && is_hashing(name);
-            if function.is_some_and(|function| is_left_out(&function.name)) {
+            let is_left_out = |function: &FunctionDef| {
+                rules.ignores_function(&function.name)
+                    || is_random && is_hashing(&function.name)
+                    || gets_pages(function) && is_of_library(function, definitions)
+            };
+            if function.is_some_and(is_left_out) {
                 known[id] = None;
                 *number = None;
             }
@@ -216,10 +221,7 @@ impl<'s> Side<'s> {
         // A call that is not compared has no number that both recordings know.
         let does = |(id, number): (usize, &Option<u32>)| {
             let function = definitions.function(id).filter(|_| number.is_some())?;
-            // A function of the program may have the name of one of the C library.
-            let module = definitions.module(function.module);
-            let is_library = function.name.ends_with("@plt")
-                || module.is_some_and(|module| is_c_library(module.name()));
+            let is_library = is_of_library(function, definitions);
             Does::of(function, is_library || function.file.is_none())
         };
         let does: Vec<Option<Does>> = self.numbers.iter().enumerate().map(does).collect();
@@ -322,6 +324,21 @@ fn type_of(function: &FunctionDef, space: &AddressSpace) -> Option<Type> {
     let mut modules = space.modules().iter();
     let mapped = modules.find(|mapped| mapped.number == function.module)?;
     function_type(&mapped.module, Svma(function.svma))
+}
+
+/// Tells whether a function is one of the C library. One of the program may have the same name.
+fn is_of_library(function: &FunctionDef, definitions: &Definitions) -> bool {
+    let module = definitions.module(function.module);
+    function.name.ends_with("@plt") || module.is_some_and(|module| is_c_library(module.name()))
+}
+
+/// Tells whether a function of the C library gets pages or gives them back. When an allocator does that depends on the
+/// addresses that it was given: CPython loses a part of each mapping that is not aligned as it needs it.
+fn gets_pages(function: &FunctionDef) -> bool {
+    let name = function.name.strip_suffix("@plt");
+    let name = name.unwrap_or(&function.name);
+    let role = role_of(name, &function.linkage);
+    role.is_some_and(Role::is_of_pages) || matches!(name, "brk" | "sbrk" | "madvise")
 }
 
 /// Finds where the threads of a recording worked on hash tables.

@@ -446,6 +446,7 @@ fn known_values(page: &mut Page, held: &[Held]) {
         let what = match held.kind {
             HeldKind::Local => "local",
             HeldKind::Watched => "watched",
+            HeldKind::Printed => "last line on",
         };
         let value = |value: &Option<String>| match value {
             Some(value) => fitted(&escaped(value), 40).into_owned(),

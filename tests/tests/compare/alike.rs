@@ -379,6 +379,47 @@ fn threads_are_found_again_whatever_is_recorded() {
     }
 }
 
+/// As allocators do, it gets and returns pages as often as its surroundings ask for.
+const PAGES: &str = r#"#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int step(int n) { return n * 3; }
+int main(void) {
+  char *all[9], pages = *getenv("PAGES") - '0';
+  for (int i = 0; i < pages; i++) all[i] = mmap(0, 4096 << i, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  int sum = step(1);
+  for (int i = 0; i < pages; i++) munmap(all[i], 4096 << i);
+  printf("%d\n", step(sum + LAST) > 0);
+}
+"#;
+
+#[test]
+fn when_a_program_gets_pages_is_no_difference() {
+    let scratch = Scratch::new("compare-pages");
+    fs::write(scratch.join("app.c"), PAGES).expect("the test's folder is writable");
+    for (name, last, pages) in [("one", 5, "1"), ("two", 5, "8"), ("three", 6, "1")] {
+        let command = format!("gcc -O0 -g -DLAST={last} -o app app.c");
+        build(scratch.path(), &command);
+        let app = Program::new(scratch.join("app"), scratch.path()).env("PAGES", pages);
+        record(
+            &scratch,
+            name,
+            &["-f", "*", "-f", "mmap", "-f", "munmap"],
+            &app,
+        );
+    }
+    is_same(&compare(&scratch, &["one", "two"]));
+    let found = json(&scratch, "two", "three");
+    let values = &found["threads"][0]["parting"]["values"][0];
+    assert_eq!(
+        (&values["a"], &values["b"]),
+        (&"8".into(), &"9".into()),
+        "{found:#}"
+    );
+}
+
 const CLOCKS: &str = r#"#include <stdio.h>
 #include <time.h>
 #define APART __attribute__((noinline))

@@ -8,6 +8,7 @@ mod bugs;
 mod builds;
 mod compilers;
 mod in_place;
+mod kinds;
 mod page;
 mod pairs;
 mod prompt;

@@ -74,7 +74,7 @@ fn programs_of_the_system_twice_are_the_same() {
 fn python_with_a_fixed_hash_seed_twice_is_the_same() {
     let script =
         "d = {str(i): i for i in range(2000)}\nprint(sum(len(k) for k in d), sorted(d)[:3])\n";
-    // Python hashes addresses: the work of its dictionaries depends on the addresses.
+    // Which methods it finds in its cache, and in which order it frees what is left, go by addresses.
     is_same_twice("python", &["--no-aslr"], |scratch| {
         fs::write(scratch.join("script.py"), script).expect("the test's folder is writable");
         Program::new("/usr/bin/python3", scratch.path())

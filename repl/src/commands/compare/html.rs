@@ -133,7 +133,11 @@ fn known_values(held: &[Held]) -> Markup {
                 @for held in held {
                     tr {
                         td {
-                            (match held.kind { HeldKind::Local => "local ", HeldKind::Watched => "watched " })
+                            (match held.kind {
+                                HeldKind::Local => "local ",
+                                HeldKind::Watched => "watched ",
+                                HeldKind::Printed => "last line on ",
+                            })
                             @if held.differs { code.different { (held.name) } } @else { code { (held.name) } }
                         }
                         td { (value(&held.a)) }
