@@ -390,7 +390,8 @@ fn suspect_line(number: usize, suspect: &Suspect) -> String {
 
 fn source_line(line: &SourceLine) -> String {
     let text = line.text.as_deref().unwrap_or_default();
-    format!("{}:{}  {text}", file_name(&line.file), line.line)
+    let told = format!("{}:{}  {text}", file_name(&line.file), line.line);
+    told.trim_end().to_owned()
 }
 
 fn file_name(path: &str) -> &str {

@@ -1,0 +1,117 @@
+//! Goal: `hindsight test` keeps the recordings of the tests that fail, whichever program runs them. Method: a passing and a
+//! failing test under ctest, `cargo test` and cargo-nextest; make and pytest are in `children.rs`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use e2e::{Hindsight, Program, Recording, Row, Scratch, Status};
+
+/// The programs of a set.
+fn programs(scratch: &Scratch, dir: &str) -> (PathBuf, Vec<Row>) {
+    let dir = scratch.join("runs").join(dir);
+    let listed = Hindsight::command(scratch, &["processes", "--json"])
+        .args([&dir])
+        .run();
+    assert_eq!(listed.status, Status::Code(0), "{}", listed.errors());
+    let rows = serde_json::from_value(listed.result()).expect("an array of objects");
+    (dir, rows)
+}
+
+/// Runs the tests, and returns what `judge` returned in the failing program, whose name begins with "fails".
+fn judged(scratch: &Scratch, command: &[&str], set: &str, code: i32) -> Vec<i64> {
+    let args = [&["test", "--record-to", "runs", "--"], command].concat();
+    let target = scratch.join("target");
+    let ended = Hindsight::command(scratch, &args)
+        .env("CARGO_TARGET_DIR", &target)
+        .run();
+    let told = format!("{}{}", ended.text(), ended.errors());
+    assert_eq!(ended.status, Status::Code(code), "{told}");
+    let (dir, rows) = programs(scratch, set);
+    let begins = |row: &Row, with: &str| {
+        let program = row["argv"][0].as_str().unwrap_or_default();
+        program
+            .rsplit('/')
+            .next()
+            .is_some_and(|name| name.starts_with(with))
+    };
+    let passed: Vec<&Row> = rows.iter().filter(|row| begins(row, "passes")).collect();
+    assert!(!passed.is_empty(), "{rows:#?}");
+    assert!(
+        passed.iter().all(|row| row["recording"].is_null()),
+        "{passed:#?}"
+    );
+    let failed = rows
+        .iter()
+        .filter(|row| begins(row, "fails") && row["exit_code"] != 0);
+    let results = failed.map(|row| {
+        let recording = Recording::new(dir.join(row["recording"].as_str().expect("it is kept")));
+        let label = "select label(labels, 'result') as n from runs";
+        assert_eq!(recording.row(label)["n"], "failed");
+        recording.number("select cast(ret as int) from calls where function like '%judge'")
+    });
+    results.collect()
+}
+
+#[test]
+fn ctest() {
+    let scratch = Scratch::new("runner-ctest");
+    for (name, code) in [("passes", "0"), ("fails", "n == 6 ? 4 : 0")] {
+        let source = format!(
+            "int judge(int n) {{ return {code}; }}\nint main(void) {{ return judge(6); }}\n"
+        );
+        fs::write(scratch.join(&format!("{name}.c")), source).expect("the folder is ours");
+        let built = Program::new("/usr/bin/gcc", scratch.path())
+            .args(["-O0", "-g", "-o", name, &format!("{name}.c")])
+            .run();
+        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    }
+    let tests = "add_test(passes \"./passes\")\nadd_test(fails \"./fails\")\n";
+    fs::write(scratch.join("CTestTestfile.cmake"), tests).expect("the folder is ours");
+    assert_eq!(judged(&scratch, &["ctest"], "ctest.children", 8), [4]);
+}
+
+/// A crate with a test program that passes and one that fails, built.
+fn crate_with_tests(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    let write =
+        |name: &str, text: &str| fs::write(scratch.join(name), text).expect("the folder is ours");
+    for folder in ["src", "tests"] {
+        fs::create_dir(scratch.join(folder)).expect("the folder is ours");
+    }
+    write(
+        "Cargo.toml",
+        "[package]\nname = \"judges\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n",
+    );
+    write(
+        "src/lib.rs",
+        "#[inline(never)]\npub fn judge(n: i32) -> i32 { if n == 6 { 4 } else { 0 } }\n",
+    );
+    write(
+        "tests/passes.rs",
+        "#[test]\nfn passes() { assert_eq!(judges::judge(5), 0); }\n",
+    );
+    write(
+        "tests/fails.rs",
+        "#[test]\nfn fails() { assert_eq!(judges::judge(6), 0); }\n",
+    );
+    let built = Program::new("cargo", scratch.path())
+        .args(["test", "--offline", "--no-run"])
+        .env("CARGO_TARGET_DIR", scratch.join("target"))
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    scratch
+}
+
+#[test]
+fn cargo_test() {
+    let scratch = crate_with_tests("runner-cargo");
+    let command = ["cargo", "test", "--offline", "--no-fail-fast", "--tests"];
+    assert_eq!(judged(&scratch, &command, "cargo.children", 101), [4]);
+}
+
+#[test]
+fn cargo_nextest() {
+    let scratch = crate_with_tests("runner-nextest");
+    let command = ["cargo", "nextest", "run", "--offline", "--no-fail-fast"];
+    assert_eq!(judged(&scratch, &command, "cargo.children", 100), [4]);
+}
