@@ -611,3 +611,78 @@ fn without_children_the_summary_says_how_many_there_were() {
     let ended = Hindsight::record_command(&scratch, "alone", &[], &program).run();
     assert!(!ended.errors().contains("it started"), "{}", ended.errors());
 }
+
+const STARTER: &str = r#"#define _GNU_SOURCE
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+static void done(const char *how, pid_t pid) { int status; waitpid(pid, &status, 0); printf("%s %d %d\n", how, pid, WEXITSTATUS(status)); fflush(stdout); }
+int main(int count, char **words) {
+  if (count > 1) { fputs("", stdout); return words[1][0] - '0'; }
+  pid_t pid;
+  if ((pid = fork()) == 0) { execl(words[0], "forked", "1", (char *)0); _exit(99); }
+  done("fork", pid);
+  if ((pid = vfork()) == 0) { execl(words[0], "vforked", "2", (char *)0); _exit(99); }
+  done("vfork", pid);
+  char *args[] = {"spawned", "3", 0};
+  posix_spawn(&pid, words[0], 0, 0, args, environ);
+  done("posix_spawn", pid);
+  execl(words[0], "executed", "4", (char *)0);
+  return 98;
+}
+"#;
+
+/// The program itself prints which process each way has made, and how it ended.
+#[test]
+fn each_way_to_start_a_program_is_linked_to_its_parent() {
+    let scratch = Scratch::new("children_ways");
+    std::fs::write(scratch.join("starter.c"), STARTER).expect("writable");
+    let built = Program::new("/usr/bin/gcc", scratch.path())
+        .args(["-O0", "-g", "-o", "starter", "starter.c"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let starter = scratch.join("starter");
+    let set = Set::of(&scratch, &Program::new(&starter, scratch.path()));
+    assert_eq!(set.ended.status, Status::Code(4), "the last program's code");
+    set.assert_whole();
+    let first = set.one("starter");
+    assert_eq!(first["became_another"], true);
+    for (line, name) in set
+        .ended
+        .text()
+        .lines()
+        .zip(["forked", "vforked", "spawned"])
+    {
+        let row = set.one(name);
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_eq!(row["pid"].to_string(), words[1], "{line}");
+        assert_eq!(row["exit_code"].to_string(), words[2], "{line}");
+        assert_eq!(row["parent"], first["pid"], "{line}");
+    }
+    let executed = set.one("executed");
+    assert_eq!(
+        (&executed["pid"], &executed["exit_code"]),
+        (&first["pid"], &4.into())
+    );
+
+    let sql = "select child.run as run, child.pid as pid, child.parent_pid as parent_pid, parent.pid as its_pid \
+               from runs child join runs parent on child.parent_run = parent.run order by child.pid, child.run";
+    let asked = Hindsight::command(&scratch, &["sql", "set", sql, "--json"]).run();
+    let rows: Vec<Row> = serde_json::from_value(asked.result()).expect("rows");
+    assert_eq!(rows.len(), 4, "{rows:#?}");
+    for row in &rows {
+        assert_eq!(row["its_pid"], first["pid"], "{rows:#?}");
+        let is_same = row["pid"] == first["pid"];
+        assert!(is_same || row["parent_pid"] == first["pid"], "{rows:#?}");
+    }
+    let ends = "select pid, exit_code from processes order by exit_code";
+    let asked = Hindsight::command(&scratch, &["sql", "set", ends, "--json"]).run();
+    let rows: Vec<Row> = serde_json::from_value(asked.result()).expect("rows");
+    let codes: Vec<i64> = rows
+        .iter()
+        .filter_map(|row| row["exit_code"].as_i64())
+        .collect();
+    assert_eq!(codes, [1, 2, 3, 4], "{rows:#?}");
+}

@@ -242,3 +242,205 @@ fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+#[test]
+fn the_catalog_is_made_again_from_the_recordings() {
+    let scratch = Scratch::new("runs-lost");
+    record(&scratch, "3", &["--label", "branch=main"]);
+    record(&scratch, "4", &[]);
+    let before = hindsight(&scratch, &["runs"]).text();
+    assert_eq!(before.lines().count(), 4, "{before}");
+    for damage in ["lost", "cut", "noise"] {
+        let data = scratch.join("data");
+        let files = Program::new("find", scratch.path())
+            .args(["data", "-type", "f"])
+            .run()
+            .text();
+        assert!(files.lines().count() > 0, "{files}");
+        match damage {
+            "lost" => fs::remove_dir_all(&data).expect("it is ours"),
+            _ => files.lines().for_each(|file| {
+                let path = scratch.join(file);
+                let bytes = fs::read(&path).expect("it can be read");
+                let changed = match damage {
+                    "cut" => bytes[..bytes.len() / 2].to_vec(),
+                    _ => bytes.iter().map(|byte| byte ^ 0x5a).collect(),
+                };
+                fs::write(&path, changed).expect("it is ours");
+            }),
+        }
+        hindsight(&scratch, &["runs", "scan", "."]);
+        assert_eq!(hindsight(&scratch, &["runs"]).text(), before, "{damage}");
+    }
+    let labelled = hindsight(&scratch, &["runs", "--label", "branch=main"]).text();
+    assert_eq!(labelled.lines().count(), 3, "{labelled}");
+}
+
+#[test]
+fn pruning_keeps_what_failed() {
+    let scratch = Scratch::new("runs-mixed");
+    record(&scratch, "3", &[]);
+    let failing = ["record", "-o", "bad", "--", "/bin/sh", "-c", "exit 5"];
+    assert_eq!(command(&scratch, &failing).run().status.as_shell_code(), 5);
+    let killed = [
+        "record",
+        "-o",
+        "killed",
+        "--",
+        "/bin/sh",
+        "-c",
+        "kill -SEGV $$",
+    ];
+    assert_eq!(command(&scratch, &killed).run().status.as_shell_code(), 139);
+    let failed = ["runs", "prune", "--older", "1ms", "--keep-failed", "--yes"];
+    let told = hindsight(&scratch, &failed).text();
+    assert!(told.ends_with("forgot 1 run\n"), "{told}");
+    let left = |name: &str| {
+        scratch
+            .join(&format!("{name}.hindsight/manifest"))
+            .is_file()
+    };
+    assert_eq!(
+        (left("fib"), left("bad"), left("killed")),
+        (false, true, true)
+    );
+    let all = hindsight(&scratch, &["runs", "prune", "--older", "1ms", "--yes"]).text();
+    assert!(all.ends_with("forgot 2 runs\n"), "{all}");
+    assert_eq!((left("bad"), left("killed")), (false, false));
+}
+
+#[test]
+fn a_listing_tells_when_with_what_and_how_it_ended() {
+    let scratch = Scratch::new("runs-listed");
+    let began = Program::new("date", scratch.path())
+        .args(["-u", "+%FT%T"])
+        .run()
+        .text();
+    record(&scratch, "7", &["--label", "k=v"]);
+    let ended = Program::new("date", scratch.path())
+        .args(["-u", "+%FT%T"])
+        .run()
+        .text();
+    let listed = hindsight(&scratch, &["ls"]).text();
+    let mut lines = listed.lines();
+    let heads: Vec<&str> = lines
+        .next()
+        .expect("a heading")
+        .split('|')
+        .map(str::trim)
+        .collect();
+    let cells: Vec<&str> = lines
+        .nth(1)
+        .expect("a row")
+        .split('|')
+        .map(str::trim)
+        .collect();
+    let cell = |head: &str| {
+        let at = heads.iter().position(|own| *own == head);
+        cells[at.unwrap_or_else(|| panic!("{head}: {listed}"))]
+    };
+    assert_eq!(cell("recording"), "fib.hindsight");
+    let started = cell("started").trim_end_matches('Z');
+    assert!(
+        began.trim() <= started && started <= ended.trim(),
+        "{listed}"
+    );
+    assert!(cell("ended").contains('0'), "{listed}");
+    assert_eq!(cell("calls"), "42", "main and 41 calls of fib");
+    assert!(
+        listed.contains("./fib 7") && listed.contains("k=v"),
+        "{listed}"
+    );
+    let files = Program::new("find", scratch.path())
+        .args(["fib.hindsight", "-type", "f", "-printf", "%s\n"])
+        .run()
+        .text();
+    let bytes: f64 = files
+        .lines()
+        .filter_map(|size| size.parse::<f64>().ok())
+        .sum();
+    let told: f64 = cell("size")
+        .split(' ')
+        .next()
+        .and_then(|n| n.parse().ok())
+        .expect("a size");
+    let unit = if cell("size").ends_with("kB") {
+        1e3
+    } else {
+        1e6
+    };
+    // The folders themselves count for du.
+    assert!(
+        (told * unit - bytes).abs() < 0.25 * bytes,
+        "{listed}: {bytes}"
+    );
+
+    let uname = Program::new("uname", scratch.path())
+        .args(["-r"])
+        .run()
+        .text();
+    let of_runs = "select host, start_unix_ns, arguments from runs";
+    let row = hindsight(&scratch, &["sql", "fib", of_runs, "--json"]).result()[0].clone();
+    assert!(
+        row["host"]
+            .as_str()
+            .is_some_and(|host| host.contains(uname.trim())),
+        "{row}"
+    );
+    let start = row["start_unix_ns"].as_i64().expect("a time") / 1_000_000_000;
+    let date = Program::new("date", scratch.path())
+        .args(["-u", "-d", &format!("@{start}"), "+%FT%T"])
+        .run();
+    assert_eq!(date.text().trim(), started);
+    assert_eq!(row["arguments"], "7");
+}
+
+/// What a recording was not asked to keep is NULL, or has no rows, beside one that has it.
+#[test]
+fn what_was_not_recorded_is_null() {
+    let scratch = Scratch::new("runs-options");
+    let run = |name: &str, options: &[&str]| {
+        let args = [
+            &["record", "-o", name],
+            options,
+            &["--", "/bin/sort", "/etc/passwd"],
+        ]
+        .concat();
+        let ended = command(&scratch, &args).run();
+        assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+    };
+    run("plain", &["--no-syscalls"]);
+    run(
+        "rich",
+        &[
+            "--syscalls",
+            "--memory",
+            "--locks",
+            "--strings",
+            "--regs",
+            "--stack",
+            "64",
+        ],
+    );
+    let counts = |table: &str| {
+        let sql = format!("select count(*) from \"{table}\" where run = 'plain'");
+        let other = format!("select count(*) from \"{table}\" where run = 'rich'");
+        (
+            rows(&scratch, &["plain", "rich", &sql])[0].clone(),
+            rows(&scratch, &["plain", "rich", &other])[0].clone(),
+        )
+    };
+    for table in ["syscalls", "files", "allocations"] {
+        let (plain, rich) = counts(table);
+        assert_eq!(plain, "0", "{table}");
+        assert_ne!(rich, "0", "{table}");
+    }
+    let sql =
+        "select run, count(*) = count(r.calls) as has_calls from runs r group by run order by run";
+    assert_eq!(
+        rows(&scratch, &["plain", "rich", sql]),
+        ["plain,true", "rich,true"]
+    );
+    let both = "select count(distinct run) from calls c left join syscalls s using (run) where c.function is not null";
+    assert_eq!(rows(&scratch, &["plain", "rich", both]), ["2"]);
+}
