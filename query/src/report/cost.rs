@@ -1,4 +1,5 @@
-//! What recording a call costs, as the recording itself shows it.
+//! What recording a call costs, as the recording itself shows it: one measurement for reports and for the comparison of
+//! builds.
 //!
 //! The program's thread takes the time of an enter late and that of a leave early in what it does for them. So a part of
 //! the cost lies inside the call, from its enter to its leave, and another part outside, in the time of its caller. Calls
@@ -6,6 +7,11 @@
 //! took on average is the cost, with the caches and the recorder as they were while the program ran: a loop that is
 //! measured at the start would show less, and so do the shortest calls. They are looked for in some row groups from all
 //! over the recording.
+//!
+//! A few of these times are much longer. Where a record is the first in its page of the ring, the kernel maps the page: that
+//! happens to at most one record in fifty, takes microseconds, and belongs to the cost. In the longest ones the thread
+//! waited: for room in the ring, for a processor, for an interrupt. How much of that recording caused is not known, so it
+//! is not taken out; but it may be the cost.
 
 use rustc_hash::FxHashMap;
 
@@ -14,43 +20,89 @@ use crate::error::Result;
 
 /// Row groups that are looked at.
 const MOST_GROUPS: usize = 8;
-/// Times of so many ns or more are left out: something else happened in them, such as an interrupt.
-const LONG_NS: i64 = 1000;
+/// Shorter times than this many ns are usual ones.
+const SLOW_NS: i64 = 1000;
+/// In times of this many ns or more, the thread waited.
+const LONG_NS: i64 = 10_000;
+/// More slow times than this part of all are not those of new pages. A record of an enter has 72 bytes of 4,096.
+const MOST_SLOW_PART: f64 = 0.02;
 /// Calls from which an average is taken.
 const ENOUGH: u64 = 100;
 /// The part of all such times whose averages are small. A single function may be smaller than others by accident.
 const SMALL_PART: f64 = 0.25;
 /// No average that exceeds the smallest one by this factor is that of a small function.
 const SMALL_FACTOR: f64 = 1.3;
-/// Where nothing is captured, each part costs less than this, in ps. Functions whose calls take longer are not small.
+/// Where nothing is captured, each part costs less than this, in ps, and so do new pages. Functions whose calls take longer
+/// are not small.
 const MOST_PS: u64 = 40_000;
+/// Where nothing is captured, the cost is not further from what was found, in ps.
+const MOST_UNSURE_PS: u64 = 100_000;
 
-/// What recording costs.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What recording adds to each call in one place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// As far as it is known, in ps.
+    pub ps: u64,
+    /// What it may have been at most, in ps.
+    pub most_ps: u64,
+}
+
+impl Cost {
+    /// Nothing was found.
+    const UNKNOWN: Cost = Cost {
+        ps: 0,
+        most_ps: MOST_UNSURE_PS,
+    };
+}
+
+/// What recording costs. A part is `None` if there were too few calls to find out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    inside_ps: u64,
-    outside_ps: u64,
+    inside: Option<Cost>,
+    outside: Option<Cost>,
 }
 
 impl Costs {
-    /// Makes costs that are the same for all calls, in ps.
-    pub fn of(inside_ps: u64, outside_ps: u64) -> Costs {
-        Costs {
-            inside_ps,
-            outside_ps,
-        }
+    /// Makes costs of what is known of both parts.
+    pub fn of(inside: Option<Cost>, outside: Option<Cost>) -> Costs {
+        Costs { inside, outside }
     }
 
-    /// Returns what lies in a call of a function, in ps.
-    #[inline]
-    pub fn inside_ps(&self, _function: u32) -> u64 {
-        self.inside_ps
+    /// Returns what lies in a call.
+    pub fn inside(&self) -> Cost {
+        self.inside.unwrap_or(Cost::UNKNOWN)
     }
 
-    /// Returns what lies in the caller of a function, in ps.
+    /// Returns what lies in the caller.
+    pub fn outside(&self) -> Cost {
+        self.outside.unwrap_or(Cost::UNKNOWN)
+    }
+
+    /// Returns what is to be taken out of a call, in ps.
     #[inline]
-    pub fn outside_ps(&self, _function: u32) -> u64 {
-        self.outside_ps
+    pub fn inside_ps(&self) -> u64 {
+        self.inside().ps
+    }
+
+    /// Returns what is to be taken out of the caller, in ps.
+    #[inline]
+    pub fn outside_ps(&self) -> u64 {
+        self.outside().ps
+    }
+
+    /// Returns the costs that several recordings of two builds have in common: the smaller one of both medians. A build
+    /// whose small functions became slower must not pass for one that is more expensive to record.
+    pub fn common(before: &[Costs], after: &[Costs]) -> Costs {
+        let part = |get: fn(&Costs) -> Option<Cost>| {
+            let side = |costs: &[Costs]| {
+                let mut known: Vec<Cost> = costs.iter().filter_map(get).collect();
+                known.sort_unstable_by_key(|cost| cost.ps);
+                known.get(known.len().checked_sub(1)? / 2).copied()
+            };
+            let both = [side(before), side(after)];
+            both.into_iter().flatten().min_by_key(|cost| cost.ps)
+        };
+        Costs::of(part(|costs| costs.inside), part(|costs| costs.outside))
     }
 
     /// Finds out. `is_plain`: no call has captures.
@@ -63,52 +115,92 @@ impl Costs {
         for index in (0..groups.len()).step_by(step) {
             shortest.add(&groups.read(index)?);
         }
-        let costs = shortest.costs();
-        let most_ps = if is_plain { MOST_PS } else { u64::MAX };
-        Ok(Costs::of(
-            costs.inside_ps.min(most_ps),
-            costs.outside_ps.min(most_ps),
-        ))
+        Ok(shortest.costs(is_plain))
+    }
+}
+
+/// A sum of times.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    ns: i64,
+    count: u64,
+}
+
+impl Sum {
+    fn add(&mut self, other: Sum) {
+        self.ns += other.ns;
+        self.count += other.count;
+    }
+
+    /// Returns its part of each of `count` times, in ps.
+    fn each_ps(self, count: u64) -> u64 {
+        let ps = u64::try_from(self.ns).unwrap_or(0).saturating_mul(1000);
+        ps / count.max(1)
     }
 }
 
 /// Times of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
-    sum_ns: i64,
-    count: u64,
+    usual: Sum,
+    slow: Sum,
+    long: Sum,
 }
 
 impl Times {
     fn add(&mut self, ns: i64) {
-        if (0..LONG_NS).contains(&ns) {
-            self.sum_ns += ns;
-            self.count += 1;
-        }
+        let sum = match ns {
+            ..0 => return,
+            0..SLOW_NS => &mut self.usual,
+            SLOW_NS..LONG_NS => &mut self.slow,
+            LONG_NS.. => &mut self.long,
+        };
+        sum.add(Sum { ns, count: 1 });
     }
 
-    fn mean_ps(self) -> Option<u64> {
-        let sum_ps = u64::try_from(self.sum_ns).ok()? * 1000;
-        (self.count >= ENOUGH).then(|| sum_ps / self.count)
+    fn mean_ps(&self) -> Option<u64> {
+        let count = self.usual.count;
+        (count >= ENOUGH).then(|| self.usual.each_ps(count))
     }
 }
 
-/// Returns the average that those of the smaller kinds do not exceed, in ps; 0 if there are too few times.
-fn smallest_ps(all: impl Iterator<Item = Times>) -> u64 {
-    let means = all.filter_map(|times| Some((times.mean_ps()?, times.count)));
-    let mut means: Vec<(u64, u64)> = means.collect();
-    means.sort_unstable();
-    let total: u64 = means.iter().map(|(_, count)| count).sum();
+/// Returns the cost that the smaller kinds of times show; `None` if there are too few times.
+fn smallest(all: impl Iterator<Item = Times>, is_plain: bool) -> Option<Cost> {
+    let means = all.filter_map(|times| Some((times.mean_ps()?, times)));
+    let mut means: Vec<(u64, Times)> = means.collect();
+    means.sort_unstable_by_key(|(mean_ps, times)| (*mean_ps, times.usual.count));
+    let total: u64 = means.iter().map(|(_, times)| times.usual.count).sum();
     let wanted = (total as f64 * SMALL_PART) as u64;
     let mut seen = 0;
-    let reached = means.iter().find(|(_, count)| {
-        seen += count;
+    let reached = means.iter().find(|(_, times)| {
+        seen += times.usual.count;
         seen > wanted
     });
-    let (Some((least_ps, _)), Some((mean_ps, _))) = (means.first(), reached) else {
-        return 0;
+    let limit_ps = (means.first()?.0 as f64 * SMALL_FACTOR) as u64;
+    let usual_ps = reached?.0.min(limit_ps);
+    let mut small = Times::default();
+    for (_, times) in means.iter().filter(|(mean_ps, _)| *mean_ps <= limit_ps) {
+        small.usual.add(times.usual);
+        small.slow.add(times.slow);
+        small.long.add(times.long);
+    }
+    Some(cost(usual_ps, &small, is_plain))
+}
+
+/// Returns the cost that is `usual_ps` in the usual ones of some times.
+fn cost(usual_ps: u64, times: &Times, is_plain: bool) -> Cost {
+    let limited = |ps: u64, most_ps: u64| if is_plain { ps.min(most_ps) } else { ps };
+    let count = times.usual.count + times.slow.count + times.long.count;
+    let (slow_ps, long_ps) = (times.slow.each_ps(count), times.long.each_ps(count));
+    let (pages_ps, waited_ps) = match times.slow.count as f64 <= count as f64 * MOST_SLOW_PART {
+        true => (slow_ps, long_ps),
+        false => (0, slow_ps + long_ps),
     };
-    (*mean_ps).min((*least_ps as f64 * SMALL_FACTOR) as u64)
+    let ps = limited(usual_ps, MOST_PS) + limited(pages_ps, MOST_PS);
+    Cost {
+        ps,
+        most_ps: ps + limited(waited_ps.max(ps / 2), MOST_UNSURE_PS),
+    }
 }
 
 /// The call that ended last at some depth of a thread.
@@ -160,10 +252,76 @@ impl Shortest {
         }
     }
 
-    fn costs(&self) -> Costs {
+    fn costs(&self, is_plain: bool) -> Costs {
         Costs::of(
-            smallest_ps(self.leaves.values().copied()),
-            smallest_ps(self.gaps.values().copied()),
+            smallest(self.leaves.values().copied(), is_plain),
+            smallest(self.gaps.values().copied(), is_plain),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times of one kind: how many of which length.
+    fn times(all: &[(u64, i64)]) -> Times {
+        let mut times = Times::default();
+        for (count, ns) in all {
+            for _ in 0..*count {
+                times.add(*ns);
+            }
+        }
+        times
+    }
+
+    fn of(all: &[&[(u64, i64)]]) -> Option<Cost> {
+        smallest(all.iter().map(|all| times(all)), true)
+    }
+
+    #[test]
+    fn new_pages_of_the_ring_belong_to_the_cost_and_waiting_may() {
+        let found = of(&[&[(9_890, 20), (100, 1_200), (10, 50_000)]]).expect("there are enough");
+        // 20 ns of nearly all, and 1,200 of each hundredth.
+        assert_eq!(found.ps, 20_000 + 12_000);
+        assert_eq!(found.most_ps, found.ps + 50_000);
+        // Of the smallest function alone, and at least half of the cost is unsure.
+        let calm = of(&[&[(10_000, 20)], &[(10_000, 300), (10_000, 5_000)]]);
+        let expected = Cost {
+            ps: 20_000,
+            most_ps: 30_000,
+        };
+        assert_eq!(calm, Some(expected));
+    }
+
+    #[test]
+    fn work_that_is_often_slow_is_no_cost() {
+        let found = of(&[&[(9_000, 20), (1_000, 2_000)]]).expect("there are enough");
+        assert_eq!(found.ps, 20_000);
+        assert_eq!(found.most_ps, found.ps + MOST_UNSURE_PS);
+    }
+
+    #[test]
+    fn too_few_calls_show_nothing() {
+        assert_eq!(of(&[&[(99, 20)], &[(99, 20)]]), None);
+        let unknown = Costs::default();
+        assert_eq!((unknown.inside_ps(), unknown.outside_ps()), (0, 0));
+        assert_eq!(unknown.outside().most_ps, MOST_UNSURE_PS);
+    }
+
+    #[test]
+    fn what_recordings_have_in_common_is_the_smaller_median() {
+        let costs = |ps: &[u64]| -> Vec<Costs> {
+            let cost = |ps: &u64| Cost {
+                ps: *ps,
+                most_ps: 2 * ps,
+            };
+            let costs = |ps| Costs::of(Some(cost(ps)), None);
+            ps.iter().map(costs).collect()
+        };
+        let found = Costs::common(&costs(&[10, 90, 20]), &costs(&[50, 40, 60]));
+        assert_eq!((found.inside_ps(), found.outside), (20, None));
+        let found = Costs::common(&[Costs::default(); 3], &costs(&[50, 40, 60]));
+        assert_eq!(found.inside_ps(), 50);
     }
 }

@@ -20,7 +20,8 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::rows::ask;
 use crate::session::Session;
-use cost::Costs;
+use away::Away;
+pub(crate) use cost::{Cost, Costs};
 pub(crate) use read::Groups;
 use tree::NONE;
 use walk::{Inclusive, Walk};
@@ -271,12 +272,58 @@ fn ranked(mut all: Vec<FunctionTime>) -> Vec<FunctionTime> {
     all
 }
 
+/// The calls of a function as they were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spent {
+    /// Its number.
+    pub function: u32,
+    /// How many there were.
+    pub calls: u64,
+    /// How many recorded calls they made.
+    pub made: u64,
+    /// Their time without these, in ns; what was nobody's is left out.
+    pub self_ns: i64,
+}
+
 impl Source {
     /// Adds up the calls.
     ///
     /// # Errors
     /// The recording cannot be read.
     pub(crate) fn report(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Report> {
+        self.walked(progress, |walk, costs, away| {
+            let paths = Paths::of(&walk.tree, costs);
+            let functions = self.functions(walk, costs);
+            let places = functions.iter().enumerate();
+            Report {
+                cost: CostNote {
+                    inside_ns: costs.inside_ps() as f64 / 1e3,
+                    outside_ns: costs.outside_ps() as f64 / 1e3,
+                    held_ns: at_least_0(away.held_ns()),
+                    folded_calls: walk.tree.folded,
+                },
+                places: places.map(|(place, f)| (f.function_id, place)).collect(),
+                functions,
+                edges: edges(walk),
+                threads: threads(&paths),
+                paths,
+            }
+        })
+    }
+
+    /// Adds up the calls of each function, and finds out what recording one cost.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub(crate) fn spent(&self) -> Result<(Vec<Spent>, Costs)> {
+        self.walked(&mut |_, _| (), |walk, costs, _| (spent(walk), *costs))
+    }
+
+    fn walked<T>(
+        &self,
+        progress: &mut dyn FnMut(u64, u64),
+        then: impl FnOnce(&Walk<'_>, &Costs, &Away) -> T,
+    ) -> Result<T> {
         let groups = Groups::open(&self.calls)?;
         let costs = Costs::measured(&groups, self.is_plain())?;
         let away = self.away()?;
@@ -289,39 +336,17 @@ impl Source {
             Ok(())
         })?;
         walk.finish();
-        let paths = Paths::of(&walk.tree, &costs);
-        let functions = self.functions(&walk, &costs);
-        let places = functions.iter().enumerate();
-        Ok(Report {
-            cost: CostNote {
-                inside_ns: costs.inside_ps(0) as f64 / 1e3,
-                outside_ns: costs.outside_ps(0) as f64 / 1e3,
-                held_ns: at_least_0(away.held_ns()),
-                folded_calls: walk.tree.folded,
-            },
-            places: places.map(|(place, f)| (f.function_id, place)).collect(),
-            functions,
-            edges: edges(&walk),
-            threads: threads(&paths),
-            paths,
-        })
+        Ok(then(&walk, &costs, &away))
     }
 
     fn functions(&self, walk: &Walk<'_>, costs: &Costs) -> Vec<FunctionTime> {
-        let mut cost_ps = vec![0u64; walk.functions.len()];
-        for edge in walk.edges.iter().filter(|edge| edge.caller != NONE) {
-            cost_ps[edge.caller as usize] += edge.calls * costs.outside_ps(edge.callee);
-        }
-        let called = walk
-            .functions
-            .iter()
-            .zip(0u32..)
-            .filter(|(f, _)| f.calls > 0);
-        let all = called.map(|(total, id)| {
-            let cost_ps = cost_ps[id as usize] + total.calls * costs.inside_ps(id);
+        let all = spent(walk).into_iter().map(|spent| {
+            let id = spent.function;
+            let total = &walk.functions[id as usize];
+            let cost_ps = spent.made * costs.outside_ps() + spent.calls * costs.inside_ps();
             let definition = self.definitions.function(id as usize);
             let module = definition.and_then(|f| self.definitions.module(f.module));
-            let self_ns = corrected(total.self_ns - total.away_ns, cost_ps);
+            let self_ns = corrected(spent.self_ns, cost_ps);
             FunctionTime {
                 function: self.function_name(id),
                 module: module.map(|module| module.name().to_owned()),
@@ -338,6 +363,22 @@ impl Source {
         });
         ranked(all.collect())
     }
+}
+
+fn spent(walk: &Walk<'_>) -> Vec<Spent> {
+    let mut made = vec![0; walk.functions.len()];
+    for edge in walk.edges.iter().filter(|edge| edge.caller != NONE) {
+        made[edge.caller as usize] += edge.calls;
+    }
+    let all = walk.functions.iter().zip(made).zip(0u32..);
+    let called = all.filter(|((total, _), _)| total.calls > 0);
+    let spent = called.map(|((total, made), function)| Spent {
+        function,
+        calls: total.calls,
+        made,
+        self_ns: total.self_ns - total.away_ns,
+    });
+    spent.collect()
 }
 
 fn edges(walk: &Walk<'_>) -> Vec<EdgeTime> {

@@ -67,11 +67,11 @@ impl Paths {
             if node.parent == NONE {
                 continue;
             }
-            cost_ps[id] += node.calls * costs.inside_ps(node.function);
+            cost_ps[id] += node.calls * costs.inside_ps();
             // Those without room called each other.
             let is_rest = node.function == NONE;
             let caller = if is_rest { id } else { node.parent as usize };
-            cost_ps[caller] += node.calls * costs.outside_ps(node.function);
+            cost_ps[caller] += node.calls * costs.outside_ps();
         }
         let all = nodes.iter().zip(cost_ps).map(|(node, cost_ps)| Path {
             parent: (node.parent != NONE).then_some(node.parent as usize),

@@ -211,7 +211,7 @@ impl<'a> Walk<'a> {
             let node = self.tree.node(node);
             (node.edge, node.is_outermost, node.is_outermost_edge)
         };
-        let cost_ps = self.costs.inside_ps(call.function) + self.costs.outside_ps(call.function);
+        let cost_ps = self.costs.inside_ps() + self.costs.outside_ps();
         let thread = &mut self.threads[index];
         thread.cost_ps += cost_ps;
         let frame = Frame {
@@ -383,7 +383,7 @@ impl<'a> Walk<'a> {
     #[inline]
     fn close(&mut self, thread: usize, frame: &Frame) {
         let below = self.threads[thread].cost_ps - frame.cost_ps;
-        let cost_ps = below + self.costs.inside_ps(frame.function);
+        let cost_ps = below + self.costs.inside_ps();
         if frame.is_outermost {
             self.functions[frame.function as usize].inclusive.cost_ps += cost_ps;
         }

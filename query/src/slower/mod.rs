@@ -4,6 +4,9 @@
 //! The time of all functions together is tested first. Then each function that takes a notable part of it is tested, with a
 //! correction for their number (Holm). The times before are lengthened by the least change that counts, so what is tested is
 //! whether the difference is larger than that: on a noisy machine equal builds are called slower less often than the level says.
+//!
+//! Recording lengthens each call, by about the same in all recordings: that is taken out as a report does. If one side has
+//! more calls, what recording these may have cost at most must not make the difference. If it may, the answer is not sure.
 
 mod rank;
 mod samples;
@@ -19,6 +22,7 @@ use values::quantity::count;
 
 use crate::compare::{Identities, check_differs, check_program, check_whole};
 use crate::error::{Error, Result};
+use crate::report::Costs;
 use crate::session::Session;
 use samples::{Named, Run, Sample};
 
@@ -53,6 +57,8 @@ pub enum Verdict {
     Faster,
     /// No relevant difference was seen.
     Same,
+    /// There is a difference, but what recording more calls cost may explain it.
+    Unsure,
     /// The candidate has calls of the function, the baseline has none.
     New,
     /// The baseline has calls of the function, the candidate has none.
@@ -66,8 +72,12 @@ pub struct Times {
     pub before_ns: f64,
     /// The median of the candidate's, in ns.
     pub after_ns: f64,
-    /// How much longer it is.
+    /// How much longer it is. The interval has room for what recording more calls may have cost.
     pub shift: Option<Shift>,
+    /// How many more calls the candidate has, or makes; less than zero if it has fewer. The median.
+    pub more_calls: f64,
+    /// How much of the difference the cost of recording these may explain, beyond what was taken out, in ns.
+    pub unsure_ns: f64,
     /// The chance that builds which differ by no more than the least change that counts would show the candidate this much
     /// slower, corrected for the number of tests.
     pub slower_by_chance: f64,
@@ -75,6 +85,19 @@ pub struct Times {
     pub faster_by_chance: f64,
     /// What this means.
     pub verdict: Verdict,
+    /// The same chances and ratio if recording cost what it seems to have cost.
+    #[serde(skip)]
+    seen: Seen,
+    /// The ratio if recording cost as much as it may have: for slower and for faster.
+    #[serde(skip)]
+    ratios: (f64, f64),
+}
+
+/// What there would be to say if the cost of recording were known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seen {
+    slower_by_chance: f64,
+    faster_by_chance: f64,
 }
 
 /// A function on both sides.
@@ -102,8 +125,10 @@ pub struct Slower {
     pub alpha: f64,
     /// The least change that counts, as a part of the time before.
     pub change: f64,
-    /// What recording a call adds to the time of its caller, in ns: it is subtracted. The median.
-    pub overhead_ns: f64,
+    /// What recording a call cost within the call, in ns: it is taken out.
+    pub inside_ns: f64,
+    /// What it cost in the caller.
+    pub outside_ns: f64,
     /// All functions together.
     pub all: Times,
     /// Those that take a notable part of the time; those that changed most come first.
@@ -194,37 +219,44 @@ fn name(session: &Session) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// The runs of both builds.
+struct Sides<'r> {
+    before: &'r [Run],
+    after: &'r [Run],
+    /// What recording cost in all of them.
+    costs: Costs,
+    level: Level,
+}
+
 fn judge(before: &[Run], after: &[Run], level: Level) -> Slower {
-    let totals = |runs: &[Run]| runs.iter().map(Run::total_ns).collect::<Vec<f64>>();
-    let all = times(&totals(before), &totals(after), level);
+    let costs = |runs: &[Run]| runs.iter().map(|run| run.costs).collect::<Vec<Costs>>();
+    let costs = Costs::common(&costs(before), &costs(after));
+    let sides = Sides {
+        before,
+        after,
+        costs,
+        level,
+    };
     let names: BTreeSet<&Named> = before
         .iter()
         .chain(after)
         .flat_map(|run| run.functions.keys())
         .collect();
-    let (tested, rest): (Vec<&Named>, Vec<&Named>) = names
-        .into_iter()
-        .partition(|named| is_notable(before, named) || is_notable(after, named));
-    let mut functions: Vec<FunctionTimes> = tested
-        .iter()
-        .map(|named| function(named, before, after, level))
-        .collect();
+    let tested = &sides.notable(before, &names) | &sides.notable(after, &names);
+    let mut functions: Vec<FunctionTimes> =
+        tested.iter().map(|named| sides.function(named)).collect();
     correct(&mut functions, level);
     functions.sort_by(|a, b| moved(&b.times).total_cmp(&moved(&a.times)));
-    let overheads: Vec<f64> = before
-        .iter()
-        .chain(after)
-        .map(|run| run.overhead_ns)
-        .collect();
     Slower {
         recordings: (before.len(), after.len()),
         alpha: level.alpha,
         change: level.change,
-        overhead_ns: median(overheads),
-        all,
+        inside_ns: costs.inside_ps() as f64 / 1e3,
+        outside_ns: costs.outside_ps() as f64 / 1e3,
+        all: sides.whole(&names),
         needed: needed(before.len().min(after.len()), functions.len(), level.alpha),
         functions,
-        not_tested: rest.len(),
+        not_tested: names.len() - tested.len(),
     }
 }
 
@@ -232,61 +264,167 @@ fn moved(times: &Times) -> f64 {
     (times.after_ns - times.before_ns).abs()
 }
 
-/// Returns whether a function takes a notable part of the time of most runs.
-fn is_notable(runs: &[Run], named: &Named) -> bool {
-    let share = |run: &Run| {
-        let sample = run.functions.get(named).copied().unwrap_or_default();
-        sample.self_ns / run.total_ns().max(1.0)
-    };
-    median(runs.iter().map(share).collect()) >= LEAST_SHARE
-}
+impl Sides<'_> {
+    /// Returns the functions that take a notable part of the time of most runs of a side.
+    fn notable<'n>(&self, runs: &[Run], names: &BTreeSet<&'n Named>) -> BTreeSet<&'n Named> {
+        let whole_ns: Vec<f64> = runs.iter().map(|run| self.ns(run.whole())).collect();
+        let is_notable = |named: &&&Named| {
+            let all = runs.iter().zip(&whole_ns);
+            let shares = all.map(|(run, whole_ns)| self.ns(run.of(named)) / whole_ns.max(1.0));
+            median(shares.collect()) >= LEAST_SHARE
+        };
+        names.iter().filter(is_notable).copied().collect()
+    }
 
-fn function(named: &Named, before: &[Run], after: &[Run], level: Level) -> FunctionTimes {
-    let samples = |runs: &[Run]| -> Vec<Sample> {
-        let sample = |run: &Run| run.functions.get(named).copied().unwrap_or_default();
-        runs.iter().map(sample).collect()
-    };
-    let (before, after) = (samples(before), samples(after));
-    let own = |samples: &[Sample]| samples.iter().map(|s| s.self_ns).collect::<Vec<f64>>();
-    let calls = |samples: &[Sample]| median(samples.iter().map(|s| s.calls as f64).collect());
-    FunctionTimes {
-        function: named.function.clone(),
-        module: named.module.clone(),
-        calls_before: calls(&before),
-        calls_after: calls(&after),
-        times: times(&own(&before), &own(&after), level),
+    /// Returns a time without what recording cost.
+    fn ns(&self, sample: Sample) -> f64 {
+        sample.ns(&self.costs)
+    }
+
+    fn function(&self, named: &Named) -> FunctionTimes {
+        let of = |run: &Run| run.of(named);
+        FunctionTimes {
+            function: named.function.clone(),
+            module: named.module.clone(),
+            calls_before: usual(self.before, of).calls,
+            calls_after: usual(self.after, of).calls,
+            times: self.times(of, |runs, others| self.unsure_ns(runs, others, of)),
+        }
+    }
+
+    /// Compares the times of all functions together. What is unsure of them is no more than what is of each.
+    fn whole(&self, names: &BTreeSet<&Named>) -> Times {
+        self.times(Run::whole, |runs, others| {
+            let mut parts = vec![0.0; runs.len()];
+            for named in names {
+                let own = self.unsure_ns(runs, others, |run| run.of(named));
+                parts.iter_mut().zip(own).for_each(|(sum, ns)| *sum += ns);
+            }
+            let together = self.unsure_ns(runs, others, Run::whole);
+            let both = parts.into_iter().zip(together);
+            both.map(|(parts, together)| parts.min(together)).collect()
+        })
+    }
+
+    /// Compares what `of` takes of each run. `unsure` tells how much of it is unsure in each run of a side, as it has more
+    /// calls than those of the other one.
+    fn times(
+        &self,
+        of: impl Fn(&Run) -> Sample + Copy,
+        unsure: impl Fn(&[Run], &[Run]) -> Vec<f64>,
+    ) -> Times {
+        let taken = |runs: &[Run]| runs.iter().map(|run| self.ns(of(run))).collect();
+        let compared = Compared {
+            before: taken(self.before),
+            after: taken(self.after),
+            unsure_before: unsure(self.before, self.after),
+            unsure_after: unsure(self.after, self.before),
+        };
+        let (before, after) = (usual(self.before, of), usual(self.after, of));
+        let (calls, made) = (after.calls - before.calls, after.made - before.made);
+        let is_caller = made.abs() > calls.abs();
+        Times {
+            more_calls: if is_caller { made } else { calls },
+            ..compared.times(self.level)
+        }
+    }
+
+    /// Returns how much of the time of each run may be the cost of recording calls that the other side does not have.
+    fn unsure_ns(
+        &self,
+        runs: &[Run],
+        others: &[Run],
+        of: impl Fn(&Run) -> Sample + Copy,
+    ) -> Vec<f64> {
+        let other = usual(others, of);
+        let unsure = |run: &Run| of(run).unsure_ns(&other, &self.costs, &run.costs);
+        runs.iter().map(unsure).collect()
     }
 }
 
-fn times(before: &[f64], after: &[f64], level: Level) -> Times {
-    let lengthened =
-        |times: &[f64]| -> Vec<f64> { times.iter().map(|ns| ns * (1.0 + level.change)).collect() };
-    let mut times = Times {
-        before_ns: median(before.to_vec()),
-        after_ns: median(after.to_vec()),
-        shift: shift::shift(before, after),
-        slower_by_chance: rank::one_sided(&lengthened(before), after),
-        faster_by_chance: rank::one_sided(&lengthened(after), before),
-        verdict: Verdict::Same,
-    };
-    times.verdict = verdict(&times, level);
-    times
+/// Returns the medians of all runs.
+fn usual(runs: &[Run], of: impl Fn(&Run) -> Sample + Copy) -> Sample {
+    let usual = |get: fn(Sample) -> f64| median(runs.iter().map(|run| get(of(run))).collect());
+    Sample {
+        calls: usual(|sample| sample.calls),
+        made: usual(|sample| sample.made),
+        self_ns: usual(|sample| sample.self_ns),
+    }
+}
+
+/// Times of both sides in ns, and how much of them may be the cost of recording calls that the other side does not have.
+struct Compared {
+    before: Vec<f64>,
+    after: Vec<f64>,
+    unsure_before: Vec<f64>,
+    unsure_after: Vec<f64>,
+}
+
+impl Compared {
+    fn times(&self, level: Level) -> Times {
+        let lengthened = |times: &[f64]| -> Vec<f64> {
+            times.iter().map(|ns| ns * (1.0 + level.change)).collect()
+        };
+        let less = |times: &[f64], unsure: &[f64]| -> Vec<f64> {
+            times
+                .iter()
+                .zip(unsure)
+                .map(|(ns, unsure)| ns - unsure)
+                .collect()
+        };
+        let least_before = less(&self.before, &self.unsure_before);
+        let least_after = less(&self.after, &self.unsure_after);
+        let (before, after) = (lengthened(&self.before), lengthened(&self.after));
+        let slower = shift::shift(&self.before, &least_after);
+        let faster = shift::shift(&least_before, &self.after);
+        let shift = shift::shift(&self.before, &self.after).map(|shift| Shift {
+            low: slower.map_or(0.0, |slower| slower.low).min(shift.low),
+            high: faster
+                .map_or(f64::MAX, |faster| faster.high)
+                .max(shift.high),
+            ..shift
+        });
+        let mut times = Times {
+            before_ns: median(self.before.clone()),
+            after_ns: median(self.after.clone()),
+            shift,
+            more_calls: 0.0,
+            unsure_ns: median(self.unsure_before.clone()).max(median(self.unsure_after.clone())),
+            slower_by_chance: rank::one_sided(&before, &least_after),
+            faster_by_chance: rank::one_sided(&after, &least_before),
+            verdict: Verdict::Same,
+            seen: Seen {
+                slower_by_chance: rank::one_sided(&before, &self.after),
+                faster_by_chance: rank::one_sided(&after, &self.before),
+            },
+            ratios: (
+                slower.map_or(1.0, |shift| shift.ratio),
+                faster.map_or(1.0, |shift| shift.ratio),
+            ),
+        };
+        times.verdict = verdict(&times, level);
+        times
+    }
 }
 
 /// Corrects for the number of functions.
 fn correct(functions: &mut [FunctionTimes], level: Level) {
-    let of = |get: fn(&Times) -> f64| {
+    let chances: [fn(&mut Times) -> &mut f64; 4] = [
+        |times| &mut times.slower_by_chance,
+        |times| &mut times.faster_by_chance,
+        |times| &mut times.seen.slower_by_chance,
+        |times| &mut times.seen.faster_by_chance,
+    ];
+    for chance in chances {
         let all: Vec<f64> = functions
-            .iter()
-            .map(|function| get(&function.times))
+            .iter_mut()
+            .map(|function| *chance(&mut function.times))
             .collect();
-        rank::corrected(&all)
-    };
-    let slower = of(|times| times.slower_by_chance);
-    let faster = of(|times| times.faster_by_chance);
-    for ((function, slower), faster) in functions.iter_mut().zip(slower).zip(faster) {
-        function.times.slower_by_chance = slower;
-        function.times.faster_by_chance = faster;
+        for (function, corrected) in functions.iter_mut().zip(rank::corrected(&all)) {
+            *chance(&mut function.times) = corrected;
+        }
+    }
+    for function in functions {
         function.times.verdict = match (function.calls_before, function.calls_after) {
             (0.0, 1.0..) => Verdict::New,
             (1.0.., 0.0) => Verdict::Gone,
@@ -301,13 +439,16 @@ fn verdict(times: &Times, level: Level) -> Verdict {
     };
     // Probabilities are fractions of small numbers: 0.05 means 1/20.
     let is_rare = |probability: f64| probability <= level.alpha + 1e-9;
-    if is_rare(times.slower_by_chance) && shift.ratio >= 1.0 + level.change {
-        return Verdict::Slower;
+    let is_slower = |ratio: f64| ratio >= 1.0 + level.change;
+    let is_faster = |ratio: f64| ratio <= 1.0 / (1.0 + level.change);
+    let seen = &times.seen;
+    match () {
+        () if is_rare(times.slower_by_chance) && is_slower(times.ratios.0) => Verdict::Slower,
+        () if is_rare(times.faster_by_chance) && is_faster(times.ratios.1) => Verdict::Faster,
+        () if is_rare(seen.slower_by_chance) && is_slower(shift.ratio) => Verdict::Unsure,
+        () if is_rare(seen.faster_by_chance) && is_faster(shift.ratio) => Verdict::Unsure,
+        () => Verdict::Same,
     }
-    if is_rare(times.faster_by_chance) && shift.ratio <= 1.0 / (1.0 + level.change) {
-        return Verdict::Faster;
-    }
-    Verdict::Same
 }
 
 /// Returns how many recordings per side are needed to test one function among `tests`, if `have` are too few.
@@ -325,179 +466,4 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Noise of a few per cent that is the same in each run of the test (a linear congruential generator).
-    struct Noise(u64);
-
-    impl Noise {
-        fn next(&mut self) -> f64 {
-            self.0 = self
-                .0
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            let part = (self.0 >> 33) as f64 / (1_u64 << 31) as f64;
-            1.0 + (part - 0.5) * 0.12
-        }
-
-        /// Runs of a program with `functions` functions, of which `f0` takes `factor` times as long.
-        fn runs(&mut self, count: usize, functions: usize, factor: f64) -> Vec<Run> {
-            let run = |_| {
-                // A busy machine makes all functions of a run slower.
-                let all = self.next();
-                let functions = (0..functions).map(|at| {
-                    let base = 1e6 / (at + 1) as f64 * if at == 0 { factor } else { 1.0 };
-                    let sample = Sample {
-                        calls: 100,
-                        self_ns: base * all * self.next(),
-                    };
-                    (named(at), sample)
-                });
-                Run {
-                    functions: functions.collect(),
-                    overhead_ns: 20.0,
-                }
-            };
-            (0..count).map(run).collect()
-        }
-    }
-
-    fn named(at: usize) -> Named {
-        Named {
-            function: format!("f{at}"),
-            module: "program".to_owned(),
-        }
-    }
-
-    #[test]
-    fn too_few_recordings_are_refused_and_enough_are_named() {
-        for (before, after, alpha, needed) in [
-            (1, 1, 0.05, 3),
-            (2, 2, 0.05, 3),
-            (2, 3, 0.05, 3),
-            (3, 3, 0.01, 5),
-        ] {
-            let refused = enough(before, after, alpha).unwrap_err();
-            let hint = refused.hint().unwrap();
-            assert!(
-                hint.starts_with(&format!("make {needed} of each build")),
-                "{hint}"
-            );
-        }
-        // One of twenty, and of twenty-one.
-        assert!(enough(3, 3, 0.05).is_ok());
-        assert!(enough(2, 5, 0.05).is_ok());
-    }
-
-    #[test]
-    fn a_change_that_does_not_count_is_no_difference_however_sure_it_is() {
-        let before: Vec<f64> = (0..8).map(|at| 1000.0 + f64::from(at)).collect();
-        let after = |factor: f64| -> Vec<f64> { before.iter().map(|ns| ns * factor).collect() };
-        let level = Level::default();
-        assert_eq!(times(&before, &after(1.04), level).verdict, Verdict::Same);
-        assert!(times(&before, &after(1.04), level).slower_by_chance > 0.9);
-        assert_eq!(times(&before, &after(1.07), level).verdict, Verdict::Slower);
-        assert_eq!(times(&after(1.07), &before, level).verdict, Verdict::Faster);
-        let any = Level {
-            change: 0.0,
-            ..level
-        };
-        assert_eq!(times(&before, &after(1.04), any).verdict, Verdict::Slower);
-    }
-
-    #[test]
-    fn noise_is_seldom_called_slower() {
-        for recordings in [3, 5, 8] {
-            let mut noise = Noise(7);
-            let pairs = 400;
-            let alarms = (0..pairs).filter(|_| {
-                let (before, after) = (
-                    noise.runs(recordings, 20, 1.0),
-                    noise.runs(recordings, 20, 1.0),
-                );
-                judge(&before, &after, Level::default()).is_slower()
-            });
-            let alarms = alarms.count();
-            assert!(
-                alarms <= pairs / 20,
-                "{alarms} of {pairs} with {recordings} recordings a side"
-            );
-        }
-    }
-
-    #[test]
-    fn a_function_that_is_half_as_fast_is_named() {
-        let mut noise = Noise(3);
-        let found = judge(
-            &noise.runs(6, 12, 1.0),
-            &noise.runs(6, 12, 2.0),
-            Level::default(),
-        );
-        assert!(found.is_slower() && found.all.verdict == Verdict::Slower);
-        let slower: Vec<&str> = found
-            .functions
-            .iter()
-            .filter(|function| function.times.verdict == Verdict::Slower)
-            .map(|function| function.function.as_str())
-            .collect();
-        assert_eq!(slower, ["f0"]);
-        assert_eq!(found.needed, None);
-        let faster = judge(
-            &noise.runs(6, 12, 2.0),
-            &noise.runs(6, 12, 1.0),
-            Level::default(),
-        );
-        assert!(!faster.is_slower());
-        assert_eq!(faster.functions[0].times.verdict, Verdict::Faster);
-    }
-
-    #[test]
-    fn three_recordings_tell_of_the_whole_and_name_no_function() {
-        let mut noise = Noise(5);
-        let found = judge(
-            &noise.runs(3, 12, 1.0),
-            &noise.runs(3, 12, 2.0),
-            Level::default(),
-        );
-        assert_eq!(found.all.verdict, Verdict::Slower);
-        assert!(
-            found
-                .functions
-                .iter()
-                .all(|f| f.times.verdict == Verdict::Same)
-        );
-        let needed = found.needed.expect("three are too few");
-        assert!(
-            needed > 3 && rank::smallest(needed, needed) * found.functions.len() as f64 <= 0.05
-        );
-        assert!(
-            found.text(10).contains("too few to name one of"),
-            "{}",
-            found.text(10)
-        );
-    }
-
-    #[test]
-    fn functions_of_one_side_are_new_or_gone() {
-        let mut noise = Noise(9);
-        let (before, mut after) = (noise.runs(5, 4, 1.0), noise.runs(5, 4, 1.0));
-        for run in &mut after {
-            let moved = run.functions.remove(&named(1)).expect("it is there");
-            run.functions.insert(named(9), moved);
-        }
-        let found = judge(&before, &after, Level::default());
-        let verdict = |at| {
-            let of = |function: &&FunctionTimes| function.function == named(at).function;
-            found
-                .functions
-                .iter()
-                .find(of)
-                .map(|function| function.times.verdict)
-        };
-        assert_eq!(
-            (verdict(1), verdict(9)),
-            (Some(Verdict::Gone), Some(Verdict::New))
-        );
-    }
-}
+mod tests;

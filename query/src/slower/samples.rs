@@ -1,14 +1,14 @@
-//! What a recording contributes to the comparison: the time of each function in that run.
+//! What a recording contributes to the comparison: the time of each function in that run, and what recording cost.
 
 use std::collections::HashMap;
 
 use crate::compare::module_key;
 use crate::error::Result;
-use crate::rows::ask;
+use crate::report::{Cost, Costs};
 use crate::session::Session;
 
-/// Events at the beginning that are used to measure the cost of recording.
-const CALIBRATED: u64 = 100_000;
+/// A call takes this long at least, in ns, whatever recording it cost: nothing takes no time.
+const LEAST_NS: f64 = 1.0;
 
 /// A function in two builds of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,9 +23,39 @@ pub struct Named {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// How many there were.
-    pub calls: u64,
-    /// Their time without the recorded calls that they made, less what recording these cost, in ns.
+    pub calls: f64,
+    /// How many recorded calls they made.
+    pub made: f64,
+    /// Their time without these, as measured, in ns.
     pub self_ns: f64,
+}
+
+impl Sample {
+    /// Returns the time without what recording cost, in ns.
+    pub fn ns(&self, costs: &Costs) -> f64 {
+        let cost = |calls: f64, ps: u64| calls * ps as f64 / 1e3;
+        let cost_ns = cost(self.calls, costs.inside_ps()) + cost(self.made, costs.outside_ps());
+        (self.self_ns - cost_ns).max(self.calls * LEAST_NS)
+    }
+
+    /// Returns how much of that may be the cost of recording the calls that `other` does not have, in ns: they may have cost
+    /// in this run what they seem to have, or what they may have at most.
+    pub fn unsure_ns(&self, other: &Sample, costs: &Costs, own: &Costs) -> f64 {
+        let unsure = |calls: f64, common: Cost, own: Cost| {
+            let most_ps = own.most_ps.max(common.most_ps);
+            calls.max(0.0) * (most_ps - common.ps) as f64 / 1e3
+        };
+        let unsure_ns = unsure(self.calls - other.calls, costs.inside(), own.inside())
+            + unsure(self.made - other.made, costs.outside(), own.outside());
+        let least_ns = self.calls.min(other.calls) * LEAST_NS;
+        unsure_ns.min((self.ns(costs) - least_ns).max(0.0))
+    }
+
+    fn add(&mut self, other: Sample) {
+        self.calls += other.calls;
+        self.made += other.made;
+        self.self_ns += other.self_ns;
+    }
 }
 
 /// One run.
@@ -33,14 +63,23 @@ pub struct Sample {
 pub struct Run {
     /// Its functions.
     pub functions: HashMap<Named, Sample>,
-    /// What recording a call adds to the time of its caller, in ns.
-    pub overhead_ns: f64,
+    /// What recording cost.
+    pub costs: Costs,
 }
 
 impl Run {
-    /// Returns the time of all functions together, in ns.
-    pub fn total_ns(&self) -> f64 {
-        self.functions.values().map(|sample| sample.self_ns).sum()
+    /// Returns a function.
+    pub fn of(&self, named: &Named) -> Sample {
+        self.functions.get(named).copied().unwrap_or_default()
+    }
+
+    /// Returns all functions together.
+    pub fn whole(&self) -> Sample {
+        let mut whole = Sample::default();
+        for sample in self.functions.values() {
+            whole.add(*sample);
+        }
+        whole
     }
 }
 
@@ -49,52 +88,69 @@ impl Run {
 /// # Errors
 /// The recording cannot be read.
 pub fn run(session: &Session) -> Result<Run> {
-    let overhead_ns = overhead_ns(session)?;
-    let mut run = Run {
-        functions: HashMap::new(),
-        overhead_ns,
-    };
-    let sql = "select function_id, count(*), sum(greatest(self_ns, 0)) from calls \
-               where dur_ns >= 0 group by function_id";
-    for row in ask(session, sql)? {
-        let Some(named) = named(session, row.count(0)) else {
+    let (all, costs) = session.report_source().spent()?;
+    let definitions = session.definitions();
+    let mut functions: HashMap<Named, Sample> = HashMap::new();
+    for spent in all {
+        let Some(function) = definitions.function(spent.function as usize) else {
             continue;
         };
-        let sample = run.functions.entry(named).or_default();
-        sample.calls += row.count(1).unwrap_or(0);
-        sample.self_ns += row.count(2).unwrap_or(0) as f64;
+        let named = Named {
+            function: function.name.clone(),
+            module: module_key(definitions.module(function.module)),
+        };
+        functions.entry(named).or_default().add(Sample {
+            calls: spent.calls as f64,
+            made: spent.made as f64,
+            self_ns: spent.self_ns.max(0) as f64,
+        });
     }
-    let sql = "select caller.function_id, count(*) from calls \
-               join calls caller on calls.parent = caller.start_seq \
-               where caller.dur_ns >= 0 group by 1";
-    for row in ask(session, sql)? {
-        let made = row.count(1).unwrap_or(0) as f64;
-        let sample = named(session, row.count(0)).and_then(|named| run.functions.get_mut(&named));
-        if let Some(sample) = sample {
-            sample.self_ns = (sample.self_ns - made * overhead_ns).max(0.0);
+    Ok(Run { functions, costs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn costs(ps: u64, most_ps: u64) -> Costs {
+        let cost = Some(Cost { ps, most_ps });
+        Costs::of(cost, cost)
+    }
+
+    #[test]
+    fn what_recording_cost_is_taken_out_of_both_parts() {
+        let sample = Sample {
+            calls: 100.0,
+            made: 1000.0,
+            self_ns: 50_000.0,
+        };
+        let common = costs(20_000, 30_000);
+        assert_eq!(sample.ns(&common), 50_000.0 - 1100.0 * 20.0);
+        // Nothing takes less than no time.
+        assert_eq!(sample.ns(&costs(90_000, 90_000)), 100.0);
+    }
+
+    #[test]
+    fn only_further_calls_are_unsure() {
+        let sample = |made: f64| Sample {
+            calls: 1.0,
+            made,
+            self_ns: 90_000.0,
+        };
+        let (common, own) = (costs(20_000, 30_000), costs(5_000, 60_000));
+        let unsure =
+            |own_calls: Sample, other: f64| own_calls.unsure_ns(&sample(other), &common, &own);
+        assert_eq!(unsure(sample(1000.0), 1000.0), 0.0);
+        assert_eq!(unsure(sample(1000.0), 2000.0), 0.0);
+        // 40 ns of each.
+        assert_eq!(unsure(sample(1000.0), 900.0), 100.0 * 40.0);
+        // No more than there is; further calls may have taken no time.
+        let many = Sample {
+            calls: 100.0,
+            ..sample(4000.0)
+        };
+        for sample in [sample(4000.0), many] {
+            assert_eq!(unsure(sample, 0.0), sample.ns(&common) - 1.0);
         }
     }
-    Ok(run)
-}
-
-fn named(session: &Session, id: Option<u64>) -> Option<Named> {
-    let definitions = session.definitions();
-    let function = definitions.function(usize::try_from(id?).ok()?)?;
-    Some(Named {
-        function: function.name.clone(),
-        module: module_key(definitions.module(function.module)),
-    })
-}
-
-/// The least time between two calls of the same caller: it contains the recording of a call, and hardly any of the
-/// caller's own code. 0 if no caller made two calls.
-fn overhead_ns(session: &Session) -> Result<f64> {
-    let sql = format!(
-        "select min(gap) from (\
-            select ts_ns - lag(ts_ns + dur_ns) over (partition by parent order by start_seq) as gap \
-            from calls where start_seq < {CALIBRATED} and parent is not null and dur_ns >= 0) \
-        where gap >= 0"
-    );
-    let rows = ask(session, &sql)?;
-    Ok(rows.first().and_then(|row| row.count(0)).unwrap_or(0) as f64)
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use values::one_line::fitted;
 use values::quantity::{count, duration};
 
-use super::{FunctionTimes, Slower, Times, Verdict};
+use super::{FunctionTimes, Shift, Slower, Times, Verdict};
 
 /// Columns of a function's name.
 const NAME: usize = 40;
@@ -22,6 +22,9 @@ impl Slower {
             (true, Verdict::Slower) => "The candidate is slower",
             (true, _) => "Functions of the candidate are slower",
             (false, Verdict::Faster) => "The candidate is faster",
+            (false, Verdict::Unsure) => {
+                "Not sure: what recording more calls cost may explain the difference"
+            }
             (false, _) => "No difference that counts",
         };
         line(
@@ -82,10 +85,11 @@ impl Slower {
             text,
             format_args!(
                 "  a difference counts from {} % on, where chance alone shows one in at most {} % of all comparisons;\n  \
-                 {:.0} ns a call are subtracted from its caller: what recording it costs",
+                 taken out: {:.0} ns within each call and {:.0} ns in its caller, what recording it cost",
                 self.change * 100.0,
                 self.alpha * 100.0,
-                self.overhead_ns
+                self.inside_ns,
+                self.outside_ns
             ),
         );
     }
@@ -104,6 +108,7 @@ fn one(function: &FunctionTimes) -> String {
         Verdict::Slower => "slower",
         Verdict::Faster => "faster",
         Verdict::Same => "same",
+        Verdict::Unsure => "unsure",
         Verdict::New => "new",
         Verdict::Gone => "gone",
     };
@@ -120,19 +125,34 @@ fn told(times: &Times) -> String {
     let Some(shift) = times.shift else {
         return told;
     };
+    write!(
+        told,
+        ", {:.2} times ({:.0} %: {:.2} to {:.2})",
+        shift.ratio,
+        shift.covered * 100.0,
+        shift.low,
+        shift.high
+    )
+    .expect("a String takes all");
+    told + &why(times, shift)
+}
+
+/// Says how likely the difference is by chance, or what else may explain it.
+fn why(times: &Times, shift: Shift) -> String {
+    if times.verdict == Verdict::Unsure {
+        let more = match times.more_calls < 0.0 {
+            true => "fewer call",
+            false => "more call",
+        };
+        return format!(
+            "; {}: the cost of recording them may explain {}",
+            count(times.more_calls.abs() as u64, more),
+            duration(times.unsure_ns as u64)
+        );
+    }
     let chance = match shift.ratio >= 1.0 {
         true => times.slower_by_chance,
         false => times.faster_by_chance,
     };
-    write!(
-        told,
-        ", {:.2} times ({:.0} %: {:.2} to {:.2}), by chance {:.1} %",
-        shift.ratio,
-        shift.covered * 100.0,
-        shift.low,
-        shift.high,
-        chance * 100.0
-    )
-    .expect("a String takes all");
-    told
+    format!(", by chance {:.1} %", chance * 100.0)
 }

@@ -1,0 +1,275 @@
+//! Goal: a difference between builds is told where there is one, and chance or the cost of recording are hardly ever taken for
+//! one. Method: made-up runs with noise.
+
+use super::*;
+use crate::report::Cost;
+
+const COST: Cost = Cost {
+    ps: 20_000,
+    most_ps: 50_000,
+};
+
+/// Noise of a few per cent that is the same in each run of the test (a linear congruential generator).
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let part = (self.0 >> 33) as f64 / (1_u64 << 31) as f64;
+        1.0 + (part - 0.5) * 0.12
+    }
+
+    /// Runs of a program with `functions` functions, of which `f0` takes `factor` times as long.
+    fn runs(&mut self, count: usize, functions: usize, factor: f64) -> Vec<Run> {
+        let run = |_| {
+            // A busy machine makes all functions of a run slower.
+            let all = self.next();
+            let functions = (0..functions).map(|at| {
+                let base = 1e6 / (at + 1) as f64 * if at == 0 { factor } else { 1.0 };
+                let sample = Sample {
+                    calls: 100.0,
+                    made: 0.0,
+                    self_ns: base * all * self.next(),
+                };
+                (named(at), sample)
+            });
+            Run {
+                functions: functions.collect(),
+                costs: Costs::of(Some(COST), Some(COST)),
+            }
+        };
+        (0..count).map(run).collect()
+    }
+}
+
+fn named(at: usize) -> Named {
+    Named {
+        function: format!("f{at}"),
+        module: "program".to_owned(),
+    }
+}
+
+#[test]
+fn too_few_recordings_are_refused_and_enough_are_named() {
+    for (before, after, alpha, needed) in [
+        (1, 1, 0.05, 3),
+        (2, 2, 0.05, 3),
+        (2, 3, 0.05, 3),
+        (3, 3, 0.01, 5),
+    ] {
+        let refused = enough(before, after, alpha).unwrap_err();
+        let hint = refused.hint().unwrap();
+        assert!(
+            hint.starts_with(&format!("make {needed} of each build")),
+            "{hint}"
+        );
+    }
+    // One of twenty, and of twenty-one.
+    assert!(enough(3, 3, 0.05).is_ok());
+    assert!(enough(2, 5, 0.05).is_ok());
+}
+
+#[test]
+fn a_change_that_does_not_count_is_no_difference_however_sure_it_is() {
+    let before: Vec<f64> = (0..8).map(|at| 1000.0 + f64::from(at)).collect();
+    let after = |factor: f64| -> Vec<f64> { before.iter().map(|ns| ns * factor).collect() };
+    let level = Level::default();
+    let times = |before: &[f64], after: &[f64], level: Level| {
+        let compared = Compared {
+            before: before.to_vec(),
+            after: after.to_vec(),
+            unsure_before: vec![0.0; before.len()],
+            unsure_after: vec![0.0; after.len()],
+        };
+        compared.times(level)
+    };
+    assert_eq!(times(&before, &after(1.04), level).verdict, Verdict::Same);
+    assert!(times(&before, &after(1.04), level).slower_by_chance > 0.9);
+    assert_eq!(times(&before, &after(1.07), level).verdict, Verdict::Slower);
+    assert_eq!(times(&after(1.07), &before, level).verdict, Verdict::Faster);
+    let any = Level {
+        change: 0.0,
+        ..level
+    };
+    assert_eq!(times(&before, &after(1.04), any).verdict, Verdict::Slower);
+}
+
+#[test]
+fn noise_is_seldom_called_slower() {
+    for recordings in [3, 5, 8] {
+        let mut noise = Noise(7);
+        let pairs = 400;
+        let alarms = (0..pairs).filter(|_| {
+            let (before, after) = (
+                noise.runs(recordings, 20, 1.0),
+                noise.runs(recordings, 20, 1.0),
+            );
+            judge(&before, &after, Level::default()).is_slower()
+        });
+        let alarms = alarms.count();
+        assert!(
+            alarms <= pairs / 20,
+            "{alarms} of {pairs} with {recordings} recordings a side"
+        );
+    }
+}
+
+#[test]
+fn a_function_that_is_half_as_fast_is_named() {
+    let mut noise = Noise(3);
+    let found = judge(
+        &noise.runs(6, 12, 1.0),
+        &noise.runs(6, 12, 2.0),
+        Level::default(),
+    );
+    assert!(found.is_slower() && found.all.verdict == Verdict::Slower);
+    let slower: Vec<&str> = found
+        .functions
+        .iter()
+        .filter(|function| function.times.verdict == Verdict::Slower)
+        .map(|function| function.function.as_str())
+        .collect();
+    assert_eq!(slower, ["f0"]);
+    assert_eq!(found.needed, None);
+    let faster = judge(
+        &noise.runs(6, 12, 2.0),
+        &noise.runs(6, 12, 1.0),
+        Level::default(),
+    );
+    assert!(!faster.is_slower());
+    assert_eq!(faster.functions[0].times.verdict, Verdict::Faster);
+}
+
+/// Adds calls of a leaf to a function of each run, with the time that they and recording them took there, in ns a call.
+fn call_leaf(runs: &mut [Run], calls: f64, (inside_ns, outside_ns): (f64, f64)) {
+    for run in runs {
+        let caller = run.functions.get_mut(&named(1)).expect("it is there");
+        caller.made += calls;
+        caller.self_ns += calls * outside_ns;
+        let leaf = Sample {
+            calls,
+            made: 0.0,
+            self_ns: calls * inside_ns,
+        };
+        run.functions.insert(named(9), leaf);
+    }
+}
+
+fn verdict_of(found: &Slower, at: usize) -> Verdict {
+    let name = named(at).function;
+    let mut functions = found.functions.iter();
+    let found = functions.find(|function| function.function == name);
+    found.expect("it is tested").times.verdict
+}
+
+#[test]
+fn what_recording_more_calls_may_cost_is_not_called_slower() {
+    let mut noise = Noise(11);
+    let (mut before, mut after) = (noise.runs(8, 4, 1.0), noise.runs(8, 4, 1.0));
+    // 45 ns a call lie between what recording seems to cost and what it may cost.
+    call_leaf(&mut before, 1e3, (21.0, 45.0));
+    call_leaf(&mut after, 1e5, (45.0, 45.0));
+    let found = judge(&before, &after, Level::default());
+    assert!(!found.is_slower(), "{found:#?}");
+    assert_eq!(verdict_of(&found, 1), Verdict::Unsure);
+    assert_eq!(found.all.verdict, Verdict::Unsure);
+    let shift = found.all.shift.expect("there are times");
+    // The other functions take as long as before.
+    assert!(
+        (0.6..1.05).contains(&shift.low) && shift.ratio > 2.0,
+        "{shift:?}"
+    );
+    let text = found.text(10);
+    for part in [
+        "Not sure: what recording more calls cost may explain the difference",
+        "99,000 more calls: the cost of recording them may explain",
+        "taken out: 20 ns within each call and 20 ns in its caller",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    // The other way round, too.
+    let found = judge(&after, &before, Level::default());
+    assert_eq!(found.all.verdict, Verdict::Unsure);
+    assert!(found.text(10).contains("99,000 fewer calls"));
+}
+
+#[test]
+fn more_calls_that_work_are_slower() {
+    let mut noise = Noise(13);
+    let (mut before, mut after) = (noise.runs(8, 4, 1.0), noise.runs(8, 4, 1.0));
+    call_leaf(&mut before, 1e3, (200.0, 200.0));
+    call_leaf(&mut after, 1e5, (200.0, 200.0));
+    let found = judge(&before, &after, Level::default());
+    assert_eq!(found.all.verdict, Verdict::Slower);
+    assert_eq!(verdict_of(&found, 1), Verdict::Slower);
+    assert_eq!(verdict_of(&found, 9), Verdict::Slower);
+}
+
+#[test]
+fn as_many_calls_of_a_leaf_that_became_slower_are_found() {
+    let mut noise = Noise(17);
+    let (mut before, mut after) = (noise.runs(8, 4, 1.0), noise.runs(8, 4, 1.0));
+    call_leaf(&mut before, 1e5, (21.0, 25.0));
+    call_leaf(&mut after, 1e5, (31.0, 25.0));
+    // Recorded, the smallest functions of the candidate look like a recorder that costs more.
+    for run in &mut after {
+        let cost = Cost {
+            ps: 31_000,
+            most_ps: 90_000,
+        };
+        run.costs = Costs::of(Some(cost), Some(COST));
+    }
+    let found = judge(&before, &after, Level::default());
+    assert_eq!(verdict_of(&found, 9), Verdict::Slower);
+    assert_eq!(found.all.verdict, Verdict::Slower);
+}
+
+#[test]
+fn three_recordings_tell_of_the_whole_and_name_no_function() {
+    let mut noise = Noise(5);
+    let found = judge(
+        &noise.runs(3, 12, 1.0),
+        &noise.runs(3, 12, 2.0),
+        Level::default(),
+    );
+    assert_eq!(found.all.verdict, Verdict::Slower);
+    assert!(
+        found
+            .functions
+            .iter()
+            .all(|f| f.times.verdict == Verdict::Same)
+    );
+    let needed = found.needed.expect("three are too few");
+    assert!(needed > 3 && rank::smallest(needed, needed) * found.functions.len() as f64 <= 0.05);
+    assert!(
+        found.text(10).contains("too few to name one of"),
+        "{}",
+        found.text(10)
+    );
+}
+
+#[test]
+fn functions_of_one_side_are_new_or_gone() {
+    let mut noise = Noise(9);
+    let (before, mut after) = (noise.runs(5, 4, 1.0), noise.runs(5, 4, 1.0));
+    for run in &mut after {
+        let moved = run.functions.remove(&named(1)).expect("it is there");
+        run.functions.insert(named(9), moved);
+    }
+    let found = judge(&before, &after, Level::default());
+    let verdict = |at| {
+        let of = |function: &&FunctionTimes| function.function == named(at).function;
+        found
+            .functions
+            .iter()
+            .find(of)
+            .map(|function| function.times.verdict)
+    };
+    assert_eq!(
+        (verdict(1), verdict(9)),
+        (Some(Verdict::Gone), Some(Verdict::New))
+    );
+}
