@@ -6,7 +6,7 @@
 //! whether the difference is larger than that: on a noisy machine equal builds are called slower less often than the level says.
 //!
 //! Recording lengthens each call, by about the same in all recordings: that is taken out as a report does. If one side has
-//! more calls, what recording these may have cost at most must not make the difference. If it may, the answer is not sure.
+//! more calls, what recording these may have cost at least or at most must not make the difference. If it may, the answer is not sure.
 
 mod rank;
 mod samples;
@@ -24,7 +24,7 @@ use crate::compare::{Identities, check_differs, check_program, check_whole};
 use crate::error::{Error, Result};
 use crate::report::Costs;
 use crate::session::Session;
-use samples::{Named, Run, Sample};
+use samples::{Named, Run, Sample, Unsure};
 
 /// Functions with a smaller part of the time are not tested: a correction for thousands of functions would hide all.
 const LEAST_SHARE: f64 = 0.01;
@@ -288,21 +288,28 @@ impl Sides<'_> {
             module: named.module.clone(),
             calls_before: usual(self.before, of).calls,
             calls_after: usual(self.after, of).calls,
-            times: self.times(of, |runs, others| self.unsure_ns(runs, others, of)),
+            times: self.times(of, |runs, others| self.unsure(runs, others, of)),
         }
     }
 
     /// Compares the times of all functions together. What is unsure of them is no more than what is of each.
     fn whole(&self, names: &BTreeSet<&Named>) -> Times {
         self.times(Run::whole, |runs, others| {
-            let mut parts = vec![0.0; runs.len()];
+            let mut parts = vec![Unsure::default(); runs.len()];
             for named in names {
-                let own = self.unsure_ns(runs, others, |run| run.of(named));
-                parts.iter_mut().zip(own).for_each(|(sum, ns)| *sum += ns);
+                let own = self.unsure(runs, others, |run| run.of(named));
+                for (sum, own) in parts.iter_mut().zip(own) {
+                    sum.less_ns += own.less_ns;
+                    sum.more_ns += own.more_ns;
+                }
             }
-            let together = self.unsure_ns(runs, others, Run::whole);
+            let together = self.unsure(runs, others, Run::whole);
             let both = parts.into_iter().zip(together);
-            both.map(|(parts, together)| parts.min(together)).collect()
+            both.map(|(parts, together)| Unsure {
+                less_ns: parts.less_ns.min(together.less_ns),
+                more_ns: parts.more_ns.min(together.more_ns),
+            })
+            .collect()
         })
     }
 
@@ -311,7 +318,7 @@ impl Sides<'_> {
     fn times(
         &self,
         of: impl Fn(&Run) -> Sample + Copy,
-        unsure: impl Fn(&[Run], &[Run]) -> Vec<f64>,
+        unsure: impl Fn(&[Run], &[Run]) -> Vec<Unsure>,
     ) -> Times {
         let taken = |runs: &[Run]| runs.iter().map(|run| self.ns(of(run))).collect();
         let compared = Compared {
@@ -329,15 +336,15 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns how much of the time of each run may be the cost of recording calls that the other side does not have.
-    fn unsure_ns(
+    /// Returns how far the time of each run may be from the truth, as it has calls that the other side does not have.
+    fn unsure(
         &self,
         runs: &[Run],
         others: &[Run],
         of: impl Fn(&Run) -> Sample + Copy,
-    ) -> Vec<f64> {
+    ) -> Vec<Unsure> {
         let other = usual(others, of);
-        let unsure = |run: &Run| of(run).unsure_ns(&other, &self.costs, &run.costs);
+        let unsure = |run: &Run| of(run).unsure(&other, &self.costs, &run.costs);
         runs.iter().map(unsure).collect()
     }
 }
@@ -352,34 +359,39 @@ fn usual(runs: &[Run], of: impl Fn(&Run) -> Sample + Copy) -> Sample {
     }
 }
 
-/// Times of both sides in ns, and how much of them may be the cost of recording calls that the other side does not have.
+/// Times of both sides in ns, and how far they may be from the truth.
 struct Compared {
     before: Vec<f64>,
     after: Vec<f64>,
-    unsure_before: Vec<f64>,
-    unsure_after: Vec<f64>,
+    unsure_before: Vec<Unsure>,
+    unsure_after: Vec<Unsure>,
 }
 
 impl Compared {
     fn times(&self, level: Level) -> Times {
-        let lengthened = |times: &[f64]| -> Vec<f64> {
-            times.iter().map(|ns| ns * (1.0 + level.change)).collect()
+        let moved = |times: &[f64], unsure: &[Unsure], by: fn(&Unsure) -> f64| -> Vec<f64> {
+            let all = times.iter().zip(unsure);
+            all.map(|(ns, unsure)| ns + by(unsure)).collect()
         };
-        let less = |times: &[f64], unsure: &[f64]| -> Vec<f64> {
-            times
-                .iter()
-                .zip(unsure)
-                .map(|(ns, unsure)| ns - unsure)
-                .collect()
-        };
-        let least_before = less(&self.before, &self.unsure_before);
-        let least_after = less(&self.after, &self.unsure_after);
-        let (before, after) = (lengthened(&self.before), lengthened(&self.after));
-        let slower = shift::shift(&self.before, &least_after);
-        let faster = shift::shift(&least_before, &self.after);
+        let least = |times: &[f64], unsure: &[Unsure]| moved(times, unsure, |by| -by.less_ns);
+        let most = |times: &[f64], unsure: &[Unsure]| moved(times, unsure, |by| by.more_ns);
+        // As little slower as it may be, and as little faster.
+        let slower = (
+            most(&self.before, &self.unsure_before),
+            least(&self.after, &self.unsure_after),
+        );
+        let faster = (
+            least(&self.before, &self.unsure_before),
+            most(&self.after, &self.unsure_after),
+        );
+        let ratios = (
+            shift::shift(&slower.0, &slower.1),
+            shift::shift(&faster.0, &faster.1),
+        );
         let shift = shift::shift(&self.before, &self.after).map(|shift| Shift {
-            low: slower.map_or(0.0, |slower| slower.low).min(shift.low),
-            high: faster
+            low: ratios.0.map_or(0.0, |slower| slower.low).min(shift.low),
+            high: ratios
+                .1
                 .map_or(f64::MAX, |faster| faster.high)
                 .max(shift.high),
             ..shift
@@ -389,22 +401,38 @@ impl Compared {
             after_ns: median(self.after.clone()),
             shift,
             more_calls: 0.0,
-            unsure_ns: median(self.unsure_before.clone()).max(median(self.unsure_after.clone())),
-            slower_by_chance: rank::one_sided(&before, &least_after),
-            faster_by_chance: rank::one_sided(&after, &least_before),
+            unsure_ns: self.unsure_ns(shift),
+            slower_by_chance: chance(&slower.0, &slower.1, level),
+            faster_by_chance: chance(&faster.1, &faster.0, level),
             verdict: Verdict::Same,
             seen: Seen {
-                slower_by_chance: rank::one_sided(&before, &self.after),
-                faster_by_chance: rank::one_sided(&after, &self.before),
+                slower_by_chance: chance(&self.before, &self.after, level),
+                faster_by_chance: chance(&self.after, &self.before, level),
             },
             ratios: (
-                slower.map_or(1.0, |shift| shift.ratio),
-                faster.map_or(1.0, |shift| shift.ratio),
+                ratios.0.map_or(1.0, |shift| shift.ratio),
+                ratios.1.map_or(1.0, |shift| shift.ratio),
             ),
         };
         times.verdict = verdict(&times, level);
         times
     }
+
+    /// Returns how much of the difference may be the cost of recording: the median.
+    fn unsure_ns(&self, shift: Option<Shift>) -> f64 {
+        let (longer, shorter) = match shift.is_some_and(|shift| shift.ratio < 1.0) {
+            false => (&self.unsure_after, &self.unsure_before),
+            true => (&self.unsure_before, &self.unsure_after),
+        };
+        median(longer.iter().map(|unsure| unsure.less_ns).collect())
+            + median(shorter.iter().map(|unsure| unsure.more_ns).collect())
+    }
+}
+
+/// Returns the chance to see the second times this much longer if they are so by no more than the least change that counts.
+fn chance(shorter: &[f64], longer: &[f64], level: Level) -> f64 {
+    let lengthened: Vec<f64> = shorter.iter().map(|ns| ns * (1.0 + level.change)).collect();
+    rank::one_sided(&lengthened, longer)
 }
 
 /// Corrects for the number of functions.

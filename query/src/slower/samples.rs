@@ -38,17 +38,21 @@ impl Sample {
         (self.self_ns - cost_ns).max(self.calls * LEAST_NS)
     }
 
-    /// Returns how much of that may be the cost of recording the calls that `other` does not have, in ns: they may have cost
-    /// in this run what they seem to have, or what they may have at most.
-    pub fn unsure_ns(&self, other: &Sample, costs: &Costs, own: &Costs) -> f64 {
-        let unsure = |calls: f64, common: Cost, own: Cost| {
-            let most_ps = own.most_ps.max(common.most_ps);
-            calls.max(0.0) * (most_ps - common.ps) as f64 / 1e3
-        };
-        let unsure_ns = unsure(self.calls - other.calls, costs.inside(), own.inside())
-            + unsure(self.made - other.made, costs.outside(), own.outside());
+    /// Returns how far that may be from the truth, because recording the calls that `other` does not have may have cost half
+    /// as much as it seems, or in this run as much as it may at most.
+    pub fn unsure(&self, other: &Sample, costs: &Costs, own: &Costs) -> Unsure {
+        let more = |own: f64, other: f64| (own - other).max(0.0) / 1e3;
+        let (calls, made) = (more(self.calls, other.calls), more(self.made, other.made));
+        let further_ps =
+            |common: Cost, own: Cost| (own.most_ps.max(common.most_ps) - common.ps) as f64;
+        let less_ns = calls * further_ps(costs.inside(), own.inside())
+            + made * further_ps(costs.outside(), own.outside());
+        let more_ns = calls * costs.inside_ps() as f64 + made * costs.outside_ps() as f64;
         let least_ns = self.calls.min(other.calls) * LEAST_NS;
-        unsure_ns.min((self.ns(costs) - least_ns).max(0.0))
+        Unsure {
+            less_ns: less_ns.min((self.ns(costs) - least_ns).max(0.0)),
+            more_ns: more_ns / 2.0,
+        }
     }
 
     fn add(&mut self, other: Sample) {
@@ -56,6 +60,15 @@ impl Sample {
         self.made += other.made;
         self.self_ns += other.self_ns;
     }
+}
+
+/// How much less or more a time may be than it seems, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Unsure {
+    /// If recording cost more than was taken out.
+    pub less_ns: f64,
+    /// If it cost less.
+    pub more_ns: f64,
 }
 
 /// One run.
@@ -138,19 +151,21 @@ mod tests {
             self_ns: 90_000.0,
         };
         let (common, own) = (costs(20_000, 30_000), costs(5_000, 60_000));
-        let unsure =
-            |own_calls: Sample, other: f64| own_calls.unsure_ns(&sample(other), &common, &own);
-        assert_eq!(unsure(sample(1000.0), 1000.0), 0.0);
-        assert_eq!(unsure(sample(1000.0), 2000.0), 0.0);
-        // 40 ns of each.
-        assert_eq!(unsure(sample(1000.0), 900.0), 100.0 * 40.0);
+        let unsure = |own_calls: Sample, other: f64| {
+            let unsure = own_calls.unsure(&sample(other), &common, &own);
+            (unsure.less_ns, unsure.more_ns)
+        };
+        assert_eq!(unsure(sample(1000.0), 1000.0), (0.0, 0.0));
+        assert_eq!(unsure(sample(1000.0), 2000.0), (0.0, 0.0));
+        // 40 ns of each may come on top, and 10 may be too much.
+        assert_eq!(unsure(sample(1000.0), 900.0), (4000.0, 1000.0));
         // No more than there is; further calls may have taken no time.
         let many = Sample {
             calls: 100.0,
             ..sample(4000.0)
         };
         for sample in [sample(4000.0), many] {
-            assert_eq!(unsure(sample, 0.0), sample.ns(&common) - 1.0);
+            assert_eq!(unsure(sample, 0.0).0, sample.ns(&common) - 1.0);
         }
     }
 }

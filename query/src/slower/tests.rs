@@ -81,8 +81,8 @@ fn a_change_that_does_not_count_is_no_difference_however_sure_it_is() {
         let compared = Compared {
             before: before.to_vec(),
             after: after.to_vec(),
-            unsure_before: vec![0.0; before.len()],
-            unsure_after: vec![0.0; after.len()],
+            unsure_before: vec![Unsure::default(); before.len()],
+            unsure_after: vec![Unsure::default(); after.len()],
         };
         compared.times(level)
     };
@@ -206,6 +206,17 @@ fn more_calls_that_work_are_slower() {
     assert_eq!(found.all.verdict, Verdict::Slower);
     assert_eq!(verdict_of(&found, 1), Verdict::Slower);
     assert_eq!(verdict_of(&found, 9), Verdict::Slower);
+}
+
+#[test]
+fn what_was_perhaps_not_the_cost_of_more_calls_is_not_called_faster() {
+    let mut noise = Noise(19);
+    let (mut before, mut after) = (noise.runs(8, 4, 1.0), noise.runs(8, 4, 1.0));
+    call_leaf(&mut before, 1e3, (20.0, 20.0));
+    // What is taken out is more than these calls took, and so it is of the work beside them.
+    call_leaf(&mut after, 4e4, (20.0, 12.0));
+    let found = judge(&before, &after, Level::default());
+    assert_eq!(verdict_of(&found, 1), Verdict::Unsure);
 }
 
 #[test]

@@ -606,3 +606,73 @@ fn a_recording_that_grows_or_was_cut_is_refused() {
     assert!(ended.errors().contains("is cut"), "{}", ended.errors());
     ends_with(&ended, 3);
 }
+
+const LEAVES: &str = r#"#include <stdio.h>
+static int leaf(int x) { return x + 1; }
+static int body(int n) {
+  int s = 0;
+  for (int i = 0; i < n; i++) {
+    STEP
+  }
+  return s;
+}
+int main(void) {
+  long t = 0;
+  for (int i = 0; i < 20; i++) t += body(3000);
+  for (int i = 0; i < 200; i++) t += leaf(i);
+  printf("%ld\n", t);
+  return 0;
+}
+"#;
+
+#[test]
+fn a_function_that_was_moved_out_is_not_called_slower() {
+    let scratch = Scratch::new("leaves");
+    let (mut own, mut other) = (Vec::new(), Vec::new());
+    let programs = [("one", "s += i + 1;"), ("two", "s += leaf(i);")];
+    for (name, step) in programs {
+        let folder = scratch.join(name);
+        fs::create_dir(&folder).expect("the test's folder is writable");
+        fs::write(folder.join("leaves.c"), LEAVES).expect("the test's folder is writable");
+        build(
+            &folder,
+            &format!("gcc -O0 -g '-DSTEP={step}' -o leaves leaves.c"),
+        );
+    }
+    for run in 0..6 {
+        for ((program, _), names) in programs.iter().zip([&mut own, &mut other]) {
+            let name = format!("{program}{run}");
+            let program = Program::new(scratch.join(program).join("leaves"), scratch.path());
+            record(&scratch, &name, &[], &program);
+            names.push(name);
+        }
+    }
+    let sides = |a: &[String], b: &[String]| {
+        let mut args = vec!["--baseline"];
+        args.extend(a.iter().map(String::as_str));
+        args.push("--candidate");
+        args.extend(b.iter().map(String::as_str));
+        compare(&scratch, &args)
+    };
+    for (a, b, more) in [(&own, &other, "more"), (&other, &own, "fewer")] {
+        let ended = sides(a, b);
+        let text = ended.text();
+        ends_with(&ended, 0);
+        let why = format!("60,000 {more} calls: the cost of recording them may explain");
+        assert!(text.contains(&why), "{text}");
+        let wrong = ["slower ", "faster "];
+        let lines = text.lines().map(str::trim_start);
+        let told: Vec<&str> = lines
+            .filter(|line| wrong.iter().any(|word| line.starts_with(word)))
+            .collect();
+        assert_eq!(told, Vec::<&str>::new(), "{text}");
+    }
+    // A report takes out what a comparison does, but for the median.
+    let report = Hindsight::command(&scratch, &["report", "two0"]).run();
+    let taken = |text: &str| {
+        let line = text.lines().find(|line| line.contains("taken out: "));
+        line.expect("it is told")
+            .contains(" ns within each call and ")
+    };
+    assert!(taken(&report.text()) && taken(&sides(&own, &other).text()));
+}
