@@ -90,6 +90,8 @@ fn moved_lines_are_no_difference() {
     for (name, text) in [
         ("old", source.clone()),
         ("new", format!("// One more line.\n\n\n{source}")),
+        // Also between the statements of a function.
+        ("inside", source.replace(";\n", ";\n\n  // Another line.\n")),
     ] {
         let folder = scratch.join(name);
         fs::create_dir(&folder).expect("the test's folder is writable");
@@ -102,13 +104,12 @@ fn moved_lines_are_no_difference() {
             &Program::new(folder.join("invoices"), &folder),
         );
     }
-    let ended = compare(&scratch, &["old", "new"]);
-    assert!(
-        ended.text().contains("different builds"),
-        "{}",
-        ended.text()
-    );
-    ends_with(&ended, 0);
+    for other in ["new", "inside"] {
+        let ended = compare(&scratch, &["old", other]);
+        let text = ended.text();
+        assert!(text.contains("different builds"), "{text}");
+        ends_with(&ended, 0);
+    }
 }
 
 const THREADS: &str = r#"#include <pthread.h>
