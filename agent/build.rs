@@ -8,7 +8,7 @@ use std::{
 };
 
 /// The files of both.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "runtime.c",
     "allowed.c",
     "ask.c",
@@ -16,6 +16,7 @@ const FILES: [&str; 10] = [
     "interpose.c",
     "limits.c",
     "logpoint.c",
+    "readable.c",
     "system_calls.c",
     "traps.c",
     "thunks.S",

@@ -175,11 +175,26 @@ answer_time (ucontext_t * interrupted)
   return 1;
 }
 
+extern const uint8_t hs_readable_load[], hs_readable_fault[];
+
+/* The runtime has touched memory of the program that is not there. */
+static int
+answer_touch (ucontext_t * interrupted)
+{
+  greg_t * registers = interrupted->uc_mcontext.gregs;
+  if ((uint64_t) registers[REG_RIP] != (uint64_t) hs_readable_load)
+    return 0;
+  registers[REG_RIP] = (greg_t) (uint64_t) hs_readable_fault;
+  return 1;
+}
+
 void
 hs_on_fatal (int signal, siginfo_t * info, void * context)
 {
   uint32_t tid;
   if (signal == SIGSEGV && answer_time (context))
+    return;
+  if ((signal == SIGSEGV || signal == SIGBUS) && answer_touch (context))
     return;
   tid = own_tid ();
   if (tid != 0)

@@ -943,6 +943,9 @@ hs_record_output (int fd, const char * bytes, uint64_t length)
 {
   struct hs_local * local =
       local_or_register ((uint64_t) __builtin_frame_address (0));
+  /* The kernel reads nothing that is written to /dev/null. */
+  if (local != NULL)
+    length = hs_readable (bytes, length, local->tid);
   while (local != NULL && length != 0)
   {
     uint64_t chunk = length < OUTPUT_CHUNK ? length : OUTPUT_CHUNK;
@@ -964,10 +967,11 @@ void
 hs_record_exec (const char * path)
 {
   struct hs_local * local = local_of_this_thread ();
-  uint64_t length = 0;
+  uint64_t length = 0, most;
   if (local == NULL || path == NULL)
     return;
-  while (path[length] != 0 && length < 4000)
+  most = hs_readable (path, 4000, local->tid);
+  while (length < most && path[length] != 0)
     length++;
   write_bytes (local, HS_EXEC, 0, path, length);
 }
@@ -993,9 +997,11 @@ hs_record_name (const char * name)
   struct hs_local * local = local_of_this_thread ();
   struct writing w;
   uint64_t words[2] = { 0, 0 };
+  uint64_t most;
   if (local == NULL)
     return;
-  for (unsigned n = 0; n != 15 && name[n] != 0; n++)
+  most = hs_readable (name, 15, local->tid);
+  for (unsigned n = 0; n != most && name[n] != 0; n++)
     ((char *) words)[n] = name[n];
   if (!begin (&w, local, 32))
     return;

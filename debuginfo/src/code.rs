@@ -187,6 +187,11 @@ impl Module {
         Some((readable.unwrap_or_else(|| name.to_owned()), Svma(start)))
     }
 
+    /// Returns the first address, the size in bytes and the linker name of each variable that has a symbol.
+    pub(crate) fn variable_symbols(&self) -> impl Iterator<Item = (Svma, u64, &str)> {
+        self.code.variables().all()
+    }
+
     /// Returns the readable name and the address of the symbol or stub (`NAME@plt`) whose code contains `svma`.
     #[must_use]
     pub fn symbol_at(&self, svma: Svma) -> Option<(String, Svma)> {

@@ -2,8 +2,8 @@
 //! moved.
 //!
 //! Operands are hashed unchanged, except addresses: code is hashed by its name, constants by their bytes, texts by the
-//! text, tables of jumps by where these lead. Data that the program can change is left out, and so are tables of distances to
-//! other constants: equal hashes do not prove that these are the same.
+//! text, tables of jumps by where these lead, variables by their names. Tables of distances to other constants are left out: equal hashes
+//! do not prove that these are the same.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use rustc_hash::FxHasher;
 use crate::constants::Constants;
 use crate::model::Svma;
 use crate::module::Module;
+use crate::shared_variables::SharedVariables;
 
 /// Bytes of a function that are decoded, at most.
 const MAX_BYTES: u64 = 1 << 20;
@@ -73,16 +74,18 @@ struct Print {
 /// Takes the code of a module's functions.
 pub struct CodeHasher {
     module: Arc<Module>,
+    shared: Arc<SharedVariables>,
     constants: Constants,
 }
 
 impl CodeHasher {
-    /// Takes a module.
+    /// Takes a module, and the variables that it shares with the build that it is compared with.
     #[must_use]
-    pub fn new(module: Arc<Module>) -> Self {
+    pub fn new(module: Arc<Module>, shared: Arc<SharedVariables>) -> Self {
         Self {
             constants: Constants::new(Arc::clone(&module)),
             module,
+            shared,
         }
     }
 
@@ -181,9 +184,15 @@ impl CodeHasher {
             return self.hash_content(address, own, print);
         }
         let size = it.memory_size().size() as u64;
-        if let Some(bytes) = self.constants.bytes(address, size) {
-            bytes.hash(&mut print.hasher);
+        match self.constants.bytes(address, size) {
+            Some(bytes) => bytes.hash(&mut print.hasher),
+            None => self.hash_variable(address, &mut print.hasher),
         }
+    }
+
+    /// Hashes what lies at an address that the program can write to.
+    fn hash_variable(&self, address: u64, hasher: &mut FxHasher) {
+        self.shared.at(&self.module, Svma(address)).hash(hasher);
     }
 
     /// Hashes the content of an address: code, or a constant.
@@ -192,6 +201,9 @@ impl CodeHasher {
             || self.hash_jumps(address, own, &mut print.hasher)
         {
             return;
+        }
+        if self.constants.bytes(address, 1).is_none() {
+            return self.hash_variable(address, &mut print.hasher);
         }
         let text = own.has_texts.then(|| self.constants.text(address));
         if let Some(text) = text.flatten() {

@@ -50,6 +50,7 @@ mod plt;
 pub mod prototypes;
 pub mod scope;
 mod separate;
+mod shared_variables;
 mod symbols;
 pub mod syscalls;
 pub mod types;
@@ -89,6 +90,7 @@ pub use scope::{
     Described, Variable, global_names, has_variable, returned, type_names, variables_at,
 };
 pub use separate::{build_id_of, debuginfod_cache};
+pub use shared_variables::SharedVariables;
 pub use types::{Near, Role, Type, TypeKind, find_type};
 pub use unwind::{
     Backtrace, Frame, FrameLeaver, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,

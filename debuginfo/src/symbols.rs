@@ -295,6 +295,12 @@ impl VariableSymbols {
         VariableSymbols { list }
     }
 
+    /// Returns the first address, the size and the linker name of each.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Svma, u64, &str)> {
+        let list = self.list.iter();
+        list.map(|(start, size, name)| (Svma(*start), *size, &**name))
+    }
+
     /// Returns the name and the start of the variable whose bytes include `svma`.
     pub(crate) fn at(&self, svma: u64) -> Option<(&str, u64)> {
         let after = self.list.partition_point(|(start, ..)| *start <= svma);

@@ -103,7 +103,10 @@ fn built(folder: &Path, name: &str, text: &str, compiler: &[&str]) -> PathBuf {
 
 /// The code of each function, by its readable name.
 fn prints(program: &Path, has_texts: bool) -> BTreeMap<String, CodePrint> {
-    let code = CodeHasher::new(Arc::new(Module::open(program).expect("a program")));
+    let code = CodeHasher::new(
+        Arc::new(Module::open(program).expect("a program")),
+        Arc::default(),
+    );
     let symbols = code.module().symbols().into_iter();
     let functions = symbols.filter(|symbol| symbol.kind == SymbolKind::Function);
     let print = |symbol: debuginfo::Symbol| {

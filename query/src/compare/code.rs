@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use debuginfo::{CodeHasher, CodePrint, Module, Svma, SymbolKind};
+use debuginfo::{CodeHasher, CodePrint, Module, SharedVariables, Svma, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use store::control::FunctionDef;
 
-use super::identity::Identities;
+use super::identity::{Identities, module_key};
+use super::variables::Variables;
 use crate::error::Result;
 use crate::overview::Source;
 use crate::session::Session;
@@ -32,7 +33,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(module: &Arc<Module>) -> Parts {
+    fn of(module: &Arc<Module>, shared: Arc<SharedVariables>) -> Parts {
         let mut cold: FxHashMap<String, Vec<(Svma, u64)>> = FxHashMap::default();
         let symbols = module.symbols().into_iter();
         for symbol in symbols.filter(|symbol| symbol.kind == SymbolKind::Cold) {
@@ -41,7 +42,7 @@ impl Parts {
                 parts.push((symbol.svma, symbol.size));
             }
         }
-        let code = CodeHasher::new(Arc::clone(module));
+        let code = CodeHasher::new(Arc::clone(module), shared);
         Parts { code, cold }
     }
 
@@ -73,6 +74,7 @@ pub fn codes(
     b: &Session,
     identities: &Identities,
     inlined: &[FxHashSet<Arc<str>>; 2],
+    variables: &Variables,
 ) -> Result<Codes> {
     let mut found = Codes {
         is_known: true,
@@ -86,7 +88,11 @@ pub fn codes(
         let space = timeline.modules().space(timeline.last());
         let all = space.modules().iter();
         Ok(all
-            .map(|mapped| (mapped.number, Parts::of(&mapped.module)))
+            .map(|mapped| {
+                let key = module_key(session.definitions().module(mapped.number));
+                let shared = variables.get(&key).cloned().unwrap_or_default();
+                (mapped.number, Parts::of(&mapped.module, shared))
+            })
             .collect())
     };
     let (of_a, of_b) = (modules(a)?, modules(b)?);

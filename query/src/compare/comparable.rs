@@ -108,7 +108,7 @@ pub fn check_program(
     let in_place = shared - identities.moved;
     let is_renamed = fewer >= FEW && shared * 4 >= fewer * 3;
     let is_other = match name_a == name_b {
-        true => shared == 0 && fewer > 0,
+        true => fewer > 0 && in_place == 0 && shared * 2 <= fewer,
         false => in_place * 2 < fewer.max(1) && !is_renamed,
     };
     if is_other {

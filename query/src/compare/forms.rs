@@ -187,6 +187,12 @@ impl Form {
         form
     }
 
+    /// Tells whether every argument of a function is compared, as far as its words go.
+    pub fn has_all_args(&self, function: &FunctionDef) -> bool {
+        let is_compared = |number: usize| self.args.iter().any(|(of, _)| *of == number);
+        function.params_known && (0..function.params.len()).all(is_compared)
+    }
+
     /// Leaves out what is known of the calls of one build's function alone: `other` is compared of those of the other one.
     pub fn match_other(&mut self, other: &Form) {
         let words = |form: &Form, number: usize| {

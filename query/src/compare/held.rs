@@ -74,7 +74,7 @@ fn both(
     for (name, a) in own {
         let twin = other.iter().position(|(twin, _)| *twin == name);
         let b = twin.map(|at| other.remove(at).1);
-        let normal = |text: &str| normal(text, &side.processes);
+        let normal = |text: &str| normal(text, side.numbers_of_runs());
         let differs = b.as_ref().is_some_and(|b| normal(&a) != normal(b));
         found.push(Held {
             kind,

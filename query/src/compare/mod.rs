@@ -40,12 +40,13 @@ mod text;
 mod threads;
 mod twins;
 mod unmatched;
+mod variables;
 mod walk;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use store::columns::ReadCall;
 
 pub(crate) use comparable::{check_differs, check_program, check_whole};
@@ -77,9 +78,10 @@ use code::Codes;
 use differences::{Collected, Counts, Difference};
 use digest::Tally;
 use origins::Origins;
-use output::Known;
+use output::{Known, Numbers};
 use side::{Common, Side};
 use threads::Matched;
+use variables::Variables;
 
 /// Most threads that are gone through call by call. Of others only whether they differ is told.
 const MOST_THREADS: usize = 64;
@@ -130,7 +132,13 @@ pub fn compare_both(
         !is_same_build,
     );
     let codes = match asked.with_code {
-        true => code::codes(a.0, b.0, &identities, &common.inlining.inlined)?,
+        true => code::codes(
+            a.0,
+            b.0,
+            &identities,
+            &common.inlining.inlined,
+            &common.variables,
+        )?,
         false => Codes::default(),
     };
     let whole = Whole {
@@ -139,7 +147,11 @@ pub fn compare_both(
         identities: &identities,
         codes: &codes,
         is_same_build,
-        numbers: &common.numbers,
+        numbers: Numbers {
+            processes: &common.numbers,
+            fixed: &common.fixed,
+        },
+        variables: &common.variables,
         inlining: &common.inlining,
         asked,
     };
@@ -204,7 +216,8 @@ struct Whole<'w> {
     identities: &'w Identities,
     codes: &'w Codes,
     is_same_build: bool,
-    numbers: &'w FxHashSet<u64>,
+    numbers: Numbers<'w>,
+    variables: &'w Variables,
     inlining: &'w Inlining,
     asked: &'w Asked,
 }
@@ -251,7 +264,10 @@ impl Whole<'_> {
             notes: unmatched::unmatched(&self.asked.rules, self.sessions, &known.used_rules),
             suspects: Vec::new(),
             threads: Vec::new(),
-            lone: Lone::default(),
+            lone: Lone {
+                values: variables::changed(self.variables),
+                ..Lone::default()
+            },
             output,
             events,
             functions: Vec::new(),

@@ -1,6 +1,7 @@
 //! Events that are no calls: what the programs printed, line by line, how they ended, and what else they did.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -9,6 +10,7 @@ use store::columns::{EventsFile, ReadEvent};
 
 use super::differences::MOST_FINGERPRINTS;
 use super::hash;
+use super::places::is_randomised;
 use super::realign;
 use super::rules::Rules;
 use crate::error::Result;
@@ -198,12 +200,21 @@ impl<'r> Lines<'r> {
     }
 }
 
+/// The numbers that differ in each run.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers<'n> {
+    /// The processes and threads of both recordings.
+    pub processes: &'n FxHashSet<u64>,
+    /// Addresses of programs that are not mapped at random places.
+    pub fixed: &'n [Range<u64>],
+}
+
 /// Returns a line without what differs in each run: addresses, names of temporary files, and numbers of processes and
 /// threads that the recordings know.
-pub fn normal(line: &str, numbers: &FxHashSet<u64>) -> String {
-    let found = without_addresses(line);
+pub fn normal(line: &str, numbers: Numbers<'_>) -> String {
+    let found = without_addresses(line, numbers.fixed);
     match found.bytes().any(|byte| byte.is_ascii_digit()) {
-        true => without_numbers(&found, numbers),
+        true => without_numbers(&found, numbers.processes),
         false => found,
     }
 }
@@ -249,7 +260,7 @@ fn begins_a_fraction(text: &str) -> bool {
     after.is_some_and(|after| after.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn without_addresses(line: &str) -> String {
+fn without_addresses(line: &str, fixed: &[Range<u64>]) -> String {
     let mut normal = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(at) = rest.find("0x").into_iter().chain(rest.find("/tmp/")).min() {
@@ -258,7 +269,10 @@ fn without_addresses(line: &str) -> String {
         let (len, is_told) = match found.strip_prefix("0x") {
             Some(digits) => {
                 let len = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
-                (2 + len, !(9..=16).contains(&len))
+                let number = u64::from_str_radix(&digits[..len], 16).unwrap_or(0);
+                let is_address =
+                    is_randomised(number) || fixed.iter().any(|own| own.contains(&number));
+                (2 + len, !is_address)
             }
             None => {
                 let is_end = |c: char| c.is_whitespace() || "\"':;,()<>".contains(c);
@@ -284,8 +298,8 @@ fn cut(line: Line) -> Line {
 /// Differences of output and events that were found, and those that are accepted.
 #[derive(Debug)]
 pub struct Known<'k> {
-    /// The processes and threads of both recordings.
-    pub numbers: &'k FxHashSet<u64>,
+    /// The numbers that differ in each run.
+    pub numbers: Numbers<'k>,
     /// Fingerprints that are accepted.
     pub accepted: &'k BTreeSet<u64>,
     /// How many of the differences are.
@@ -383,7 +397,7 @@ pub fn output(
     Ok(first)
 }
 
-fn is_same_text(a: &Line, b: &Line, numbers: &FxHashSet<u64>) -> bool {
+fn is_same_text(a: &Line, b: &Line, numbers: Numbers<'_>) -> bool {
     a.text == b.text || normal(&a.text, numbers) == normal(&b.text, numbers)
 }
 
@@ -391,7 +405,7 @@ fn is_same_text(a: &Line, b: &Line, numbers: &FxHashSet<u64>) -> bool {
 fn compared(
     event: &ReadEvent,
     rules: &Rules,
-    numbers: &FxHashSet<u64>,
+    numbers: Numbers<'_>,
 ) -> Option<(&'static str, String)> {
     let text = event.text.clone().unwrap_or_default();
     let normal = |text: &str| normal(text, numbers);
@@ -484,11 +498,17 @@ mod tests {
             ("", ""),
             ("at 0x55d0c0de1000, 16 bytes", "at 0x?, 16 bytes"),
             ("mask 0xff", "mask 0xff"),
+            ("crc 0xf2b5ee7a0d4a1185", "crc 0xf2b5ee7a0d4a1185"),
+            ("0x1eb353c0 0x5d532a0", "0x? 0x5d532a0"),
             ("0x", "0x"),
             ("wrote /tmp/tmp.Ab12Cd: done", "wrote /tmp/?: done"),
             ("/tmp/a /tmp/b", "/tmp/? /tmp/?"),
         ] {
-            assert_eq!(normal(line, &FxHashSet::default()), expected);
+            let numbers = Numbers {
+                processes: &FxHashSet::default(),
+                fixed: &[0x1eb0_0000..0x1ec0_0000],
+            };
+            assert_eq!(normal(line, numbers), expected);
         }
     }
 
@@ -509,7 +529,11 @@ mod tests {
                 "0x5487 99999999999999999999999",
             ),
         ] {
-            assert_eq!(normal(line, &numbers), expected);
+            let numbers = Numbers {
+                processes: &numbers,
+                fixed: &[],
+            };
+            assert_eq!(normal(line, numbers), expected);
         }
     }
 }

@@ -45,10 +45,22 @@ pub struct Parting {
     pub b: Sight,
     /// The last calls that ended before, the last one last. They are equal on both sides.
     pub before: Vec<CallLine>,
+    /// All its arguments are compared.
+    pub args_known: bool,
     /// Arguments or results that differ: their names, and both values.
     pub values: Vec<Values>,
     /// Local variables and watched expressions that are known then.
     pub held: Vec<Held>,
+}
+
+impl Parting {
+    /// Says what is the same where a call ended differently.
+    pub(super) fn alike(&self) -> &'static str {
+        match self.args_known {
+            true => "with the same arguments and the same calls inside",
+            false => "with the same arguments as far as they are known, and the same calls inside",
+        }
+    }
 }
 
 /// What a function did differently.
@@ -430,7 +442,16 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
     let held = held::held((a.0, &sight_a), (b.0, &sight_b))?;
     let before = parted.before.iter().rev().take(AROUND).rev();
     let before = before.filter_map(|(row, _)| described(a.0, row.start).transpose());
+    let args_known = number.is_some_and(|number| {
+        let id = a.0.id_of(number);
+        let function = id.and_then(|id| a.0.source.function(id));
+        let form = id.and_then(|id| a.0.compared(id));
+        function
+            .zip(form)
+            .is_some_and(|(function, (_, form))| form.has_all_args(function))
+    });
     Ok(Parting {
+        args_known,
         function: number.and_then(|number| name_of(a.0, number)),
         number,
         how,

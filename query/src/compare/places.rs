@@ -1,13 +1,14 @@
 //! What addresses point into, so that two runs can be compared although nothing is at the same address.
 //!
-//! An address in a module is the function or the text there. Otherwise it is its offset if both recordings have the same
+//! An address in a module is the function, the text or the variable there. Otherwise it is its offset if both recordings have the same
 //! build of the module. All other memory is one class; where the calls that allocate were recorded, the block of a thread's own
 //! that an address lies in is told by them (`origins`).
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::sync::Arc;
 
-use debuginfo::{AddressSpace, Svma};
+use debuginfo::{AddressSpace, SharedVariables, Svma};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::forms::Formed;
@@ -15,12 +16,14 @@ use super::hash;
 use super::identity::module_key;
 use super::moments::Moments;
 use super::origins::{Origins, Seen, Span};
+use super::variables::Variables;
 use crate::definitions::Definitions;
+use crate::session::Session;
 
 /// Below this, and above its negative, a word is a number even where an address is expected: null, sentinels, errors.
 const FIRST_ADDRESS: u64 = 4096;
 /// The kernel maps programs without a fixed address, their heaps, libraries and stacks between these addresses.
-const RANDOMISED: std::ops::Range<u64> = 0x5500_0000_0000..0x8000_0000_0000;
+const RANDOMISED: Range<u64> = 0x5500_0000_0000..0x8000_0000_0000;
 /// Addresses whose places are remembered.
 const REMEMBERED: usize = 1 << 18;
 /// Bytes of a text that are compared.
@@ -35,7 +38,7 @@ const MOMENT: u64 = 0x74_696d_6573;
 const DESCRIPTOR: u64 = 0x66_6473;
 
 /// A module of one recording.
-struct Range {
+struct Placed {
     start: u64,
     end: u64,
     key: u64,
@@ -45,13 +48,15 @@ struct Range {
     is_readable: bool,
     /// Its texts end with a zero byte: it is not written in Rust.
     has_texts: bool,
+    /// The variables that the other build has too.
+    variables: Option<Arc<SharedVariables>>,
 }
 
 /// The address space of one recording.
 pub struct Places {
-    modules: Vec<Range>,
+    modules: Vec<Placed>,
     /// Where the heap of a program with fixed addresses may be.
-    heap: Option<std::ops::Range<u64>>,
+    heap: Option<Range<u64>>,
     space: Arc<AddressSpace>,
     /// The processes and threads of both recordings; their numbers differ in each run.
     numbers: Arc<FxHashSet<u64>>,
@@ -66,12 +71,31 @@ pub struct Places {
     gap: Cell<(u64, u64)>,
 }
 
+/// Where the program lies, if its addresses are fixed when it is linked.
+fn fixed_program(definitions: &Definitions) -> Option<Range<u64>> {
+    let program = definitions.module(0)?;
+    let end = program.addr.saturating_add(program.size);
+    (end < RANDOMISED.start).then_some(program.addr..end)
+}
+
+/// Where a program with fixed addresses and its heap are, if the recording is of one.
+pub fn fixed_addresses(session: &Session) -> Option<Range<u64>> {
+    let program = fixed_program(session.definitions())?;
+    Some(program.start..program.end.saturating_add(HEAP_BYTES))
+}
+
+/// Tells whether a number is where the kernel maps programs, heaps, libraries and stacks at random.
+pub fn is_randomised(number: u64) -> bool {
+    RANDOMISED.contains(&number)
+}
+
 impl Places {
     /// Takes the modules of a recording and of the other one, each with those whose files can be read, and the numbers of
     /// the processes and threads of both.
     pub fn new(
         (own, space): (&Definitions, Arc<AddressSpace>),
         (other, other_space): (&Definitions, &AddressSpace),
+        variables: &Variables,
         numbers: Arc<FxHashSet<u64>>,
         moments: Moments,
     ) -> Self {
@@ -87,24 +111,22 @@ impl Places {
         let range = |module: &crate::definitions::Module| {
             let key = module_key(Some(module));
             let (build, is_other_readable) = twins.get(&key).copied().unwrap_or_default();
-            Range {
+            Placed {
                 start: module.addr,
                 end: module.addr.saturating_add(module.size),
                 key: hash::of_bytes(key.as_bytes()),
                 is_other_build: build.is_none() || build != module.build_id.as_deref(),
                 is_readable: is_other_readable && is_there(&space, module.id),
                 has_texts: !own.is_rust(module.id),
+                variables: variables.get(&key).cloned(),
             }
         };
-        let mut modules: Vec<Range> = own.modules().map(range).collect();
+        let mut modules: Vec<Placed> = own.modules().map(range).collect();
         modules.sort_by_key(|module| module.start);
-        let program = own
-            .module(0)
-            .map(|module| module.addr.saturating_add(module.size));
-        let end = program.filter(|end| *end < RANDOMISED.start);
         Self {
             modules,
-            heap: end.map(|end| end..end.saturating_add(HEAP_BYTES)),
+            heap: fixed_program(own)
+                .map(|program| program.end..program.end.saturating_add(HEAP_BYTES)),
             space,
             numbered: (
                 numbers.iter().min().copied().unwrap_or(u64::MAX),
@@ -119,7 +141,7 @@ impl Places {
     }
 
     #[inline]
-    fn module(&self, address: u64) -> Option<&Range> {
+    fn module(&self, address: u64) -> Option<&Placed> {
         let (start, end) = self.gap.get();
         match (start..end).contains(&address) {
             true => None,
@@ -127,7 +149,7 @@ impl Places {
         }
     }
 
-    fn found_module(&self, address: u64) -> Option<&Range> {
+    fn found_module(&self, address: u64) -> Option<&Placed> {
         let after = self
             .modules
             .partition_point(|module| module.start <= address);
@@ -265,7 +287,7 @@ impl Places {
         }
         let offset = (!module.is_other_build).then_some(address - module.start);
         let content = match module.is_readable {
-            true => self.content(address, module.has_texts),
+            true => self.content(address, module),
             false => None,
         };
         let place = content.or(offset).unwrap_or(MEMORY);
@@ -278,7 +300,7 @@ impl Places {
     }
 
     /// What is at an address in a module: a function or a text, which have no other address in another build.
-    fn content(&self, address: u64, has_texts: bool) -> Option<u64> {
+    fn content(&self, address: u64, module: &Placed) -> Option<u64> {
         let mapped = self.space.at(address)?;
         let svma = mapped.svma(address);
         if let Some((name, start)) = mapped.module.symbol_at(svma) {
@@ -286,12 +308,16 @@ impl Places {
             let place = if svma == start { 1 } else { 2 };
             return Some(hash::fold(hash::of_bytes(name.as_bytes()), place));
         }
+        let shared = module.variables.as_ref();
+        if let Some((name, offset)) = shared.and_then(|shared| shared.at(&mapped.module, svma)) {
+            return Some(hash::fold(hash::of_bytes(name.as_bytes()), offset));
+        }
         let mut segments = mapped.module.load_segments().iter();
         let inside = |svma: u64| {
             move |s: &&debuginfo::Segment| s.vaddr.0 <= svma && svma < s.vaddr.0 + s.filesz
         };
         let segment = segments.find(inside(svma.0))?;
-        if segment.flags.write || !has_texts {
+        if segment.flags.write || !module.has_texts {
             return None;
         }
         let len = TEXT_BYTES.min(segment.vaddr.0 + segment.filesz - svma.0);

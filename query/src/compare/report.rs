@@ -110,6 +110,8 @@ pub struct Lone {
     /// Functions that were called and that the compiler has inlined at other places in one build than in the other: which of their
     /// calls are recorded differs, so none are compared.
     pub uneven: Vec<String>,
+    /// Variables that begin with other values in one build than in the other, as far as the files tell.
+    pub values: Vec<String>,
 }
 
 /// A thread that only one recording has.

@@ -1,6 +1,7 @@
 //! One of the two recordings: its files of calls, what is compared of each function, and its place in the comparison.
 
 use std::cell::LazyCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use debuginfo::prototypes::is_c_library;
@@ -20,11 +21,13 @@ use super::inclusive::inclusive_ns;
 use super::inlining::{self, Inlining};
 use super::moments::Moments;
 use super::origins::{self, Does, Origins, Seen};
-use super::places::Places;
+use super::output::Numbers;
+use super::places::{Places, fixed_addresses};
 use super::read::{CallFiles, Position};
 use super::report::UnreadFile;
 use super::rows::RowMaker;
 use super::stop::Stop;
+use super::variables::{self, Variables};
 use super::walk::Rows;
 use crate::definitions::Definitions;
 use crate::error::Result;
@@ -42,6 +45,10 @@ pub struct Common<'c> {
     pub inlining: Inlining,
     /// The processes and threads of both.
     pub numbers: Arc<FxHashSet<u64>>,
+    /// Where programs with fixed addresses and their heaps are.
+    pub fixed: Vec<Range<u64>>,
+    /// The variables that both builds of each module have.
+    pub variables: Variables,
 }
 
 impl<'c> Common<'c> {
@@ -55,12 +62,14 @@ impl<'c> Common<'c> {
         asked: &'c Asked,
     ) -> Result<Self> {
         let mut numbers = FxHashSet::default();
+        let mut fixed = Vec::new();
         for session in [a, b] {
             let source = Source::new(session)?;
             if let Some(timeline) = source.timeline() {
                 let threads = told(timeline.threads())?;
                 numbers.extend(threads.iter().map(|thread| u64::from(thread.tid)));
             }
+            fixed.extend(fixed_addresses(session));
             let sql = "select value from events where kind = 'fork' and value > 0 limit 100000";
             let children = source.ask(sql)?;
             numbers.extend(children.iter().filter_map(|row| row.count(0)));
@@ -73,6 +82,8 @@ impl<'c> Common<'c> {
             identities,
             asked,
             numbers: Arc::new(numbers),
+            fixed,
+            variables: variables::shared(a, b)?,
         })
     }
 }
@@ -92,7 +103,8 @@ pub struct Side<'s> {
     /// Both programs have hash tables with random keys: their work is not compared.
     pub has_random_keys: bool,
     /// The processes and threads of both.
-    pub processes: Arc<FxHashSet<u64>>,
+    processes: Arc<FxHashSet<u64>>,
+    fixed: Vec<Range<u64>>,
     hashing: Hashing,
     forms: Vec<Form>,
     pointers: Vec<Word>,
@@ -177,11 +189,13 @@ impl<'s> Side<'s> {
             places: Places::new(
                 (definitions, space),
                 (other.definitions(), &other_space),
+                &common.variables,
                 Arc::clone(&common.numbers),
                 Moments::of(session),
             ),
             source,
             processes: Arc::clone(&common.numbers),
+            fixed: common.fixed.clone(),
             stop: asked.stop.clone(),
             numbers,
             known,
@@ -200,6 +214,14 @@ impl<'s> Side<'s> {
     pub fn id_of(&self, number: u32) -> Option<u32> {
         let id = self.known.iter().position(|own| *own == Some(number))?;
         Some(id as u32)
+    }
+
+    /// Returns the numbers that differ in each run.
+    pub fn numbers_of_runs(&self) -> Numbers<'_> {
+        Numbers {
+            processes: &self.processes,
+            fixed: &self.fixed,
+        }
     }
 
     fn maker(&self) -> RowMaker<'_> {
@@ -222,7 +244,10 @@ impl<'s> Side<'s> {
         let does = |(id, number): (usize, &Option<u32>)| {
             let function = definitions.function(id).filter(|_| number.is_some())?;
             let is_library = is_of_library(function, definitions);
-            Does::of(function, is_library || function.file.is_none())
+            let does = Does::of(function, is_library || function.file.is_none())?;
+            // The order in which hash tables with random keys give back what they hold is chance.
+            let is_chance = self.has_random_keys && matches!(does, Does::Memory(_));
+            (!is_chance).then_some(does)
         };
         let does: Vec<Option<Does>> = self.numbers.iter().enumerate().map(does).collect();
         let first = match self.source.timeline() {
@@ -354,7 +379,7 @@ fn hashing_of(session: &Session, stop: &Stop) -> Result<Hashing> {
 }
 
 /// Returns the modules at the end of a recording whose files can be read.
-fn last_space(source: &Source<'_>) -> Arc<AddressSpace> {
+pub fn last_space(source: &Source<'_>) -> Arc<AddressSpace> {
     match source.timeline() {
         Some(timeline) => timeline.modules().space(timeline.last()),
         None => Arc::default(),

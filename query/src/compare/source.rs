@@ -100,8 +100,23 @@ pub fn first_change(a: &Side<'_>, b: &Side<'_>, number: u32) -> Option<Change> {
     });
     own.into_iter().chain(inlined).find_map(|(inlined, spans)| {
         let lines = differing((a, spans.0), (b, spans.1))?;
+        let inlined = owner(&of_b, &lines.1).unwrap_or(inlined);
         Some(Change { lines, inlined })
     })
+}
+
+/// Returns the inlined function that a line belongs to, `Some(None)` if it is the function itself: what is inlined next to
+/// it may reach over it. `None` if nothing tells.
+fn owner(of: &Lines, line: &SourceLine) -> Option<Option<String>> {
+    let own = of.own.as_ref().map(|span| (None, span));
+    let inlined = of.inlined.iter();
+    let inlined = inlined.map(|(name, span)| (Some(name.to_string()), span));
+    let around = own
+        .into_iter()
+        .chain(inlined)
+        .filter(|(_, span)| *span.file == *line.file && span.first <= line.line);
+    let nearest = around.max_by_key(|(_, span)| span.first);
+    nearest.map(|(name, _)| name)
 }
 
 fn differing(a: (&Side<'_>, &Span), b: (&Side<'_>, &Span)) -> Option<(SourceLine, SourceLine)> {

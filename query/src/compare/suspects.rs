@@ -230,9 +230,7 @@ fn why(parting: &Parting) -> String {
         None => "made no more calls".to_owned(),
     };
     match parting.how {
-        How::Result => {
-            "with the same arguments and the same calls inside, it ended differently".to_owned()
-        }
+        How::Result => format!("{}, it ended differently", parting.alike()),
         How::Arguments => format!("it {} with other arguments", callee(&parting.a)),
         How::Call => format!(
             "in A it {}, in B it {}",

@@ -154,7 +154,8 @@ impl Comparison {
                 page.line(&format!("  {side}'s {}", unread_line(file)));
             }
         }
-        if self.is_same {
+        // What was accepted may show it.
+        if self.is_same && self.accepted == 0 {
             self.silent_changes(page);
         }
     }
@@ -318,17 +319,22 @@ impl Comparison {
                 self.lone.functions.len() - most
             ));
         }
-        if !self.lone.uneven.is_empty() {
-            let shown = self.lone.uneven.iter().take(most.min(FEW));
-            let mut names: Vec<String> = shown.map(|name| debuginfo::short_name(name)).collect();
-            let more = self.lone.uneven.len() - names.len();
-            if more > 0 {
-                names.push(format!("{more} more"));
+        for (what, names) in [
+            (
+                "Inlined at other places in one build, so their calls are not compared",
+                &self.lone.uneven,
+            ),
+            ("Variables that begin with other values", &self.lone.values),
+        ] {
+            if !names.is_empty() {
+                let shown = names.iter().take(most.min(FEW));
+                let mut told: Vec<String> = shown.map(|name| short_name(name)).collect();
+                let more = names.len() - told.len();
+                if more > 0 {
+                    told.push(format!("{more} more"));
+                }
+                page.line(&format!("{what}: {}", told.join(", ")));
             }
-            page.line(&format!(
-                "Inlined at other places in one build, so their calls are not compared: {}",
-                names.join(", ")
-            ));
         }
     }
 
@@ -407,9 +413,7 @@ fn said(parting: &Parting) -> String {
         None => "nothing more".to_owned(),
     };
     match parting.how {
-        How::Result => format!(
-            "{function} ended differently, with the same arguments and the same calls inside"
-        ),
+        How::Result => format!("{function} ended differently, {}", parting.alike()),
         How::Arguments => format!(
             "{function} called {} with other arguments",
             callee(&parting.a)

@@ -119,6 +119,8 @@ fn posix(name: &str) -> Option<Act> {
         "pthread_spin_lock" => Act::Takes(Kind::Spin),
         "pthread_spin_trylock" => Act::Tries(Kind::Spin),
         "pthread_mutex_unlock" | "pthread_rwlock_unlock" | "pthread_spin_unlock" => Act::Gives,
+        // In glibc for x86-64 it is the same code as `pthread_spin_unlock`: a lock is free afterwards, whichever was called.
+        "pthread_spin_init" => Act::Gives,
         "pthread_cond_wait" | "pthread_cond_timedwait" | "pthread_cond_clockwait" => Act::Waits,
         "sem_wait" | "new_sem_wait" | "sem_timedwait" | "sem_clockwait" => {
             Act::Takes(Kind::Semaphore)

@@ -54,7 +54,7 @@ pub struct LockTotal {
     pub kind: &'static str,
     /// How often a thread got it.
     pub acquired: u64,
-    /// How often another thread held it meanwhile.
+    /// How often a thread had to wait because another one held it.
     pub contended: u64,
     /// How often a thread did not get it: it was busy, or the wait timed out.
     pub refused: u64,
@@ -243,7 +243,9 @@ fn add(total: &mut LockTotal, wish: &Wish, until_ns: i64, tell: &mut Tell<'_>) {
         Outcome::Busy | Outcome::TimedOut => total.refused += 1,
         Outcome::Failed(_) | Outcome::Waiting | Outcome::Left => {}
     }
-    total.contended += u64::from(wish.contended == Some(true));
+    // Who finds it busy and goes on has not waited.
+    let has_waited = wish.outcome != Outcome::Busy;
+    total.contended += u64::from(has_waited && wish.contended == Some(true));
     // A recursive lock is held from the first lock to the last unlock.
     let hold_ns = wish.hold_ns().filter(|_| !wish.is_again);
     // A thread may wait up to the end.

@@ -143,7 +143,16 @@ fn refuse_used(folder: &Path, recording: &Recording) -> Result<(), Error> {
 /// # Errors
 /// When it is being recorded or open in a session, or a file cannot be deleted.
 pub fn delete(folder: &Path) -> Result<Deleted, Error> {
-    let recording = openable(folder)?;
+    let recording = openable(folder).map_err(|error| {
+        let hint = format!(
+            "if nothing of it is wanted: rm -r {}",
+            store::shell::word(&folder.to_string_lossy())
+        );
+        Error::usage(
+            format!("which files are its own is not known: {error}"),
+            Some(hint),
+        )
+    })?;
     refuse_used(folder, &recording)?;
     let removed = remove(&recording).map_err(|source| Error::Store { source })?;
     let left = removed.left.iter().map(|left| {

@@ -26,7 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   hindsight rerun app --log-writes cache.head     which lines write it, and what
   hindsight rerun app --log-writes 0x404028:4     the same of an address; it is the same in each run with --no-aslr
-  hindsight rerun app --logpoint app.c:42 'n={n}' -o second
+  hindsight rerun app --logpoint app.c:42 'len={len}' -o second
   hindsight rerun app --full                      every instruction: last-write then names the one that wrote
 
 Exits with the program's own status, as record does.";

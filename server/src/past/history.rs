@@ -302,6 +302,8 @@ impl Past {
             again: again.transpose()?.flatten(),
             is_logged: self.is_logged(now.as_ref().ok())?,
             is_exact: false,
+            is_remapped: false,
+            is_unmapped: false,
             begins_later: false,
             not_recorded: Vec::new(),
             hint: match is_exact {

@@ -40,11 +40,13 @@ impl Past {
         manner: Manner,
         here: Position,
     ) -> Result<LastWriteReply, Failure> {
-        let (place, now) = self.look_at(here, 1 + here.frame, |looked| {
+        let (place, now, bytes) = self.look_at(here, 1 + here.frame, |looked| {
             let view = looked.view();
             let place = inspect::evaluate_place(&view, expression);
             let place = place.map_err(|failure| self.nowhere(expression, failure))?;
-            Ok((place, inspect::evaluate(&view, expression, manner, None)?))
+            let bytes = text(looked, &place);
+            let now = inspect::evaluate(&view, expression, manner, None)?;
+            Ok((place, now, bytes))
         })?;
         let wrote = self
             .timeline
@@ -57,9 +59,14 @@ impl Past {
         let after = wrote
             .map(|wrote| self.written(&place, &wrote))
             .transpose()?;
+        let is_remapped = after.as_ref().is_some_and(|after| {
+            after.not_recorded.is_none() && bytes.as_ref() != Some(&after.value)
+        });
         Ok(LastWriteReply {
             expression: expression.to_owned(),
             before: None,
+            is_remapped: is_remapped && gaps.is_empty(),
+            is_unmapped: bytes.is_none(),
             after,
             now: Some(now.shown),
             again: None,

@@ -45,6 +45,13 @@ pub struct LastWriteReply {
     /// Every instruction is recorded: no later one wrote it, and no other one did if there is no change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_exact: bool,
+    /// Every instruction is recorded, and yet the memory has other bytes than the last write left: the kernel has mapped
+    /// something else there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_remapped: bool,
+    /// Every instruction is recorded, and the program has no readable memory there now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unmapped: bool,
     /// The program had run for a while before recording began.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begins_later: bool,
@@ -112,6 +119,9 @@ impl Command for LastWrite {
                 after.value,
                 told(after),
             ),
+            (_, None) if reply.is_unmapped => {
+                format!("The program has no readable memory at {name} here.")
+            }
             (_, None) if reply.is_exact => {
                 let since = match reply.begins_later {
                     true => "recording",
@@ -134,7 +144,13 @@ impl Command for LastWrite {
                 "The same value may have been written once more where nothing is known: {gaps}."
             )
         });
-        let lines = [said].into_iter().chain(again).chain(since).chain(gaps);
+        let mapped = reply.is_remapped.then(|| remapped(name, reply));
+        let lines = [said]
+            .into_iter()
+            .chain(mapped)
+            .chain(again)
+            .chain(since)
+            .chain(gaps);
         let text = Text::lines(lines.chain(hint));
         text.and(show::left_out([is_short.then_some("")]))
     }
@@ -154,6 +170,17 @@ fn wrote(name: &str, change: &Change) -> String {
         told(change),
         pc.unwrap_or_default(),
         change.thread
+    )
+}
+
+/// Says that what a write left is gone, although no instruction has written since.
+fn remapped(name: &str, reply: &LastWriteReply) -> String {
+    let now = match reply.now.as_ref().and_then(|now| now.value.as_ref()) {
+        Some(value) => format!("Now {name} is {value}"),
+        None => format!("Now the program has no readable memory at {name}"),
+    };
+    format!(
+        "{now}: the kernel has since mapped something else there, or moved or dropped it (mmap, munmap, mremap, madvise)."
     )
 }
 

@@ -7,6 +7,7 @@ mod blame;
 mod bugs;
 mod builds;
 mod compilers;
+mod data;
 mod in_place;
 mod kinds;
 mod page;

@@ -257,12 +257,17 @@ impl Tracer {
 
     /// Handles a thread that is about to receive a signal.
     pub fn signalled(&mut self, tid: Tid, signal: i32, fault_address: Option<u64>) {
-        if self.has_call(tid) {
+        let fatal = self.is_fatal(tid, signal);
+        if self.has_call(tid) && (fatal || FAULTS.contains(&signal)) {
             self.call_failed(tid, signal);
             return;
         }
         self.tracee.keep_signal(tid, signal);
-        let fatal = self.is_fatal(tid, signal);
+        if self.has_call(tid) {
+            // Its handler runs within the function.
+            self.run_in_place(tid);
+            return;
+        }
         if fatal && signal == libc::SIGTRAP {
             self.let_trap_end(tid);
         }

@@ -70,13 +70,16 @@ impl Tracer {
         self.put_plan(tid, plan);
     }
 
-    /// A signal arrives while a thread steps: its handler runs at full speed.
+    /// A signal arrives while a thread steps: its handler runs at full speed. At a breakpoint, and in the copy of its
+    /// instruction, the thread executes that instruction first: the handler would return to one of these.
     pub fn signal_while_stepping(&mut self, tid: Tid, signal: i32) {
         let Ok(registers) = ptrace::registers(tid) else {
             return;
         };
         let mut plan = self.take_plan(tid);
-        let run = match self.exact_pc(registers.rip) {
+        let is_at_site = self.breakpoints.sites.by_trap(registers.rip).is_some();
+        let pc = self.exact_pc(registers.rip);
+        let run = match pc.filter(|pc| *pc == registers.rip && !is_at_site) {
             Some(pc) => {
                 let then = match plan.goal {
                     Goal::ProbePlace => None,

@@ -34,6 +34,8 @@ const SI_KERNEL: i32 = 0x80;
 const TRAP_BRKPT: i32 = 1;
 const TRAP_TRACE: i32 = 2;
 const TRAP_HWBKPT: i32 = 4;
+/// A single-step has entered a signal handler (`signal_setup_done` in kernel/signal.c).
+const ENTERED_HANDLER: i32 = libc::SIGTRAP;
 
 /// INT1, which raises a debug trap (Intel SDM volume 2, INT n/INTO/INT3/INT1).
 const INT1: u8 = 0xf1;
@@ -49,6 +51,9 @@ pub(crate) fn decode(tracer: &mut Tracer, tid: Tid, signal: i32) -> Event {
             unsafe { info.si_addr() as u64 }
         }),
     };
+    if pass_touch(tracer, tid, signal) {
+        return Event::Redirected;
+    }
     if redirect(tracer, tid, signal) {
         tracer.breakpoints.compiling.has_faulted(tid);
         return Event::Redirected;
@@ -67,7 +72,7 @@ pub(crate) fn decode(tracer: &mut Tracer, tid: Tid, signal: i32) -> Event {
                 false => Event::Watch { bits },
             }
         }
-        TRAP_TRACE | TRAP_HWBKPT => Event::Stepped,
+        TRAP_TRACE | TRAP_HWBKPT | ENTERED_HANDLER => Event::Stepped,
         SI_KERNEL => trap(tracer, tid).unwrap_or(plain),
         TRAP_BRKPT => without_reason(tracer, tid).unwrap_or(plain),
         _ => plain,
@@ -116,6 +121,17 @@ fn trap(tracer: &Tracer, tid: Tid) -> Option<Event> {
     Some(Event::Trap {
         address: site.address,
     })
+}
+
+/// Handles a fault of the runtime's load that finds out whether memory of the program can be read.
+fn pass_touch(tracer: &Tracer, tid: Tid, signal: i32) -> bool {
+    let runtime = tracer.breakpoints.compiling.runtime;
+    let Some((load, fault)) = runtime.and_then(|runtime| runtime.touch) else {
+        return false;
+    };
+    matches!(signal, libc::SIGSEGV | libc::SIGBUS)
+        && ptrace::registers(tid).is_ok_and(|registers| registers.rip == load)
+        && ptrace::set_rip(tid, fault).is_ok()
 }
 
 /// Handles a fault of a load in compiled code: the code continues where there is no answer.

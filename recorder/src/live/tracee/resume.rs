@@ -30,6 +30,14 @@ impl Tracer {
             return;
         };
         self.journal.set_standing(false);
+        let signal = thread.halt().map_or(0, |halt| halt.signal);
+        if one_step && signal != 0 && thread.plan.is_some() {
+            self.signal_while_stepping(tid, signal);
+            return;
+        }
+        let Some(thread) = self.tracee.threads.get_mut(&tid) else {
+            return;
+        };
         let stood = thread.run(one_step);
         let passes = stood.is_at_trap || stood.stop.is_some() && !stood.is_before_trap;
         let signal = stood.signal;

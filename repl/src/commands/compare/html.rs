@@ -307,5 +307,8 @@ fn lone(comparison: &Comparison) -> Markup {
                 (comparison.lone.uneven.join(", "))
             }
         }
+        @if !comparison.lone.values.is_empty() {
+            p.note { "Variables that begin with other values: " (comparison.lone.values.join(", ")) }
+        }
     }
 }

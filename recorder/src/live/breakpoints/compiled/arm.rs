@@ -77,6 +77,9 @@ pub(crate) struct Runtime {
     /// The instruction that reads strings, and where the runtime continues if it faults.
     pub text_load: u64,
     pub text_fault: u64,
+    /// The load that finds out whether memory of the program can be read, and where it goes on if not. The runtime of static
+    /// programs asks the kernel.
+    pub touch: Option<(u64, u64)>,
     /// The word that is marked when we die. Before the runtime is queried, `hs_runtime_at`, which leads there.
     pub tracer: u64,
 }
@@ -94,6 +97,7 @@ impl Runtime {
             ask: address("hs_ask")?,
             text_load: address("hs_text_load")?,
             text_fault: address("hs_text_fault")?,
+            touch: address("hs_readable_load").zip(address("hs_readable_fault")),
             tracer: address("hs_runtime_at")?,
         })
     }
