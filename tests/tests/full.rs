@@ -591,3 +591,53 @@ fn tables_of_instructions_need_a_recording_that_has_them() {
         );
     }
 }
+
+const MAPPED: &str = r#"#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+char *page;
+int main(void) {
+  page = mmap((void *)0x10000000, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  page[5] = 'A';
+  page[6] = 'B';
+  munmap(page, 4096);
+  page = mmap((void *)0x10000000, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  page[6] = 'C';
+  printf("%d\n", page[5]);
+  return 0;
+}
+"#;
+
+/// What the kernel maps is no write of an instruction.
+#[test]
+fn memory_that_was_mapped_anew_does_not_keep_the_last_write() {
+    let scratch = Scratch::new("full-mapped");
+    std::fs::write(scratch.join("app.c"), MAPPED).expect("the test's folder is writable");
+    let built = Program::new("/usr/bin/gcc", scratch.path())
+        .args(["-g", "-O0", "-o", "app", "app.c"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let app = Program::new(scratch.join("app"), scratch.path());
+    let ended = Hindsight::record_command(&scratch, "mapped", &["--full"], &app).run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let verbs = [
+        "break app.c:12",
+        "goto first",
+        "continue",
+        "last-write page[5]",
+        "last-write page[6]",
+        "last-write *(int *)16",
+    ];
+    let mut args = vec!["repl", "mapped"];
+    args.extend(verbs.iter().flat_map(|verb| ["--cmd", verb]));
+    let told = Hindsight::command(&scratch, &args).run().text();
+    for part in [
+        "page[5] became 65 'A'",
+        "Now page[5] is 0 '\\000': the kernel has since mapped something else there",
+        "page[6] became 67 'C'",
+        "The program has no readable memory at *(int *)16 here.",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+    assert!(!told.contains("Now page[6]"), "{told}");
+}

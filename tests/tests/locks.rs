@@ -246,3 +246,47 @@ fn locks_that_are_only_tried_are_recorded() {
         }
     }
 }
+
+/// In glibc, `pthread_spin_unlock` and `pthread_spin_init` are one piece of code.
+const SPINNING: &str = r#"#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static pthread_spinlock_t spin;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static void *first(void *of) { pthread_spin_lock(&spin); pthread_spin_unlock(&spin); return of; }
+int main(void) {
+  pthread_t thread;
+  pthread_spin_init(&spin, 0);
+  pthread_create(&thread, 0, first, 0);
+  pthread_join(thread, 0);
+  pthread_spin_lock(&spin);
+  pthread_spin_unlock(&spin);
+  pthread_mutex_lock(&mutex);
+  for (int i = 0; i < 10; i++) if (pthread_mutex_trylock(&mutex) == 0) return 1;
+  pthread_mutex_unlock(&mutex);
+  puts("done");
+  return 0;
+}
+"#;
+
+#[test]
+fn a_spin_lock_is_given_back_and_a_busy_lock_is_not_waited_for() {
+    let scratch = Scratch::new("locks-spin");
+    std::fs::write(scratch.join("app.c"), SPINNING).expect("the test's folder is writable");
+    let built = Program::new("/usr/bin/gcc", scratch.path())
+        .args(["-g", "-O0", "-pthread", "-o", "app", "app.c"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let app = Program::new(scratch.join("app"), scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &["--locks"], &app);
+    let spins = "select kind, contended, hold_ns is not null as is_given_back from locks where name = 'spin' order by seq";
+    assert_eq!(row_text(&recording, spins), ["false true spin"; 2]);
+    let text = report(&scratch, &recording, &[]);
+    let mutex = text.lines().find(|line| line.contains("mutex"));
+    let cells: Vec<&str> = mutex
+        .expect("it is told")
+        .split('|')
+        .map(str::trim)
+        .collect();
+    assert_eq!(cells[2..4], ["1", "0"], "taken and contended: {text}");
+}

@@ -146,3 +146,54 @@ fn without_a_name_the_recording_is_called_like_the_program_and_never_overwrites(
         "{names:?}"
     );
 }
+
+/// The kernel reads nothing of what is written to /dev/null, and reports an error where it must read what is not there.
+const UNREADABLE: &str = r#"#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+int main(void) {
+  char *missing = (char *)8;
+  long bad = write(1, missing, 4);
+  dup2(open("/dev/null", O_WRONLY), 1);
+  long one = write(1, missing, 4);
+  struct iovec parts[2] = {{"ok", 2}, {missing, 3}};
+  long two = writev(1, parts, 2);
+  char *page = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  munmap(page + 4096, 4096);
+  page[4095] = 'x';
+  long three = write(1, page + 4095, 4096);
+  int became = execve(missing, 0, 0), named = prctl(PR_SET_NAME, missing, 0, 0, 0);
+  fprintf(stderr, "%ld %ld %ld %ld %d %d\n", bad, one, two, three, became, named);
+  return 0;
+}
+"#;
+
+#[test]
+fn what_cannot_be_read_is_not_recorded_and_does_no_harm() {
+    let scratch = Scratch::new("unreadable-output");
+    std::fs::write(scratch.join("app.c"), UNREADABLE).expect("the test's folder is writable");
+    for flags in [&[][..], &["-static"]] {
+        let built = Program::new("/usr/bin/gcc", scratch.path())
+            .args(["-w", "-g", "-o", "app", "app.c"])
+            .args(flags)
+            .run();
+        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+        let app = Program::new(scratch.join("app"), scratch.path());
+        let native = app.run();
+        assert_eq!(native.errors(), "-1 4 5 4096 -1 -1\n");
+        let (ended, recording) = Hindsight::record(&scratch, &[], &app);
+        let (theirs, _) = split_own_lines(&ended.stderr);
+        assert_eq!(
+            String::from_utf8_lossy(&theirs),
+            native.errors(),
+            "{flags:?}"
+        );
+        assert_eq!(ended.status, Status::Code(0), "{flags:?}");
+        assert_eq!(recording.output("stdout"), b"okx", "{flags:?}");
+        std::fs::remove_dir_all(recording.path()).expect("it is ours");
+    }
+}
