@@ -359,3 +359,26 @@ fn a_name_that_several_files_have_for_themselves_is_refused_elsewhere() {
         assert!(told.contains(ways), "{program}: {refused:#}");
     }
 }
+
+/// In C, a variable hides a type of its name, whatever other languages call types.
+#[test]
+fn sizeof_means_the_variable() {
+    let scratch = e2e::Scratch::new("live-sizeof");
+    let source = "int main(void) {\n  int u8 = 8;\n  long str = 9;\n  return u8 - str + 1;\n}\n";
+    std::fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
+    let built = e2e::Program::new("/usr/bin/gcc", scratch.path())
+        .args(["-O0", "-g", "-o", "app", "app.c"])
+        .run();
+    assert_eq!(built.status, e2e::Status::Code(0), "{}", built.errors());
+    let app = scratch.join("app");
+    let live = Live::started("live-sizeof-app", &["--break", "app.c:4"], &app, &[]);
+    for (expression, size) in [
+        ("sizeof(u8)", "4"),
+        ("sizeof u8", "4"),
+        ("sizeof(str)", "8"),
+        ("sizeof(u16)", "2"),
+    ] {
+        assert_eq!(live.print(expression), size, "{expression}");
+    }
+    assert_eq!(live.run_to_end(), 0);
+}

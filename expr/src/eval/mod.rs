@@ -411,7 +411,7 @@ impl Evaluator<'_> {
                 self.convert(&value, &ty, *how, of.at)
             }
             ExprKind::SizeOf(of) => self.size_of(of),
-            ExprKind::SizeOfType(ty) => size_of_type(&self.wanted_type(&ty.text, at)?, at),
+            ExprKind::SizeOfType(ty) => self.size_of_named(&ty.text, at),
             ExprKind::Call {
                 function,
                 arguments,
@@ -512,6 +512,14 @@ impl Evaluator<'_> {
             }
         }
         size_of_type(&self.wanting(Wants::Type, of)?.ty, of.at)
+    }
+
+    /// The size of what a name in parentheses means. A variable hides a type of that name, as in C.
+    fn size_of_named(&self, name: &str, at: Span) -> Answer<Value> {
+        match self.has_variable(name) {
+            true => self.size_of(&Expr::new(ExprKind::Name(name.to_owned()), at)),
+            false => size_of_type(&self.wanted_type(name, at)?, at),
+        }
     }
 
     pub(super) fn find_type(&self, text: &str) -> Option<Type> {
