@@ -641,3 +641,86 @@ fn memory_that_was_mapped_anew_does_not_keep_the_last_write() {
     }
     assert!(!told.contains("Now page[6]"), "{told}");
 }
+
+const NESTED: &str = r#"#include <stdio.h>
+static int kept;
+static void inner(int n) {
+  kept += n; /* inner */
+}
+static int outer(int n) {
+  for (int i = 0; i < 3; i++)
+    inner(n + i);
+  return kept; /* outer ends */
+}
+int main(void) {
+  int all = outer(1); /* first call */
+  all += outer(10); /* second call */
+  printf("%d\n", all); /* last */
+  return 0;
+}
+"#;
+
+/// What a move goes over stops at breakpoints, forwards and backwards, as it does live.
+#[test]
+fn moves_over_calls_stop_at_breakpoints_in_them() {
+    let scratch = Scratch::new("full-nested");
+    std::fs::write(scratch.join("app.c"), NESTED).expect("the test's folder is writable");
+    let built = Program::new("/usr/bin/gcc", scratch.path())
+        .args(["-g", "-O0", "-o", "app", "app.c"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let app = Program::new(scratch.join("app"), scratch.path());
+    let ended = Hindsight::record_command(&scratch, "nested", &["--full"], &app).run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let line = |mark: &str| {
+        let at = NESTED
+            .lines()
+            .position(|line| line.contains(&format!("/* {mark} */")));
+        at.expect("a line of the program") + 1
+    };
+    let prompt = |verbs: &[&str]| {
+        let mut args = vec!["repl", "nested"];
+        args.extend(verbs.iter().flat_map(|verb| ["--cmd", verb]));
+        let ended = Hindsight::command(&scratch, &args).run();
+        let text = ended.text();
+        let values = text.lines().filter(|line| line.starts_with('$'));
+        let values: Vec<String> = values
+            .filter_map(|line| Some(line.split_once("= ")?.1.to_owned()))
+            .collect();
+        (values, text)
+    };
+    let first = format!("break app.c:{}", line("first call"));
+    let inner = format!("break app.c:{} if n != 2", line("inner"));
+    let verbs = [
+        &first,
+        "goto first",
+        "continue",
+        &inner,
+        "next",
+        "print n",
+        "finish",
+        "finish",
+        "print n",
+    ];
+    let (values, text) = prompt(&verbs);
+    assert_eq!(values[0], "1", "the first call stops: {text}");
+    assert_eq!(
+        values[1], "3",
+        "the condition is false for the second one: {text}"
+    );
+    assert!(text.contains("breakpoint 2"), "{text}");
+    let last = format!("break app.c:{}", line("last"));
+    let (values, text) = prompt(&[
+        &last,
+        "goto first",
+        "continue",
+        &inner,
+        "next-back",
+        "print n",
+        "next-back",
+        "print n",
+    ]);
+    assert_eq!(values[0], "12", "the last call before: {text}");
+    let (values, text) = prompt(&[&last, "goto first", "continue", "next-back", "print all"]);
+    assert_eq!(values, ["6"], "without breakpoints, over the call: {text}");
+}

@@ -1,7 +1,7 @@
 //! Runs through all instructions: to breakpoints, to writes of watched values, and to the recorded stops.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use replay::moves::{Direction, Stops};
@@ -163,6 +163,66 @@ impl Past {
             };
         }
         Ok(report)
+    }
+
+    /// Moves to the first breakpoint on the way from one moment to another one, if there is one: what a move goes over may
+    /// stop, as it does live. `start`: where the whole move began.
+    pub(super) fn break_between(
+        &self,
+        start: Position,
+        here: Position,
+        to: Instant,
+    ) -> Result<Option<MotionReport>, Failure> {
+        let armed = self.armed()?;
+        if armed.is_empty() {
+            return Ok(None);
+        }
+        let position = |instant| {
+            self.timeline
+                .position_of(instant)
+                .map_err(|error| of_replay(&error))
+        };
+        let (from, to) = (position(here.instant())?, position(to)?);
+        let told = match from <= to {
+            true => self.next_break(armed, from, Some(to))?,
+            false => self.last_break(armed, to + 1..from)?,
+        };
+        let Some(stopped) = &told.stopped else {
+            return Ok(None);
+        };
+        let instant = self.timeline.instant(stopped.position);
+        let instant = instant.map_err(|error| of_replay(&error))?;
+        self.go_to_instant(instant, Some(stopped.tid))?;
+        let breaks = self.hit(&told);
+        self.tell_failed(&told);
+        let mut report = self.motion_from(start)?;
+        if let Some(stop) = &mut report.stop
+            && let ReasonReport::Event { breaks: hit, .. } = &mut stop.reason
+        {
+            *hit = breaks;
+        }
+        Ok(Some(report))
+    }
+
+    /// Looks for the last breakpoint in a stretch.
+    fn last_break(&self, armed: Vec<Armed>, stretch: Range<u64>) -> Result<Told, Failure> {
+        let told = Arc::new(Mutex::new(Told::default()));
+        let shared = Arc::clone(&told);
+        let addresses = all_addresses(&armed);
+        let ran = self.timeline.arrivals(stretch, &addresses, move |arrival| {
+            let mut told = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let breaks = held(&armed, arrival, &mut told.failed);
+            if !breaks.is_empty() {
+                told.stopped = Some(Stopped {
+                    position: arrival.position,
+                    tid: arrival.tid,
+                    breaks,
+                });
+            }
+            ControlFlow::Continue(())
+        });
+        ran.map_err(|error| of_replay(&error))?;
+        Ok(taken(&told))
     }
 
     /// Looks for the nearest breakpoint.

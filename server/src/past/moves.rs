@@ -180,6 +180,10 @@ impl Past {
             if is_at_edge && instant == here.instant() && done == 0 {
                 return Err(edge(here.tid, direction));
             }
+            let goes_over = !matches!(walk, Walk::Instruction | Walk::Line);
+            if goes_over && let Some(report) = self.break_between(start, here, instant)? {
+                return Ok(report);
+            }
             self.go_to_instant(instant, Some(here.tid))?;
             if is_at_edge || walked == Walked::OverGap {
                 break;
