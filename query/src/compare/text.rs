@@ -424,7 +424,10 @@ fn said(parting: &Parting) -> String {
             callee(&parting.b)
         ),
         How::Nesting => format!("{function} made other calls itself"),
-        How::Start => format!("{} in A, {} in B", callee(&parting.a), callee(&parting.b)),
+        How::Start => match (callee(&parting.a), callee(&parting.b)) {
+            (a, b) if a == b => format!("{a} began with other arguments"),
+            (a, b) => format!("it began with {a} in A, with {b} in B"),
+        },
     }
 }
 
@@ -531,10 +534,10 @@ fn function_line(pair: &FunctionPair) -> String {
         (a, b) => format!(", {} and {}", duration(a), duration(b)),
     };
     format!(
-        "  {}: {}; {} calls in A, {} in B{time}",
+        "  {}: {}; {} in A, {} in B{time}",
         short_name(&pair.function),
         parts.join(", "),
-        grouped(pair.calls.0),
+        count(pair.calls.0, "call"),
         grouped(pair.calls.1)
     )
 }

@@ -581,7 +581,7 @@ fn unusual(unusual: &Unusual) -> String {
             "  a call of ",
             function,
             &format!(
-                " took {}, the other {} {} each on average, seq {seq}",
+                " took {}; the other {} took {} each on average; seq {seq}",
                 duration(*self_ns),
                 grouped(calls - 1),
                 duration(*others_ns)

@@ -60,14 +60,18 @@ impl Slower {
             .filter(|f| f.times.verdict == Verdict::Same)
             .count();
         let not_shown = not_shown.saturating_sub(SAME);
-        if not_shown + self.not_tested > 0 {
+        if not_shown > 0 {
+            let functions = count(not_shown as u64, "function");
             line(
                 text,
-                format_args!(
-                    "  not shown: {} without a difference that counts, {} with less than 1 % of the time, which were not tested",
-                    count(not_shown as u64, "function"),
-                    self.not_tested
-                ),
+                format_args!("  {functions} more without a difference that counts"),
+            );
+        }
+        if self.not_tested > 0 {
+            let functions = count(self.not_tested as u64, "function");
+            line(
+                text,
+                format_args!("  {functions} with less than 1 % of the time: not tested"),
             );
         }
         if let Some(needed) = self.needed {

@@ -3,6 +3,7 @@
 use query::compare::{
     CallPair, Comparison, EventDifference, FunctionPair, Line, OutputDifference, Suspect,
 };
+use values::quantity::count;
 
 /// How much a finding counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,9 +215,9 @@ pub fn counted(pair: &FunctionPair) -> String {
         .map(|(number, what)| format!("{number} {what}"))
         .collect();
     format!(
-        "{}; {} calls in A, {} in B",
+        "{}; {} in A, {} in B",
         parts.join(", "),
-        pair.calls.0,
+        count(pair.calls.0, "call"),
         pair.calls.1
     )
 }
