@@ -237,6 +237,11 @@ impl Past {
         let is_meant = |known: &mut Break| id.is_none_or(|id| known.id == id);
         let removed: Vec<Break> = self.breaks().extract_if(.., is_meant).collect();
         match (id, removed.is_empty()) {
+            (Some(id), true) if self.watches().iter().any(|watch| watch.id == id) => {
+                let message = format!("{id} is a watchpoint");
+                let hint = format!("remove it with: watch remove {id}");
+                Err(Failure::new(Code::BreakpointNotFound, message).hint(hint))
+            }
             (Some(id), true) => Err(no_break(id)),
             _ => Ok(removed),
         }
