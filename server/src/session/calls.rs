@@ -7,7 +7,7 @@ use debuginfo::types::{Type, TypeKind, builtin};
 use debuginfo::value::Value;
 use debuginfo::{Diagnostic, ValueKind};
 use expr::Calls;
-use recorder::live::{Call, Live, LiveError, Returned, Tid};
+use recorder::live::{Call, Live, Returned, Tid};
 
 /// Calls functions in a stopped thread.
 pub struct ProgramCalls<'a> {
@@ -48,10 +48,7 @@ impl Calls for ProgramCalls<'_> {
         };
         let returned = self.live.call(self.tid, call);
         let returned = returned.map_err(|error| Diagnostic {
-            message: match &error {
-                LiveError::Ended => format!("{name} did not return: {error}"),
-                _ => format!("the call of {name} failed: {error}"),
-            },
+            message: format!("the call of {name} failed: {error}"),
             hint: error.hint(),
         })?;
         value(returns, &returned)
