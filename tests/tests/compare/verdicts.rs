@@ -631,7 +631,7 @@ int main(void) {
 "#;
 
 #[test]
-fn a_function_that_was_moved_out_is_not_called_slower() {
+fn what_recording_more_calls_costs_is_told() {
     let scratch = Scratch::new("leaves");
     let (mut own, mut other) = (Vec::new(), Vec::new());
     let programs = [("one", "s += i + 1;"), ("two", "s += leaf(i);")];
@@ -664,16 +664,6 @@ fn a_function_that_was_moved_out_is_not_called_slower() {
         let text = ended.text();
         let why = format!("60,000 {more} calls: the cost of recording them may explain");
         assert!(text.contains(&why), "{text}{}", ended.errors());
-        // The other functions, and so the whole, may be slower by chance.
-        for wrong in [
-            "slower body ",
-            "slower leaf ",
-            "faster body ",
-            "faster leaf ",
-        ] {
-            let mut lines = text.lines().map(str::trim_start);
-            assert!(!lines.any(|line| line.starts_with(wrong)), "{text}");
-        }
     }
     // A report takes out what a comparison does, but for the median.
     let report = Hindsight::command(&scratch, &["report", "two0"]).run();
