@@ -1,0 +1,137 @@
+//! Goal: in a recording of every instruction, moves over calls stop at breakpoints as they do live, and what the kernel maps is told
+//! apart from what instructions wrote. Method: small programs that know which call or mapping comes next.
+
+use e2e::{Hindsight, Program, Scratch, Status};
+
+/// Builds a program, and records every instruction of it as `recorded.hindsight`.
+fn recorded(name: &str, source: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    std::fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
+    let built = Program::new("/usr/bin/gcc", scratch.path())
+        .args(["-g", "-O0", "-o", "app", "app.c"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let app = Program::new(scratch.join("app"), scratch.path());
+    let ended = Hindsight::record_command(&scratch, "recorded", &["--full"], &app).run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    scratch
+}
+
+/// What verbs at the prompt print.
+fn prompt(scratch: &Scratch, verbs: &[&str]) -> String {
+    let mut args = vec!["repl", "recorded"];
+    args.extend(verbs.iter().flat_map(|verb| ["--cmd", verb]));
+    Hindsight::command(scratch, &args).run().text()
+}
+
+const MAPPED: &str = r#"#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+char *page;
+int main(void) {
+  page = mmap((void *)0x10000000, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  page[5] = 'A';
+  page[6] = 'B';
+  munmap(page, 4096);
+  page = mmap((void *)0x10000000, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  page[6] = 'C';
+  printf("%d\n", page[5]);
+  return 0;
+}
+"#;
+
+/// What the kernel maps is no write of an instruction.
+#[test]
+fn memory_that_was_mapped_anew_does_not_keep_the_last_write() {
+    let scratch = recorded("full-mapped", MAPPED);
+    let verbs = [
+        "break app.c:12",
+        "goto first",
+        "continue",
+        "last-write page[5]",
+        "last-write page[6]",
+        "last-write *(int *)16",
+    ];
+    let told = prompt(&scratch, &verbs);
+    for part in [
+        "page[5] became 65 'A'",
+        "Now page[5] is 0 '\\000': the kernel has since mapped something else there",
+        "page[6] became 67 'C'",
+        "The program has no readable memory at *(int *)16 here.",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+    assert!(!told.contains("Now page[6]"), "{told}");
+}
+
+const NESTED: &str = r#"#include <stdio.h>
+static int kept;
+static void inner(int n) {
+  kept += n; /* inner */
+}
+static int outer(int n) {
+  for (int i = 0; i < 3; i++)
+    inner(n + i);
+  return kept; /* outer ends */
+}
+int main(void) {
+  int all = outer(1); /* first call */
+  all += outer(10); /* second call */
+  printf("%d\n", all); /* last */
+  return 0;
+}
+"#;
+
+/// What a move goes over stops at breakpoints, forwards and backwards, as it does live.
+#[test]
+fn moves_over_calls_stop_at_breakpoints_in_them() {
+    let scratch = recorded("full-nested", NESTED);
+    let line = |mark: &str| {
+        let at = NESTED
+            .lines()
+            .position(|line| line.contains(&format!("/* {mark} */")));
+        at.expect("a line of the program") + 1
+    };
+    let prompt = |verbs: &[&str]| {
+        let text = prompt(&scratch, verbs);
+        let values = text.lines().filter(|line| line.starts_with('$'));
+        let values: Vec<String> = values
+            .filter_map(|line| Some(line.split_once("= ")?.1.to_owned()))
+            .collect();
+        (values, text)
+    };
+    let first = format!("break app.c:{}", line("first call"));
+    let inner = format!("break app.c:{} if n != 2", line("inner"));
+    let verbs = [
+        &first,
+        "goto first",
+        "continue",
+        &inner,
+        "next",
+        "print n",
+        "finish",
+        "finish",
+        "print n",
+    ];
+    let (values, text) = prompt(&verbs);
+    assert_eq!(values[0], "1", "the first call stops: {text}");
+    assert_eq!(
+        values[1], "3",
+        "the condition is false for the second one: {text}"
+    );
+    assert!(text.contains("breakpoint 2"), "{text}");
+    let last = format!("break app.c:{}", line("last"));
+    let (values, text) = prompt(&[
+        &last,
+        "goto first",
+        "continue",
+        &inner,
+        "next-back",
+        "print n",
+        "next-back",
+        "print n",
+    ]);
+    assert_eq!(values[0], "12", "the last call before: {text}");
+    let (values, text) = prompt(&[&last, "goto first", "continue", "next-back", "print all"]);
+    assert_eq!(values, ["6"], "without breakpoints, over the call: {text}");
+}
