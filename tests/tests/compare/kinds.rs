@@ -61,6 +61,20 @@ fn made(scratch: &Scratch, name: &str, act: &str) {
     record(scratch, name, &["-f", "step"], &app);
 }
 
+/// Builds a program several times with other flags, and records each build under its name.
+fn builds(scratch: &Scratch, source: &str, builds: &[(&str, &str)]) {
+    fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
+    for (name, flags) in builds {
+        build(scratch.path(), &format!("gcc -O0 -g {flags} -o app app.c"));
+        record(
+            scratch,
+            name,
+            &[],
+            &Program::new(scratch.join("app"), scratch.path()),
+        );
+    }
+}
+
 fn ignore(scratch: &Scratch, kinds: &str) {
     let rules = format!("[compare.ignore]\nkinds = [{kinds}]\n");
     fs::write(scratch.join("hindsight.toml"), rules).expect("the test's folder is writable");
@@ -150,19 +164,11 @@ int main(void) {
 #[test]
 fn each_thread_has_its_own_first_difference() {
     let scratch = Scratch::new("compare-two-threads");
-    for (name, odd) in [("good", 0), ("bad", 1)] {
-        fs::write(scratch.join("app.c"), TWO_THREADS).expect("the test's folder is writable");
-        build(
-            scratch.path(),
-            &format!("gcc -O0 -g -pthread -DODD={odd} -o app app.c"),
-        );
-        record(
-            &scratch,
-            name,
-            &[],
-            &Program::new(scratch.join("app"), scratch.path()),
-        );
-    }
+    builds(
+        &scratch,
+        TWO_THREADS,
+        &[("good", "-pthread -DODD=0"), ("bad", "-pthread -DODD=1")],
+    );
     let ended = compare(&scratch, &["good", "bad"]);
     ends_with(&ended, 1);
     let text = ended.text();
@@ -214,19 +220,11 @@ int main(void) {
 #[test]
 fn what_was_printed_before_the_difference_is_told() {
     let scratch = Scratch::new("compare-printed");
-    for (name, rate) in [("good", 3), ("bad", 4)] {
-        fs::write(scratch.join("app.c"), PRINTER).expect("the test's folder is writable");
-        build(
-            scratch.path(),
-            &format!("gcc -O0 -g -DRATE={rate} -o app app.c"),
-        );
-        record(
-            &scratch,
-            name,
-            &[],
-            &Program::new(scratch.join("app"), scratch.path()),
-        );
-    }
+    builds(
+        &scratch,
+        PRINTER,
+        &[("good", "-DRATE=3"), ("bad", "-DRATE=4")],
+    );
     let ended = compare(&scratch, &["good", "bad"]);
     let text = ended.text();
     assert!(
@@ -310,19 +308,15 @@ int main(void) {
 #[test]
 fn a_process_as_an_argument_is_no_difference() {
     let scratch = Scratch::new("compare-process-argument");
-    for (name, signal) in [("one", "SIGTERM"), ("two", "SIGTERM"), ("three", "SIGKILL")] {
-        fs::write(scratch.join("app.c"), SIGNALLED).expect("the test's folder is writable");
-        build(
-            scratch.path(),
-            &format!("gcc -O0 -g -DSIGNAL={signal} -o app app.c"),
-        );
-        record(
-            &scratch,
-            name,
-            &[],
-            &Program::new(scratch.join("app"), scratch.path()),
-        );
-    }
+    builds(
+        &scratch,
+        SIGNALLED,
+        &[
+            ("one", "-DSIGNAL=SIGTERM"),
+            ("two", "-DSIGNAL=SIGTERM"),
+            ("three", "-DSIGNAL=SIGKILL"),
+        ],
+    );
     ends_with(&compare(&scratch, &["one", "two"]), 0);
     let found = compare(&scratch, &["one", "three", "--json"]).result();
     let values = &found["threads"][0]["parting"]["values"];
