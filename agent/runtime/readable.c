@@ -5,19 +5,48 @@
  * Rules of this file: as in runtime.c.
  */
 #include "runtime.h"
+#include "system_call.h"
+
+#define EFAULT 14
+#define SET_BYTES 8 /* of the kernel's sigset_t */
+#define PAGE 4096
+
+/* rt_sigprocmask(2) reads the set before it looks at what is to be done with it,
+ * and -1 is no answer to that. */
+static int
+can_be_read (uint64_t address)
+{
+  return system_call (SYS_rt_sigprocmask, -1, (long) (address & ~7UL), 0, SET_BYTES)
+         != -EFAULT;
+}
+
+static uint64_t
+ask_for_each_page (uint64_t from, uint64_t bytes)
+{
+  uint64_t at = from;
+  while (at < from + bytes)
+  {
+    if (!can_be_read (at))
+      return at - from;
+    at = at / PAGE * PAGE + PAGE;
+  }
+  return bytes;
+}
 
 #ifndef HS_SELF_CONTAINED
 /* Touches each page. hs_on_fatal, or the recorder, moves a thread that faults
- * from hs_readable_load to hs_readable_fault. */
+ * from hs_readable_load to hs_readable_fault. A handler of the program would
+ * see the fault. */
+uint64_t hs_touch_each_page (const void * from, uint64_t bytes);
 __asm__ (".text\n"
-         ".hidden hs_readable\n"
-         ".globl hs_readable\n"
+         ".hidden hs_touch_each_page\n"
+         ".globl hs_touch_each_page\n"
          ".hidden hs_readable_load, hs_readable_fault\n"
          ".globl hs_readable_load, hs_readable_fault\n"
          ".type hs_readable_load, @function\n"
          ".type hs_readable_fault, @function\n"
-         ".type hs_readable, @function\n"
-         "hs_readable:\n"
+         ".type hs_touch_each_page, @function\n"
+         "hs_touch_each_page:\n"
          "  .cfi_startproc\n"
          "  xor %eax, %eax\n"
          "1:\n"
@@ -35,20 +64,29 @@ __asm__ (".text\n"
          "hs_readable_fault:\n"
          "  ret\n"
          "  .cfi_endproc\n"
-         ".size hs_readable, . - hs_readable\n");
-#else
-/* No handler of ours sees faults there: the kernel is asked for each page. */
-uint64_t
-hs_readable (const void * from, uint64_t bytes, uint32_t tid)
-{
-  uint64_t at = 0;
-  while (at < bytes && !hs_in_sandbox)
-  {
-    char byte;
-    if (hs_read_memory (tid, &byte, (uint64_t) from + at, 1) != 1)
-      return at;
-    at = ((uint64_t) from + at) / 4096 * 4096 + 4096 - (uint64_t) from;
-  }
-  return bytes;
-}
+         ".size hs_touch_each_page, . - hs_touch_each_page\n");
 #endif
+
+/* Is it unknown whether the program allows this system call? Static programs have
+ * no handler of ours: there it is made, in the hope that a sandbox allows it. */
+static int
+may_be_forbidden (void)
+{
+#ifndef HS_SELF_CONTAINED
+  return hs_in_sandbox || hs_runtime.control->sandbox != HS_SANDBOX_SEEN;
+#else
+  return (int) hs_in_sandbox;
+#endif
+}
+
+uint64_t
+hs_readable (const void * from, uint64_t bytes)
+{
+  if (!may_be_forbidden ())
+    return ask_for_each_page ((uint64_t) from, bytes);
+#ifndef HS_SELF_CONTAINED
+  return hs_touch_each_page (from, bytes);
+#else
+  return bytes;
+#endif
+}

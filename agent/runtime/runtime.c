@@ -945,7 +945,7 @@ hs_record_output (int fd, const char * bytes, uint64_t length)
       local_or_register ((uint64_t) __builtin_frame_address (0));
   /* The kernel reads nothing that is written to /dev/null. */
   if (local != NULL)
-    length = hs_readable (bytes, length, local->tid);
+    length = hs_readable (bytes, length);
   while (local != NULL && length != 0)
   {
     uint64_t chunk = length < OUTPUT_CHUNK ? length : OUTPUT_CHUNK;
@@ -970,7 +970,7 @@ hs_record_exec (const char * path)
   uint64_t length = 0, most;
   if (local == NULL || path == NULL)
     return;
-  most = hs_readable (path, 4000, local->tid);
+  most = hs_readable (path, 4000);
   while (length < most && path[length] != 0)
     length++;
   write_bytes (local, HS_EXEC, 0, path, length);
@@ -1000,7 +1000,7 @@ hs_record_name (const char * name)
   uint64_t most;
   if (local == NULL)
     return;
-  most = hs_readable (name, 15, local->tid);
+  most = hs_readable (name, 15);
   for (unsigned n = 0; n != most && name[n] != 0; n++)
     ((char *) words)[n] = name[n];
   if (!begin (&w, local, 32))

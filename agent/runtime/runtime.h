@@ -228,7 +228,7 @@ struct hs_local * hs_local_or_register (void);
 struct hs_local * hs_own_local (void);
 uint64_t hs_read_memory (uint32_t tid, void * to, uint64_t from, uint64_t bytes);
 /* Returns how many bytes can be read from there; `tid` is the calling thread. */
-uint64_t hs_readable (const void * from, uint64_t bytes, uint32_t tid);
+uint64_t hs_readable (const void * from, uint64_t bytes);
 uint64_t hs_own_stack_bytes (struct hs_local * local, uint64_t rsp, uint64_t at);
 void hs_record_pieces (struct hs_local * local, uint64_t kind, const uint64_t * words, uint64_t count,
                        const struct hs_piece * pieces, unsigned piece_count);

@@ -147,15 +147,19 @@ fn without_a_name_the_recording_is_called_like_the_program_and_never_overwrites(
     );
 }
 
-/// The kernel reads nothing of what is written to /dev/null, and reports an error where it must read what is not there.
+/// The kernel reads nothing of what is written to /dev/null, and reports an error where it must read what is not there. A handler
+/// of the program's sees no fault.
 const UNREADABLE: &str = r#"#define _GNU_SOURCE
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
-int main(void) {
+static void fault(int number) { _exit(number); }
+int main(int count, char **arguments) {
+  if (count > 1) signal(SIGSEGV, fault);
   char *missing = (char *)8;
   long bad = write(1, missing, 4);
   dup2(open("/dev/null", O_WRONLY), 1);
@@ -182,18 +186,24 @@ fn what_cannot_be_read_is_not_recorded_and_does_no_harm() {
             .args(flags)
             .run();
         assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-        let app = Program::new(scratch.join("app"), scratch.path());
-        let native = app.run();
-        assert_eq!(native.errors(), "-1 4 5 4096 -1 -1\n");
-        let (ended, recording) = Hindsight::record(&scratch, &[], &app);
-        let (theirs, _) = split_own_lines(&ended.stderr);
-        assert_eq!(
-            String::from_utf8_lossy(&theirs),
-            native.errors(),
-            "{flags:?}"
-        );
-        assert_eq!(ended.status, Status::Code(0), "{flags:?}");
-        assert_eq!(recording.output("stdout"), b"okx", "{flags:?}");
-        std::fs::remove_dir_all(recording.path()).expect("it is ours");
+        for arguments in [&[][..], &["handler"]] {
+            let app = Program::new(scratch.join("app"), scratch.path()).args(arguments);
+            let native = app.run();
+            assert_eq!(native.errors(), "-1 4 5 4096 -1 -1\n");
+            let (ended, recording) = Hindsight::record(&scratch, &[], &app);
+            let (theirs, _) = split_own_lines(&ended.stderr);
+            assert_eq!(
+                String::from_utf8_lossy(&theirs),
+                native.errors(),
+                "{flags:?} {arguments:?}"
+            );
+            assert_eq!(ended.status, Status::Code(0), "{flags:?} {arguments:?}");
+            assert_eq!(
+                recording.output("stdout"),
+                b"okx",
+                "{flags:?} {arguments:?}"
+            );
+            std::fs::remove_dir_all(recording.path()).expect("it is ours");
+        }
     }
 }
