@@ -133,6 +133,9 @@ class Run:
         plan = self.plan
         for setting in ("startup-with-shell off", "disable-randomization on", "pagination off", "confirm off", "auto-solib-add off"):
             quietly(f"set {setting}")
+        # gdb 13 executes an instruction under a breakpoint at another address, and there takes those with a VEX prefix for ones
+        # that are not relative to rip: their operands come from elsewhere.
+        quietly("set displaced-stepping off")
         # Symbols and tables of frames take time at each step.
         quietly("maint set dwarf unwinders off")
         quietly("set debug-file-directory /nonexistent")
