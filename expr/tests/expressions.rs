@@ -316,7 +316,7 @@ fn mistakes_are_said_in_plain_words() {
     );
     assert_eq!(
         refused("stop_here(0)"),
-        "stop_here cannot be called here; only what is in memory can be looked at"
+        "stop_here cannot be called here; eval calls functions; everything else only looks at memory"
     );
     assert_eq!(
         refused("args[6]"),

@@ -49,6 +49,7 @@ pub use calls::CallHead;
 pub use core_file::{CoreOptions, import as import_core, locate};
 pub use error::{Error, Result};
 pub use event::{Event, Kind};
+pub use exact::{Call, Called, Returned};
 pub use heap::{UNKNOWN_BLOCK, plain as library_name};
 pub use history::{Parameters, Tracked};
 pub use logged_writes::LoggedWrite;

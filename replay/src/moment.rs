@@ -67,6 +67,20 @@ impl<'t> Moment<'t> {
         Some(call.start)
     }
 
+    /// Calls a function of the program in the thread, in a copy of the process that ends with the call; `None` if not every instruction
+    /// is recorded.
+    ///
+    /// # Errors
+    /// The program cannot be run again up to the moment.
+    pub fn call(&self, call: exact::Call) -> Result<Option<exact::Called>> {
+        let Some((every, position)) = self.state.every()? else {
+            return Ok(None);
+        };
+        let tid = self.state.tid().cast_signed();
+        let called = every.at(position, move |replay| replay.call(tid, &call))?;
+        Ok(Some(called))
+    }
+
     /// Returns the machine from which its frames are read. It takes stack memory of an unrecorded function only from
     /// events after the call of that function.
     #[must_use]

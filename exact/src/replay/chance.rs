@@ -29,7 +29,7 @@ impl Replay {
     }
 
     /// Executes its translation.
-    fn execute(&mut self) -> Result<()> {
+    pub(super) fn execute(&mut self) -> Result<()> {
         let (pid, own) = (self.process.pid, self.registers()?);
         self.limit = self.now.count + FAR;
         self.enter(&own)?;

@@ -169,7 +169,7 @@ impl Replay {
     }
 
     /// Has the process make a copy of itself.
-    fn fork(&mut self) -> Result<Tracee> {
+    pub(super) fn fork(&mut self) -> Result<Tracee> {
         let pid = self.process.pid;
         let child = self.process.call(pid, libc::SYS_fork, [0; 6])? as i32;
         while ptrace::wait(child, false)

@@ -66,7 +66,9 @@ impl Evaluator<'_> {
         }
         let Some(calls) = self.context.calls else {
             let error = EvalError::new(at, format!("{function} cannot be called here"));
-            return Err(error.with_hint("only what is in memory can be looked at"));
+            return Err(
+                error.with_hint("eval calls functions; everything else only looks at memory")
+            );
         };
         let target = match (&function.kind, target) {
             (ExprKind::Name(name), Err(error)) if error.missing == Some(Missing::Elsewhere) => {

@@ -44,7 +44,9 @@ impl Evaluator<'_> {
         };
         let Some(calls) = self.context.calls else {
             let error = EvalError::new(at, format!("{name} cannot be called here"));
-            return Err(error.with_hint("only what is in memory can be looked at"));
+            return Err(
+                error.with_hint("eval calls functions; everything else only looks at memory")
+            );
         };
         let wanted = method.parameters.len().saturating_sub(1);
         if values.len() < wanted {

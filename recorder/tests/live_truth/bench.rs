@@ -313,7 +313,8 @@ pub fn gdb(subject: &Subject, scratch: &Scratch, script: &str, plan: &Path) -> S
         .join("tests/live_truth")
         .join(script);
     let done = Command::new("gdb")
-        .args(["-nx", "-batch", "-x"])
+        // It executes an instruction under a breakpoint elsewhere, and takes some with a VEX prefix for others there.
+        .args(["-nx", "-batch", "-iex", "set displaced-stepping off", "-x"])
         .arg(script)
         .arg(&subject.path)
         .env("PLAN", plan)

@@ -178,7 +178,7 @@ fn expressions_that_mean_nothing_are_told() {
             help: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
               at --cmd 9: print counts (exit code 1)
             error: settle cannot be called here
-            help: only what is in memory can be looked at
+            help: eval calls functions; everything else only looks at memory
               at --cmd 10: print settle(order) (exit code 1)
             error: the expression "sold = 3": "=" assigns and is not allowed here at position 5
             help: to compare, write "=="

@@ -410,8 +410,13 @@ pub fn kept_name(target: &str) -> Option<&str> {
 ///
 /// # Errors
 /// [`Code::EvalFailed`], with the position of the failing part.
-pub fn keep(view: &View<'_>, name: &str, text: &str) -> Result<Option<Shown>, Failure> {
-    let set = value(view, text, None)?;
+pub fn keep(
+    view: &View<'_>,
+    name: &str,
+    text: &str,
+    calls: Option<&dyn Calls>,
+) -> Result<Option<Shown>, Failure> {
+    let set = value(view, text, calls)?;
     let look = Look {
         space: view.space,
         machine: view.machine,

@@ -13,6 +13,7 @@ mod judge;
 mod log_lines;
 mod moves;
 mod object;
+mod remote_call;
 mod second_run;
 mod threads;
 mod watch;

@@ -9,12 +9,37 @@ use debuginfo::{Diagnostic, ValueKind};
 use expr::Calls;
 use recorder::live::{Call, Live, Returned, Tid};
 
-/// Calls functions in a stopped thread.
-pub struct ProgramCalls<'a> {
-    /// The program that contains the functions.
+/// A thread that can be made to call functions.
+pub trait Caller {
+    /// Calls `name`. `points` is set if the result is a pointer.
+    ///
+    /// # Errors
+    /// The function was not called, or did not return.
+    fn call(&self, name: &str, call: Call, points: bool) -> Result<Returned, Diagnostic>;
+}
+
+/// A stopped thread of a program under control.
+pub struct StoppedThread<'a> {
+    /// The program.
     pub live: &'a Live,
     /// The thread.
     pub tid: Tid,
+}
+
+impl Caller for StoppedThread<'_> {
+    fn call(&self, name: &str, call: Call, _: bool) -> Result<Returned, Diagnostic> {
+        let returned = self.live.call(self.tid, call);
+        returned.map_err(|error| Diagnostic {
+            message: format!("the call of {name} failed: {error}"),
+            hint: error.hint(),
+        })
+    }
+}
+
+/// Calls functions that expressions name.
+pub struct ProgramCalls<'a> {
+    /// The thread that calls them.
+    pub caller: &'a dyn Caller,
     /// How long a function may take.
     pub timeout: Duration,
     /// Receives what is worth knowing about a call.
@@ -46,11 +71,10 @@ impl Calls for ProgramCalls<'_> {
             texts: given.texts,
             timeout: self.timeout,
         };
-        let returned = self.live.call(self.tid, call);
-        let returned = returned.map_err(|error| Diagnostic {
-            message: format!("the call of {name} failed: {error}"),
-            hint: error.hint(),
-        })?;
+        let points = returns
+            .as_ref()
+            .is_some_and(|ty| ty.strip().kind() == TypeKind::Pointer);
+        let returned = self.caller.call(name, call, points)?;
         value(returns, &returned)
     }
 

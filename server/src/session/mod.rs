@@ -26,7 +26,7 @@ use recorder::live::{Live, ProbeId, Status, Tid};
 
 pub use at_stops::AtStops;
 pub use begin::{Attach, Besides, Launch, Origin, Recording};
-pub use calls::ProgramCalls;
+pub use calls::{Caller, ProgramCalls, StoppedThread};
 pub use either::{LastShown, Listed, Session};
 pub(crate) use failure::{of_recorder, of_recorder_text};
 pub use first::{FirstLogpoint, Probes, logged_place};

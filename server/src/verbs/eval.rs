@@ -1,5 +1,7 @@
 //! `eval`: evaluates an expression with its side effects: `x = 3` assigns, `f(1)` calls. Any other expression is
-//! printed.
+//! printed. In a recording of every instruction, `f(1)` calls in a copy of the program, of which nothing stays.
+
+use std::sync::Arc;
 
 use expr::Calls;
 use serde::{Deserialize, Serialize};
@@ -8,8 +10,9 @@ use super::{
     Call, Command, Does, Form, Needs, Takes, Text, Verb, WaitsFor, Word, locals, print, set,
 };
 use crate::inspect::{self, Manner, ValueFormat, ValueReport};
+use crate::past::Past;
 use crate::protocol::{Failure, Notice, NoticeKind};
-use crate::session::ProgramCalls;
+use crate::session::{LiveSession, ProgramCalls, Session, StoppedThread};
 
 /// The `eval` verb.
 pub struct Eval;
@@ -32,40 +35,77 @@ impl Verb for Eval {
     const NAME: &'static str = "eval";
     const DOC: &'static str = "Evaluate an expression with its side effects: x = 3, f(1)";
     const ALIASES: &'static [&'static str] = &["call"];
-    const NEEDS: Needs = Needs::RunningProgram;
+    const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
     type Args = EvalArgs;
     type Reply = ValueReport;
 
     fn run(call: &Call<'_>, args: EvalArgs) -> Result<ValueReport, Failure> {
-        let session = call.live()?;
-        let tell = |text: String| {
-            (call.notify)(Notice {
-                kind: NoticeKind::Warning,
-                text,
-            });
-        };
-        let calls = session.stopped().ok().map(|stop| ProgramCalls {
-            live: &session.live,
-            tid: stop.tid,
-            timeout: call.config.request_timeout(),
-            tell: &tell,
-        });
-        let calls = calls.as_ref().map(|calls| calls as &dyn Calls);
-        let manner = Manner::of_one(args.full).in_format(args.format);
-        let Some((target, value)) = inspect::as_assignment(&args.expression) else {
-            return session
-                .look(|view| inspect::evaluate_and_keep(view, &args.expression, manner, calls));
-        };
-        match inspect::kept_name(&target) {
-            Some(name) => session
-                .look(|view| inspect::keep(view, name, &value))
-                .map(drop)?,
-            None => set::assign(&session, &target, &value).map(drop)?,
+        match call.target()? {
+            Session::Live(session) => now(call, &session, &args),
+            Session::Recorded(past) => then(call, &past, &args),
         }
-        session.look(|view| inspect::evaluate(view, &target, manner, None))
     }
+}
+
+/// Evaluates in the program as it is.
+fn now(
+    call: &Call<'_>,
+    session: &Arc<LiveSession>,
+    args: &EvalArgs,
+) -> Result<ValueReport, Failure> {
+    session.must_run()?;
+    let tell = |text| (call.notify)(Notice::new(NoticeKind::Warning, text));
+    let caller = session.stopped().ok().map(|stop| StoppedThread {
+        live: &session.live,
+        tid: stop.tid,
+    });
+    let calls = caller.as_ref().map(|caller| ProgramCalls {
+        caller,
+        timeout: call.config.request_timeout(),
+        tell: &tell,
+    });
+    let calls = calls.as_ref().map(|calls| calls as &dyn Calls);
+    let manner = Manner::of_one(args.full).in_format(args.format);
+    let Some((target, value)) = inspect::as_assignment(&args.expression) else {
+        return session
+            .look(|view| inspect::evaluate_and_keep(view, &args.expression, manner, calls));
+    };
+    match inspect::kept_name(&target) {
+        Some(name) => session
+            .look(|view| inspect::keep(view, name, &value, calls))
+            .map(drop)?,
+        None => set::assign(session, &target, &value).map(drop)?,
+    }
+    session.look(|view| inspect::evaluate(view, &target, manner, None))
+}
+
+/// Evaluates at a recorded moment. Functions are called in a copy of the program.
+fn then(call: &Call<'_>, past: &Past, args: &EvalArgs) -> Result<ValueReport, Failure> {
+    if let Some((target, _)) = inspect::as_assignment(&args.expression)
+        && inspect::kept_name(&target).is_none()
+    {
+        return Err(past.needs_the_program(&format!("eval {target} = ...")));
+    }
+    let tell = |text| (call.notify)(Notice::new(NoticeKind::Warning, text));
+    let manner = Manner::of_one(args.full).in_format(args.format);
+    past.look(0, |looked| {
+        let caller = looked.caller(&tell);
+        let calls = ProgramCalls {
+            caller: &caller,
+            timeout: call.config.question_time(),
+            tell: &tell,
+        };
+        let view = looked.view();
+        let Some((target, value)) = inspect::as_assignment(&args.expression) else {
+            return inspect::evaluate_and_keep(&view, &args.expression, manner, Some(&calls));
+        };
+        if let Some(name) = inspect::kept_name(&target) {
+            inspect::keep(&view, name, &value, Some(&calls))?;
+        }
+        inspect::evaluate(&view, &target, manner, None)
+    })
 }
 
 impl Command for Eval {

@@ -124,7 +124,7 @@ fn printed(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> {
 fn evaluated(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> {
     let expression = match inspect::as_assignment(&args.expression) {
         Some((target, value)) => match inspect::kept_name(&target) {
-            Some(name) => inspect::keep(view, name, &value).map(|_| target)?,
+            Some(name) => inspect::keep(view, name, &value, None).map(|_| target)?,
             None => args.expression.clone(),
         },
         None => args.expression.clone(),

@@ -144,7 +144,7 @@ fn was_set(setting: &str, before: &str, now: &str) -> SetReply {
 
 /// Sets a variable of the session.
 fn keep(view: &View<'_>, name: &str, args: &SetArgs) -> Result<Written, Failure> {
-    let before = inspect::keep(view, name, &args.value)?;
+    let before = inspect::keep(view, name, &args.value, None)?;
     let target = args.target.trim();
     let now = inspect::evaluate(view, target, Manner::of_many(false), None)?;
     Ok(Written {
