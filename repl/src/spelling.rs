@@ -46,8 +46,7 @@ const SHORT: [(&str, &str); 7] = [
 ];
 
 /// Commands that are one or two words here.
-const COMMANDS: [(&str, &str); 23] = [
-    ("advance", "until"),
+const COMMANDS: [(&str, &str); 22] = [
     ("br", "break"),
     ("cont", "continue"),
     ("d", "break remove"),

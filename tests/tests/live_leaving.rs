@@ -238,6 +238,25 @@ fn until_means_this_frame_and_no_deeper_one() {
 }
 
 #[test]
+fn advance_may_come_to_the_place_in_a_callee() {
+    for name in ["control_O0", "control_O0_fixed"] {
+        let live = started("control", name, "factorial", &[]);
+        live.ask(&["break", "disable", "--all"]);
+        assert_eq!(live.print("n"), "4", "{name}");
+        let stop = live.moved(&["advance", "factorial"]);
+        assert_eq!(stop["function"], "factorial", "{name}");
+        assert_eq!(live.print("n"), "3", "{name}");
+        live.ask(&["up"]);
+        // The selected frame returns before anything comes there.
+        let stop = live.moved(&["advance", "main"]);
+        assert_eq!(stop["function"], "factorial", "{name}");
+        let after = live.moved(&["finish"]);
+        assert_eq!(after["function"], "main", "{name}");
+        assert_eq!(live.run_to_end(), 7, "{name}");
+    }
+}
+
+#[test]
 fn instructions_of_optimised_code_are_stepped_one_by_one() {
     for (name, path) in [("control_O2", ""), ("control_cxx_fixed", "desk::")] {
         let (middle, leaf) = (format!("{path}middle"), format!("{path}leaf"));

@@ -2,7 +2,7 @@
 
 use crate::render::Format;
 use crate::{fixed, floats, strings};
-use debuginfo::types::{FloatFormat, Language, Type, TypeKind};
+use debuginfo::types::{Enumerator, FloatFormat, Language, Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError, number};
 
 /// A floating-point number as Rust's Debug writes it.
@@ -67,6 +67,8 @@ pub(super) fn scalar(
         true => signed.to_string(),
         false => raw.to_string(),
     };
+    // A character in a bit field has fewer bits.
+    let code = if is_signed { signed as u128 } else { raw };
     Ok(match format {
         Format::Hex => format!("{raw:#x}"),
         Format::Octal if raw == 0 => "0".to_owned(),
@@ -78,7 +80,7 @@ pub(super) fn scalar(
             Some(symbol) => format!("{raw:#x} <{symbol}>"),
             None => format!("{raw:#x}"),
         },
-        Format::Char => format!("{decimal} {}", character(raw, 1)),
+        Format::Char => format!("{decimal} {}", character(code, 1)),
         Format::Natural => match ty.kind() {
             TypeKind::Bool => match raw {
                 0 => "false".to_owned(),
@@ -93,7 +95,7 @@ pub(super) fn scalar(
                     (_, 4) => "U",
                     _ => "",
                 };
-                let character = character(raw, size);
+                let character = character(code, size);
                 match ty.language() {
                     Language::Rust => character,
                     _ => format!("{decimal} {prefix}{character}"),
@@ -133,7 +135,13 @@ fn character(raw: u128, size: u64) -> String {
 /// The enumerator with this value, or the flags that make it up, or the number.
 fn enumerator(ty: &Type, raw: u128, bits: u32, decimal: &str) -> String {
     let mask = u128::MAX >> (128 - bits.clamp(1, 128));
+    // A bit field may be too narrow for some of them.
+    let fits = |e: &&Enumerator| {
+        let low = e.value as u128 & mask;
+        low as i128 == e.value || number::signed(low, bits) == e.value
+    };
     let all = ty.enumerators();
+    let all: Vec<_> = all.iter().filter(fits).collect();
     let own = ty.own_name().unwrap_or_default();
     let name = |name: &str| match (ty.language(), ty.is_scoped_enum()) {
         (Language::Cpp, true) => format!("{own}::{name}"),

@@ -162,7 +162,10 @@ impl Journal {
             Motion::NextInstruction => "next instruction".to_owned(),
             Motion::Finish { frame } => format!("finish {frame}"),
             Motion::Past => "until".to_owned(),
-            Motion::Until { place, .. } => format!("until {place}"),
+            Motion::Until { place, deeper, .. } => match deeper {
+                true => format!("advance {place}"),
+                false => format!("until {place}"),
+            },
         };
         self.send(Control::Resume {
             ticks: clock::ticks(),

@@ -498,6 +498,8 @@ pub enum Motion {
         place: Location,
         /// The frame; 0 is the innermost.
         frame: usize,
+        /// What this frame calls may reach the place, too.
+        deeper: bool,
     },
 }
 

@@ -16,6 +16,8 @@ pub struct Until {
     pub cfa: u64,
     /// Where it returns to, if that is known.
     pub back: Option<u64>,
+    /// What the frame calls may reach the place, too.
+    pub deeper: bool,
 }
 
 impl Timeline {
@@ -36,6 +38,7 @@ impl Timeline {
                 addresses,
                 cfa,
                 back,
+                deeper,
             } = until;
             let stops: Vec<u64> = addresses.iter().copied().chain(back).collect();
             let found = replay.next_stop(&stops, end, &mut |replay| {
@@ -48,9 +51,12 @@ impl Timeline {
                 if Some(thread.rip()) == back && thread.rsp() >= cfa {
                     return true;
                 }
+                if !addresses.contains(&thread.rip()) {
+                    return false;
+                }
                 let space = spaces.at(replay.position());
-                let frame = activation(space, &thread as &dyn Machine);
-                addresses.contains(&thread.rip()) && frame.is_some_and(|frame| frame.cfa >= cfa)
+                let frame = || activation(space, &thread as &dyn Machine);
+                deeper || frame().is_some_and(|frame| frame.cfa >= cfa)
             })?;
             Ok(Some((replay.position(), found.is_some())))
         })?;

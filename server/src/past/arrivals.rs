@@ -118,8 +118,12 @@ impl Past {
     }
 
     /// Continues with the current thread to a place in the selected frame or an outer one, or out of the frame; without a
-    /// place, to a later line of the innermost frame.
-    pub(crate) fn run_until(&self, target: Option<&Target>) -> Result<MotionReport, Failure> {
+    /// place, to a later line of the innermost frame. `deeper`: what the frame calls may reach the place, too.
+    pub(crate) fn run_until(
+        &self,
+        target: Option<&Target>,
+        deeper: bool,
+    ) -> Result<MotionReport, Failure> {
         if !self.timeline.has_every_instruction() {
             return Err(self.needs_every_instruction("until"));
         }
@@ -148,6 +152,7 @@ impl Past {
             addresses,
             cfa: cfa.unwrap_or(0),
             back,
+            deeper,
         };
         let walked = self.timeline.walk_until(here.instant(), here.tid, until);
         let (instant, walked) = walked.map_err(|error| of_replay(&error))?;

@@ -4,6 +4,7 @@
 //! A verb that only reads uses `inspect`; one that runs the program waits through `stepping`; those about probes share
 //! `probes`.
 
+mod advance;
 mod args;
 mod attach;
 mod r#await;
@@ -215,6 +216,7 @@ verbs! {
         step { Step }
         finish { Finish }
         until { Until, UntilArgs }
+        advance { Advance, AdvanceArgs }
         pause { Pause, PauseArgs }
         r#await { Await, AwaitArgs }
         r#where { Where, WhereArgs, WhereReply }

@@ -27,7 +27,6 @@ pub struct UntilArgs {
 impl Verb for Until {
     const NAME: &'static str = "until";
     const DOC: &'static str = "Run until a place, or without one a later line, is reached in the selected frame or one further out";
-    const ALIASES: &'static [&'static str] = &["advance"];
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;
     const TAKES: Takes = Takes::Location;
@@ -36,7 +35,7 @@ impl Verb for Until {
 
     fn run(call: &Call<'_>, args: UntilArgs) -> Result<MotionReport, Failure> {
         if let Session::Recorded(past) = call.target()? {
-            return past.run_until(args.at.as_ref());
+            return past.run_until(args.at.as_ref(), false);
         }
         let session = call.live()?;
         let timeout = stepping::patience(call, args.timeout_secs)?;
@@ -46,6 +45,7 @@ impl Verb for Until {
             Some(at) => Motion::Until {
                 place: probes::located(&session, at, false)?,
                 frame: session.frame_of(&stop),
+                deeper: false,
             },
         };
         let came = stepping::go(call, &session, &stop, stepping, false, timeout)?;

@@ -224,11 +224,18 @@ impl Tracer {
                 }
                 let _ = self.out_of(tid, plan, frames, 0, "");
             }
-            Motion::Until { place, frame } => {
+            Motion::Until {
+                place,
+                frame,
+                deeper,
+            } => {
                 // The frame's stack pointer once all its callees have returned.
                 let callee = frames.iter().take(*frame).rfind(|frame| !frame.inlined);
                 let innermost = machine.registers.general.rsp;
-                let lowest_sp = callee.and_then(|callee| callee.cfa).unwrap_or(innermost);
+                let lowest_sp = match deeper {
+                    true => 0,
+                    false => callee.and_then(|callee| callee.cfa).unwrap_or(innermost),
+                };
                 for place in self.places(place)? {
                     self.trap_at(tid, plan, place.address, lowest_sp, Then::Stop)?;
                 }
