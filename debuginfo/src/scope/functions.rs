@@ -8,7 +8,7 @@ use crate::dies::{Die, DieReader, Home};
 use crate::location::FrameContext;
 use crate::model::Svma;
 use crate::module::Module;
-use crate::types::{DieId, Type, qualified, with_session};
+use crate::types::{DieId, Language, Type, language_of, qualified, with_session};
 
 /// Ranges read of one DIE, at most.
 const MAX_RANGES: usize = 1 << 12;
@@ -62,6 +62,17 @@ fn name_at(module: &Module, svma: Svma, inline_depth: usize) -> Option<String> {
     );
     let (name, scope) = read.flatten()?;
     Some(qualified(module.types(), scope, &name))
+}
+
+/// Returns the language of the code at the site.
+#[must_use]
+pub fn language_at(site: &FrameContext<'_>) -> Language {
+    let mapped = site.space.at(site.lookup_pc);
+    let function = mapped.and_then(|m| {
+        let id = function_at(&m.module, m.svma(site.lookup_pc))?;
+        with_session(m.module.entries(), id, language_of)
+    });
+    function.unwrap_or(Language::Other)
 }
 
 pub(super) fn ranges<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Vec<(u64, u64)> {

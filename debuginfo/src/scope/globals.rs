@@ -307,7 +307,9 @@ fn read(module: &Arc<Module>, name: &str) -> Vec<(u8, Described)> {
         let variables = candidates.iter().filter(move |e| e.kind == kind);
         variables.take(MAX_CANDIDATES).filter_map(move |entry| {
             let variable = described(module, entry.id)?;
-            Some((name_fit(name, &variable.name)?, variable))
+            let fit = name_fit(name, &variable.name);
+            let fit = fit.or_else(|| is_of_fortran_module(module, entry.id, name).then_some(0));
+            Some((fit?, variable))
         })
     };
     let defined = of_kind(EntryKind::Variable).map(|(rank, variable)| {
@@ -319,6 +321,19 @@ fn read(module: &Arc<Module>, name: &str) -> Vec<(u8, Described)> {
     let declared = of_kind(EntryKind::DeclaredVariable);
     found.extend(declared.map(|(rank, variable)| (rank + DECLARED, variable)));
     found
+}
+
+/// Returns whether `name` is `MODULE::VARIABLE` of Fortran: modules are no part of names in the debug information, but of those that
+/// gfortran gives the linker.
+fn is_of_fortran_module(module: &Arc<Module>, id: DieId, name: &str) -> bool {
+    let Some((of, variable)) = name.split_once("::") else {
+        return false;
+    };
+    let linked = with_session(module.entries(), id, |session, die| {
+        let linked = session.string(die, dw::DW_AT_linkage_name)?;
+        Some(linked.to_string_lossy() == format!("__{of}_MOD_{variable}"))
+    });
+    linked.flatten() == Some(true)
 }
 
 /// Finds the variables called `name` that have a place in the module's debug information.

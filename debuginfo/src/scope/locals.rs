@@ -179,6 +179,13 @@ impl<'a> Walk<'_, '_, 'a> {
             let child = die.sibling(offset);
             if is_variable(tag) {
                 variables.push((tag, child));
+            } else if tag == dw::DW_TAG_common_block {
+                // COMMON of Fortran: what it lists are names of the subprogram.
+                self.session.each_child(&child, |tag, offset| {
+                    variables.push((tag, child.sibling(offset)));
+                    variables.len() < MAX_VARIABLES
+                });
+                variables.retain(|(tag, _)| is_variable(*tag));
             } else if is_block(tag) && self.enters(&child) {
                 blocks.push(child);
             }

@@ -25,7 +25,7 @@ use crate::value::Value;
 
 pub use enumerators::{enumerators, has_enumerator};
 pub(crate) use functions::function_at;
-pub use functions::{function_type, scope_at};
+pub use functions::{function_type, language_at, scope_at};
 pub use globals::{global, global_names, globals, static_member, type_names};
 pub use globals::{globals_of, globals_of_file, is_in_file, rivals, unit_at};
 pub use known::Described;

@@ -6,6 +6,7 @@ use gimli::constants as dw;
 use super::arrays::{Bound, Dimension};
 use super::node::{DieId, Keyword, Qualifier, Shape};
 use super::read::with_session;
+use super::text::ANONYMOUS;
 use super::{Count, KnownTypes, Language, MAX_STEPS, Type};
 use crate::dies::{Die, DieReader, Home};
 use crate::entries::Entries;
@@ -54,7 +55,7 @@ pub(crate) fn qualified(known: &KnownTypes, id: DieId, plain: &str) -> String {
                 ..die.clone()
             };
             let name = name_of(session, &entry);
-            path.push(name.unwrap_or_else(|| "(anonymous namespace)".to_owned()));
+            path.push(name.unwrap_or_else(|| ANONYMOUS.to_owned()));
         }
         path.push(plain.to_owned());
         path.join("::")

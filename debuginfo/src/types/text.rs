@@ -74,9 +74,21 @@ fn last_scope(name: &str) -> usize {
     start
 }
 
+/// What stands for a namespace without a name.
+pub(super) const ANONYMOUS: &str = "(anonymous namespace)";
+
 /// Returns whether `asked` is `full`, or its end after a `::`. In both cases `asked` may omit the arguments at the end
-/// altogether.
+/// altogether, and namespaces without a name, whose members are names of the scope around them.
 pub(super) fn matches(asked: &str, full: &str) -> Option<Rank> {
+    let found = fit(asked, full);
+    if found.is_some() || !full.contains(ANONYMOUS) {
+        return found;
+    }
+    let visible = full.replace(&format!("{ANONYMOUS}::"), "");
+    fit(asked, &visible).map(|rank| rank.max(Rank::End))
+}
+
+fn fit(asked: &str, full: &str) -> Option<Rank> {
     let asked = asked.trim().trim_start_matches("::");
     if same_text(asked, full) {
         return Some(Rank::Whole);
@@ -140,5 +152,9 @@ mod tests {
             Some(Rank::End)
         );
         assert_eq!(matches("Ring<short, 4>", "shop::Ring<int, 4>"), None);
+        let hidden = "app::(anonymous namespace)::deep";
+        assert_eq!(matches("app::deep", hidden), Some(Rank::End));
+        assert_eq!(matches(hidden, hidden), Some(Rank::Whole));
+        assert_eq!(matches("other::deep", hidden), None);
     }
 }

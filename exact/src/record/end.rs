@@ -33,7 +33,11 @@ impl Recorder {
                 (None, None, Some(why))
             }
             Ok(Ended::Enough) => unreachable!("that is not the end of the program"),
-            Err(error) => (None, None, Some(error.to_string())),
+            Err(error) => match self.was_ended(&error) {
+                Some(Ended::Exited(code)) => (Some(code), None, None),
+                Some(Ended::Killed(signal)) => (None, Some(signal), None),
+                _ => (None, None, Some(error.to_string())),
+            },
         };
         let at = self.count;
         let (blocks, code_bytes) = self.translator.size();

@@ -29,6 +29,7 @@ mod system_call;
 mod take;
 mod thread;
 mod threads;
+mod trap_action;
 mod turns;
 mod vdso;
 

@@ -7,6 +7,7 @@ use libc::user_regs_struct;
 
 use super::inject;
 use super::threads::Next;
+use super::trap_action::{TrapAction, Trapped};
 use super::{Recorder, State};
 use crate::digest;
 use crate::error::{Context as _, Result};
@@ -67,6 +68,7 @@ pub(super) struct Signals {
     held: VecDeque<(i32, libc::siginfo_t)>,
     /// The last one that no handler was there for.
     pub(super) fatal: Option<Fatal>,
+    pub(super) trap_action: TrapAction,
 }
 
 impl Signals {
@@ -169,7 +171,20 @@ impl Recorder {
             return Ok(next);
         }
         let in_call = self.stands_in_call(tid)?;
-        let caught = self.is_caught(number)?;
+        let mut caught = self.is_caught(number)?;
+        if number == libc::SIGTRAP {
+            match self.signals.trap_action.of(info, caught) {
+                Trapped::Usual => {}
+                Trapped::Ignored => {
+                    ptrace::cont(tid, 0).context("resume the program")?;
+                    return Ok(Next::Running);
+                }
+                Trapped::Forgotten => {
+                    self.restore_trap_action(tid)?;
+                    (caught, moved) = (true, true);
+                }
+            }
+        }
         // Where a call has not begun yet, others may have run since the counter was taken.
         let counts = self.threads[tid].is_ready();
         if !in_call && caught {

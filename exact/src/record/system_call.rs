@@ -153,6 +153,9 @@ impl Recorder {
             ))));
         }
         let epoch = self.epoch;
+        self.signals
+            .trap_action
+            .call_begins(&self.process, number, &args);
         self.open_for_call(tid, number, &args)?;
         let call = Call {
             number,
@@ -176,11 +179,20 @@ impl Recorder {
             registers.r11 = registers.eflags;
             ptrace::set_registers(tid, registers).context("set registers")?;
         }
+        if number == libc::SYS_clone as u64 && args[0] & libc::CLONE_UNTRACED as u64 != 0 {
+            // Nobody would take our traps out of its way.
+            registers.rdi = args[0] & !(libc::CLONE_UNTRACED as u64);
+            ptrace::set_registers(tid, registers).context("set registers")?;
+        }
         let ends = number == libc::SYS_exit as u64 && self.threads.count() == 1;
         if ends || number == libc::SYS_exit_group as u64 {
             let mut own = *registers;
             own.rip = next - 2;
             self.check_at_end(tid, &own)?;
+        }
+        if number == libc::SYS_exit_group as u64 {
+            ptrace::cont(tid, 0).context("resume the program")?;
+            return self.end_of_program();
         }
         if number == libc::SYS_exit as u64 {
             self.exit_of_thread(tid)?;
@@ -207,6 +219,10 @@ impl Recorder {
         at: u64,
         next: u64,
     ) -> Result<()> {
+        if let Some(call) = self.threads[tid].call() {
+            // It may have been made with another argument.
+            registers.rdi = call.args[0];
+        }
         let epoch = self.answered(tid, registers.rax as i64)?;
         registers.rcx = next;
         if epoch != self.epoch {
@@ -222,6 +238,9 @@ impl Recorder {
     /// Notes the answer to a call; returns which translations were valid before it.
     pub(super) fn answered(&mut self, tid: i32, result: i64) -> Result<u64> {
         let call = self.threads[tid].leave_call().expect("only a call returns");
+        self.signals
+            .trap_action
+            .call_ends(&self.process, &call, result)?;
         let mut writes = self.writes_of(tid, &call, result);
         let space = self.space_of_call(&call, result, &mut writes)?;
         let shared = match space {

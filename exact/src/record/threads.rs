@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{Ended, Recorder};
 use crate::digest;
-use crate::error::{Context as _, Result};
+use crate::error::{Context as _, Error, Result};
 use crate::log::{Bytes, Entry};
 use crate::ptrace;
 use crate::translate::Trap;
@@ -20,6 +20,8 @@ pub(super) enum Next {
 }
 
 const EVENT_STOP: i32 = libc::PTRACE_EVENT_STOP;
+/// How long a program that is ended by a signal may take for that.
+const ENDING: Duration = Duration::from_secs(1);
 
 impl Recorder {
     /// Waits until there is a thread to resume, which is the current one then, or the program has ended.
@@ -225,6 +227,7 @@ impl Recorder {
         own.rip = call.next;
         own.rcx = call.next;
         own.rax = 0;
+        own.rdi = call.args[0];
         own.gs_base = 0;
         own.orig_rax = u64::MAX;
         if flags & libc::CLONE_THREAD as u64 == 0 {
@@ -275,6 +278,40 @@ impl Recorder {
         Ok(None)
     }
 
+    /// A thread ends the program: waits until the kernel has ended all others. None of them may be resumed.
+    pub(super) fn end_of_program(&mut self) -> Result<Option<Ended>> {
+        loop {
+            let event = ptrace::wait(-1, false).context("wait for the program")?;
+            let Some((tid, status)) = event else {
+                continue;
+            };
+            if libc::WIFSTOPPED(status) {
+                // It had stopped before.
+                let _ = ptrace::cont(tid, 0);
+            } else if let Some(ended) = self.gone(tid, status)? {
+                return Ok(Some(ended));
+            }
+        }
+    }
+
+    /// Whether an error means that the program has been ended meanwhile, by a signal that cannot be caught: then it is waited for.
+    pub(super) fn was_ended(&mut self, error: &Error) -> Option<Ended> {
+        let Error::System { source, .. } = error else {
+            return None;
+        };
+        if source.raw_os_error() != Some(libc::ESRCH) {
+            return None;
+        }
+        let since = Instant::now();
+        while !is_dead(self.process.pid) {
+            if since.elapsed() > ENDING {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.end_of_program().ok().flatten()
+    }
+
     /// Lets the program go on without us, and waits for its end; returns its exit code or signal.
     pub(super) fn release(&mut self) -> (Option<i32>, Option<i32>) {
         let tids: Vec<i32> = self.threads.tids().collect();
@@ -303,15 +340,28 @@ impl Recorder {
 /// Waits for the end of a process that is not traced any more; returns its exit code or signal.
 pub(super) fn end_of(pid: i32) -> (Option<i32>, Option<i32>) {
     loop {
-        match ptrace::wait(pid, false) {
-            Ok(Some((_, status))) if libc::WIFEXITED(status) => {
+        // Of all: it does not end before those of its threads that were traced at their end are waited for.
+        match ptrace::wait(-1, false) {
+            Ok(Some((of, status))) if of == pid && libc::WIFEXITED(status) => {
                 return (Some(libc::WEXITSTATUS(status)), None);
             }
-            Ok(Some((_, status))) if libc::WIFSIGNALED(status) => {
+            Ok(Some((of, status))) if of == pid && libc::WIFSIGNALED(status) => {
                 return (None, Some(libc::WTERMSIG(status)));
             }
             Ok(_) => {}
             Err(_) => return (None, None),
         }
     }
+}
+
+/// Whether all threads of a process have ended, though they may not have been waited for.
+fn is_dead(pid: i32) -> bool {
+    let is_dead = |task: std::io::Result<std::fs::DirEntry>| {
+        let stat = task.and_then(|task| std::fs::read_to_string(task.path().join("stat")));
+        let stat = stat.unwrap_or_default();
+        let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+        state.is_none_or(|state| state.starts_with(['Z', 'X']))
+    };
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    tasks.map_or(true, |mut tasks| tasks.all(is_dead))
 }

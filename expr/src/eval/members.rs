@@ -7,7 +7,8 @@ use crate::eval::strings::presented;
 use crate::eval::{Answer, EvalError, Evaluator, Wants, failed};
 use crate::number::{IntKind, Number};
 use debuginfo::location::{FrameContext, ValuePlace};
-use debuginfo::types::TypeKind;
+use debuginfo::scope::language_at;
+use debuginfo::types::{Language, TypeKind};
 use debuginfo::value::{Look, MAX_NAMED, Value, ValueError};
 use debuginfo::{Certainty, Diagnostic, Machine, Register, Unknown};
 use values::Children;
@@ -67,7 +68,21 @@ impl Evaluator<'_> {
             return Ok(count);
         }
         let value = self.holder(of)?;
-        self.member_of(look, &value, name, (of.at, at))
+        let found = self.member_of(look, &value, name, (of.at, at));
+        match (found, self.folded(name)) {
+            (Err(_), Some(folded)) => self.member_of(look, &value, &folded, (of.at, at)),
+            (found, _) => found,
+        }
+    }
+
+    /// Returns whether what stands behind `%` is a component, as in Fortran.
+    pub(super) fn is_component(&self, member: &Expr) -> bool {
+        let is_named = match &member.kind {
+            ExprKind::Name(_) => true,
+            ExprKind::Call { function, .. } => matches!(function.kind, ExprKind::Name(_)),
+            _ => false,
+        };
+        is_named && language_at(self.site) == Language::Fortran
     }
 
     /// Returns the member `name` of a value or of its target, read through `look`.
@@ -399,4 +414,28 @@ impl Machine for Narrow<'_> {
     fn vector_low(&self, register: Register) -> Result<([u8; 8], Certainty), Unknown> {
         self.0.vector_low(register)
     }
+}
+
+/// Returns `of % member` of Fortran as `of.member`; an element of it, `of % member(1)`, likewise.
+pub(super) fn component(of: &Expr, member: &Expr) -> Expr {
+    let at = Span {
+        start: of.at.start,
+        end: member.at.end,
+    };
+    let kind = match &member.kind {
+        ExprKind::Name(name) => ExprKind::Member {
+            of: Box::new(of.clone()),
+            name: name.clone(),
+            arrow: false,
+        },
+        ExprKind::Call {
+            function,
+            arguments,
+        } => ExprKind::Call {
+            function: Box::new(component(of, function)),
+            arguments: arguments.clone(),
+        },
+        other => other.clone(),
+    };
+    Expr::new(kind, at)
 }

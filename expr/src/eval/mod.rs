@@ -25,6 +25,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
+use crate::eval::members::component;
 use crate::kept::Kept;
 use crate::number::Number;
 use debuginfo::location::{FrameContext, ValuePlace, at_frame};
@@ -387,6 +388,9 @@ impl Evaluator<'_> {
                 self.logical(*op, left, right)
             }
             ExprKind::Binary(BinaryOp::Repeat, first, count) => self.repeat(first, count, at),
+            ExprKind::Binary(BinaryOp::Remainder, of, member) if self.is_component(member) => {
+                self.value(&component(of, member))
+            }
             ExprKind::Binary(op, left, right) => {
                 let (a, b) = self.both(left, right)?;
                 self.binary(*op, (&a, left.at), (&b, right.at), at)

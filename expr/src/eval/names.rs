@@ -7,10 +7,10 @@ use crate::eval::{Answer, EvalError, Evaluator, Missing, base_type};
 use crate::number::{IntKind, Number};
 use debuginfo::location::FrameContext;
 use debuginfo::scope::{
-    Variable, enumerators, function_type, globals, has_enumerator, is_in_file, scope_at,
-    variable_at, variables_at,
+    Variable, enumerators, function_type, globals, has_enumerator, is_in_file, language_at,
+    scope_at, variable_at, variables_at,
 };
-use debuginfo::types::{Type, TypeKind};
+use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::{Value, ValueError};
 use debuginfo::{Certainty, Diagnostic, Mapped};
 
@@ -49,8 +49,18 @@ impl Evaluator<'_> {
         if let Some(found) = self.of_module(name, site) {
             return Ok(found);
         }
+        if let Some(folded) = self.folded(name) {
+            return self.name_at(&folded, at, site);
+        }
         let (missing, what) = self.missing_name(name);
         Err(EvalError::missing(at, missing, what))
+    }
+
+    /// Returns the name as the compilers of languages without upper and lower case have it, if that is another one.
+    pub(super) fn folded(&self, name: &str) -> Option<String> {
+        let has_upper = name.contains(|c: char| c.is_ascii_uppercase());
+        let folds = || matches!(language_at(self.site), Language::Ada | Language::Fortran);
+        (has_upper && folds()).then(|| name.to_ascii_lowercase())
     }
 
     /// Returns a variable of the frame or of a frame around it that it is inlined into, or a member of the object whose

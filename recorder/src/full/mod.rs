@@ -107,6 +107,7 @@ impl FullOutcome {
 /// If the program cannot be started or recorded, or the recording cannot be written.
 pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<FullOutcome> {
     let program = program(options)?;
+    refuse_full(&program)?;
     let filter = Filter::new(&options.include, &options.exclude)?;
     let cwd = std::env::current_dir().map_err(Error::system("find the current folder"))?;
     let on_taken = match options.output {
@@ -155,7 +156,8 @@ fn run(
         fixed_addresses: options.surroundings.no_aslr,
         environment: options.surroundings.env.clone(),
         input: options.surroundings.stdin.clone(),
-        default_signals: Vec::new(),
+        // Rust's runtime ignores it, and the program would inherit that.
+        default_signals: vec![libc::SIGPIPE],
         output: None,
         spare: first.spare(),
         started: Some(Box::new(move |id| pid.store(id, Release))),

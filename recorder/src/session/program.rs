@@ -228,6 +228,23 @@ pub(crate) fn way_into(exe: &Path) -> Result<Way> {
     Way::of(&module).map_err(refuse)
 }
 
+/// Refuses a program with a sanitizer whose memory lies where translated code is to be.
+pub(crate) fn refuse_full(exe: &Path) -> Result<()> {
+    let sanitizer = Module::open(exe)
+        .ok()
+        .and_then(|module| sanitizers::of_program(&module));
+    let Some(sanitizer) = sanitizer else {
+        return Ok(());
+    };
+    let what = format!(
+        "it was built with {sanitizer}, whose memory lies where Hindsight keeps translated code"
+    );
+    Err(Error::Unsupported {
+        path: exe.to_owned(),
+        reason: Diagnostic::new(what).with_hint("build it without, or with another sanitizer"),
+    })
+}
+
 /// Refuses a program because of a library mapped with it.
 pub(crate) fn check_mapped(exe: &Path, maps: &Maps) -> Result<()> {
     sanitizers::mapped(maps).map_or(Ok(()), |sanitizer| Err(has_sanitizer(exe, sanitizer)))

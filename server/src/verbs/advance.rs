@@ -24,7 +24,8 @@ pub struct AdvanceArgs {
 
 impl Verb for Advance {
     const NAME: &'static str = "advance";
-    const DOC: &'static str = "Run until a place is reached, in callees too, or the selected frame returns";
+    const DOC: &'static str =
+        "Run until a place is reached, in callees too, or the selected frame returns";
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;
     const TAKES: Takes = Takes::Location;
@@ -50,7 +51,12 @@ impl Verb for Advance {
 
 impl Command for Advance {
     const WORDS: &'static [Word] = &[
-        Word::new("at", "LOCATION", Form::Text, "function, file:line or 0xADDRESS"),
+        Word::new(
+            "at",
+            "LOCATION",
+            Form::Text,
+            "function, file:line or 0xADDRESS",
+        ),
         stepping::TIMEOUT,
     ];
 
