@@ -53,7 +53,7 @@ use self::{
 };
 pub(crate) use self::{
     live_side::{Controlled, LiveSide, publish, space_of},
-    program::{check_mapped, way_into},
+    program::{check_mapped, refuse_full, way_into},
     stopper::Stopper,
 };
 use crate::{

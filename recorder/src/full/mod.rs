@@ -43,7 +43,7 @@ use crate::{
     arm::Filter,
     clock::monotonic_ns,
     process::spawn,
-    session::{default_name, new_id, own_stdin, start_of, this_machine},
+    session::{default_name, new_id, own_stdin, refuse_full, start_of, this_machine},
 };
 
 /// Which part of a run is recorded.
