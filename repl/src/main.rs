@@ -4,6 +4,21 @@
 // Comments on arguments are their help texts, in which `v[5]` is an expression and not a link.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+/// As the standard library's, but without a panic if nobody reads standard error: the exit code still counts.
+macro_rules! eprint {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = write!(std::io::stderr(), $($text)*);
+    }};
+}
+/// A line for [`eprint`].
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod ask;
 mod cli;
 mod commands;

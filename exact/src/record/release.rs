@@ -37,6 +37,7 @@ impl Recorder {
             .map(|tid| Quiet::new(*tid))
             .collect::<Result<_>>()?;
         self.unguard(tids[0])?;
+        self.restore_trap_action(tids[0])?;
         let mut known = Known::of(&self.process, &|at| self.translator.owns(at))?;
         if !is_over {
             known.look(&self.process)?;

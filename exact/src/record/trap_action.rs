@@ -90,7 +90,8 @@ impl TrapAction {
 }
 
 impl Recorder {
-    /// The kernel has the program's handler for SIGTRAP again. The thread is stopped for the signal, which is to be set anew.
+    /// The kernel has the program's action for SIGTRAP again, if it has given one. A signal that the thread is stopped for is to be set
+    /// anew.
     pub(super) fn restore_trap_action(&mut self, tid: i32) -> Result<()> {
         let Some(action) = self.signals.trap_action.now else {
             return Ok(());
