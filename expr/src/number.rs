@@ -4,6 +4,7 @@
 
 use crate::ast::{BinaryOp, Literal, Suffix, UnaryOp};
 use debuginfo::Diagnostic;
+use values::{Operation, Wide};
 
 /// A number that can be used in computations.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,6 +17,8 @@ pub(crate) enum Number {
         value: f64,
         single: bool,
     },
+    /// One with more digits than a double.
+    Wide(Wide),
 }
 
 /// An integer of 8 to 128 bits.
@@ -162,6 +165,7 @@ impl Number {
             Number::Bool(value) => value,
             Number::Integer(integer) => integer.raw() != 0,
             Number::Float { value, .. } => value != 0.0,
+            Number::Wide(number) => !number.is_zero(),
         }
     }
 
@@ -170,7 +174,7 @@ impl Number {
         match self {
             Number::Bool(value) => Some(Integer::new(IntKind::INT, u128::from(value))),
             Number::Integer(integer) => Some(integer),
-            Number::Float { .. } => None,
+            Number::Float { .. } | Number::Wide(_) => None,
         }
     }
 
@@ -179,6 +183,17 @@ impl Number {
             Number::Bool(value) => f64::from(u8::from(value)),
             Number::Integer(integer) => integer.as_float(),
             Number::Float { value, .. } => value,
+            Number::Wide(number) => number.as_float(),
+        }
+    }
+
+    /// Returns the number in the format of a wider one.
+    fn like(self, wide: Wide) -> Wide {
+        match self {
+            Number::Bool(value) => wide.like_integer(u128::from(value), false),
+            Number::Integer(integer) => wide.like_integer(integer.raw(), integer.kind.signed),
+            Number::Float { value, .. } => wide.like(value),
+            Number::Wide(number) => number,
         }
     }
 
@@ -187,6 +202,7 @@ impl Number {
         let raw = match self {
             Number::Bool(value) => u128::from(value),
             Number::Integer(integer) => integer.raw(),
+            Number::Wide(number) => number.to_integer(kind.bits, kind.signed),
             Number::Float { value, .. } => {
                 let (least, most) = match kind.signed {
                     true => (
@@ -255,8 +271,11 @@ pub(crate) fn unary(op: UnaryOp, of: Number) -> Result<Number, Trouble> {
             value: -value,
             single,
         }),
-        (UnaryOp::Complement, Number::Float { .. }) => Err(Trouble::NotForFloats("~")),
-        (_, Number::Float { .. }) => Ok(of),
+        (UnaryOp::Negate, Number::Wide(number)) => Ok(Number::Wide(number.negated())),
+        (UnaryOp::Complement, Number::Float { .. } | Number::Wide(_)) => {
+            Err(Trouble::NotForFloats("~"))
+        }
+        (_, Number::Float { .. } | Number::Wide(_)) => Ok(of),
         (op, of) => {
             let integer = of.as_integer().unwrap_or(Integer::new(IntKind::INT, 0));
             let raw = match op {
@@ -273,6 +292,11 @@ pub(crate) fn unary(op: UnaryOp, of: Number) -> Result<Number, Trouble> {
 pub(crate) fn binary(op: BinaryOp, left: Number, right: Number) -> Result<Number, Trouble> {
     if let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) {
         return integers(op, left, right);
+    }
+    match (left, right) {
+        (Number::Wide(wide), other) => return wides(op, wide, other.like(wide)),
+        (other, Number::Wide(wide)) => return wides(op, other.like(wide), wide),
+        _ => {}
     }
     let float = |number: Number| match number {
         Number::Float { single, .. } => single,
@@ -301,6 +325,18 @@ pub(crate) fn binary(op: BinaryOp, left: Number, right: Number) -> Result<Number
         value: round(value),
         single,
     })
+}
+
+fn wides(op: BinaryOp, left: Wide, right: Wide) -> Result<Number, Trouble> {
+    let operation = match op {
+        BinaryOp::Add => Operation::Add,
+        BinaryOp::Subtract => Operation::Subtract,
+        BinaryOp::Multiply => Operation::Multiply,
+        BinaryOp::Divide => Operation::Divide,
+        _ if compares(op) => return Ok(Number::Bool(ordered(op, left.compare(right)))),
+        _ => return Err(Trouble::NotForFloats(op.symbol())),
+    };
+    Ok(Number::Wide(left.compute(operation, right)))
 }
 
 pub(crate) fn compares(op: BinaryOp) -> bool {

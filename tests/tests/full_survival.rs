@@ -106,13 +106,20 @@ fn is_the_same(name: &str, source: &str, arguments: &[&str], times: usize) {
     for time in 0..times {
         let run = format!("{name}-{time}");
         let ended = Hindsight::record_command(&scratch, &run, &["--full"], &app).run();
-        assert_eq!(ended.status, native.status, "{run}: {}", ended.errors());
+        let as_in_a_shell = match native.status {
+            Status::Signal(number) => Status::Code(128 + number),
+            code => code,
+        };
+        assert_eq!(ended.status, as_in_a_shell, "{run}: {}", ended.errors());
         let (theirs, ours) = split_own_lines(&ended.stderr);
         assert_eq!(theirs, native.stderr, "{run}");
         assert_eq!(ended.stdout, native.stdout, "{run}");
         assert!(!ours.join("\n").contains("incomplete"), "{run}: {ours:?}");
-        let checked = Hindsight::command(&scratch, &["check", &run, "--replay"]).run();
-        assert_eq!(checked.status, Status::Code(0), "{run}: {}", checked.text());
+        if source != UNTRACED {
+            // What a child does to memory that it shares is not seen.
+            let checked = Hindsight::command(&scratch, &["check", &run, "--replay"]).run();
+            assert_eq!(checked.status, Status::Code(0), "{run}: {}", checked.text());
+        }
     }
 }
 
@@ -151,7 +158,7 @@ fn the_end_of_a_pipe_is_no_panic_of_the_recorder() {
             .run();
         assert_eq!(ended.status, Status::Code(141), "{how}");
         assert_eq!(ended.text(), "y\n", "{how}");
-        let gone = Hindsight::command(&scratch, &["rm", "run"]).run();
+        let gone = Hindsight::command(&scratch, &["rm", "--yes", "run"]).run();
         assert_eq!(gone.status, Status::Code(0), "{}", gone.errors());
     }
 }

@@ -5,7 +5,7 @@ use debuginfo::types::{FloatFormat, Type, TypeKind};
 use debuginfo::value::inside::wrong;
 use debuginfo::value::{Look, Value, ValueError};
 
-use crate::{encode, fixed, floats};
+use crate::{Wide, encode, fixed, floats};
 
 /// Returns a floating-point number, or an integer as one. Long doubles are rounded.
 ///
@@ -81,6 +81,13 @@ pub fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueErr
                 what: "cannot be converted to",
                 hint: Some("write the number itself"),
             });
+        }
+        (TypeKind::Float, TypeKind::Float) if ty.float_format() == value.ty.float_format() => {
+            value.known_bytes()?.to_vec()
+        }
+        (TypeKind::Float, TypeKind::Integer { signed }) if Wide::of(value).is_some() => {
+            let number = Wide::of(value).map(|number| number.to_integer(size as u8 * 8, signed));
+            number.unwrap_or_default().to_le_bytes()[..size].to_vec()
         }
         (_, TypeKind::Float) => {
             let format = ty.float_format().unwrap_or(FloatFormat::Decimal);

@@ -23,6 +23,7 @@ pub mod quantity;
 mod render;
 mod scalar;
 mod strings;
+mod wide;
 mod write;
 
 pub use cast::{cast, float};
@@ -36,4 +37,5 @@ pub use render::{
     render_shortened, render_with,
 };
 pub use strings::{Text, quoted, text_at};
+pub use wide::{Operation, Wide};
 pub use write::{Write, WriteTarget, writes};

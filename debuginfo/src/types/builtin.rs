@@ -74,8 +74,8 @@ fn c(text: &str) -> Option<(&'static str, TypeKind, u64)> {
             "unsigned" => unsigned += 1,
             "short" => short += 1,
             "long" => long += 1,
-            "char" | "int" | "float" | "double" | "_Bool" | "bool" | "__int128" | "wchar_t"
-            | "char8_t" | "char16_t" | "char32_t"
+            "char" | "int" | "float" | "double" | "_Float128" | "__float128" | "_Bool" | "bool"
+            | "__int128" | "wchar_t" | "char8_t" | "char16_t" | "char32_t"
                 if base.is_none() =>
             {
                 base = Some(word);
@@ -111,6 +111,7 @@ fn c(text: &str) -> Option<(&'static str, TypeKind, u64)> {
         Some("double") if long == 1 && short + signed + unsigned == 0 => {
             Some(("long double", TypeKind::Float, 16))
         }
+        Some("_Float128" | "__float128") if plain => Some(("_Float128", TypeKind::Float, 16)),
         Some("double") if plain => Some(("double", TypeKind::Float, 8)),
         Some("float") if plain => Some(("float", TypeKind::Float, 4)),
         Some("_Bool") if plain => Some(("_Bool", TypeKind::Bool, 1)),

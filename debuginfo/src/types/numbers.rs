@@ -133,7 +133,10 @@ impl Type {
         let ty = self.strip();
         match ty.node().shape {
             Shape::Float { format, .. } => Some(format),
-            Shape::Base(TypeKind::Float) => FloatFormat::of_size(ty.size()?),
+            Shape::Base(TypeKind::Float) => {
+                let name = ty.plain_name().unwrap_or_default();
+                FloatFormat::of(name, ty.size()?, false)
+            }
             Shape::Base(TypeKind::Complex) => FloatFormat::of_size(ty.size()? / 2),
             _ => None,
         }

@@ -6,6 +6,7 @@ use crate::number::{IntKind, Number};
 use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::Value;
 use debuginfo::{Certainty, Diagnostic};
+use values::Wide;
 
 pub(super) enum Operand {
     Number(Number),
@@ -35,6 +36,8 @@ pub(crate) fn number_value(number: Number, certainty: Certainty) -> Value {
             single: true,
         } => ("float", (value as f32).to_le_bytes().to_vec()),
         Number::Float { value, .. } => ("double", value.to_le_bytes().to_vec()),
+        Number::Wide(number @ Wide::Extended(_)) => ("long double", number.bytes()),
+        Number::Wide(number) => ("_Float128", number.bytes()),
     };
     with(Value::constant(base_type(name), bytes), certainty)
 }
@@ -124,6 +127,9 @@ impl Evaluator<'_> {
         }
         Ok(match ty.kind() {
             TypeKind::Bool => Operand::Number(Number::Bool(self.integer(&value, at)? != 0)),
+            TypeKind::Float if let Some(number) = Wide::of(&value) => {
+                Operand::Number(Number::Wide(number))
+            }
             TypeKind::Float | TypeKind::Fixed { .. } => {
                 let number = values::float(&value).map_err(|e| self.unusable(&value, e, at))?;
                 Operand::Number(Number::Float {
