@@ -148,7 +148,7 @@ fn no_function(address: u64) -> Unknown {
 }
 
 /// Returns the parts of the function around `address`, or the range of the unwind tables if nothing else is known.
-fn parts(space: &AddressSpace, address: u64) -> Option<Vec<(u64, u64)>> {
+pub(crate) fn parts(space: &AddressSpace, address: u64) -> Option<Vec<(u64, u64)>> {
     if let Some(function) = space.function_at(address) {
         let ranges = function.ranges.iter().map(|r| (r.start, r.end));
         let ranges: Vec<_> = ranges.collect();

@@ -3,6 +3,7 @@
 mod enumerators;
 mod functions;
 mod globals;
+mod hidden_result;
 mod known;
 mod linked;
 mod locals;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use gimli::constants as dw;
 
 use super::functions::function_at;
+use super::hidden_result::hidden_result;
 use crate::address_space::AddressSpace;
 use crate::location::{Piece, ValuePlace};
 use crate::machine::{Machine, Register, Unknown};
 use crate::model::{RetPlace, RetReg, Svma};
 use crate::module::Module;
-use crate::types::{DieId, Type, with_session};
+use crate::types::{DieId, Language, Type, with_session};
 use crate::value::Value;
 
 /// Reads the return value of the function whose first instruction is at `entry`. `machine` is the thread just after the
@@ -46,13 +47,25 @@ pub fn returned(
                 piece(second, size.saturating_sub(from)),
             ])
         }
-        RetPlace::Hidden => ValuePlace::Memory(machine.register(Register::RAX)?.0),
+        RetPlace::Hidden => ValuePlace::Memory(hidden(space, machine, &ty)?),
         RetPlace::X87 => return Err(Unknown::because("it is on the x87 stack")),
         RetPlace::Unknown => {
             return Err(Unknown::because("nothing tells how it is returned"));
         }
     };
     Ok(Some(Value::read(ty, place, machine)))
+}
+
+/// Returns the address of a result in memory.
+fn hidden(space: &AddressSpace, machine: &dyn Machine, ty: &Type) -> Result<u64, Unknown> {
+    let (back, _) = machine.register(Register::RIP)?;
+    match hidden_result(space, machine, back) {
+        Some(address) => Ok(address),
+        None if ty.language() != Language::Rust => Ok(machine.register(Register::RAX)?.0),
+        None => Err(Unknown::because(
+            "its address is not returned by functions of Rust, and the caller's code does not show it",
+        )),
+    }
 }
 
 /// Returns the return type of the function at `svma`, or `None` if it returns nothing or nothing describes it.
