@@ -487,7 +487,7 @@ impl<'a> Renderer<'a> {
             .map_or_else(|| ty.clone(), |turned| turned.ty.clone());
         let (Some(element), Some(count)) = (ty.element(), ty.count()) else {
             return self.push(if ty.count().is_none() {
-                "<unknown: the array's length is not known>"
+                "<unknown: the array's length is not known; ARRAY[0..8] shows 8 elements>"
             } else {
                 "{}"
             });

@@ -187,6 +187,12 @@ impl Type {
         names::name(self)
     }
 
+    /// Returns the declaration of a variable of this type in C's notation: `char name[16]`, `int (*call)(int)`.
+    #[must_use]
+    pub fn declared(&self, variable: &str) -> String {
+        names::declared(self, variable)
+    }
+
     /// Returns the type's own qualified name. Pointers, arrays and unnamed structures have none.
     #[must_use]
     pub fn own_name(&self) -> Option<String> {

@@ -96,6 +96,10 @@ pub(super) fn name(ty: &Type) -> String {
     declare(ty, String::new(), MAX_STEPS)
 }
 
+pub(super) fn declared(ty: &Type, variable: &str) -> String {
+    declare(ty, variable.to_owned(), MAX_STEPS)
+}
+
 /// Writes a declaration of `inner`, a declarator such as `*` or `[4]`, with type `ty`.
 fn declare(ty: &Type, inner: String, steps: usize) -> String {
     let Some(steps) = steps.checked_sub(1).filter(|_| inner.len() < MAX_BYTES) else {

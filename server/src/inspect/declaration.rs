@@ -235,37 +235,13 @@ fn one_line(member: &Member, language: Language) -> String {
         _ => "",
     };
     let bits = member.bits.map(|bits| format!(" : {}", bits.size));
-    let declared = declared(&member.ty.name(), &name);
+    let declared = member.ty.declared(&name);
     format!("{word}{declared}{};", bits.unwrap_or_default())
-}
-
-/// Writes a declaration. The name of an array or of a pointer to a function goes inside the type.
-fn declared(ty: &str, name: &str) -> String {
-    let at = ty.find("(*").map(|at| at + 2).or_else(|| ty.find(" ["));
-    let (before, behind) = ty.split_at(at.unwrap_or(ty.len()));
-    let space = match before.ends_with(['*', '&']) || name.is_empty() {
-        true => "",
-        false => " ",
-    };
-    format!("{before}{space}{name}{}", behind.trim_start())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_stand_where_c_has_them() {
-        for (ty, name, text) in [
-            ("int", "n", "int n"),
-            ("const char *", "text", "const char *text"),
-            ("char [16]", "name", "char name[16]"),
-            ("int (*)(int)", "call", "int (*call)(int)"),
-            ("struct pair", "", "struct pair"),
-        ] {
-            assert_eq!(declared(ty, name), text);
-        }
-    }
 
     #[test]
     fn holes_are_told_in_bytes_and_bits() {

@@ -7,6 +7,7 @@ use super::{Call, Command, Does, Form, Needs, Style, Text, Verb, Word, locals, s
 use crate::inspect::{self, Manner, StackReport, VariableReport, View};
 use crate::past::Past;
 use crate::protocol::Failure;
+use crate::quantity::count;
 use crate::session::{LiveSession, Session};
 
 /// The `backtrace` verb.
@@ -36,6 +37,13 @@ pub struct BacktraceArgs {
 pub struct BacktraceReply {
     /// The stacks, one for each thread.
     pub threads: Vec<ThreadStack>,
+    /// How many threads run, if all were asked for: they have no stack to show.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub running: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Frames of one thread.
@@ -60,11 +68,21 @@ impl Verb for Backtrace {
     type Reply = BacktraceReply;
 
     fn run(call: &Call<'_>, args: BacktraceArgs) -> Result<BacktraceReply, Failure> {
-        let threads = match call.target()? {
-            Session::Live(session) => live(&session, &args),
-            Session::Recorded(past) => recorded(&past, &args),
-        };
-        Ok(BacktraceReply { threads: threads? })
+        match call.target()? {
+            Session::Live(session) => {
+                let all = session.live.threads();
+                let runs = |state: &ThreadState| matches!(state, ThreadState::Running);
+                let running = all.iter().filter(|thread| runs(&thread.state)).count();
+                Ok(BacktraceReply {
+                    threads: live(&session, &args)?,
+                    running: if args.all { running } else { 0 },
+                })
+            }
+            Session::Recorded(past) => Ok(BacktraceReply {
+                threads: recorded(&past, &args)?,
+                running: 0,
+            }),
+        }
     }
 }
 
@@ -82,10 +100,10 @@ impl Command for Backtrace {
         locals::FULL,
     ];
 
-    fn text(reply: &BacktraceReply, _: &BacktraceArgs) -> Text {
+    fn text(reply: &BacktraceReply, args: &BacktraceArgs) -> Text {
         let mut text = Text::default();
         for thread in &reply.threads {
-            if reply.threads.len() > 1 {
+            if args.all {
                 let heading = format!("Thread {}", thread.thread);
                 text = text.and(Text::styled(vec![(Style::Heading, heading)]));
             }
@@ -104,6 +122,11 @@ impl Command for Backtrace {
             if let Some(end) = &thread.stack.end {
                 text.push(format!("  (the rest is not known: {end})"));
             }
+        }
+        if reply.running > 0 {
+            let who = count(reply.running as u64, "thread");
+            let verb = if reply.running == 1 { "runs" } else { "run" };
+            text = text.and(Text::hint(format!("({who} {verb}: pause stops them)")));
         }
         let frames = reply.threads.iter().flat_map(|thread| &thread.stack.frames);
         let variables = frames.flat_map(|frame| frame.args.iter().chain(&frame.locals).flatten());

@@ -1,11 +1,11 @@
 //! `continue`: resumes all stopped threads, or only the selected one, until the next stop. A thread whose stop no
 //! answer has shown yet is not resumed; that stop is the answer. In a recording, moves to the next stop.
 
-use recorder::live::Motion;
+use recorder::live::{Motion, Reason, Stop};
 use replay::moves::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Needs, Text, Verb, Word, stepping};
+use super::{Call, Command, Does, Form, Ignore, IgnoreArgs, Needs, Text, Verb, Word, stepping};
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
 
@@ -16,6 +16,10 @@ pub struct Continue;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContinueArgs {
+    /// Stop only at this arrival at the breakpoint where the thread stands, counted from 1, or at another stop. In a recording:
+    /// how often to continue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
     /// Resume only the selected thread; the others stay stopped.
     pub thread_only: bool,
     /// Also resume the threads whose stops no answer has shown.
@@ -39,13 +43,22 @@ impl Verb for Continue {
     fn run(call: &Call<'_>, args: ContinueArgs) -> Result<MotionReport, Failure> {
         let session = match call.target()? {
             Session::Live(session) => session,
-            Session::Recorded(past) => return past.run(Direction::Forward, &|| call.is_gone()),
+            Session::Recorded(past) => {
+                let mut came = past.run(Direction::Forward, &|| call.is_gone())?;
+                for _ in 1..args.count.unwrap_or(1) {
+                    came = past.run(Direction::Forward, &|| call.is_gone())?;
+                }
+                return Ok(came);
+            }
         };
         let timeout = match args.no_wait {
             true => std::time::Duration::ZERO,
             false => stepping::patience(call, args.timeout_secs)?,
         };
         let stop = session.stopped()?;
+        if let Some(count) = args.count.filter(|count| *count > 1) {
+            pass(call, &stop, count - 1)?;
+        }
         let came = match (args.all, args.thread_only) {
             (true, true) => {
                 let message = "resume either all threads or the current one alone";
@@ -63,8 +76,24 @@ impl Verb for Continue {
     }
 }
 
+/// Has the breakpoint where the thread stands pass its next hits.
+fn pass(call: &Call<'_>, stop: &Stop, count: u64) -> Result<(), Failure> {
+    let Reason::Breakpoint { probe, .. } = stop.reason else {
+        let what = "the thread does not stand at a breakpoint whose hits could be counted";
+        return Err(Failure::bad_request(what).hint("continue without a number"));
+    };
+    call.run::<Ignore>(IgnoreArgs { id: probe, count }).map(drop)
+}
+
 impl Command for Continue {
     const WORDS: &'static [Word] = &[
+        Word::new(
+            "count",
+            "N",
+            Form::NumberOperand,
+            "Stop at the Nth arrival at this breakpoint only",
+        )
+        .optional(),
         Word::flag(
             "all",
             None,
