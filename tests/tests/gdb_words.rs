@@ -609,6 +609,7 @@ _Static_assert(offsetof(struct all, in) == 2 && offsetof(struct all, d) == 8, ""
 _Static_assert(offsetof(struct all, i) == 16 && offsetof(struct all, high) == 17, "");
 _Static_assert(offsetof(struct all, named) == 20 && offsetof(struct all, last) == 56, "");
 _Static_assert(offsetof(struct all, tail) == 64 && sizeof(struct all) == 72, "");
+struct odd { int (*(*fpp)(void))(int, int); int (*(*tab[2])(int))(void); char name[16]; const char *const text; int (*call)(int); } odd;
 struct all whole;
 int main(void) { return whole.c; }
 "#;
@@ -666,6 +667,9 @@ int main(void) { return whole.c; }
     );
     assert!(unfolded.contains("\n    } named[2];\n"), "{unfolded}");
     assert!(unfolded.ends_with("\n} *\n"), "{unfolded}");
+    let odd = "    int (*(*fpp)(void))(int, int);\n    int (*(*tab[2])(int))(void);\n    char name[16];\n    const char *const text;\n    int (*call)(int);\n";
+    let said = said("ptype odd");
+    assert!(said.contains(odd), "{said}");
 }
 
 /// gdb says the same.

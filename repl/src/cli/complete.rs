@@ -180,7 +180,11 @@ fn probes(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn names(of: NameKind) -> Vec<String> {
-    let args = serde_json::to_value(NamesArgs { of }).unwrap_or_default();
+    let args = serde_json::to_value(NamesArgs {
+        of,
+        expression: None,
+    })
+    .unwrap_or_default();
     ask::<NamesReply>(Names::NAME, args)
         .map(|reply| reply.names)
         .unwrap_or_default()

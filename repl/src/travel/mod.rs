@@ -391,20 +391,22 @@ impl Session {
         verbs.extend(self.aliases.names().map(str::to_owned));
         let ask = |of| {
             let link = Rc::clone(&self.link);
-            move || named(&link, of)
+            move || named(&link, of, None)
         };
+        let members = Rc::clone(&self.link);
         let (globals, known) = (ask(NameKind::Globals), OnceCell::new());
         let globals = move || Vec::clone(known.get_or_init(&globals));
         words::Words::of(
             verbs,
             // Without a past there are no functions to offer yet.
-            named(&self.link, NameKind::Functions),
-            named(&self.link, NameKind::Files),
+            named(&self.link, NameKind::Functions, None),
+            named(&self.link, NameKind::Files, None),
             [
                 Box::new(ask(NameKind::Locals)),
                 Box::new(globals),
                 Box::new(ask(NameKind::Notes)),
             ],
+            Box::new(move |of| named(&members, NameKind::Members, Some(of))),
         )
     }
 
@@ -469,8 +471,9 @@ fn prompt(kind: &str, moment: Option<&str>, tid: u32, function: &str) -> String 
 }
 
 /// Returns the names of a kind; empty if they are not known.
-fn named(link: &Link, of: NameKind) -> Vec<String> {
-    let (common, args) = (Common::default(), NamesArgs { of });
+fn named(link: &Link, of: NameKind, expression: Option<&str>) -> Vec<String> {
+    let expression = expression.map(str::to_owned);
+    let (common, args) = (Common::default(), NamesArgs { of, expression });
     let reply = live::fetch::<Names>(&common, link, &args, Patience::Answer);
     reply.map(|reply| reply.names).unwrap_or_default()
 }

@@ -18,6 +18,9 @@ pub fn names(command: &clap::Command) -> Vec<String> {
 /// Returns the variables at the moment when Tab is pressed.
 pub type Variables = Box<dyn Fn() -> Vec<String>>;
 
+/// Returns the members of an expression at the moment when Tab is pressed.
+pub type Members = Box<dyn Fn(&str) -> Vec<String>>;
+
 /// All possible completions.
 pub struct Words {
     verbs: Vec<String>,
@@ -31,6 +34,8 @@ pub struct Words {
     globals: Variables,
     /// Texts of notes.
     notes: Variables,
+    /// Members of what an expression stands for.
+    members: Members,
 }
 
 /// Arguments of `goto` other than numbers.
@@ -70,6 +75,7 @@ impl Words {
         mut functions: Vec<String>,
         files: Vec<String>,
         [locals, globals, notes]: [Variables; 3],
+        members: Members,
     ) -> Words {
         let mut files: Vec<String> = files.iter().map(|name| format!("{name}:")).collect();
         for words in [&mut verbs, &mut functions, &mut files] {
@@ -84,6 +90,7 @@ impl Words {
             locals,
             globals,
             notes,
+            members,
         }
     }
 
@@ -110,6 +117,10 @@ impl Words {
             self.verbs.clone()
         } else if takes == Takes::Location {
             [&self.functions[..], &self.files[..]].concat()
+        } else if takes == Takes::Expression
+            && let Some(object) = object_before(&before[..start])
+        {
+            (self.members)(object)
         } else if takes == Takes::Expression {
             let mut names = (self.locals)();
             if !typed.is_empty() {
@@ -131,6 +142,28 @@ impl Words {
         }
         (start, fitting)
     }
+}
+
+/// Returns the expression whose member is about to be named: `a[1].b` before `a[1].b->`.
+fn object_before(text: &str) -> Option<&str> {
+    let text = text.strip_suffix("->").or_else(|| text.strip_suffix('.'))?;
+    let mut depth = 0usize;
+    let mut start = text.len();
+    for (at, c) in text.char_indices().rev() {
+        match c {
+            ')' | ']' => depth += 1,
+            '(' | '[' if depth == 0 => break,
+            '(' | '[' => depth -= 1,
+            _ if depth > 0 => {}
+            '>' if text[..at].ends_with('-') => {}
+            '-' if text[at..].starts_with("->") => {}
+            c if c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '$') => {}
+            _ => break,
+        }
+        start = at;
+    }
+    let object = &text[start..];
+    (!object.is_empty() && !object.starts_with(|c: char| c.is_ascii_digit())).then_some(object)
 }
 
 impl Language for Words {
@@ -159,10 +192,18 @@ mod tests {
             locals: Box::new(|| vec!["price".into(), "order".into()]),
             globals: Box::new(|| vec!["orders".into(), "price".into()]),
             notes: Box::new(|| vec!["before the crash".into(), "odd".into()]),
+            members: Box::new(|of| match of {
+                "order" | "list[n + 1].next" => vec!["price".into(), "total".into()],
+                _ => Vec::new(),
+            }),
         };
         let offered = |line: &str| words.complete(line, line.len()).1;
         assert_eq!(offered("pr"), ["print "]);
         assert_eq!(offered("print "), ["order", "price"]);
+        assert_eq!(offered("print order."), ["price", "total"]);
+        assert_eq!(offered("print 2 * order->to"), ["total"]);
+        assert_eq!(offered("print f(list[n + 1].next->pr"), ["price"]);
+        assert_eq!(offered("print 1."), Vec::<String>::new());
         assert_eq!(offered("help st"), ["step"]);
         assert_eq!(offered("break p"), ["parse", "parse.c:", "print_all"]);
         assert_eq!(offered("goto f"), ["first"]);

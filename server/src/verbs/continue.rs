@@ -82,7 +82,8 @@ fn pass(call: &Call<'_>, stop: &Stop, count: u64) -> Result<(), Failure> {
         let what = "the thread does not stand at a breakpoint whose hits could be counted";
         return Err(Failure::bad_request(what).hint("continue without a number"));
     };
-    call.run::<Ignore>(IgnoreArgs { id: probe, count }).map(drop)
+    call.run::<Ignore>(IgnoreArgs { id: probe, count })
+        .map(drop)
 }
 
 impl Command for Continue {

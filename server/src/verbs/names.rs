@@ -1,5 +1,6 @@
 //! `names`: names for completion: functions, files, variables, notes.
 
+use debuginfo::types::TypeKind;
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Does, Needs, Verb};
@@ -15,6 +16,9 @@ pub struct Names;
 pub struct NamesArgs {
     /// The kind of names.
     pub of: NameKind,
+    /// The expression whose members are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expression: Option<String>,
 }
 
 /// A kind of names.
@@ -31,6 +35,8 @@ pub enum NameKind {
     Globals,
     /// Texts of notes.
     Notes,
+    /// Members of a structure, or of what a pointer to it points to.
+    Members,
 }
 
 /// The reply of `names`.
@@ -40,6 +46,8 @@ pub struct NamesReply {
     pub names: Vec<String>,
 }
 
+/// Pointers that are followed to a structure, at most.
+const MAX_POINTERS: usize = 4;
 /// Maximum number of global variables per module.
 const MAX_GLOBALS: usize = 20_000;
 
@@ -53,13 +61,13 @@ impl Verb for Names {
 
     fn run(call: &Call<'_>, args: NamesArgs) -> Result<NamesReply, Failure> {
         Ok(NamesReply {
-            names: names(call, args.of)?,
+            names: names(call, &args)?,
         })
     }
 }
 
-fn names(call: &Call<'_>, of: NameKind) -> Result<Vec<String>, Failure> {
-    Ok(match of {
+fn names(call: &Call<'_>, args: &NamesArgs) -> Result<Vec<String>, Failure> {
+    Ok(match args.of {
         NameKind::Locals => {
             let variables =
                 call.look(1, |view| inspect::variables(view, Manner::of_many(false)))?;
@@ -82,6 +90,24 @@ fn names(call: &Call<'_>, of: NameKind) -> Result<Vec<String>, Failure> {
             names.map(str::to_owned).collect()
         }
         NameKind::Globals => call.recording()?.timeline().global_names(MAX_GLOBALS),
+        NameKind::Members => {
+            let text = args.expression.as_deref().unwrap_or_default();
+            call.look(1, |view| {
+                let mut ty = inspect::value_of(view, text)?.ty.strip();
+                for _ in 0..MAX_POINTERS {
+                    let points = matches!(
+                        ty.kind(),
+                        TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference
+                    );
+                    match ty.target().filter(|_| points) {
+                        Some(target) => ty = target.strip(),
+                        None => break,
+                    }
+                }
+                let members = ty.members().into_iter();
+                Ok(members.filter_map(|member| member.name).collect())
+            })?
+        }
         NameKind::Notes => {
             let notes = call.recording()?.notes()?.notes.into_iter();
             notes.map(|note| note.text).collect()
