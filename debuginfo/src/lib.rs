@@ -30,6 +30,7 @@ mod dwarf;
 mod elf;
 mod entries;
 mod error;
+mod extended;
 mod files;
 mod frames;
 mod functions;
@@ -72,6 +73,7 @@ pub use disassemble::{
     return_addresses,
 };
 pub use error::{Error, Result, Warning};
+pub use extended::Extended;
 pub use functions::{short_name, short_name_at};
 pub use glob::Glob;
 pub use lines::{

@@ -281,6 +281,11 @@ pub trait Machine {
     /// The register is unknown.
     fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown>;
 
+    /// Returns the area of XSAVE, in its standard format, where all of it is known; see [`Extended`](crate::Extended).
+    fn extended(&self) -> Option<Vec<u8>> {
+        self.behind()?.extended()
+    }
+
     /// Returns the low 8 bytes of a vector register. The other bytes may be unknown.
     ///
     /// # Errors

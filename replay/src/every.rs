@@ -192,6 +192,18 @@ impl Every {
         })
     }
 
+    /// Returns the x87, SSE and later registers of a thread in XSAVE's layout; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// As [`Self::at`].
+    pub fn extended(&self, position: u64, tid: u32) -> Result<Option<Vec<u8>>> {
+        let tid = tid.cast_signed();
+        self.at(position, move |replay| match replay.thread() == tid {
+            true => replay.extended().map(Some),
+            false => Ok(replay.extended_of(tid).map(<[u8]>::to_vec)),
+        })
+    }
+
     /// Returns memory in consecutive runs, all known with event `seq` where there is memory.
     ///
     /// # Errors

@@ -274,6 +274,11 @@ impl<'s> StateMachine<'s> {
 }
 
 impl Machine for StateMachine<'_> {
+    fn extended(&self) -> Option<Vec<u8>> {
+        let (every, position) = self.state.every().ok()??;
+        every.extended(position, self.state.tid).ok()?
+    }
+
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
         // A call that is on the stack has its return address in its slot all the time.
         if self.trust == Trust::KnownOnly

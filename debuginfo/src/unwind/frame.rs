@@ -247,6 +247,10 @@ impl Machine for FrameMachine<'_> {
         }
     }
 
+    fn extended(&self) -> Option<Vec<u8>> {
+        self.innermost.then(|| self.machine.extended())?
+    }
+
     fn vector_low(&self, register: Register) -> Result<([u8; 8], Certainty), Unknown> {
         match self.innermost {
             true => self.machine.vector_low(register),

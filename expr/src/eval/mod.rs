@@ -33,7 +33,9 @@ use debuginfo::scope::{scope_at, unit_at};
 use debuginfo::types::{self, Near, Type, TypeKind};
 use debuginfo::value::trail::apart;
 use debuginfo::value::{Look, Value, ValueError};
-use debuginfo::{AddressSpace, Ages, Certainty, Diagnostic, Frame, Machine, Register};
+use debuginfo::{
+    AddressSpace, Ages, Certainty, Diagnostic, Extended, Frame, Machine, Register, Unknown,
+};
 
 pub use assign::{assign, assign_value};
 pub use calls::miscounted;
@@ -439,7 +441,39 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Returns a register that only the area of XSAVE has.
+    fn extended_register(&self, register: Extended) -> Value {
+        let (bytes, ty) = match register {
+            Extended::Ymm(_) => (32, base_type("unsigned __int128").array(2)),
+            Extended::Zmm(_) => (64, base_type("unsigned __int128").array(4)),
+            Extended::Mask(_) => (8, base_type("unsigned long")),
+            Extended::X87(_) => (16, base_type("long double")),
+            Extended::Mxcsr => (4, base_type("unsigned int")),
+            Extended::X87Word(_) | Extended::X87Tag => (2, base_type("unsigned short")),
+        };
+        let area = self.look.machine.extended();
+        let found = area.as_deref().and_then(|area| register.read(area));
+        match found {
+            Some(mut found) => {
+                found.resize(bytes, 0);
+                Value::constant(ty, found)
+            }
+            None => Value::unknown(
+                ty,
+                Unknown::because(match area {
+                    Some(_) => "the processor has no such register",
+                    None => {
+                        "only the innermost frame of a stopped thread, live or in a recording of every instruction, has it"
+                    }
+                }),
+            ),
+        }
+    }
+
     fn register(&self, name: &str, at: Span) -> Answer<Value> {
+        if let Some(register) = Extended::by_name(name) {
+            return Ok(self.extended_register(register));
+        }
         let Some(register) = Register::by_name(name) else {
             if let Some(kept) = self.context.kept {
                 return kept
@@ -448,7 +482,7 @@ impl Evaluator<'_> {
             }
             let error = EvalError::meaningless(at, format!("no register \"{name}\""));
             return Err(error.with_hint(
-                "known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base",
+                "known are rax to r15, rip, rflags, xmm0 to xmm15, ymm, zmm, k0 to k7, st0 to st7, mxcsr, fctrl, fs_base and gs_base",
             ));
         };
         let is_vector = (17..=32).contains(&register.0);

@@ -101,7 +101,7 @@ fn mistakes_about_watches_are_answered() {
             error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory)
               at --cmd 3: watch nobody (exit code 1)
             error: no register "nothing"
-            help: known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base
+            help: known are rax to r15, rip, rflags, xmm0 to xmm15, ymm, zmm, k0 to k7, st0 to st7, mxcsr, fctrl, fs_base and gs_base
               at --cmd 4: watch $nothing (exit code 1)
             error: watch --read needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 5: watch $rbx --read (exit code 1)

@@ -206,7 +206,7 @@ fn expressions_that_mean_nothing_are_told() {
             help: list them with: watch
               at --cmd 21: unwatch 3 (exit code 2)
             error: no register "nothing"
-            help: known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base
+            help: known are rax to r15, rip, rflags, xmm0 to xmm15, ymm, zmm, k0 to k7, st0 to st7, mxcsr, fctrl, fs_base and gs_base
               at --cmd 22: history $nothing (exit code 1)
             --- exit code 1
         "#]],

@@ -1,6 +1,6 @@
 //! Registers by name, as a frame sees them.
 
-use debuginfo::{Certainty, Machine, Register};
+use debuginfo::{Certainty, Extended, Machine, Register};
 use serde::{Deserialize, Serialize};
 
 use super::memory::hex_bytes;
@@ -49,10 +49,14 @@ pub fn registers(
 }
 
 fn named(machine: &dyn Machine, name: &str) -> Result<RegisterValue, Failure> {
-    let Some(register) = Register::by_name(&name.to_lowercase()) else {
+    let lower = name.to_lowercase();
+    if let Some(register) = Extended::by_name(lower.trim_start_matches(['$', '%'])) {
+        return Ok(extended(machine, name, register));
+    }
+    let Some(register) = Register::by_name(&lower) else {
         let message = format!("there is no register {name}");
         return Err(Failure::new(Code::BadRequest, message)
-            .hint("registers are rax to r15, rip, rflags, fs_base, gs_base, xmm0 to xmm15"));
+            .hint("registers are rax to r15, rip, rflags, fs_base, gs_base, xmm0 to xmm15, ymm0 to ymm31, zmm0 to zmm31, k0 to k7, st0 to st7, mxcsr, fctrl, fstat, ftag, fop"));
     };
     let read = match is_vector(register) {
         true => machine
@@ -85,6 +89,23 @@ fn named(machine: &dyn Machine, name: &str) -> Result<RegisterValue, Failure> {
             unknown: Some(unknown.to_string()),
         },
     })
+}
+
+/// A register of the area of XSAVE: its bytes in memory order.
+fn extended(machine: &dyn Machine, name: &str, register: Extended) -> RegisterValue {
+    let area = machine.extended();
+    let bytes = area.as_deref().and_then(|area| register.read(area));
+    let unknown = match (&bytes, area) {
+        (Some(_), _) => None,
+        (None, Some(_)) => Some("the processor has no such register"),
+        (None, None) => Some("not captured"),
+    };
+    RegisterValue {
+        name: name.trim_start_matches(['$', '%']).to_lowercase(),
+        value: bytes.map(|bytes| hex_bytes(&bytes)),
+        stale_since: None,
+        unknown: unknown.map(str::to_owned),
+    }
 }
 
 fn is_vector(register: Register) -> bool {

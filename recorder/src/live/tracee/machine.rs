@@ -33,6 +33,8 @@ pub struct LiveMachine {
     pub(crate) hit_count: Option<u64>,
     /// Set if the thread is not stopped but asks: its vector registers and its stack.
     pub(crate) asked: Option<Arc<Asked>>,
+    /// All of the x87, SSE and later registers, in XSAVE's layout; empty if they are not known.
+    pub(crate) extended: Arc<Vec<u8>>,
     /// Time limit for reading memory.
     pub(crate) limit: Option<Limit>,
 }
@@ -75,6 +77,10 @@ impl Machine for LiveMachine {
         general(&self.registers.general, register)
             .map(|value| (value, Certainty::Known))
             .ok_or_else(|| Unknown::because("not a register that is read"))
+    }
+
+    fn extended(&self) -> Option<Vec<u8>> {
+        (!self.extended.is_empty()).then(|| Vec::clone(&self.extended))
     }
 
     fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown> {
@@ -153,6 +159,7 @@ impl Tracer {
                 memory: self.tracee.memory.clone(),
                 hit_count,
                 asked: Some(Arc::clone(asked)),
+                extended: Arc::default(),
                 limit: None,
             });
         }
@@ -170,6 +177,7 @@ impl Tracer {
             memory: self.tracee.memory.clone(),
             hit_count,
             asked: None,
+            extended: Arc::new(state),
             limit: None,
         })
     }
