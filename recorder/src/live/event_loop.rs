@@ -321,6 +321,7 @@ impl Tracer {
                 (true, false) => {}
                 (false, _) => self.go_on(tid),
             },
+            0 if self.hands_over_image(tid, signal) => {}
             _ => {
                 if let Some(behind) = run_of(before).behind_pushed_flags {
                     self.hide_trap_flag(tid, behind);
@@ -452,7 +453,10 @@ impl Tracer {
     }
 
     fn became_another_program(&mut self, tid: Tid) {
-        self.note_done(tid, Done::Executed);
+        let is_followed = self.begins_to_follow_image(tid);
+        if !is_followed {
+            self.note_done(tid, Done::Executed);
+        }
         self.tracee.threads.retain(|other, _| *other == tid);
         self.breakpoints.sites.clear(&self.tracee.memory);
         self.breakpoints.compiling.clear();

@@ -6,6 +6,7 @@
 //! on to them and reports when and how they end.
 
 mod copies;
+mod entry;
 mod hand_over;
 
 use std::{
@@ -27,15 +28,10 @@ use store::{
 };
 
 pub use self::hand_over::{RECORDED, REFUSED, why_refused};
-pub(crate) use self::{copies::park as park_copy, hand_over::Recorder};
+pub(crate) use self::{copies::park as park_copy, entry::AtEntry, hand_over::Recorder};
 use super::{commands::Commands, event_loop::Tracer, model::Tid};
 use crate::{
-    process::{
-        Maps, Parked,
-        spawn::{AT_ENTRY, INT3, PARK_FOR_ANOTHER, told_by_kernel},
-        status::Seccomp,
-    },
-    session::{check_mapped, way_into},
+    process::{Parked, status::Seccomp},
     stop::{procfs, ptrace},
 };
 
@@ -52,8 +48,8 @@ enum State {
     New,
     /// It runs, and is not recorded.
     Plain,
-    /// Its dynamic linker runs: there is a trap at the entry point, over this byte.
-    Loading { entry: u64, original: u8 },
+    /// Its dynamic linker runs: there is a trap at the entry point.
+    Loading(AtEntry),
     /// It is parked, and no recorder takes it. It is released once it stops.
     Returned(Box<Parked>),
 }
@@ -191,7 +187,7 @@ impl Family {
             && task.pid == tid
         {
             self.tasks.retain(|_, other| other.pid != tid);
-            if let State::Loading { .. } = task.state {
+            if let State::Loading(_) = task.state {
                 self.refuse(tid, "it ended before its first instruction");
             }
             self.tell_end(tid, status, by_signal);
@@ -234,8 +230,8 @@ impl Family {
             unix_ns: now(),
             argv: argv(pid),
         });
-        let state = match self.set_trap(pid) {
-            Ok(state) => state,
+        let state = match AtEntry::set(pid, self.usual) {
+            Ok(at) => State::Loading(at),
             Err(why) => {
                 self.refuse(pid, why);
                 State::Plain
@@ -245,39 +241,18 @@ impl Family {
         let _ = ptrace::cont(pid, 0);
     }
 
-    /// Makes the program stop at its entry point. Fails with the reason why it cannot be recorded.
-    fn set_trap(&self, pid: Tid) -> Result<State, String> {
-        let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| error.to_string())?;
-        way_into(&exe).map_err(|error| why_refused(&error))?;
-        if Seccomp::of(pid) > self.usual {
-            return Err(
-                "it runs in a sandbox (seccomp), which forbids what a recording takes".into(),
-            );
-        }
-        let entry = told_by_kernel(pid, AT_ENTRY);
-        let entry = entry.ok().flatten().ok_or("its entry point is not known")?;
-        let set = || -> io::Result<u8> {
-            let memory = process_memory(pid)?;
-            let mut original = [0];
-            memory.read_exact_at(&mut original, entry)?;
-            memory.write_all_at(&[INT3], entry)?;
-            Ok(original[0])
-        };
-        let original = set().map_err(|error| format!("its memory cannot be written: {error}"))?;
-        Ok(State::Loading { entry, original })
-    }
-
     fn is_at_entry(&self, tid: Tid) -> bool {
-        let Some(State::Loading { entry, .. }) = self.tasks.get(&tid).map(|task| &task.state)
-        else {
-            return false;
-        };
-        ptrace::registers(tid).is_ok_and(|registers| registers.rip == entry + 1)
+        let state = self.tasks.get(&tid).map(|task| &task.state);
+        matches!(state, Some(State::Loading(at)) if at.is_reached(tid))
     }
 
     /// Parks a process whose libraries are loaded, and hands it to a recorder of its own.
     fn reached_entry(&mut self, pid: Tid) {
-        match self.park(pid) {
+        let parked = match self.tasks.get(&pid).map(|task| &task.state) {
+            Some(State::Loading(at)) => at.park(pid),
+            _ => Err("it is not at its entry point".into()),
+        };
+        match parked {
             Ok(parked) => self.hand_over(parked, false),
             Err(why) => {
                 self.refuse(pid, why);
@@ -307,37 +282,6 @@ impl Family {
         recorder.hand_over(self.commands.clone());
     }
 
-    /// Parks a process that is at the trap. On failure it is at its entry point, or about to be killed.
-    fn park(&self, pid: Tid) -> Result<Parked, String> {
-        let Some(State::Loading { entry, original }) = self.tasks.get(&pid).map(|task| &task.state)
-        else {
-            return Err("it is not at its entry point".into());
-        };
-        let (entry, first) = (*entry, *original);
-        let text = |error: io::Error| error.to_string();
-        let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(text)?;
-        let memory = process_memory(pid).map_err(text)?;
-        memory.write_all_at(&[first], entry).map_err(text)?;
-        ptrace::set_rip(pid, entry).map_err(text)?;
-        let maps = Maps::read(pid).map_err(text)?;
-        check_mapped(&exe, &maps).map_err(|error| why_refused(&error))?;
-        let registers = ptrace::registers(pid).map_err(text)?;
-        let mut original = [0; PARK_FOR_ANOTHER.len()];
-        memory.read_exact_at(&mut original, entry).map_err(text)?;
-        memory
-            .write_all_at(&PARK_FOR_ANOTHER, entry)
-            .map_err(text)?;
-        let parked = Parked {
-            pid,
-            entry,
-            original,
-            registers,
-            exe,
-        };
-        ptrace::detach(pid, 0).map_err(text)?;
-        Ok(parked)
-    }
-
     /// Takes back a parked process that no recorder has taken: it is released as soon as it stops.
     ///
     /// # Errors It is gone, or another process traces it.
@@ -362,7 +306,7 @@ impl Family {
                 task.state = State::Plain;
             }
             State::New => task.state = State::Plain,
-            State::Plain | State::Loading { .. } => {}
+            State::Plain | State::Loading(_) => {}
         }
     }
 }

@@ -1,11 +1,15 @@
-//! A forked copy of the program that the user follows: it waits where fork has returned in it, without our traps and
-//! patches, for a session of its own. From then on the program runs on without stops.
+//! What the program becomes, if the user follows it: a forked copy, which waits where fork has returned in it, without our
+//! traps and patches, for a session of its own, and from then on the program runs on without stops; or the program that it
+//! executes, which waits at its entry point for a session of its own.
 
 use std::{
     io,
     os::unix::fs::FileExt,
-    path::PathBuf,
-    sync::Arc,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -16,13 +20,13 @@ use super::{
     Live,
     error::LiveResult,
     event_loop::Tracer,
-    family::{park_copy, process_memory},
+    family::{AtEntry, park_copy, process_memory},
     model::{Action, Motion, ProbeId, Tid},
     tracee::hooks::Hooks,
 };
 use crate::{
     Member, Result, Target,
-    process::{Maps, Parked},
+    process::{Maps, Parked, status::Seccomp},
     return_trampoline::unhook,
     stop::{StopError, procfs, while_stopped},
 };
@@ -31,26 +35,35 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Who follows the next copy that the program makes of itself. The tracer calls it, and must not be kept waiting.
+/// Who follows the next copy that the program makes of itself, or the program that it executes. The tracer calls it, and must
+/// not be kept waiting.
 pub trait Follower: Send + Sync {
-    /// The program has made this copy, and neither of them runs.
+    /// The program has made this copy, and neither of them runs; or it has executed another one.
     fn made(&self, child: Tid);
 
-    /// The copy waits for a session of its own. On failure it runs on by itself, or has ended; the text says why.
-    fn waits(&self, child: std::result::Result<Forked, String>);
+    /// The process waits for a session of its own. On failure it runs on by itself, or has ended; the text says why.
+    fn waits(&self, child: std::result::Result<Waiting, String>);
 }
 
-/// A copy of a program that waits for a session of its own.
+/// A process that waits for a session of its own: a copy of the program, or what it has become.
 #[derive(Clone, Debug)]
-pub struct Forked {
+pub struct Waiting {
     parked: Parked,
+    /// It was made by fork, and executes the program itself.
+    is_copy: bool,
 }
 
-impl Forked {
+impl Waiting {
     /// Returns its process id.
     #[must_use]
     pub fn pid(&self) -> Tid {
         self.parked.pid
+    }
+
+    /// Returns the path of its program.
+    #[must_use]
+    pub fn exe(&self) -> &Path {
+        &self.parked.exe
     }
 
     /// Returns it as a process to record. `parent` is its parent's recording.
@@ -64,7 +77,7 @@ impl Forked {
                 parent_pid: procfs::parent(pid).unwrap_or(0),
                 parent_run: parent,
             },
-            is_copy: true,
+            is_copy: self.is_copy,
             records_copies: false,
             set: PathBuf::new(),
             recorder: Vec::new(),
@@ -92,11 +105,17 @@ impl Forked {
     }
 }
 
-/// Following the next fork.
+/// Following the next fork, and the next exec.
 #[derive(Default)]
 pub(crate) struct Following {
-    /// Who follows it.
+    /// Who follows a fork.
     follower: Option<Arc<dyn Follower>>,
+    /// Who follows an exec.
+    of_images: Option<Arc<dyn Follower>>,
+    /// The program that was executed is on its way to this entry point.
+    loading: Option<AtEntry>,
+    /// Set when it waits there: the recording of the program before it is over.
+    pub became: Arc<AtomicBool>,
     /// The copy that is to be followed, until it waits.
     awaited: Option<(Tid, Arc<dyn Follower>)>,
     /// The user has followed a copy: nothing stops the program, unless the user returns to it.
@@ -117,6 +136,14 @@ impl Live {
     /// [`LiveError::Ended`](super::LiveError::Ended).
     pub fn follow_fork(&self, follower: Option<Arc<dyn Follower>>) -> Result<()> {
         Ok(self.ask(move |tracer| tracer.tracee.following.follower = follower)?)
+    }
+
+    /// Makes `follower` follow the program that this one executes.
+    ///
+    /// # Errors
+    /// [`LiveError::Ended`](super::LiveError::Ended).
+    pub fn follow_exec(&self, follower: Arc<dyn Follower>) -> Result<()> {
+        Ok(self.ask(move |tracer| tracer.tracee.following.of_images = Some(follower))?)
     }
 
     /// Switches off all probes that stop the program, and resumes it: the user has turned to a copy of it.
@@ -149,7 +176,10 @@ impl Tracer {
             // A failure means that it was killed.
             let _ = crate::stop::ptrace::detach(child, 0);
         }
-        let parked = parked.map(|parked| Forked { parked });
+        let parked = parked.map(|parked| Waiting {
+            parked,
+            is_copy: true,
+        });
         self.tell_follower(child, parked.map_err(|error| error.to_string()));
     }
 
@@ -158,7 +188,48 @@ impl Tracer {
         self.tell_follower(child, Err("it was killed at once".to_owned()));
     }
 
-    fn tell_follower(&mut self, child: Tid, parked: std::result::Result<Forked, String>) {
+    /// Returns whether the program that this one has executed is followed: it runs to its entry point, where it gets a session
+    /// of its own. If it cannot be recorded, it stays in this one.
+    pub fn begins_to_follow_image(&mut self, tid: Tid) -> bool {
+        let Some(follower) = &self.tracee.following.of_images else {
+            return false;
+        };
+        // What the daemon itself may not do is no sandbox of the program's.
+        let usual = Seccomp::of(std::process::id() as i32);
+        match AtEntry::set(tid, usual) {
+            Ok(at) => {
+                follower.made(tid);
+                self.tracee.following.loading = Some(at);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Hands the program over that was executed, if this stop is at its entry point. Returns whether it was.
+    pub fn hands_over_image(&mut self, tid: Tid, signal: i32) -> bool {
+        let is_there = |at: &mut AtEntry| signal == libc::SIGTRAP && at.is_reached(tid);
+        let Some(at) = self.tracee.following.loading.take_if(is_there) else {
+            return false;
+        };
+        let parked = at.park(tid);
+        if parked.is_ok() {
+            self.tracee.threads.clear();
+            self.tracee.following.became.store(true, Ordering::Release);
+            self.journal.wake_recorder();
+        } else {
+            self.go_on(tid);
+        }
+        if let Some(follower) = self.tracee.following.of_images.take() {
+            follower.waits(parked.map(|parked| Waiting {
+                parked,
+                is_copy: false,
+            }));
+        }
+        true
+    }
+
+    fn tell_follower(&mut self, child: Tid, parked: std::result::Result<Waiting, String>) {
         let awaited = self
             .tracee
             .following

@@ -46,7 +46,7 @@ pub use condition::{Condition, Message};
 pub use core_dump::Dumped;
 pub use error::{LiveError, LiveResult};
 pub use family::{RECORDED, REFUSED, why_refused};
-pub use follow::{Follower, Forked};
+pub use follow::{Follower, Waiting};
 pub use happening::Happening;
 pub use model::*;
 pub use probes::{

@@ -258,7 +258,9 @@ fn begin(
     trace(&session, capture, &memory, &space, &stops, &journal, inbox)?;
     let became = match family {
         Some(found) => found.begin(&session, &commands)?,
-        None => Arc::default(),
+        None => ask(&commands, |tracer: &mut Tracer| {
+            Arc::clone(&tracer.tracee.following.became)
+        })?,
     };
     let end = Arc::new(AtomicBool::new(false));
     let (settling, settle_requests) = unbounded();

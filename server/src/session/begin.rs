@@ -128,7 +128,7 @@ impl LiveSession {
             output.feed(Stream::Stdout, stdout);
             output.feed(Stream::Stderr, stderr);
         }
-        Ok(sessions.insert(LiveSession {
+        let session = sessions.insert(LiveSession {
             id,
             program: origin.program(),
             folder: origin.cwd(),
@@ -143,18 +143,21 @@ impl LiveSession {
             last_shown: Mutex::default(),
             at_stops: AtStops::default(),
             follow: Follow::default(),
-        }))
+        });
+        session.follow_exec(sessions);
+        Ok(session)
     }
 
-    /// Makes the session of a copy of a program. Its output is that of the program.
-    pub(super) fn of_copy(
+    /// Makes the session of a copy of a program, or of what it has executed. Its output is that of the program.
+    pub(super) fn of_process(
         (id, live): (u32, Live),
+        name: String,
         program: &LiveSession,
         observer: &Announcer,
     ) -> LiveSession {
         LiveSession {
             id,
-            program: program.program.clone(),
+            program: name,
             folder: program.folder.clone(),
             origin: program.origin.of_copy(live.pid()),
             live,

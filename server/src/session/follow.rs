@@ -1,14 +1,15 @@
 //! Follows the copies that a program makes of itself by fork (`set follow-fork-mode child`): each gets a session of its
-//! own, in which the probes of the first one are set again, and the first program runs on without stops.
+//! own, in which the probes of the first one are set again, and the first program runs on without stops. A program that the
+//! process executes gets one, too, and the session before it has ended.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use recorder::live::{
-    Follower, Forked, Live, LiveOptions, Location, Motion, ProbeState, ProbeView, Stdio, Tid,
-    Waited,
+    Follower, Happening, Live, LiveOptions, Location, Motion, ProbeState, ProbeView, Stdio, Tid,
+    Waited, Waiting,
 };
 use serde::{Deserialize, Serialize};
 use store::recording::with_suffix;
@@ -188,6 +189,7 @@ impl LiveSession {
             FollowMode::Child => Some(Arc::new(Next {
                 sessions: Arc::downgrade(sessions),
                 session: Arc::downgrade(self),
+                turn: Turn::Copy,
             })),
         };
         let set = self.live.follow_fork(follower);
@@ -195,12 +197,32 @@ impl LiveSession {
         self.follow.set_mode(mode);
         Ok(())
     }
+
+    /// Gives a program that this one executes a session of its own. A program that has ended executes none.
+    pub(super) fn follow_exec(self: &Arc<Self>, sessions: &Arc<Sessions>) {
+        let next = Next {
+            sessions: Arc::downgrade(sessions),
+            session: Arc::downgrade(self),
+            turn: Turn::Image,
+        };
+        _ = self.live.follow_exec(Arc::new(next));
+    }
 }
 
-/// Follows the next copy that a session's program makes.
+/// What a session's program is followed to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// The next copy that it makes of itself.
+    Copy,
+    /// The program that it executes.
+    Image,
+}
+
+/// Follows a session's program.
 struct Next {
     sessions: Weak<Sessions>,
     session: Weak<LiveSession>,
+    turn: Turn,
 }
 
 impl Follower for Next {
@@ -210,8 +232,8 @@ impl Follower for Next {
         }
     }
 
-    fn waits(&self, child: Result<Forked, String>) {
-        let (sessions, session) = (self.sessions.clone(), self.session.clone());
+    fn waits(&self, child: Result<Waiting, String>) {
+        let (sessions, session, turn) = (self.sessions.clone(), self.session.clone(), self.turn);
         // The program's tracer calls this, and what follows asks it.
         std::thread::spawn(move || {
             let (Some(sessions), Some(session)) = (sessions.upgrade(), session.upgrade()) else {
@@ -220,16 +242,21 @@ impl Follower for Next {
                 }
                 return;
             };
-            turn_to(&sessions, &session, child);
+            turn_to(&sessions, &session, child, turn);
             session.live.wake();
         });
     }
 }
 
-/// Begins the session of a copy, and lets the program go.
-fn turn_to(sessions: &Arc<Sessions>, old: &Arc<LiveSession>, child: Result<Forked, String>) {
+/// Begins the session of a copy, and lets the program go; or that of the program that it has executed.
+fn turn_to(
+    sessions: &Arc<Sessions>,
+    old: &Arc<LiveSession>,
+    child: Result<Waiting, String>,
+    turn: Turn,
+) {
     let begun = child.and_then(|child| {
-        let begun = begin(sessions, old, &child);
+        let begun = begin(sessions, old, &child, turn);
         begun.map_err(|failure| {
             release(&child);
             format!("process {} is not followed: {failure}", child.pid())
@@ -237,11 +264,13 @@ fn turn_to(sessions: &Arc<Sessions>, old: &Arc<LiveSession>, child: Result<Forke
     });
     match begun {
         Ok((session, after)) => {
-            // It may have ended.
-            if let Err(error) = old.live.let_go() {
-                tracing::debug!(%error, "the program is not let go");
+            if turn == Turn::Copy {
+                // It may have ended.
+                if let Err(error) = old.live.let_go() {
+                    tracing::debug!(%error, "the program is not let go");
+                }
+                old.follow.set_mode(FollowMode::Parent);
             }
-            old.follow.set_mode(FollowMode::Parent);
             old.follow.become_(State::Followed(Followed {
                 session: Arc::downgrade(&session),
                 after,
@@ -249,16 +278,18 @@ fn turn_to(sessions: &Arc<Sessions>, old: &Arc<LiveSession>, child: Result<Forke
             }));
         }
         Err(why) => {
-            tracing::warn!(why, "a fork is not followed");
+            tracing::warn!(why, "a process is not followed");
             old.warn(&why);
-            // The next one may be. A program that has ended makes none.
-            _ = old.set_follow_mode(sessions, old.follow.mode());
+            if turn == Turn::Copy {
+                // The next one may be. A program that has ended makes none.
+                _ = old.set_follow_mode(sessions, old.follow.mode());
+            }
             old.follow.become_(State::Failed(why));
         }
     }
 }
 
-fn release(child: &Forked) {
+fn release(child: &Waiting) {
     if let Err(error) = child.release() {
         tracing::warn!(%error, pid = child.pid(), "a copy of a program cannot be released");
     }
@@ -268,23 +299,34 @@ fn release(child: &Forked) {
 fn begin(
     sessions: &Arc<Sessions>,
     old: &LiveSession,
-    child: &Forked,
+    child: &Waiting,
+    turn: Turn,
 ) -> Result<(Arc<LiveSession>, u64), Failure> {
     let observer = Arc::new(Announcer::for_nobody());
-    let live = open(sessions, old, child, &observer)?;
+    let live = open(sessions, old, child, (turn, &observer))?;
     let entry = match live.peek(0, None, None, PATIENCE) {
         Waited::Stopped(stop) => stop,
         _ => return Err(Failure::new(Code::NotStarted, "it has ended")),
     };
-    live.mark_shown(entry.number);
-    let session = LiveSession::of_copy((sessions.next_id(), live), old, &observer);
-    for shown in old.live.displays() {
-        // It was read and added once.
-        let parsed = inspect::displayable(&shown.expression)?;
-        let added = session.live.display(parsed);
-        added.map_err(|error| of_recorder(&error))?;
+    let probes = old.live.probes();
+    let is_caught = turn == Turn::Image && probes.iter().any(catches_exec);
+    if !is_caught {
+        live.mark_shown(entry.number);
     }
-    for probe in old.live.probes() {
+    let program = match turn {
+        Turn::Copy => old.program.clone(),
+        Turn::Image => child.exe().to_string_lossy().into_owned(),
+    };
+    let session = LiveSession::of_process((sessions.next_id(), live), program, old, &observer);
+    for shown in old.live.displays() {
+        // It was read and added once. In another program its names may mean nothing.
+        let parsed = inspect::displayable(&shown.expression)?;
+        match session.live.display(parsed) {
+            Err(error) if turn == Turn::Copy => return Err(of_recorder(&error)),
+            _ => {}
+        }
+    }
+    for probe in probes {
         if let Err(failure) = set_again(old, &session, &probe) {
             let (id, location) = (probe.id, &probe.spec.location);
             session.warn(&format!("{id} ({location}) was not set again: {failure}"));
@@ -293,33 +335,53 @@ fn begin(
     session.at_stops.take_over(&old.at_stops);
     session.live.kept().take_over(old.live.kept());
     let session = sessions.insert(session);
-    session.set_follow_mode(sessions, FollowMode::Child)?;
+    session.set_follow_mode(
+        sessions,
+        match turn {
+            Turn::Copy => FollowMode::Child,
+            Turn::Image => old.follow.mode(),
+        },
+    )?;
+    session.follow_exec(sessions);
+    if is_caught {
+        return Ok((session, entry.number - 1));
+    }
     let after = session.live.resume(entry.tid, Motion::Continue, true);
     Ok((session, after.map_err(|error| of_recorder(&error))?))
 }
 
-/// Opens the recording of a copy, next to that of the program.
+/// Returns whether a probe is `catch exec`.
+fn catches_exec(probe: &ProbeView) -> bool {
+    probe.state != ProbeState::Disabled
+        && matches!(probe.spec.location, Location::Event(Happening::Exec))
+}
+
+/// Opens the recording of a copy, or of a program that was executed, next to that of the program.
 fn open(
     sessions: &Sessions,
     old: &LiveSession,
-    child: &Forked,
-    observer: &Arc<Announcer>,
+    child: &Waiting,
+    (turn, observer): (Turn, &Arc<Announcer>),
 ) -> Result<Live, Failure> {
     let recording = old.live.recording();
     let parent = store::Recording::open(recording).ok();
     let parent = parent.map(|parent| parent.manifest().recording_id);
-    let program = Path::new(&old.program).file_name();
-    let program = program.unwrap_or("program".as_ref()).to_string_lossy();
-    // Not `program-2`, which would be a later run of it.
-    let name = with_suffix(Path::new(&format!("{program}.{}", child.pid())));
+    let file_name = |path: &Path| {
+        let name = path.file_name().unwrap_or("program".as_ref());
+        name.to_string_lossy().into_owned()
+    };
+    let path = match turn {
+        // Not `program-2`, which would be a later run of it.
+        Turn::Copy => {
+            let name = format!("{}.{}", file_name(Path::new(&old.program)), child.pid());
+            recording.with_file_name(with_suffix(Path::new(&name)))
+        }
+        Turn::Image => first_free(recording, &file_name(child.exe())),
+    };
     let target = child.target(parent);
     let guardian = sessions.guardian.clone();
     let options = LiveOptions {
-        record: old.origin.record_options(
-            target,
-            Some(recording.with_file_name(name)),
-            guardian,
-        )?,
+        record: old.origin.record_options(target, Some(path), guardian)?,
         stop_on_entry: true,
         stdio: Stdio::Inherit,
         // They are among the program's probes.
@@ -329,7 +391,18 @@ fn open(
     super::begin::started(options, observer).map_err(|error| of_recorder(&error))
 }
 
-/// Sets a probe of a program in a copy of it, whose memory is the same.
+/// Returns the first name for a recording beside another one that is not taken.
+fn first_free(beside: &Path, program: &str) -> PathBuf {
+    let named = |number: u32| match number {
+        1 => program.to_owned(),
+        number => format!("{program}-{number}"),
+    };
+    let path = |number| beside.with_file_name(with_suffix(Path::new(&named(number))));
+    let free = (1..).map(path).find(|path| !path.exists());
+    free.expect("there are more numbers than files")
+}
+
+/// Sets a probe of a program in a copy of it, whose memory is the same, or in what it has become.
 fn set_again(old: &LiveSession, new: &LiveSession, probe: &ProbeView) -> Result<(), Failure> {
     let failed = |error| of_recorder(&error);
     let added = new.live.add_probe_as(probe.id, probe.spec.clone());
