@@ -22,6 +22,7 @@ use super::{
     event_loop::Tracer,
     family::{AtEntry, park_copy, process_memory},
     model::{Action, Motion, ProbeId, Tid},
+    probes::happenings::Done,
     tracee::hooks::Hooks,
 };
 use crate::{
@@ -144,6 +145,14 @@ impl Live {
     /// [`LiveError::Ended`](super::LiveError::Ended).
     pub fn follow_exec(&self, follower: Arc<dyn Follower>) -> Result<()> {
         Ok(self.ask(move |tracer| tracer.tracee.following.of_images = Some(follower))?)
+    }
+
+    /// Has a thread at the entry point of a program that was just executed go on, unless `catch exec` stops it.
+    ///
+    /// # Errors
+    /// [`LiveError::Ended`](super::LiveError::Ended).
+    pub fn has_executed(&self, tid: Tid) -> Result<()> {
+        Ok(self.ask(move |tracer| tracer.has_done(tid, Done::Executed))?)
     }
 
     /// Switches off all probes that stop the program, and resumes it: the user has turned to a copy of it.

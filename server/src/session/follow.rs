@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use recorder::live::{
@@ -65,6 +65,8 @@ pub struct Follow {
     changed: Condvar,
     /// How many clients wait for a stop of the program, or of the copy that is followed.
     waiting: AtomicUsize,
+    /// What the process executes now, in words.
+    executed: OnceLock<String>,
 }
 
 /// A client that waits for a stop. Dropping it ends the wait.
@@ -84,6 +86,12 @@ impl Follow {
     #[must_use]
     pub fn mode(&self) -> FollowMode {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what the process executes now, if that is another program, which has a session of its own.
+    #[must_use]
+    pub fn executed(&self) -> Option<&str> {
+        self.executed.get().map(String::as_str)
     }
 
     fn set_mode(&self, mode: FollowMode) {
@@ -270,6 +278,9 @@ fn turn_to(
                     tracing::debug!(%error, "the program is not let go");
                 }
                 old.follow.set_mode(FollowMode::Parent);
+            } else {
+                let text = format!("has executed {}: session {}", session.program, session.id);
+                _ = old.follow.executed.set(text);
             }
             old.follow.become_(State::Followed(Followed {
                 session: Arc::downgrade(&session),
@@ -310,9 +321,7 @@ fn begin(
     };
     let probes = old.live.probes();
     let is_caught = turn == Turn::Image && probes.iter().any(catches_exec);
-    if !is_caught {
-        live.mark_shown(entry.number);
-    }
+    live.mark_shown(entry.number);
     let program = match turn {
         Turn::Copy => old.program.clone(),
         Turn::Image => child.exe().to_string_lossy().into_owned(),
@@ -344,7 +353,9 @@ fn begin(
     )?;
     session.follow_exec(sessions);
     if is_caught {
-        return Ok((session, entry.number - 1));
+        let went = session.live.has_executed(entry.tid);
+        went.map_err(|error| of_recorder(&error))?;
+        return Ok((session, entry.number));
     }
     let after = session.live.resume(entry.tid, Motion::Continue, true);
     Ok((session, after.map_err(|error| of_recorder(&error))?))

@@ -145,7 +145,7 @@ impl LiveSession {
             format!(
                 "{} {}; its recording is {}",
                 self.program,
-                report::exit_words(exit),
+                self.exit_words(exit),
                 recording.display()
             ),
         )

@@ -334,7 +334,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// Returns how a program ended, as a predicate that follows its name.
-pub(super) fn exit_words(exit: Exit) -> String {
+fn exit_words(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("has ended with exit code {code}"),
         Exit::Signal(signal) => format!("was killed by {}", inspect::signal_name(signal)),
@@ -581,6 +581,12 @@ impl LiveSession {
         }
     }
 
+    /// Returns how the program ended, as a predicate that follows its name.
+    pub(super) fn exit_words(&self, exit: Exit) -> String {
+        let executed = self.follow.executed().filter(|_| exit == Exit::Detached);
+        executed.map_or_else(|| exit_words(exit), str::to_owned)
+    }
+
     /// Describes the session.
     #[must_use]
     pub fn report(&self) -> SessionReport {
@@ -604,7 +610,10 @@ impl LiveSession {
             stop: stop.map(|stop| self.report_stop(&stop)),
             past: self.entered_past().map(|past| past.position().seq),
             stopped_threads: threads.iter().filter(|t| stopped(&t.state)).count(),
-            exit: exit.map(ExitReport::from),
+            exit: exit.map(|exit| ExitReport {
+                text: self.exit_words(exit),
+                ..ExitReport::from(exit)
+            }),
             calls: outcome.map(|outcome| outcome.calls),
             warnings: self.warnings(),
         }
