@@ -1,6 +1,6 @@
 //! Finds or builds the `hindsight` binary, and offers its commands as functions.
 
-use crate::process::{Ended, Program, Running};
+use crate::process::{Ended, Program, Running, Status};
 use crate::recording::Recording;
 use crate::scratch::{Scratch, target_dir, workspace_dir};
 use std::ffi::OsString;
@@ -54,6 +54,23 @@ impl Hindsight {
         let folder = scratch.join("rec.hindsight");
         assert!(folder.is_dir(), "no recording was made: {ended:?}");
         (ended, Recording::new(folder))
+    }
+
+    /// Records a program, into `NAME.hindsight` in the test's folder.
+    ///
+    /// # Panics
+    /// If it does not end with 0, or nothing was recorded.
+    pub fn recorded(
+        scratch: &Scratch,
+        name: &str,
+        options: &[&str],
+        program: &Program,
+    ) -> Recording {
+        let ended = Self::record_command(scratch, name, options, program).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let folder = scratch.join(&format!("{name}.hindsight"));
+        assert!(folder.is_dir(), "no recording was made: {ended:?}");
+        Recording::new(folder)
     }
 
     /// Starts `hindsight record` in the background.

@@ -37,6 +37,13 @@ impl Recording {
             .run()
     }
 
+    /// What these lines print at its prompt.
+    #[must_use]
+    pub fn prompt(&self, lines: &[&str]) -> Ended {
+        let words: Vec<&str> = lines.iter().flat_map(|line| ["--cmd", line]).collect();
+        self.command("repl", &words)
+    }
+
     /// The rows of a query's answer, or standard error if it was refused.
     ///
     /// # Errors

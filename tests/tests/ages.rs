@@ -163,7 +163,7 @@ fn what_another_object_held_is_no_older_value() {
         let ask = |what: &str| {
             let at = seq.to_string();
             let goto = format!("goto {at}");
-            let ended = recording.command("repl", &["--cmd", &goto, "--cmd", what]);
+            let ended = recording.prompt(&[&goto, what]);
             ended.text() + &ended.errors()
         };
         let shown = ask("print second->id");
@@ -208,8 +208,7 @@ fn what_was_in_a_block_before_it_was_handed_out_is_no_value() {
         let (_, recording) = Hindsight::record(&scratch, &options.concat(), &program.args([how]));
         let seq = recording.number("SELECT start_seq FROM calls WHERE function = 'asked'");
         let goto = format!("goto {seq}");
-        let lines = ["--cmd", &goto, "--cmd", "print second->id"];
-        let ended = recording.command("repl", &lines);
+        let ended = recording.prompt(&[&goto, "print second->id"]);
         let shown = ended.text() + &ended.errors();
         // posix_memalign stores the address: without debug information no function is known that returns it.
         let is_told = how != "memalign" || recording.calls_of("_mid_memalign") > 0;
@@ -282,8 +281,7 @@ fn a_copy_at_an_entry_shows_no_variables() {
         assert_eq!(rows.len(), 8);
         for (call, row) in rows.into_iter().enumerate() {
             let goto = format!("goto {}", row["start_seq"]);
-            let words = ["--cmd", &goto, "--cmd", "backtrace --locals"];
-            let shown = recording.command("repl", &words).text();
+            let shown = recording.prompt(&[&goto, "backtrace --locals"]).text();
             let k = call / 2 + 1;
             for (name, value) in [
                 ("k=", k.to_string()),

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use e2e::{Ended, Hindsight, Program, Recording, Row, Scratch, Status};
+use e2e::{Ended, Hindsight, Program, Recording, Row, Scratch, Status, compiled};
 
 /// A program that was recorded with its children.
 struct Set {
@@ -399,10 +399,8 @@ int main(void) {
   return 0;
 }
 "#;
-    std::fs::write(scratch.join("forks.c"), source).expect("writable");
-    let build = Program::new("/usr/bin/gcc", scratch.path()).args(["-g", "forks.c", "-o", "forks"]);
-    assert_eq!(build.run().status, Status::Code(0));
-    let program = Program::new(scratch.join("forks"), scratch.path());
+    let program = compiled(&scratch, "forks.c", source, &["-g"]);
+    let program = Program::new(program, scratch.path());
     let native = program.run();
     let options = ["--children", "--copies"];
     let ended = Hindsight::record_command(&scratch, "set", &options, &program).run();
@@ -483,11 +481,7 @@ fn checks(name: &str) -> Scratch {
         let source = format!(
             "int judge(int n) {{ return {code}; }}\nint main(void) {{ return judge(6); }}\n"
         );
-        std::fs::write(scratch.join(&format!("{name}.c")), source).expect("writable");
-        let built = Program::new("/usr/bin/gcc", scratch.path())
-            .args(["-O0", "-g", "-o", name, &format!("{name}.c")])
-            .run();
-        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+        compiled(&scratch, &format!("{name}.c"), &source, &["-O0", "-g"]);
     }
     scratch
 }
@@ -638,12 +632,7 @@ int main(int count, char **words) {
 #[test]
 fn each_way_to_start_a_program_is_linked_to_its_parent() {
     let scratch = Scratch::new("children_ways");
-    std::fs::write(scratch.join("starter.c"), STARTER).expect("writable");
-    let built = Program::new("/usr/bin/gcc", scratch.path())
-        .args(["-O0", "-g", "-o", "starter", "starter.c"])
-        .run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    let starter = scratch.join("starter");
+    let starter = compiled(&scratch, "starter.c", STARTER, &["-O0", "-g"]);
     let set = Set::of(&scratch, &Program::new(&starter, scratch.path()));
     assert_eq!(set.ended.status, Status::Code(4), "the last program's code");
     set.assert_whole();

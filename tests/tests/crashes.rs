@@ -77,8 +77,7 @@ impl Crashed {
 
     /// The output of `repl` for these lines, from its initial position.
     fn repl(&self, lines: &[&str]) -> String {
-        let options: Vec<&str> = lines.iter().flat_map(|line| ["--cmd", *line]).collect();
-        let ended = self.recording.command("repl", &options);
+        let ended = self.recording.prompt(lines);
         assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
         ended.text()
     }
@@ -297,17 +296,8 @@ fn a_crash_under_live_control_is_told_of_once() {
     let told = recording.rows("SELECT tid, signal FROM exceptions WHERE phase = 'unhandled'");
     assert_eq!(told.len(), 1, "{told:#?}");
     assert!(!told[0]["tid"].is_null(), "{told:#?}");
-    let words = [
-        "--cmd",
-        "where",
-        "--cmd",
-        "goto first",
-        "--cmd",
-        "goto crash",
-        "--cmd",
-        "where",
-    ];
-    let shown = recording.command("repl", &words).text();
+    let lines = ["where", "goto first", "goto crash", "where"];
+    let shown = recording.prompt(&lines).text();
     assert!(
         shown.matches("in last").count() + shown.matches(": last at").count() >= 2,
         "{shown}"

@@ -257,8 +257,8 @@ fn made(name: &str, options: &[&str]) -> (Scratch, Recording) {
         "--stack=64",
         "--strings",
     ];
-    let (ended, recording) = Hindsight::record(&scratch, &[&all[..], options].concat(), &program);
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let options = [&all[..], options].concat();
+    let recording = Hindsight::recorded(&scratch, "rec", &options, &program);
     (scratch, recording)
 }
 
@@ -277,16 +277,7 @@ fn harm_to_a_recording_with_its_log_is_seen() {
 #[test]
 fn harm_to_notes_and_copies_of_modules_is_seen() {
     let (scratch, recording) = made("harm_packed", &["--portable"]);
-    let path = recording.path().to_str().expect("paths of tests are text");
-    let args = [
-        "repl",
-        path,
-        "--cmd",
-        "goto 3",
-        "--cmd",
-        "note here it began",
-    ];
-    let noted = Hindsight::command(&scratch, &args).run();
+    let noted = recording.prompt(&["goto 3", "note here it began"]);
     assert_eq!(noted.status, Status::Code(0), "{}", noted.errors());
     assert_eq!(recording.number("SELECT count(*) FROM notes"), 1);
     harm(&scratch, &recording, STAGED, 3);

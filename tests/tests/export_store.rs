@@ -236,25 +236,19 @@ fn answer(
     }
 }
 
-/// Records a program as `NAME.hindsight`.
-fn record(scratch: &Scratch, name: &str, program: &Program) {
-    let ended = Hindsight::record_command(scratch, name, &[], program).run();
-    assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
-}
-
 /// A folder with a recording whose output fills several parts of an upload: no compression makes it smaller.
 fn with_much_output(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     let program =
         Program::new("/usr/bin/head", scratch.path()).args(["-c", "10000000", "/dev/urandom"]);
-    record(&scratch, "app", &program);
+    Hindsight::recorded(&scratch, "app", &[], &program);
     scratch
 }
 
 fn with_small(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     let fib = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["9"]);
-    record(&scratch, "app", &fib);
+    Hindsight::recorded(&scratch, "app", &[], &fib);
     scratch
 }
 
@@ -290,11 +284,8 @@ fn is_same_as_in_folder(scratch: &Scratch, store: &Store, prefix: &str) {
 #[test]
 fn objects_have_the_names_and_bytes_of_files() {
     let scratch = with_small("store-names");
-    record(
-        &scratch,
-        "a=b",
-        &Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["3"]),
-    );
+    let fib = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["3"]);
+    Hindsight::recorded(&scratch, "a=b", &[], &fib);
     let store = Store::start(|_, _, _| None);
     let (code, told) = store.export(&scratch, &["*", "--to", "s3://lake/a/b/"]);
     assert_eq!(code, 0, "{told}");
@@ -496,8 +487,7 @@ fn refusals_say_what_to_do() {
 fn what_is_still_recorded_is_left_out() {
     let scratch = Scratch::new("export-live");
     let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["5"]);
-    let ended = Hindsight::record_command(&scratch, "done", &[], &program).run();
-    assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+    Hindsight::recorded(&scratch, "done", &[], &program);
     let waiting = Program::new("/bin/sleep", scratch.path()).args(["60"]);
     let options = ["-f", "clock_nanosleep"];
     let (running, recording) = Hindsight::start_recording(&scratch, &options, &waiting);

@@ -2,8 +2,8 @@
 //! program with a planted wrong write, which prints its own state and crashes; the recording is compared with that output.
 
 use e2e::{
-    Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact, fixture_source,
-    marked_line,
+    Ended, Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact,
+    fixture_source, marked_line,
 };
 use serde_json::Value;
 
@@ -48,8 +48,7 @@ impl Full {
 
     /// What verbs at the prompt print.
     fn prompt(&self, lines: &[&str]) -> String {
-        let words: Vec<&str> = lines.iter().flat_map(|line| ["--cmd", line]).collect();
-        let ended = self.recording.command("repl", &words);
+        let ended = self.recording.prompt(lines);
         assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
         ended.text()
     }
@@ -217,15 +216,8 @@ fn moves_go_by_lines_and_instructions_and_back() {
 #[test]
 fn all_writes_of_a_value_are_its_history() {
     let full = Full::of("full-history", &["short"]);
-    let ended = full.recording.command(
-        "repl",
-        &[
-            "--cmd",
-            "goto last",
-            "--cmd",
-            "history --skip 50 accounts[1].balance",
-        ],
-    );
+    let lines = ["goto last", "history --skip 50 accounts[1].balance"];
+    let ended = full.recording.prompt(&lines);
     let text = ended.text();
     assert!(text.contains("5050"), "{text} {}", ended.errors());
     assert!(text.contains("deposit"), "{text}");
@@ -241,27 +233,13 @@ __attribute__((noinline)) int sum(int n) { int all = 0; for (int i = 1; i <= n; 
 int main(void) { int t = 0; for (int i = 2; i < 5; i++) t += sum(i); printf(\"%d\\n\", t); return 0; }
 ";
     let scratch = Scratch::new("full-red-zone");
-    std::fs::write(scratch.join("app.c"), source).expect("writable");
-    let gcc =
-        Program::new("/usr/bin/gcc", scratch.path()).args(["-g", "-O0", "-o", "app", "app.c"]);
-    assert_eq!(gcc.run().status, Status::Code(0));
-    let program = Program::new(scratch.join("app"), scratch.path());
+    let program = compiled(&scratch, "app.c", source, &["-g", "-O0"]);
+    let program = Program::new(program, scratch.path());
     let (_, recording) = Hindsight::record(&scratch, &["--full"], &program);
     let last = recording.row("select max(start_seq) as seq from calls where function = 'sum'");
     let last = last["seq"].as_i64().expect("an event");
-    let ended = recording.command(
-        "repl",
-        &[
-            "--cmd",
-            &format!("goto {last}"),
-            "--cmd",
-            "finish",
-            "--cmd",
-            "step-back -i",
-            "--cmd",
-            "history all",
-        ],
-    );
+    let call = format!("goto {last}");
+    let ended = recording.prompt(&[&call, "finish", "step-back -i", "history all"]);
     let text = ended.text();
     let rows = text.lines().filter(|line| line.contains(" | sum at "));
     let values = rows.filter_map(|row| row.split('|').nth(2));
@@ -325,13 +303,8 @@ fn a_logpoint_prints_what_it_would_have_printed() {
     assert!(printed[0].ends_with("amount=1"), "{text}");
     assert!(text.contains("more follow: --skip 50"), "{text}");
     // All of them, in two threads, each with its own values.
-    let asked = full.recording.command(
-        "repl",
-        &[
-            "--cmd",
-            &format!("logpoint {at} amount={{amount}} --limit 0 --json"),
-        ],
-    );
+    let all = format!("logpoint {at} amount={{amount}} --limit 0 --json");
+    let asked = full.recording.prompt(&[&all]);
     let reply: Value = serde_json::from_str(&asked.text()).expect("JSON");
     let lines = reply["result"]["lines"].as_array().expect("lines");
     assert_eq!(lines.len() as i64, DEPOSITS);
@@ -405,17 +378,8 @@ fn conditions_and_counts_stop_both_ways() {
     ]);
     assert!(has_line(&text, "$1 = 98"), "{text}");
     // What cannot be evaluated is told.
-    let ended = full.recording.command(
-        "repl",
-        &[
-            "--cmd",
-            &format!("break {at} if nobody == 1"),
-            "--cmd",
-            "goto first",
-            "--cmd",
-            "continue",
-        ],
-    );
+    let unknown = format!("break {at} if nobody == 1");
+    let ended = full.recording.prompt(&[&unknown, "goto first", "continue"]);
     assert!(
         ended.errors().contains("could not be evaluated"),
         "{}",

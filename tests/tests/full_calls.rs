@@ -1,7 +1,7 @@
 //! Goal: functions of the program can be called at every moment of a recording of every instruction, and nothing of a call stays.
 //! Method: a program that knows its answers; the same calls at the same line of the running program; the moves afterwards.
 
-use e2e::{Hindsight, Program, Scratch, Status};
+use e2e::{Hindsight, Program, Scratch, compiled};
 
 const PROGRAM: &str = r#"#include <fcntl.h>
 #include <pthread.h>
@@ -48,19 +48,14 @@ fn line(comment: &str) -> usize {
 
 fn built(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
-    std::fs::write(scratch.join("app.c"), PROGRAM).expect("the test's folder is writable");
-    let built = Program::new("/usr/bin/gcc", scratch.path())
-        .args(["-g", "-O1", "-o", "app", "app.c", "-lpthread"])
-        .run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    compiled(&scratch, "app.c", PROGRAM, &["-g", "-O1", "-lpthread"]);
     scratch
 }
 
 fn recorded(name: &str) -> Scratch {
     let scratch = built(name);
     let app = Program::new(scratch.join("app"), scratch.path());
-    let ended = Hindsight::record_command(&scratch, "recorded", &["--full"], &app).run();
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    Hindsight::recorded(&scratch, "recorded", &["--full"], &app);
     scratch
 }
 
@@ -187,8 +182,7 @@ fn what_cannot_be_called_says_why() {
         assert!(told.contains(part), "{part}\n{told}");
     }
     let app = Program::new(scratch.join("app"), scratch.path());
-    let ended = Hindsight::record_command(&scratch, "calls", &[], &app).run();
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    Hindsight::recorded(&scratch, "calls", &[], &app);
     let told = prompt(&scratch, "calls", &["goto last", "eval length(head)"]);
     assert!(
         told.contains("length cannot be called: this recording has calls, not every instruction"),

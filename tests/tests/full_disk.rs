@@ -103,9 +103,7 @@ fn a_program_goes_on_when_the_disk_is_full() {
     );
     filled.is_a_recording();
     filled.ends_with(0);
-    let read = filled
-        .recording
-        .command("repl", &["--cmd", "goto last", "--cmd", "x/i $rip"]);
+    let read = filled.recording.prompt(&["goto last", "x/i $rip"]);
     assert_eq!(read.status, Status::Code(0), "{}", read.errors());
     drop(filled.scratch);
 }
@@ -141,8 +139,7 @@ fn nothing_is_left_of_what_did_not_fit() {
     std::fs::create_dir(scratch.join("small")).expect("the test's folder is writable");
     for (name, n) in [("a", "5"), ("b", "6")] {
         let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args([n]);
-        let ended = Hindsight::record_command(&scratch, name, &[], &program).run();
-        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        Hindsight::recorded(&scratch, name, &[], &program);
     }
     let script = "mount -t tmpfs -o size=16k tmpfs small || exit 90
          head -c 100000 /dev/zero > small/full

@@ -52,7 +52,7 @@ fn has_calls(recording: &Recording) {
         (&Value::Null, &Value::Bool(false)),
         "{facts}"
     );
-    let at_end = recording.command("repl", &["--cmd", "goto last", "--cmd", "print/x $rip"]);
+    let at_end = recording.prompt(&["goto last", "print/x $rip"]);
     assert_eq!(at_end.status, Status::Code(0), "{}", at_end.errors());
 }
 

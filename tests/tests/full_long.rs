@@ -36,8 +36,8 @@ fn a_run_that_nobody_waits_for_ends_and_moves_nothing() {
     let live = Live::new("full-long");
     let program =
         Program::new(fixture_artifact("tight", "tight"), live.scratch.path()).args([CALLS]);
-    let (ended, recording) = Hindsight::record(&live.scratch, &["--full", "-x", "work"], &program);
-    assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+    let options = ["--full", "-x", "work"];
+    let recording = Hindsight::recorded(&live.scratch, "rec", &options, &program);
     let path = recording
         .path()
         .to_str()

@@ -1,27 +1,15 @@
 //! Goal: in a recording of every instruction, moves over calls stop at breakpoints as they do live, and what the kernel maps is told
 //! apart from what instructions wrote. Method: small programs that know which call or mapping comes next.
 
-use e2e::{Hindsight, Program, Scratch, Status};
+use e2e::{Hindsight, Program, Recording, Scratch, compiled};
 
-/// Builds a program, and records every instruction of it as `recorded.hindsight`.
-fn recorded(name: &str, source: &str) -> Scratch {
+/// Builds a program, and records every instruction of it. Its folder is removed with the `Scratch`.
+fn recorded(name: &str, source: &str) -> (Scratch, Recording) {
     let scratch = Scratch::new(name);
-    std::fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
-    let built = Program::new("/usr/bin/gcc", scratch.path())
-        .args(["-g", "-O0", "-o", "app", "app.c"])
-        .run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    let app = Program::new(scratch.join("app"), scratch.path());
-    let ended = Hindsight::record_command(&scratch, "recorded", &["--full"], &app).run();
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
-    scratch
-}
-
-/// What verbs at the prompt print.
-fn prompt(scratch: &Scratch, verbs: &[&str]) -> String {
-    let mut args = vec!["repl", "recorded"];
-    args.extend(verbs.iter().flat_map(|verb| ["--cmd", verb]));
-    Hindsight::command(scratch, &args).run().text()
+    let app = compiled(&scratch, "app.c", source, &["-g", "-O0"]);
+    let app = Program::new(app, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "recorded", &["--full"], &app);
+    (scratch, recording)
 }
 
 const MAPPED: &str = r#"#define _GNU_SOURCE
@@ -43,7 +31,7 @@ int main(void) {
 /// What the kernel maps is no write of an instruction.
 #[test]
 fn memory_that_was_mapped_anew_does_not_keep_the_last_write() {
-    let scratch = recorded("full-mapped", MAPPED);
+    let (_scratch, recording) = recorded("full-mapped", MAPPED);
     let verbs = [
         "break app.c:12",
         "goto first",
@@ -52,7 +40,7 @@ fn memory_that_was_mapped_anew_does_not_keep_the_last_write() {
         "last-write page[6]",
         "last-write *(int *)16",
     ];
-    let told = prompt(&scratch, &verbs);
+    let told = recording.prompt(&verbs).text();
     for part in [
         "page[5] became 65 'A'",
         "Now page[5] is 0 '\\000': the kernel has since mapped something else there",
@@ -85,7 +73,7 @@ int main(void) {
 /// What a move goes over stops at breakpoints, forwards and backwards, as it does live.
 #[test]
 fn moves_over_calls_stop_at_breakpoints_in_them() {
-    let scratch = recorded("full-nested", NESTED);
+    let (_scratch, recording) = recorded("full-nested", NESTED);
     let line = |mark: &str| {
         let at = NESTED
             .lines()
@@ -93,7 +81,7 @@ fn moves_over_calls_stop_at_breakpoints_in_them() {
         at.expect("a line of the program") + 1
     };
     let prompt = |verbs: &[&str]| {
-        let text = prompt(&scratch, verbs);
+        let text = recording.prompt(verbs).text();
         let values = text.lines().filter(|line| line.starts_with('$'));
         let values: Vec<String> = values
             .filter_map(|line| Some(line.split_once("= ")?.1.to_owned()))

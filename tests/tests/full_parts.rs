@@ -34,8 +34,7 @@ impl Parts {
 
     /// What verbs at the prompt print.
     fn prompt(&self, lines: &[&str]) -> String {
-        let words: Vec<&str> = lines.iter().flat_map(|line| ["--cmd", line]).collect();
-        let ended = self.recording.command("repl", &words);
+        let ended = self.recording.prompt(lines);
         assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
         ended.text()
     }
@@ -67,8 +66,7 @@ fn functions_of_libraries_that_are_loaded_later_are_found() {
 fn what_comes_after_some_time_is_recorded() {
     let scratch = Scratch::new("parts_after");
     let program = Program::new("/bin/sleep", scratch.path()).args(["0.5"]);
-    let (ended, recording) = Hindsight::record(&scratch, &["--full=after:100ms"], &program);
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let recording = Hindsight::recorded(&scratch, "rec", &["--full=after:100ms"], &program);
     let ends = "SELECT count(*) FROM events WHERE kind = 'process_exit'";
     assert_eq!(recording.number(ends), 1);
     let scratch = Scratch::new("parts_early");

@@ -2,10 +2,8 @@
 //! the system and small ones, with timers and threads, are recorded several times and run again.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
+use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact};
 use serde_json::Value;
 
 /// Runs a recording again; returns what `check` says of that.
@@ -41,21 +39,10 @@ fn same(ended: &Ended) -> (String, Status) {
     (ended.text(), ended.status)
 }
 
-fn compiled(source: &str, folder: &Path) -> PathBuf {
-    let file = folder.join("program.c");
-    fs::write(&file, source).expect("the folder can be written");
-    let program = folder.join("program");
-    let status = Command::new("gcc")
-        .args(["-O1", "-g", "-pthread", "-o"])
-        .args([&program, &file])
-        .status();
-    assert!(status.expect("gcc is installed").success());
-    program
-}
-
 fn of_source(name: &str, source: &str, times: usize) {
     let folder = Scratch::new(&format!("{name}_program"));
-    let program = compiled(source, folder.path());
+    let flags = ["-O1", "-g", "-pthread"];
+    let program = compiled(&folder, "program.c", source, &flags);
     as_recorded(name, program.to_str().expect("a path in text"), &[], times);
 }
 

@@ -1,7 +1,7 @@
 //! Goal: a program of which every instruction is recorded lives and ends as it does by itself. Method: programs that end in odd ways or
 //! use what the recorder uses: native and recorded, output and status are the same, and the recording is whole.
 
-use e2e::{Hindsight, Program, Scratch, Status, split_own_lines};
+use e2e::{Hindsight, Program, Scratch, Status, compiled, split_own_lines};
 
 /// A thread ends the program while another one computes.
 const ENDED_BY_A_THREAD: &str = r#"#include <pthread.h>
@@ -88,20 +88,15 @@ int main(void) {
 }
 "#;
 
-fn built(scratch: &Scratch, source: &str, flags: &[&str]) {
-    std::fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
-    let built = Program::new("/usr/bin/gcc", scratch.path())
-        .args(["-w", "-O1", "-pthread", "-o", "app", "app.c"])
-        .args(flags)
-        .run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+fn built(scratch: &Scratch, source: &str, flags: &[&str]) -> Program {
+    let flags = [&["-w", "-O1", "-pthread"], flags].concat();
+    Program::new(compiled(scratch, "app.c", source, &flags), scratch.path())
 }
 
 /// Records all of a program several times; each time it is as it was natively.
 fn is_the_same(name: &str, source: &str, arguments: &[&str], times: usize) {
     let scratch = Scratch::new(name);
-    built(&scratch, source, &[]);
-    let app = Program::new(scratch.join("app"), scratch.path()).args(arguments);
+    let app = built(&scratch, source, &[]).args(arguments);
     let native = app.run();
     for time in 0..times {
         let run = format!("{name}-{time}");
@@ -166,12 +161,8 @@ fn the_end_of_a_pipe_is_no_panic_of_the_recorder() {
 #[test]
 fn thread_sanitizer_is_refused_before_the_program_runs() {
     let scratch = Scratch::new("full-tsan");
-    built(
-        &scratch,
-        "int main(void) { return 3; }\n",
-        &["-fsanitize=thread"],
-    );
-    let app = Program::new(scratch.join("app"), scratch.path());
+    let source = "int main(void) { return 3; }\n";
+    let app = built(&scratch, source, &["-fsanitize=thread"]);
     let ended = Hindsight::record_command(&scratch, "run", &["--full"], &app).run();
     assert_eq!(ended.status, Status::Code(4), "{}", ended.errors());
     assert!(

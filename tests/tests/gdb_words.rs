@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use e2e::{Hindsight, Live, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
+use e2e::{Hindsight, Live, Program, Scratch, Status, compiled, fixture_artifact, marked_line};
 
 fn program() -> PathBuf {
     fixture_artifact("control", "control_O0_fixed")
@@ -614,17 +614,11 @@ struct all whole;
 int main(void) { return whole.c; }
 "#;
     let scratch = Scratch::new("gdb-ptype");
-    std::fs::write(scratch.join("app.c"), source).expect("writable");
-    let gcc = Program::new("/usr/bin/gcc", scratch.path()).args(["-g", "-o", "app", "app.c"]);
-    let built = gcc.run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    let program = Program::new(scratch.join("app"), scratch.path());
-    let ended = Hindsight::record_command(&scratch, "app", &[], &program).run();
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
-    let recording = Recording::new(scratch.join("app.hindsight"));
+    let program = compiled(&scratch, "app.c", source, &["-g"]);
+    let program = Program::new(program, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "app", &[], &program);
     let said = |line: &str| {
-        let ended = recording.command("repl", &["--cmd", "goto last", "--cmd", line]);
-        let text = ended.text();
+        let text = recording.prompt(&["goto last", line]).text();
         text.split_once('\n')
             .map_or(text.clone(), |(_, said)| said.to_owned())
     };
@@ -681,12 +675,7 @@ __attribute__((noinline)) int look(const Big &big, double &factor) { return big.
 int main() { Big big; double factor = 2; return look(big, factor) & 1; }
 "#;
     let live = Live::new("gdb-references");
-    std::fs::write(live.scratch.join("app.cc"), source).expect("writable");
-    let gcc = Program::new("/usr/bin/g++", live.scratch.path())
-        .args(["-g", "-O0", "-o", "app", "app.cc"]);
-    let built = gcc.run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    let program = live.scratch.join("app");
+    let program = compiled(&live.scratch, "app.cc", source, &["-g", "-O0"]);
     live.start(&["--break", "look"], &program, &[]);
     assert_eq!(live.print("sizeof(big)"), "400");
     assert_eq!(live.print("sizeof factor"), "8");

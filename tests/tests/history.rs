@@ -1,21 +1,10 @@
 //! Goal: what a recording says about values over time is what the program itself wrote down. Method: a fixture that writes
 //! every new value, recorded as a whole and live; queried by SQL and through lines of `hindsight repl`.
 
-use std::path::Path;
-
 use e2e::{
-    Comparison, Ended, Hindsight, Live, Program, Recording, Scratch, fixture_artifact, marked_line,
+    Comparison, Hindsight, Live, Program, Recording, Scratch, compiled, fixture_artifact,
+    marked_line,
 };
-
-/// Runs lines of `hindsight repl` on a recording.
-fn repl(scratch: &Scratch, recording: &Path, lines: &[&str]) -> Ended {
-    let path = recording.to_str().expect("paths of tests are text");
-    let mut args = vec!["repl", path];
-    for line in lines {
-        args.extend(["--cmd", line]);
-    }
-    Hindsight::command(scratch, &args).run()
-}
 
 /// The program's output after `word`, in order.
 fn written<'t>(output: &'t str, word: &str) -> Vec<&'t str> {
@@ -79,11 +68,8 @@ fn a_parameter_s_history_is_what_the_program_wrote() {
          OR c.ts_ns <> h.ts_ns OR h.file NOT LIKE '%changes.c' OR h.line <> c.line",
     );
     assert_eq!(wrong, 0);
-    let told = repl(
-        &comparison.scratch,
-        comparison.recording.path(),
-        &["break step", "continue", "history n"],
-    );
+    let lines = ["break step", "continue", "history n"];
+    let told = comparison.recording.prompt(&lines);
     for value in &wanted {
         assert!(
             told.text().contains(&format!("| {value} ")),
@@ -106,17 +92,13 @@ fn threads_do_not_change_each_other_s_variables() {
 
 #[test]
 fn a_global_s_history_is_what_the_program_wrote() {
-    let (live, recording, output) = raised_live("history-global");
+    let (_live, recording, output) = raised_live("history-global");
     let wanted = written(&output, "level");
     assert_eq!(wanted, ["1", "6", "13"]);
     let sql = "SELECT * FROM history('level') ORDER BY seq";
     assert_eq!(changes(&recording, sql), pairs(&wanted));
     // Shared variables are followed from anywhere, at the prompt too.
-    let told = repl(
-        &live.scratch,
-        recording.path(),
-        &["goto last", "last-write level"],
-    );
+    let told = recording.prompt(&["goto last", "last-write level"]);
     assert!(
         told.text().contains("level became 13 between"),
         "{}",
@@ -128,24 +110,20 @@ fn a_global_s_history_is_what_the_program_wrote() {
 fn watches_stop_where_values_change_forwards_and_back() {
     let comparison = recorded();
     let output = comparison.native.text();
-    let ended = repl(
-        &comparison.scratch,
-        comparison.recording.path(),
-        &[
-            "break step",
-            "continue",
-            "delete",
-            "watch n",
-            "continue",
-            "print n",
-            "continue",
-            "continue",
-            "reverse-continue",
-            "reverse-continue",
-            "goto last",
-            "reverse-continue",
-        ],
-    );
+    let ended = comparison.recording.prompt(&[
+        "break step",
+        "continue",
+        "delete",
+        "watch n",
+        "continue",
+        "print n",
+        "continue",
+        "continue",
+        "reverse-continue",
+        "reverse-continue",
+        "goto last",
+        "reverse-continue",
+    ]);
     let told = ended.text();
     let said: Vec<&str> = told.lines().filter(|l| l.starts_with("Watch ")).collect();
     assert_eq!(
@@ -183,7 +161,7 @@ fn a_watch_of_what_is_nowhere_is_refused() {
     let recording = &comparison.recording;
     let inside = recording.number("SELECT min(start_seq) FROM calls WHERE function = 'raised'");
     let lines = [&format!("goto {inside}"), "watch nobody + level", "watch"];
-    let ended = repl(&comparison.scratch, recording.path(), &lines);
+    let ended = recording.prompt(&lines);
     let wrong = ended.errors();
     assert!(wrong.contains("no variable \"nobody\""), "{wrong}");
     assert!(
@@ -195,21 +173,17 @@ fn a_watch_of_what_is_nowhere_is_refused() {
 
 #[test]
 fn a_watched_global_stops_everywhere_and_recorded_stops_are_passed() {
-    let (live, recording, _) = raised_live("watch-global");
-    let ended = repl(
-        &live.scratch,
-        recording.path(),
-        &[
-            "watch level",
-            "watch",
-            "continue",
-            "print level",
-            "continue",
-            "reverse-continue",
-            "unwatch 1",
-            "watch",
-        ],
-    );
+    let (_live, recording, _) = raised_live("watch-global");
+    let ended = recording.prompt(&[
+        "watch level",
+        "watch",
+        "continue",
+        "print level",
+        "continue",
+        "reverse-continue",
+        "unwatch 1",
+        "watch",
+    ]);
     let told = ended.text();
     for text in [
         "Watch 1: level (everywhere)",
@@ -235,7 +209,7 @@ fn a_watch_finds_changes_among_a_million_events() {
     let mut lines = vec!["break step", "continue", "delete", "watch n"];
     lines.extend(["continue"; 9]);
     lines.extend(["goto last", "reverse-continue"]);
-    let ended = repl(&scratch, recording.path(), &lines);
+    let ended = recording.prompt(&lines);
     let told = ended.text();
     assert_eq!(
         told.matches("n was ").count(),
@@ -311,7 +285,7 @@ fn places_in_time_are_found_in_a_real_recording() {
     assert_eq!(output.lines().nth(2), Some("n 2"));
     let at = |place: &str| {
         let line = format!("goto {place}");
-        repl(&comparison.scratch, recording.path(), &[&line]).text()
+        recording.prompt(&[&line]).text()
     };
     let is_at = |text: &str, seq: &str| text.contains(&format!("at event {seq},"));
     let wanted = seq.to_string();
@@ -321,11 +295,7 @@ fn places_in_time_are_found_in_a_real_recording() {
     assert!(is_at(&at("50%"), &half), "{}", at("50%"));
     assert!(is_at(&at("100%"), &last.to_string()), "{}", at("100%"));
     // The verb output names the event of each line.
-    let shown = repl(
-        &comparison.scratch,
-        recording.path(),
-        &["goto last", "output"],
-    );
+    let shown = recording.prompt(&["goto last", "output"]);
     let row = shown.text();
     let row = row.lines().find(|line| line.ends_with("| n 2"));
     let cells: Vec<&str> = row
@@ -341,7 +311,7 @@ fn a_line_of_output_that_is_not_there_is_refused() {
     let comparison = recorded();
     let lines = comparison.native.text().lines().count();
     let place = format!("goto output:{}", lines + 1);
-    let ended = repl(&comparison.scratch, comparison.recording.path(), &[&place]);
+    let ended = comparison.recording.prompt(&[&place]);
     let wanted = format!("there is no line {} of output", lines + 1);
     assert!(ended.errors().contains(&wanted), "{}", ended.errors());
     assert!(
@@ -354,22 +324,16 @@ fn a_line_of_output_that_is_not_there_is_refused() {
 #[test]
 fn notes_are_kept_in_the_recording() {
     let comparison = recorded();
-    let (scratch, path) = (&comparison.scratch, comparison.recording.path());
-    let ended = repl(
-        scratch,
-        path,
-        &["goto 7", "note here it begins", "goto 3", "note earlier"],
-    );
+    let recording = &comparison.recording;
+    let ended = recording.prompt(&["goto 7", "note here it begins", "goto 3", "note earlier"]);
     assert_eq!(ended.errors(), "");
-    let ended = repl(scratch, path, &["goto @here", "notes"]);
+    let ended = recording.prompt(&["goto @here", "notes"]);
     let told = ended.text();
     assert!(told.contains("at event 7,"), "{told}");
     assert!(told.find("earlier") < told.find("here it begins"), "{told}");
-    let check = comparison.recording.command("check", &[]);
+    let check = recording.command("check", &[]);
     assert_eq!(check.status.as_shell_code(), 0, "{}", check.text());
-    let rows = comparison
-        .recording
-        .rows("SELECT seq, text FROM notes ORDER BY seq");
+    let rows = recording.rows("SELECT seq, text FROM notes ORDER BY seq");
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[1]["text"], "here it begins");
 }
@@ -391,14 +355,8 @@ int main(void) {
 #[test]
 fn writes_of_a_recording_of_every_instruction_are_its_history_in_sql() {
     let scratch = Scratch::new("history-full");
-    let source = scratch.join("counted.c");
-    std::fs::write(&source, COUNTED).expect("the test's folder is writable");
-    let build = Program::new("/usr/bin/gcc", scratch.path());
-    let built = build
-        .args(["-O0", "-g", "-o", "counted", "counted.c"])
-        .run();
-    assert!(scratch.join("counted").is_file(), "{}", built.errors());
-    let program = Program::new(scratch.join("counted"), scratch.path());
+    let program = compiled(&scratch, "counted.c", COUNTED, &["-O0", "-g"]);
+    let program = Program::new(program, scratch.path());
     let (_, recording) = Hindsight::record(&scratch, &["--full"], &program);
     let texts = |all: &[(&str, &str)]| -> Vec<(Option<String>, String)> {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());

@@ -73,10 +73,8 @@ fn answers_are_one_document() {
     let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path());
     let (_, recording) = Hindsight::record(&scratch, &["-f", "fib"], &program);
     let path = recording.path().to_str().expect("text");
-    let command = Hindsight::record_command(&scratch, "other", &["-f", "fib"], &program);
-    assert_eq!(command.run().status.as_shell_code(), 0);
-    let other = scratch.join("other.hindsight");
-    let other = other.to_str().expect("text");
+    let other = Hindsight::recorded(&scratch, "other", &["-f", "fib"], &program);
+    let other = other.path().to_str().expect("text");
     let lake = scratch.join("lake");
     let lake = lake.to_str().expect("text");
     for words in [
@@ -110,8 +108,7 @@ fn what_was_written_and_deleted_is_in_the_answer() {
     let scratch = Scratch::new("json_changes");
     let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path());
     for name in ["a", "b"] {
-        let command = Hindsight::record_command(&scratch, name, &["-f", "fib"], &program);
-        assert_eq!(command.run().status.as_shell_code(), 0);
+        Hindsight::recorded(&scratch, name, &["-f", "fib"], &program);
     }
     std::fs::write(scratch.join("b.hindsight/columns/definitions.seg"), "no").expect("writable");
     let words = [

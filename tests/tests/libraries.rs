@@ -1,7 +1,7 @@
 //! Goal: a library that a program loads itself is seen, also one that the way into the program needs too, and `catch load` stops
 //! before its code runs. Method: `dlopen` of a library that the test builds, and that needs the mathematical one.
 
-use e2e::{Hindsight, Live, Program, Recording, Scratch, Status};
+use e2e::{Hindsight, Live, Program, Recording, Scratch, Status, compiled};
 
 const PROGRAM: &str = r#"
 #include <dlfcn.h>
@@ -23,24 +23,13 @@ int answer(int n) { return n + offset + (int)cos(offset - 1) - 1; }
 "#;
 
 fn make(scratch: &Scratch) {
-    std::fs::write(scratch.join("app.c"), PROGRAM).expect("writable");
+    compiled(scratch, "app.c", PROGRAM, &["-g"]);
     std::fs::write(scratch.join("plugin.c"), LIBRARY).expect("writable");
-    let gcc = |args: &[&str]| {
-        let built = Program::new("/usr/bin/gcc", scratch.path())
-            .args(args)
-            .run();
-        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    };
-    gcc(&["-g", "-o", "app", "app.c"]);
-    gcc(&[
-        "-g",
-        "-shared",
-        "-fPIC",
-        "-o",
-        "libplugin.so",
-        "plugin.c",
-        "-lm",
-    ]);
+    let built = Program::new("/usr/bin/gcc", scratch.path())
+        .args(["-g", "-shared", "-fPIC", "-o", "libplugin.so"])
+        .args(["plugin.c", "-lm"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
 }
 
 const LIBRARIES: [&str; 2] = ["libz.so.1", "./libplugin.so"];
@@ -76,8 +65,7 @@ fn libraries_that_are_loaded_later_are_recorded() {
         assert_eq!(count, 1, "{library} of {names:?}");
     }
     let said = |lines: &[&str]| {
-        let words: Vec<&str> = lines.iter().flat_map(|line| ["--cmd", line]).collect();
-        let ended = recording.command("repl", &words);
+        let ended = recording.prompt(lines);
         ended.text() + &ended.errors()
     };
     let stops = said(&["catch load", "continue", "continue", "continue", "continue"]);

@@ -173,8 +173,7 @@ fn frames_that_are_not_recorded_have_no_arguments_of_older_stacks() {
     assert_eq!(recording.number(entries), 0);
     for row in recording.rows("SELECT start_seq FROM calls WHERE function = 'change'") {
         let goto = format!("goto {}", row["start_seq"]);
-        let ended = recording.command("repl", &["--cmd", &goto, "--cmd", "backtrace --limit 2"]);
-        let shown = ended.text();
+        let shown = recording.prompt(&[&goto, "backtrace --limit 2"]).text();
         assert!(shown.contains(" #1   pass (what=<"), "{shown}");
         assert!(!shown.contains("stale"), "{shown}");
     }

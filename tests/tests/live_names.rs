@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use e2e::{Live, fixture_artifact, marked_line};
+use e2e::{Live, compiled, fixture_artifact, marked_line};
 use serde_json::{Value, json};
 
 const PROGRAMS: [&str; 2] = ["inlined_O2", "inlined_clang"];
@@ -365,12 +365,7 @@ fn a_name_that_several_files_have_for_themselves_is_refused_elsewhere() {
 fn sizeof_means_the_variable() {
     let scratch = e2e::Scratch::new("live-sizeof");
     let source = "int main(void) {\n  int u8 = 8;\n  long str = 9;\n  return u8 - str + 1;\n}\n";
-    std::fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
-    let built = e2e::Program::new("/usr/bin/gcc", scratch.path())
-        .args(["-O0", "-g", "-o", "app", "app.c"])
-        .run();
-    assert_eq!(built.status, e2e::Status::Code(0), "{}", built.errors());
-    let app = scratch.join("app");
+    let app = compiled(&scratch, "app.c", source, &["-O0", "-g"]);
     let live = Live::started("live-sizeof-app", &["--break", "app.c:4"], &app, &[]);
     for (expression, size) in [
         ("sizeof(u8)", "4"),

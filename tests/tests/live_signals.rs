@@ -1,9 +1,7 @@
 //! Goal: a signal that is pending when a thread leaves a breakpoint runs its handler once, and the step ends where it would
 //! have. Method: the program counts its handler's runs and says so itself; signals are sent to it while it is stopped.
 
-use std::fs;
-
-use e2e::{Live, Program, Scratch, Status};
+use e2e::{Live, Program, Scratch, Status, compiled};
 
 const PROGRAM: &str = r#"#include <pthread.h>
 #include <signal.h>
@@ -49,13 +47,9 @@ fn line(mark: &str) -> u64 {
 
 /// Starts the program and stops it in `work`.
 fn stopped(scratch: &Scratch, name: &str, how: &str) -> Live {
-    fs::write(scratch.join("app.c"), PROGRAM).expect("the test's folder is writable");
-    let built = Program::new("/usr/bin/gcc", scratch.path())
-        .args(["-O0", "-g", "-pthread", "-o", "app", "app.c"])
-        .run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let app = compiled(scratch, "app.c", PROGRAM, &["-O0", "-g", "-pthread"]);
     let at = format!("app.c:{}", line("first"));
-    let live = Live::started(name, &["--break", &at], &scratch.join("app"), &[how]);
+    let live = Live::started(name, &["--break", &at], &app, &[how]);
     assert_eq!(live.session()["stop"]["line"], line("first"));
     live
 }

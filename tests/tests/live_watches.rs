@@ -1,7 +1,7 @@
 //! Goal: each access of the requested kind to a watched place is reported, with both values and its line. Method: a function
 //! in which each instruction that accesses the place is known.
 
-use e2e::{Live, Program, Status, fixture_artifact, marked_line};
+use e2e::{Live, Program, Status, compiled, fixture_artifact, marked_line};
 use serde_json::Value;
 
 /// For each stop until the program ends: the values before and after, and the line of the access.
@@ -153,29 +153,14 @@ int main(void) {
 #[test]
 fn a_watchpoint_ends_with_its_library_and_a_waiting_breakpoint_says_that_it_waits_no_more() {
     let live = Live::new("watch-unloaded");
-    let folder = live.scratch.path();
-    std::fs::write(folder.join("plugin.c"), PLUGIN).expect("writable");
-    std::fs::write(folder.join("host.c"), HOST).expect("writable");
-    for words in [
-        &[
-            "-g",
-            "-O0",
-            "-shared",
-            "-fPIC",
-            "-o",
-            "plugin.so",
-            "plugin.c",
-        ][..],
-        &["-g", "-O0", "-o", "host", "host.c", "-ldl"],
-    ] {
-        let built = Program::new("/usr/bin/gcc", folder).args(words).run();
-        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    }
-    live.start(
-        &["--pending", "--break", "handle"],
-        &folder.join("host"),
-        &[],
-    );
+    std::fs::write(live.scratch.join("plugin.c"), PLUGIN).expect("writable");
+    let built = Program::new("/usr/bin/gcc", live.scratch.path())
+        .args(["-g", "-O0", "-shared", "-fPIC"])
+        .args(["-o", "plugin.so", "plugin.c"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let host = compiled(&live.scratch, "host.c", HOST, &["-g", "-O0", "-ldl"]);
+    live.start(&["--pending", "--break", "handle"], &host, &[]);
     let listed = live.ask(&["break", "list"]);
     assert_eq!(listed["probes"][0]["message"], Value::Null, "{listed}");
     live.ask(&["watch", "handled"]);

@@ -1,15 +1,15 @@
 //! Goal: `record --locks` knows who held which lock when and who had to wait. Method: programs in C, C++ and Rust that hold locks until
 //! another thread sleeps, so that they know how often it had to wait; their counts are compared with the recording.
 
-use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
+use e2e::{
+    Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact, marked_line,
+};
 use serde_json::Value;
 
 fn recorded(scratch: &Scratch, artifact: &str, args: &[&str], options: &[&str]) -> Recording {
     let program = Program::new(fixture_artifact("locked", artifact), scratch.path()).args(args);
     let options = [&["--locks"], options].concat();
-    let (ended, recording) = Hindsight::record(scratch, &options, &program);
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
-    recording
+    Hindsight::recorded(scratch, "rec", &options, &program)
 }
 
 fn report(scratch: &Scratch, recording: &Recording, options: &[&str]) -> String {
@@ -272,12 +272,8 @@ int main(void) {
 #[test]
 fn a_spin_lock_is_given_back_and_a_busy_lock_is_not_waited_for() {
     let scratch = Scratch::new("locks-spin");
-    std::fs::write(scratch.join("app.c"), SPINNING).expect("the test's folder is writable");
-    let built = Program::new("/usr/bin/gcc", scratch.path())
-        .args(["-g", "-O0", "-pthread", "-o", "app", "app.c"])
-        .run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    let app = Program::new(scratch.join("app"), scratch.path());
+    let app = compiled(&scratch, "app.c", SPINNING, &["-g", "-O0", "-pthread"]);
+    let app = Program::new(app, scratch.path());
     let (_, recording) = Hindsight::record(&scratch, &["--locks"], &app);
     let spins = "select kind, contended, hold_ns is not null as is_given_back from locks where name = 'spin' order by seq";
     assert_eq!(row_text(&recording, spins), ["false true spin"; 2]);

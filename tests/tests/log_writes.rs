@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use e2e::{
-    Comparison, Ended, Hindsight, Live, Nesting, Program, Recording, Row, Running, Scratch,
+    Comparison, Hindsight, Live, Nesting, Program, Recording, Row, Running, Scratch,
     fixture_artifact, marked_line,
 };
 use serde_json::Value;
@@ -404,21 +404,11 @@ fn mistakes_are_refused_before_the_program_runs() {
     }
 }
 
-fn repl(scratch: &Scratch, recording: &Path, lines: &[&str]) -> Ended {
-    let path = recording.to_str().expect("paths of tests are text");
-    let cmds = lines.iter().flat_map(|line| ["--cmd", line]);
-    let words: Vec<&str> = ["repl", path].into_iter().chain(cmds).collect();
-    Hindsight::command(scratch, &words).run()
-}
-
 #[test]
 fn last_write_and_history_name_the_line() {
     let comparison = recorded("logged_O0", &["--log-writes", "counter"]);
-    let ended = repl(
-        &comparison.scratch,
-        comparison.recording.path(),
-        &["goto last", "last-write counter", "history counter"],
-    );
+    let lines = ["goto last", "last-write counter", "history counter"];
+    let ended = comparison.recording.prompt(&lines);
     let told = ended.text();
     assert!(
         told.contains("counter became 33, after 30 at event "),
@@ -455,12 +445,9 @@ fn a_second_run_answers_what_the_first_left_open() {
         &["-f", "work", "--snapshot", "every=5events"],
         &program,
     );
-    let told = repl(
-        &scratch,
-        recording.path(),
-        &["goto last", "last-write counter"],
-    )
-    .text();
+    let told = recording
+        .prompt(&["goto last", "last-write counter"])
+        .text();
     let stem = recording.path().with_extension("");
     let command = format!("hindsight rerun {} --log-writes 'counter'", stem.display());
     assert!(told.contains(&command), "{told}");
@@ -493,7 +480,7 @@ fn a_second_run_of_every_instruction_tells_who_wrote_a_local_variable() {
     let program = program("logged_O0", &scratch);
     let (_, recording) = Hindsight::record(&scratch, &["-f", "work", "--strings"], &program);
     let asked = ["goto last", "last-write work::mine"];
-    let told = repl(&scratch, recording.path(), &asked).text();
+    let told = recording.prompt(&asked).text();
     let stem = recording.path().with_extension("");
     let command = format!(
         "hindsight rerun {} --full, then in that recording: last-write work::mine",
@@ -503,23 +490,20 @@ fn a_second_run_of_every_instruction_tells_who_wrote_a_local_variable() {
     let path = recording.path().to_str().expect("paths of tests are text");
     let rerun = Hindsight::command(&scratch, &["rerun", path, "--full", "-o", "second"]).run();
     assert_eq!(rerun.status.as_shell_code(), 3, "{}", rerun.errors());
-    let second = scratch.join("second.hindsight");
-    let functions = Recording::new(second.clone()).rows("SELECT DISTINCT function FROM calls");
+    let second = Recording::new(scratch.join("second.hindsight"));
+    let functions = second.rows("SELECT DISTINCT function FROM calls");
     assert_eq!(functions.len(), 1, "{functions:?}");
     // It lives no more at the end, but the way to where it did is told.
-    let refused = repl(&scratch, &second, &asked);
+    let refused = second.prompt(&asked);
     let told = refused.errors();
     let call = told
         .split_once("goto ")
         .and_then(|(_, rest)| rest.split_once(", finish, step-back"))
         .map(|(call, _)| format!("goto {call}"));
     let call = call.unwrap_or_else(|| panic!("{told}"));
-    let told = repl(
-        &scratch,
-        &second,
-        &[&call, "finish", "step-back", "last-write mine"],
-    )
-    .text();
+    let told = second
+        .prompt(&[&call, "finish", "step-back", "last-write mine"])
+        .text();
     let wrote = format!("(work at {})", place("logged.c", line("logged.c", "mine")));
     assert!(
         told.contains("mine became 3") && told.contains(&wrote),

@@ -39,9 +39,8 @@ fn tuner() -> (PathBuf, PathBuf) {
 fn recorded(live: &Live) -> String {
     let (program, _) = tuner();
     let program = Program::new(program, live.scratch.path()).args(["tables"]);
-    let (ended, recording) =
-        Hindsight::record(&live.scratch, &["--watch", "table.limit"], &program);
-    assert_eq!(ended.status.as_shell_code(), 0, "{ended:?}");
+    let options = ["--watch", "table.limit"];
+    let recording = Hindsight::recorded(&live.scratch, "rec", &options, &program);
     let path = recording.path().to_str().expect("paths of tests are text");
     path.to_owned()
 }

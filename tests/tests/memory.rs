@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
+use e2e::{
+    Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact, marked_line,
+};
 use serde_json::Value;
 
 /// Blocks that valgrind sees and no recording does: those that libraries allocate before a program's entry point, and the
@@ -280,12 +282,8 @@ int main() {
 #[test]
 fn what_threads_leave_in_their_caches_is_not_freed_twice() {
     let scratch = Scratch::new("memory-threads");
-    std::fs::write(scratch.join("app.cc"), THREADS).expect("writable");
-    let built = Program::new("/usr/bin/g++", scratch.path())
-        .args(["-O0", "-g", "-pthread", "-o", "app", "app.cc"])
-        .run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    let recording = recorded(&scratch, &scratch.join("app"), &[], &[]);
+    let app = compiled(&scratch, "app.cc", THREADS, &["-O0", "-g", "-pthread"]);
+    let recording = recorded(&scratch, &app, &[], &[]);
     let report = report(&scratch, &recording);
     assert_eq!(report["freed_twice"], serde_json::json!([]), "{report}");
     let sql = "SELECT count(*) FROM allocations WHERE seq IS NULL AND freed_seq IS NOT NULL";

@@ -1,7 +1,7 @@
 //! Goal: where a program died, or where an exception left its calls, backtraces of earlier events have every frame, with its line
 //! and the arguments of its entry. Method: a recursion whose depth, lines and arguments follow from its source.
 
-use e2e::{Hindsight, Program, Recording, Scratch, Status};
+use e2e::{Hindsight, Program, Recording, Scratch, Status, compiled};
 
 const SOURCE: &str = r#"
 #include <cstdlib>
@@ -29,10 +29,7 @@ struct Frames(Vec<String>);
 
 impl Frames {
     fn at(recording: &Recording, seq: i64) -> Frames {
-        let ended = recording.command(
-            "repl",
-            &["--cmd", &format!("goto {seq}"), "--cmd", "backtrace"],
-        );
+        let ended = recording.prompt(&[&format!("goto {seq}"), "backtrace"]);
         assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
         let text = ended.text();
         // Nothing is recorded of `qsort`, which lies between `compare` and `main`.
@@ -57,20 +54,9 @@ impl Frames {
 
 fn check(level: &str) {
     let scratch = Scratch::new(&format!("open-calls{level}"));
-    std::fs::write(scratch.join("app.cc"), SOURCE).expect("writable");
-    let built = Program::new("/usr/bin/g++", scratch.path())
-        .args([
-            level,
-            "-g",
-            "-fno-inline",
-            "-fno-optimize-sibling-calls",
-            "-o",
-            "app",
-            "app.cc",
-        ])
-        .run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    let program = Program::new(scratch.join("app"), scratch.path());
+    let flags = [level, "-g", "-fno-inline", "-fno-optimize-sibling-calls"];
+    let program = compiled(&scratch, "app.cc", SOURCE, &flags);
+    let program = Program::new(program, scratch.path());
     let ended = Hindsight::record_command(&scratch, "app", &[], &program).run();
     assert_eq!(ended.status, Status::Code(139), "{}", ended.errors());
     let recording = Recording::new(scratch.join("app.hindsight"));
@@ -156,16 +142,10 @@ fn line_of(mark: &str) -> usize {
 #[test]
 fn calls_that_were_left_have_no_result_and_steps_end_where_they_were_caught() {
     let scratch = Scratch::new("calls-left");
-    std::fs::write(scratch.join("app.cc"), LEFT).expect("writable");
-    let built = Program::new("/usr/bin/g++", scratch.path())
-        .args(["-O0", "-g", "-o", "app", "app.cc"])
-        .run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    let program = Program::new(scratch.join("app"), scratch.path());
+    let program = compiled(&scratch, "app.cc", LEFT, &["-O0", "-g"]);
+    let program = Program::new(program, scratch.path());
     let calls = |name: &str, options: &[&str]| {
-        let ended = Hindsight::record_command(&scratch, name, options, &program).run();
-        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
-        let recording = Recording::new(scratch.join(&format!("{name}.hindsight")));
+        let recording = Hindsight::recorded(&scratch, name, options, &program);
         let sql = "select function, case when args like 'this=%' then '' else args end as args, ret, unwound from calls where file like '%app.cc' order by start_seq";
         let shown = recording.command("sql", &[sql]);
         assert_eq!(shown.status, Status::Code(0), "{}", shown.errors());
@@ -178,9 +158,7 @@ fn calls_that_were_left_have_no_result_and_steps_end_where_they_were_caught() {
 
     let walk = |at: &str, verbs: &[&str]| {
         let at = format!("break {at}");
-        let mut words = vec!["--cmd", "goto first", "--cmd", &at, "--cmd", "continue"];
-        words.extend(verbs.iter().flat_map(|verb| ["--cmd", verb]));
-        let ended = full.command("repl", &words);
+        let ended = full.prompt(&[&["goto first", &at, "continue"], verbs].concat());
         assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
         ended.text()
     };

@@ -2,8 +2,8 @@
 //! Method: modes of one fixture, natively and recorded, through pipes and through a terminal made by script(1).
 
 use e2e::{
-    Comparison, Hindsight, Nesting, Program, Scratch, Status, fixture_artifact, split_own_lines,
-    wait_until,
+    Comparison, Hindsight, Nesting, Program, Scratch, Status, compiled, fixture_artifact,
+    split_own_lines, wait_until,
 };
 
 /// Both streams in the recording are the program's real output.
@@ -179,15 +179,10 @@ int main(int count, char **arguments) {
 #[test]
 fn what_cannot_be_read_is_not_recorded_and_does_no_harm() {
     let scratch = Scratch::new("unreadable-output");
-    std::fs::write(scratch.join("app.c"), UNREADABLE).expect("the test's folder is writable");
-    for flags in [&[][..], &["-static"]] {
-        let built = Program::new("/usr/bin/gcc", scratch.path())
-            .args(["-w", "-g", "-o", "app", "app.c"])
-            .args(flags)
-            .run();
-        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    for flags in [&["-w", "-g"][..], &["-w", "-g", "-static"]] {
+        let app = compiled(&scratch, "app.c", UNREADABLE, flags);
         for arguments in [&[][..], &["handler"]] {
-            let app = Program::new(scratch.join("app"), scratch.path()).args(arguments);
+            let app = Program::new(&app, scratch.path()).args(arguments);
             let native = app.run();
             assert_eq!(native.errors(), "-1 4 5 4096 -1 -1\n");
             let (ended, recording) = Hindsight::record(&scratch, &[], &app);

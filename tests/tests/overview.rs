@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use e2e::{
-    Ended, Hindsight, Live, Program, Recording, Scratch, Status, fixture_artifact, marked_line,
-    workspace_dir,
+    Ended, Hindsight, Live, Program, Recording, Scratch, Status, compiled, fixture_artifact,
+    marked_line, workspace_dir,
 };
 use serde_json::Value;
 
@@ -336,24 +336,12 @@ fn a_recording_reads_as_it_did() {
     assert_eq!(shop.text(), include_str!("overview_shop.txt"));
 }
 
-/// Compiles a program in C.
-fn compiled(scratch: &Scratch, source: &str) -> std::path::PathBuf {
-    let program = scratch.join("program");
-    std::fs::write(scratch.join("program.c"), source).expect("the folder can be written");
-    let build = Program::new(Path::new("/usr/bin/gcc"), scratch.path());
-    let built = build
-        .args(["-O0", "-g", "-o", "program", "program.c"])
-        .run();
-    assert!(program.is_file(), "{}", built.errors());
-    program
-}
-
 #[test]
 fn the_function_that_called_exit_is_told() {
     let scratch = Scratch::new("overview-exits");
     let source = "#include <stdlib.h>\nint load(int n) { return n * 2; }\n\
          void check(int n) { if (n > 3) exit(n); }\nint main(void) { check(load(1)); check(load(2)); return 0; }\n";
-    let program = compiled(&scratch, source);
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-g"]);
     let recorded = Recorded::of_program(scratch, &program, &[], &[]);
     let json = recorded.json();
     let calls = json["ending"]["last_calls"].as_array().expect("a list");
@@ -370,7 +358,7 @@ fn a_program_that_a_live_session_holds_at_its_end_stands_there() {
     let scratch = Scratch::new("overview-stands");
     let source = "#include <stdlib.h>\n#include <unistd.h>\nint load(int n) { return n * 2; }\n\
          void fail(int n) { abort(); }\nint main(void) { fail(load(2)); return 0; }\n";
-    let program = compiled(&scratch, source);
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-g"]);
     let live = Live::started("overview-stands-live", &["--stop-on-entry"], &program, &[]);
     let stop = live.moved(&["continue"]);
     assert_eq!(stop["signal"], 6, "{stop:#}");
@@ -399,7 +387,7 @@ fn the_end_of_a_program_that_runs_is_now() {
     let scratch = Scratch::new("overview-asleep");
     let source = "#include <unistd.h>\nint load(int n) { return n * 2; }\n\
          void wait_forever(void) { volatile int woken = 0; for (;;) { pause(); woken++; } }\nint main(void) { load(2); wait_forever(); return 0; }\n";
-    let program = compiled(&scratch, source);
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-g"]);
     let live = Live::started("overview-asleep-live", &["--break", "load"], &program, &[]);
     live.ask(&["continue", "--no-wait"]);
     let recording = live.recording();

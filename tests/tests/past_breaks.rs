@@ -2,7 +2,7 @@
 //! catchpoints stop at recorded events. Method: the same lines at the prompt of a recording of every instruction of the same
 //! program, and values that the program's source tells.
 
-use e2e::{Hindsight, Program, Recording, Scratch, Status};
+use e2e::{Hindsight, Program, Recording, Scratch, compiled};
 
 const SOURCE: &str = r#"
 #include <stdio.h>
@@ -30,26 +30,19 @@ struct Made {
 impl Made {
     fn new(name: &str) -> Made {
         let scratch = Scratch::new(name);
-        std::fs::write(scratch.join("app.c"), SOURCE).expect("writable");
-        let gcc =
-            Program::new("/usr/bin/gcc", scratch.path()).args(["-O0", "-g", "-o", "app", "app.c"]);
-        let built = gcc.run();
-        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+        compiled(&scratch, "app.c", SOURCE, &["-O0", "-g"]);
         Made { scratch }
     }
 
     fn record(&self, name: &str, options: &[&str]) -> Recording {
         let program = Program::new(self.scratch.join("app"), self.scratch.path());
-        let ended = Hindsight::record_command(&self.scratch, name, options, &program).run();
-        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
-        Recording::new(self.scratch.join(&format!("{name}.hindsight")))
+        Hindsight::recorded(&self.scratch, name, options, &program)
     }
 }
 
 /// What the prompt says, answers and errors.
 fn said(recording: &Recording, lines: &[&str]) -> String {
-    let words: Vec<&str> = lines.iter().flat_map(|line| ["--cmd", line]).collect();
-    let ended = recording.command("repl", &words);
+    let ended = recording.prompt(lines);
     ended.text() + &ended.errors()
 }
 

@@ -193,14 +193,10 @@ fn the_prompt_shows_them_at_the_return() {
     let recording = &comparison.recording;
     let end = recording.number("SELECT end_seq FROM calls WHERE function = 'quotient'");
     let goto = format!("goto {end}");
-    let ended = recording.command(
-        "repl",
-        &["--cmd", &goto, "--cmd", "print *out", "--cmd", "print out"],
-    );
-    let text = ended.text();
+    let text = recording.prompt(&[&goto, "print *out", "print out"]).text();
     let said = "$1 = 3\n(in the call that has returned; its parameters have what was passed)\n";
     assert!(text.contains(said), "{text}");
-    let ended = recording.command("repl", &["--cmd", &goto, "--cmd", "print *inside"]);
+    let ended = recording.prompt(&[&goto, "print *inside"]);
     assert!(
         ended.errors().contains("no variable \"inside\" here"),
         "{}",

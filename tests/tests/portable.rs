@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use e2e::{Ended, Hindsight, Program, Recording, Scratch, fixture_source};
+use e2e::{Hindsight, Program, Recording, Scratch, fixture_source};
 
 /// A program with a library, compiled from sources in the test's folder.
 struct Made {
@@ -45,18 +45,7 @@ impl Made {
 
     fn record(&self, options: &[&str]) -> Recording {
         let program = Program::new(self.scratch.join("app"), self.scratch.path());
-        let (ended, recording) = Hindsight::record(&self.scratch, options, &program);
-        assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
-        recording
-    }
-
-    fn repl(&self, recording: &Recording, lines: &[&str]) -> Ended {
-        let path = recording.path().to_str().expect("paths of tests are text");
-        let mut args = vec!["repl", path];
-        for line in lines {
-            args.extend(["--cmd", line]);
-        }
-        Hindsight::command(&self.scratch, &args).run()
+        Hindsight::recorded(&self.scratch, "rec", options, &program)
     }
 
     fn take_everything_away(&self) {
@@ -76,8 +65,8 @@ const LOOKS: [&str; 8] = [
     "print n",
 ];
 
-fn assert_rest_works(made: &Made, recording: &Recording, why: &str) {
-    let ended = made.repl(recording, &LOOKS);
+fn assert_rest_works(recording: &Recording, why: &str) {
+    let ended = recording.prompt(&LOOKS);
     let (told, errors) = (ended.text(), ended.errors());
     assert!(errors.contains(why), "{errors}{told}");
     assert!(errors.contains("libshape.so"), "{errors}");
@@ -97,7 +86,7 @@ fn a_library_that_is_missing_is_named_and_all_else_works() {
     let made = Made::new("library-missing");
     let recording = made.record(&[]);
     made.shell("rm libshape.so");
-    assert_rest_works(&made, &recording, "cannot be read");
+    assert_rest_works(&recording, "cannot be read");
 }
 
 /// A variable of the missing library may have that name: the C library's one is not meant.
@@ -117,12 +106,12 @@ fn names_of_a_missing_library_are_not_those_of_system_libraries() {
         ("libc.so.6::getpid", true),
         ("libc::puts", true),
     ] {
-        let whole = made.repl(&recording, &look(name).each_ref().map(String::as_str));
+        let whole = recording.prompt(&look(name).each_ref().map(String::as_str));
         let told = whole.text();
         assert_eq!(told.contains(" = 0x"), known, "{told}{}", whole.errors());
     }
     made.shell("rm libshape.so");
-    let ended = made.repl(&recording, &look("getpid").each_ref().map(String::as_str));
+    let ended = recording.prompt(&look("getpid").each_ref().map(String::as_str));
     let (told, errors) = (ended.text(), ended.errors());
     assert!(!told.contains(" = 0x"), "{told}");
     assert!(errors.contains("libshape.so"), "{errors}");
@@ -133,11 +122,11 @@ fn a_library_that_was_compiled_anew_is_named_and_all_else_works() {
     let made = Made::new("library-anew");
     let recording = made.record(&[]);
     made.compile_library("-O2");
-    assert_rest_works(&made, &recording, "is another one now: its build id is");
+    assert_rest_works(&recording, "is another one now: its build id is");
 }
 
-fn assert_whole(made: &Made, recording: &Recording) {
-    let ended = made.repl(recording, &LOOKS);
+fn assert_whole(recording: &Recording) {
+    let ended = recording.prompt(&LOOKS);
     let told = ended.text();
     assert_eq!(ended.errors(), "", "{told}");
     assert!(told.contains(" = 500\n"), "{told}");
@@ -155,7 +144,7 @@ fn a_portable_recording_needs_no_file_of_the_program() {
     let made = Made::new("portable");
     let recording = made.record(&["--portable"]);
     made.take_everything_away();
-    assert_whole(&made, &recording);
+    assert_whole(&recording);
 }
 
 #[test]
@@ -175,7 +164,7 @@ fn debug_information_in_separate_files_is_packed() {
     );
     made.shell("rm *.debug");
     made.take_everything_away();
-    assert_whole(&made, &recording);
+    assert_whole(&recording);
     // Nothing is left to be copied, and nothing is lost.
     let again = recording.command("pack", &[]);
     assert_eq!(
@@ -185,7 +174,7 @@ fn debug_information_in_separate_files_is_packed() {
         again.text(),
         again.errors()
     );
-    assert_whole(&made, &recording);
+    assert_whole(&recording);
 }
 
 #[test]
@@ -201,7 +190,7 @@ fn what_cannot_be_packed_is_named() {
         packed.text()
     );
     made.shell("rm app");
-    let ended = made.repl(&recording, &["break visit", "continue", "print n"]);
+    let ended = recording.prompt(&["break visit", "continue", "print n"]);
     assert!(
         ended.text().ends_with(" = 0\n"),
         "{}{}",
@@ -243,7 +232,7 @@ fn a_damaged_copy_is_found_and_not_used() {
         check.text()
     );
     // The library itself is still there.
-    let ended = made.repl(&recording, &["break each", "continue", "print count"]);
+    let ended = recording.prompt(&["break each", "continue", "print count"]);
     assert!(
         ended.text().ends_with(" = 500\n"),
         "{}{}",

@@ -135,7 +135,7 @@ fn a_failed_execve_is_told() {
     let overview = recording.command("overview", &[]).text();
     assert!(overview.contains("exited with code 3"), "{overview}");
     assert!(!overview.contains("another program"), "{overview}");
-    let caught = recording.command("repl", &["--cmd", "catch exec"]);
+    let caught = recording.prompt(&["catch exec"]);
     let refused = "executed no other one";
     assert!(caught.errors().contains(refused), "{}", caught.errors());
 }

@@ -1,7 +1,7 @@
 //! Goal: states of a recording made with `hindsight record` show what the program did. Method: fixtures whose calls have known
 //! values, queried by SQL over state and by lines of `hindsight repl`.
 
-use e2e::{Comparison, Hindsight, Recording};
+use e2e::{Comparison, Recording};
 
 fn typed_args(artifact: &str) -> Comparison {
     Comparison::of("typed_args", artifact, &[])
@@ -76,12 +76,6 @@ fn a_backtrace_at_an_entry_names_its_callers() {
 #[test]
 fn the_prompt_goes_to_a_call_and_back() {
     let comparison = typed_args("typed_args_O0");
-    let path = comparison
-        .recording
-        .path()
-        .to_str()
-        .expect("paths of tests are text")
-        .to_owned();
     let lines = [
         "break tiny",
         "continue",
@@ -90,11 +84,7 @@ fn the_prompt_goes_to_a_call_and_back() {
         "step back",
         "print a",
     ];
-    let mut args = vec!["repl", path.as_str()];
-    for line in lines {
-        args.extend(["--cmd", line]);
-    }
-    let ended = Hindsight::command(&comparison.scratch, &args).run();
+    let ended = comparison.recording.prompt(&lines);
     let text = ended.text();
     assert!(text.contains("entry of tiny"), "{text}{}", ended.errors());
     assert!(text.contains("return from tiny"), "{text}");

@@ -3,17 +3,13 @@
 
 use std::fs;
 
-use e2e::{Ended, Hindsight, Program, Scratch, Status};
+use e2e::{Ended, Hindsight, Scratch, Status, compiled};
 
 /// A folder with a data folder of its own, a program, and a script that starts it twice and ends with a code.
 fn folder(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     let source = "#include <stdio.h>\nint main(int count, char **words) { puts(words[count - 1]); return 0; }\n";
-    fs::write(scratch.join("hello.c"), source).expect("the folder is ours");
-    let compiled = Program::new("/bin/sh", scratch.path())
-        .args(["-c", "gcc -g -o hello hello.c"])
-        .run();
-    assert_eq!(compiled.status, Status::Code(0), "{}", compiled.errors());
+    compiled(&scratch, "hello.c", source, &["-g"]);
     scratch
 }
 

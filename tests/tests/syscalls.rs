@@ -183,8 +183,7 @@ fn compared(program: &str, args: &[&str]) -> (Vec<Call>, Vec<Call>) {
     let run = Program::new(program, &other)
         .args(args)
         .env("PYTHONHASHSEED", "0");
-    let (ended, recording) = Hindsight::record(&scratch, &["--syscalls"], &run);
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let recording = Hindsight::recorded(&scratch, "rec", &["--syscalls"], &run);
     let mut found = recorded(&recording).swap_remove(0);
     for calls in [&mut expected, &mut found] {
         calls.retain(|call| !NOT_COMPARED.contains(&call.name.as_str()));
@@ -329,8 +328,7 @@ fn each_thread_has_its_calls() {
     let program = fixture_artifact("syscalls", "files");
     let expected = traced(&folder, &program, &[]);
     let run = Program::new(&program, scratch.path());
-    let (ended, recording) = Hindsight::record(&scratch, &["--syscalls"], &run);
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let recording = Hindsight::recorded(&scratch, "rec", &["--syscalls"], &run);
     let found = recorded(&recording);
     assert_eq!(found.len(), expected.len(), "as many threads");
     for (wanted, got) in expected.iter().zip(&found).skip(1) {
@@ -372,8 +370,7 @@ fn every_instruction_has_every_call() {
         let run = Program::new(program, &other)
             .args(args)
             .env("PYTHONHASHSEED", "0");
-        let (ended, recording) = Hindsight::record(&scratch, &["--full"], &run);
-        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let recording = Hindsight::recorded(&scratch, "rec", &["--full"], &run);
         let mut found = recorded(&recording).swap_remove(0);
         assert_eq!(expected.remove(0).name, "execve");
         for calls in [&mut expected, &mut found] {
@@ -412,8 +409,7 @@ fn every_instruction_has_the_calls_of_threads() {
     let program = fixture_artifact("syscalls", "files");
     let expected = traced(&folder, &program, &[]);
     let run = Program::new(&program, scratch.path());
-    let (ended, recording) = Hindsight::record(&scratch, &["--full"], &run);
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let recording = Hindsight::recorded(&scratch, "rec", &["--full"], &run);
     let found = recorded(&recording);
     assert_eq!(found.len(), expected.len(), "as many threads");
     for (wanted, got) in expected.iter().zip(&found).skip(1) {

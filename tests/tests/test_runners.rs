@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use e2e::{Hindsight, Program, Recording, Row, Scratch, Status};
+use e2e::{Hindsight, Program, Recording, Row, Scratch, Status, compiled};
 
 /// The programs of a set.
 fn programs(scratch: &Scratch, dir: &str) -> (PathBuf, Vec<Row>) {
@@ -59,11 +59,7 @@ fn ctest() {
         let source = format!(
             "int judge(int n) {{ return {code}; }}\nint main(void) {{ return judge(6); }}\n"
         );
-        fs::write(scratch.join(&format!("{name}.c")), source).expect("the folder is ours");
-        let built = Program::new("/usr/bin/gcc", scratch.path())
-            .args(["-O0", "-g", "-o", name, &format!("{name}.c")])
-            .run();
-        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+        compiled(&scratch, &format!("{name}.c"), &source, &["-O0", "-g"]);
     }
     let tests = "add_test(passes \"./passes\")\nadd_test(fails \"./fails\")\n";
     fs::write(scratch.join("CTestTestfile.cmake"), tests).expect("the folder is ours");

@@ -1,7 +1,7 @@
 //! Goal: every function is either traced or listed with the reason why it is not. Method: a fixture of functions that are hard
 //! to patch, whose calls are known.
 
-use e2e::{Comparison, Hindsight, Program, Scratch, Status, fixture_artifact};
+use e2e::{Comparison, Hindsight, Program, Scratch, Status, compiled, fixture_artifact};
 use std::collections::BTreeMap;
 
 const TOO_SHORT: &str = "before other code begins; a patch needs 5";
@@ -134,11 +134,8 @@ fn probes_lists_all_that_the_symbol_table_does() {
 fn a_program_without_functions_to_record_is_told_what_can_be() {
     let scratch = Scratch::new("unarmed-bare");
     let source = "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 0; }\n";
-    std::fs::write(scratch.join("bare.c"), source).expect("the test's folder is writable");
-    let gcc = Program::new("/usr/bin/gcc", scratch.path());
-    let gcc = gcc.args(["-O1", "-fno-plt", "-s", "-o", "bare", "bare.c"]);
-    assert_eq!(gcc.run().status, Status::Code(0));
-    let bare = Program::new(scratch.join("bare"), scratch.path());
+    let bare = compiled(&scratch, "bare.c", source, &["-O1", "-fno-plt", "-s"]);
+    let bare = Program::new(bare, scratch.path());
     let (ended, recording) = Hindsight::record(&scratch, &[], &bare);
     let errors = ended.errors();
     assert!(errors.contains("its symbols were stripped"), "{errors}");
