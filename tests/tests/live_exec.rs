@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use e2e::{Live, Program, Recording, Status, wait_until};
+use e2e::{Live, Program, Recording, Status, compiled, wait_until};
 use serde_json::{Value, json};
 
 const LAUNCHER: &str = r#"#include <stdio.h>
@@ -31,13 +31,7 @@ int main(int argc, char **argv) {
 "#;
 
 fn built(live: &Live, name: &str, source: &str) -> PathBuf {
-    let file = format!("{name}.c");
-    std::fs::write(live.scratch.join(&file), source).expect("the test's folder is writable");
-    let built = Program::new("/usr/bin/gcc", live.scratch.path())
-        .args(["-g", "-O0", "-o", name, &file])
-        .run();
-    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
-    live.scratch.join(name)
+    compiled(&live.scratch, &format!("{name}.c"), source, &["-g", "-O0"])
 }
 
 /// The launcher at its main, and the program that it executes.
@@ -110,8 +104,8 @@ fn the_program_that_is_executed_has_symbols_breakpoints_and_a_recording() {
         recording(&first["recording"]),
         recording(&second["recording"]),
     );
-    assert_eq!(before.calls_of("prepare").len(), 1);
-    assert_eq!(after.calls_of("other").len(), 3);
+    assert_eq!(before.calls_of("prepare"), 1);
+    assert_eq!(after.calls_of("other"), 3);
     assert_eq!(after.output("stdout"), b"sum 18 2\n");
 }
 
