@@ -89,7 +89,7 @@ fn the_program_that_is_executed_has_symbols_breakpoints_and_a_recording() {
     assert_eq!(came["function"], "main", "{came:#}");
     live.ask(&["break", "remove", "--all"]);
     assert_eq!(live.run_to_end(), 18);
-    assert_eq!(live.output(), "prepared 3\nsum 18 2\n");
+    assert_eq!(live.output(), "prepared 6\nsum 18 2\n");
     let status = live.ask(&["status"]);
     let sessions = status["sessions"].as_array().expect("sessions");
     let [first, second] = &sessions[..] else {

@@ -58,6 +58,11 @@ impl ExitWatch {
         })
     }
 
+    /// Leaves the collection of its status to another watch.
+    pub(crate) fn leave_status(&mut self) {
+        self.is_child = false;
+    }
+
     /// Returns the process's id.
     pub(crate) fn pid(&self) -> i32 {
         self.pid

@@ -67,6 +67,8 @@ impl Session {
                 self.settle(&mut drain, settling);
             }
             if self.live.as_ref().is_some_and(LiveSide::has_become) {
+                // The recorder of the next program learns how the process ends.
+                self.target.watch.leave_status();
                 break (Exit::Detached, true);
             }
             if let Some(exit) = exit {

@@ -67,7 +67,7 @@ impl Running {
         })
     }
 
-    /// A process of a set that waits at its entry point. Its parent is another process.
+    /// A process of a set that waits at its entry point, or one that another session has controlled until now.
     pub fn parked(member: &Member) -> Result<Self> {
         let parked = member.parked.clone();
         let (pid, exe) = (parked.pid, parked.exe.clone());
@@ -78,13 +78,15 @@ impl Running {
             return Err(Error::Unsupported { path: exe, reason });
         }
         let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+        // A live session's program that has become another one is still that of the daemon.
+        let is_child = procfs::parent(pid) == Some(std::process::id() as i32);
         Ok(Self {
             pid,
             way,
             exe,
             argv: argv(pid),
             cwd: cwd.to_string_lossy().into_owned(),
-            watch: ExitWatch::new(pid, false).map_err(Error::system("watch the program"))?,
+            watch: ExitWatch::new(pid, is_child).map_err(Error::system("watch the program"))?,
             parked: Some(parked),
             spawned: !member.is_copy,
             ended_early: false,
