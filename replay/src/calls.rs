@@ -424,12 +424,13 @@ impl Calls {
         Ok(())
     }
 
-    /// Finds for each of `values` the last call that returned it in rax before event `seq`: of values of 32 bits, what may
-    /// be them. Stops at `is_interrupted`.
+    /// Finds for each of `values` the last call that had it in rax at its return before event `seq`, and of which `is_result`
+    /// says, with rax and the value, that it is its result. Stops at `is_interrupted`.
     pub(crate) fn returned_before(
         &self,
         values: &[u64],
         seq: u64,
+        is_result: &dyn Fn(&CallHead, u64, u64) -> bool,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<Option<CallHead>>> {
         let mut found: Vec<Option<CallHead>> = vec![None; values.len()];
@@ -450,8 +451,14 @@ impl Calls {
                 }
                 let spine = self.spine(at)?;
                 let until = spine.calls.first_end_from(seq);
-                let row = (0..until).rev().find(|row| is_it(&results[*row]));
-                *found = row.map(|row| self.head(&spine, at, row));
+                let calls = (0..until)
+                    .rev()
+                    .filter(|row| is_it(&results[*row]))
+                    .map(|row| (self.head(&spine, at, row), results[row]));
+                let mut returned = calls.filter(|(call, rax)| {
+                    rax.is_some_and(|rax| is_result(call, rax, *value))
+                });
+                *found = returned.next().map(|(call, _)| call);
             }
         }
         Ok(found)

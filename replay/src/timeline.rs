@@ -271,17 +271,21 @@ impl Timeline {
         self.calls.parent(head)
     }
 
-    /// Finds for each of `values` the last call, of any thread, that returned it in rax before event `seq`. For a value of
-    /// 32 bits, the upper half of rax may be anything. One search serves all of them; it reads the results of all calls before if one was never returned.
+    /// Finds for each of `values` the last call, of any thread, that had it in rax at its return before event `seq`, and of which
+    /// `is_result` says, with rax and the value, that it is its result: a function without one leaves anything there. For a value
+    /// of 32 bits, the upper half of rax may be anything. One search serves all of them; it reads the results of all calls before
+    /// if one was never returned.
     ///
     /// # Errors The files cannot be read, or `is_interrupted` returned true: [`Error::Interrupted`].
     pub fn returned_before(
         &self,
         values: &[u64],
         seq: u64,
+        is_result: &dyn Fn(&CallHead, u64, u64) -> bool,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<Option<CallHead>>> {
-        self.calls.returned_before(values, seq, is_interrupted)
+        self.calls
+            .returned_before(values, seq, is_result, is_interrupted)
     }
 
     /// Returns the call that began with event `seq`.

@@ -291,7 +291,9 @@ impl Past {
         let after = last.map(|(change, _)| described(change)).transpose()?;
         let again = after
             .as_ref()
-            .map(|after| self.written_again(expression, after));
+            .map(|after| self.written_again(expression, after, here))
+            .transpose()?
+            .flatten();
         let is_exact = match &after {
             Some(after) => self.is_exact(after)?,
             None => false,
@@ -299,32 +301,34 @@ impl Past {
         Ok(LastWriteReply {
             expression: expression.to_owned(),
             before: before.map(described).transpose()?,
-            again: again.transpose()?.flatten(),
             is_logged: self.is_logged(now.as_ref().ok())?,
             is_exact: false,
             is_remapped: false,
             is_unmapped: false,
             begins_later: false,
             not_recorded: Vec::new(),
-            hint: match is_exact {
+            hint: match is_exact || again.is_some() {
                 true => None,
                 false => self.how_to_log(expression),
             },
+            again,
             after,
             now: now.ok().map(|value| value.shown),
         })
     }
 
-    /// Finds the last write after `after`, if there was one: it wrote the same value.
-    fn written_again(&self, expression: &str, after: &Change) -> Result<Option<Change>, Failure> {
-        if !after.is_write {
-            return Ok(None);
-        }
+    /// Finds the last logged write after `after` and up to `here`, if there was one: it wrote the same value.
+    fn written_again(
+        &self,
+        expression: &str,
+        after: &Change,
+        here: Position,
+    ) -> Result<Option<Change>, Failure> {
         let Some(place) = self.global_place(expression) else {
             return Ok(None);
         };
         let range = place.address..place.address.saturating_add(place.len);
-        let last = self.timeline.last_logged_to(&range, self.position().seq);
+        let last = self.timeline.last_logged_to(&range, here.seq);
         let last = last.map_err(|error| of_replay(&error))?;
         let later = last.filter(|write| write.seq > after.seq);
         Ok(later.map(|write| {

@@ -103,22 +103,27 @@ impl Past {
     /// Returns what a call returned in rax; `None` if it has not returned, or returned nothing there.
     pub(super) fn result(&self, call: &CallHead) -> Result<Option<Word>, Failure> {
         let whole = self.timeline.call(call).map_err(|e| of_replay(&e))?;
-        let (Some(rax), true) = (whole.rax, call.returned()) else {
-            return Ok(None);
-        };
+        Ok(match whole.rax {
+            Some(rax) if call.returned() => self.result_of(call, rax),
+            _ => None,
+        })
+    }
+
+    /// Returns the result of a call that left `rax` in that register; `None` if that is not its result.
+    pub(super) fn result_of(&self, call: &CallHead, rax: u64) -> Option<Word> {
         let function = self.definition(call);
         let place = function.and_then(|function| function.ret_place);
         let kind = function.map_or(&ValueKind::Unknown, |function| &function.ret);
         if !matches!(place, None | Some(RetPlace::Rax)) {
-            return Ok(None);
+            return None;
         }
-        Ok(read(kind, rax).map(|(bits, text)| Word {
+        read(kind, rax).map(|(bits, text)| Word {
             name: "the result".to_owned(),
             bits,
             text,
             is_address: *kind == ValueKind::Pointer,
             is_raw: *kind == ValueKind::Unknown,
-        }))
+        })
     }
 
     /// Writes a call with its arguments: arguments in registers as numbers, others by name if they are known at its

@@ -46,7 +46,9 @@ pub(crate) fn decode(tracer: &mut Tracer, tid: Tid, signal: i32) -> Event {
     let code = info.map_or(0, |info| info.si_code);
     let plain = Event::Signal {
         signal,
-        fault_address: info.filter(|_| is_fault(signal) && code > 0).map(|info| {
+        fault_address: info
+            .filter(|_| is_fault(signal) && code > 0 && code != SI_KERNEL)
+            .map(|info| {
             // SAFETY: the kernel fills the address for these signals.
             unsafe { info.si_addr() as u64 }
         }),

@@ -177,9 +177,13 @@ impl Past {
         if values.is_empty() {
             return Ok(());
         }
-        let found = self
-            .timeline
-            .returned_before(&values, call.start, is_interrupted);
+        let is_result = |call: &CallHead, rax: u64, value: u64| {
+            let word = self.result_of(call, rax);
+            word.is_some_and(|word| word.bits == value)
+        };
+        let found =
+            self.timeline
+                .returned_before(&values, call.start, &is_result, is_interrupted);
         let found = found.map_err(|e| of_replay(&e))?;
         for (word, returned) in words.iter().zip(found) {
             let Word { name, text, .. } = word;
@@ -190,7 +194,7 @@ impl Past {
                 reply.step(holder.start, depth, "same_value", said);
             }
             match returned {
-                Some(returned) if self.has_result(&returned, word.bits)? => {
+                Some(returned) => {
                     let said = format!(
                         "{name}={text}: same value as what {} last{}",
                         self.outcome(&returned)?,

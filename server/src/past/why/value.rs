@@ -39,6 +39,10 @@ impl Past {
             reply.end(why, Some(option));
             return Ok(());
         };
+        if let Some(again) = &last.again {
+            let text = format!("the same value was written once more{}", place(again));
+            reply.step(again.seq, 0, "value", text);
+        }
         let since = last.before.as_ref().map(|before| before.seq);
         let text = match since {
             _ if after.is_write => written(expression, after),
@@ -70,7 +74,11 @@ impl Past {
             });
             let seq = after.seq;
             let why = format!("which statement wrote it {between} event {seq} was not recorded");
-            reply.end(why, self.second_run(expression, here));
+            let rerun = match last.again {
+                Some(_) => None,
+                None => self.second_run(expression, here),
+            };
+            reply.end(why, rerun);
         }
         if is_stale {
             let why = format!(
@@ -86,7 +94,8 @@ impl Past {
     fn value_now(&self, reply: &mut WhyReply, last: &LastWriteReply, here: Position) -> bool {
         let name = &last.expression;
         let Some(now) = &last.now else { return true };
-        let logged = last.after.as_ref().filter(|_| last.is_logged);
+        let newest = last.again.as_ref().or(last.after.as_ref());
+        let logged = newest.filter(|_| last.is_logged);
         let text = match (&now.value, now.stale_since, &now.unknown) {
             (_, _, Some(unknown)) => {
                 format!("{name} is not known at event {}: {unknown}", here.seq)
@@ -206,15 +215,20 @@ impl Past {
 /// Describes the line that wrote a value, if the write itself is recorded.
 fn written(expression: &str, write: &Change) -> String {
     let old = write.old.as_ref().map(|old| format!(", after {old}"));
+    let gap = write.not_recorded.as_ref();
+    let gap = gap.map(|gap| format!(", not recorded: {gap}"));
+    let (old, gap) = (old.unwrap_or_default(), gap.unwrap_or_default());
+    format!("{expression} became {}{old}{}{gap}", write.value, place(write))
+}
+
+/// Describes the line of a write.
+fn place(write: &Change) -> String {
     let function = write.function.as_ref().map(|name| format!(", by {name}"));
     let line = match (&write.file, write.line) {
         (Some(file), Some(line)) => Some(format!(" at {file}:{line}")),
         _ => None,
     };
-    let gap = write.not_recorded.as_ref();
-    let gap = gap.map(|gap| format!(", not recorded: {gap}"));
-    let parts = [old, function, line, gap].map(Option::unwrap_or_default);
-    format!("{expression} became {}{}", write.value, parts.concat())
+    [function, line].map(Option::unwrap_or_default).concat()
 }
 
 /// Two events of a thread.
