@@ -8,6 +8,18 @@ use server::protocol::Failure;
 /// Phrases of hints about the command line, and their counterparts here. A longer phrase precedes those that it
 /// contains.
 const WORDS: &[(&str, &str)] = &[
+    (
+        "look at its recording: hindsight goto last",
+        r#"look at its recording: debug_goto {"to": "last"}"#,
+    ),
+    (
+        "hindsight record -f '*' -f 'module:libc.so*' PROGRAM",
+        r#"debug_launch {"functions": ["*", "module:libc.so*"]}"#,
+    ),
+    (
+        "it is in a library that is loaded later: --pending",
+        "check the name; in a library that is loaded later it is not found",
+    ),
     ("hindsight start --break ", "debug_launch with breakAt "),
     ("hindsight watch ", "debug_breakpoint with watch "),
     (
@@ -129,15 +141,15 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "hindsight record --full -- PROGRAM records every instruction",
-        "hindsight record --full -- PROGRAM, in a shell, records every instruction",
+        r#"debug_launch {"full": true} records every instruction"#,
     ),
     (
         "or a recording of every instruction: hindsight record --full -- PROGRAM",
-        "or a recording of every instruction, made in a shell with: hindsight record --full -- PROGRAM",
+        r#"or a recording of every instruction: debug_launch {"full": true}"#,
     ),
     (
         "record with: hindsight record --full -- PROGRAM",
-        "record it in a shell with: hindsight record --full -- PROGRAM",
+        r#"record it with debug_launch {"full": true}"#,
     ),
     (
         "step goes from event",

@@ -455,9 +455,8 @@ impl Calls {
                     .rev()
                     .filter(|row| is_it(&results[*row]))
                     .map(|row| (self.head(&spine, at, row), results[row]));
-                let mut returned = calls.filter(|(call, rax)| {
-                    rax.is_some_and(|rax| is_result(call, rax, *value))
-                });
+                let mut returned =
+                    calls.filter(|(call, rax)| rax.is_some_and(|rax| is_result(call, rax, *value)));
                 *found = returned.next().map(|(call, _)| call);
             }
         }

@@ -156,7 +156,7 @@ fn no_such_function(session: &Session, filter: Option<&TextFilter>) -> Value {
         return Value::Null;
     };
     let near = match near.is_empty() {
-        true => "debug_sql: select function from functions".to_owned(),
+        true => "debug_sql: select name from functions".to_owned(),
         false => format!("near: {}", near.join(", ")),
     };
     format!("no recorded function has {name} in its name; {near}").into()

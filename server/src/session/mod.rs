@@ -150,8 +150,8 @@ impl LiveSession {
             ),
         )
         .hint(match self.origin {
-            Origin::Started(_) => "run it again: hindsight restart",
-            Origin::Attached(_) => "attach to another process: hindsight attach PID",
+            Origin::Started(_) => "look at its recording: hindsight goto last; or run it again: hindsight restart",
+            Origin::Attached(_) => "look at its recording: hindsight goto last; or attach to another process: hindsight attach PID",
         });
         failure.details.recording = Some(recording.to_owned());
         failure

@@ -49,9 +49,9 @@ pub(crate) fn decode(tracer: &mut Tracer, tid: Tid, signal: i32) -> Event {
         fault_address: info
             .filter(|_| is_fault(signal) && code > 0 && code != SI_KERNEL)
             .map(|info| {
-            // SAFETY: the kernel fills the address for these signals.
-            unsafe { info.si_addr() as u64 }
-        }),
+                // SAFETY: the kernel fills the address for these signals.
+                unsafe { info.si_addr() as u64 }
+            }),
     };
     if pass_touch(tracer, tid, signal) {
         return Event::Redirected;

@@ -181,9 +181,9 @@ impl Past {
             let word = self.result_of(call, rax);
             word.is_some_and(|word| word.bits == value)
         };
-        let found =
-            self.timeline
-                .returned_before(&values, call.start, &is_result, is_interrupted);
+        let found = self
+            .timeline
+            .returned_before(&values, call.start, &is_result, is_interrupted);
         let found = found.map_err(|e| of_replay(&e))?;
         for (word, returned) in words.iter().zip(found) {
             let Word { name, text, .. } = word;

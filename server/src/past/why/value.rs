@@ -218,7 +218,11 @@ fn written(expression: &str, write: &Change) -> String {
     let gap = write.not_recorded.as_ref();
     let gap = gap.map(|gap| format!(", not recorded: {gap}"));
     let (old, gap) = (old.unwrap_or_default(), gap.unwrap_or_default());
-    format!("{expression} became {}{old}{}{gap}", write.value, place(write))
+    format!(
+        "{expression} became {}{old}{}{gap}",
+        write.value,
+        place(write)
+    )
 }
 
 /// Describes the line of a write.
