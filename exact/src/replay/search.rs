@@ -35,11 +35,11 @@ impl Watch {
 /// Aligned pieces of one, two, four or eight bytes.
 pub(super) fn pieces(address: u64, length: u64) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
-    let mut at = address;
-    while at < address + length {
+    let (mut at, end) = (address, address.saturating_add(length));
+    while at < end {
         let size = [8, 4, 2, 1]
             .into_iter()
-            .find(|size| at.is_multiple_of(*size) && at + size <= address + length);
+            .find(|size| at.is_multiple_of(*size) && end - at >= *size);
         let size = size.unwrap_or(1);
         found.push((at, size));
         at += size;

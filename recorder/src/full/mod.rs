@@ -124,6 +124,9 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
         outcome.next = next;
         next = Some(Box::new(outcome));
     }
+    for pattern in filter.unmatched() {
+        observer.warning(&format!("-f '{pattern}' matches no function"));
+    }
     let whole = next.expect("the program that was started is among them");
     Ok(*whole)
 }

@@ -11,6 +11,9 @@ const AT_ONCE: u64 = 32;
 /// Most bytes that are asked about.
 pub const MOST_WATCHED: u64 = 1024;
 
+/// The end of the addresses that a program can have (x86-64 with four levels of page tables).
+const USER_SPACE: u64 = 1 << 47;
+
 /// A write to some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrote {
@@ -24,7 +27,7 @@ pub struct Wrote {
 
 /// Pieces that can be watched at once.
 pub(super) fn pieces(address: u64, len: u64) -> Vec<(u64, u64)> {
-    let end = address.saturating_add(len);
+    let end = address.saturating_add(len).min(USER_SPACE);
     let mut found = Vec::new();
     let mut at = address;
     while at < end {
@@ -53,7 +56,7 @@ impl Timeline {
         len: u64,
     ) -> Result<Option<Wrote>> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
-        check_len(len)?;
+        check_place(address, len)?;
         let position = self.position_of(from)?;
         let mut last: Option<u64> = None;
         for (address, len) in pieces(address, len) {
@@ -77,7 +80,7 @@ impl Timeline {
         len: u64,
     ) -> Result<Option<Wrote>> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
-        check_len(len)?;
+        check_place(address, len)?;
         let position = self.position_of(from)?;
         let mut end = until.map_or_else(|| self.instructions(), Ok)?;
         let mut first = None;
@@ -102,7 +105,7 @@ impl Timeline {
         most: usize,
     ) -> Result<Vec<u64>> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
-        check_len(len)?;
+        check_place(address, len)?;
         let (position, end) = (self.position_of(from)?, self.position_of(until)?);
         let mut all = Vec::new();
         for (address, len) in pieces(address, len) {
@@ -153,7 +156,12 @@ impl Timeline {
     }
 }
 
-fn check_len(len: u64) -> Result<()> {
+fn check_place(address: u64, len: u64) -> Result<()> {
+    if address.checked_add(len).is_none_or(|end| end > USER_SPACE) {
+        let what =
+            format!("there is no memory at {address:#x}: what it stands for has no address here");
+        return Err(Error::expression(what));
+    }
     match len {
         1..=MOST_WATCHED => Ok(()),
         0 => Err(Error::expression("it has no bytes")),
@@ -169,6 +177,15 @@ fn check_len(len: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_address_has_no_pieces() {
+        for address in [u64::MAX - 3, u64::MAX, USER_SPACE] {
+            assert!(pieces(address, 4).is_empty());
+            assert!(check_place(address, 4).is_err());
+        }
+        assert_eq!(pieces(USER_SPACE - 4, 8), [(USER_SPACE - 4, 4)]);
+    }
 
     #[test]
     fn pieces_cover_all_bytes_and_fit_the_processor() {
