@@ -1,7 +1,9 @@
 //! Goal: parts of a run are recorded, the program does not notice, and nothing is said of what lies between them. Method: programs of which
 //! it is known what they call and write are recorded in parts; events, moves and who wrote what are compared with that.
 
-use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
+use e2e::{
+    Ended, Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact, marked_line,
+};
 
 struct Parts {
     /// Holds the folder.
@@ -131,4 +133,65 @@ fn who_wrote_in_a_gap_is_not_known_and_moves_say_what_they_go_over() {
     assert!(text.contains("chosen"), "{text}");
     let text = parts.prompt(&["break chosen", "goto first", "continue", "continue"]);
     assert!(text.contains("not recorded: event "), "{text}");
+}
+
+const TWO: &str = r#"#include <stdio.h>
+#include <unistd.h>
+int total;
+__attribute__((noinline)) int part(int x) {
+  total += x; /* first */
+  total *= 2;
+  return total; /* last */
+}
+__attribute__((noinline)) void other(int x) { total += 100 + x; usleep(1000); }
+int main(void) {
+  for (int i = 0; i < 3; i++) {
+    part(i);
+    other(0);
+  }
+  printf("%d\n", total);
+  return 0;
+}
+"#;
+
+/// The last call, too, is told as it ended; and lines are gone back over from where a part has ended.
+#[test]
+fn the_last_part_ends_as_the_others() {
+    let scratch = Scratch::new("parts_last");
+    let app = compiled(&scratch, "app.c", TWO, &["-g", "-O0"]);
+    let app = Program::new(app, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "rec", &["--full=part"], &app);
+    let calls = recording.rows("SELECT ret, unwound FROM calls WHERE function = 'part'");
+    let shown: Vec<String> = calls.iter().map(|row| format!("{row:?}")).collect();
+    assert_eq!(calls.len(), 3, "{shown:?}");
+    assert_eq!(
+        recording.number("SELECT sum(ret) FROM calls WHERE NOT unwound"),
+        202 + 608,
+        "{shown:?}"
+    );
+    let line = |comment: &str| {
+        let comment = format!("/* {comment} */");
+        let found = TWO.lines().position(|line| line.contains(&comment));
+        found.expect("the line is there") + 1
+    };
+    let back = |from: &str, steps: usize| {
+        let moves = [from].into_iter().chain(vec!["step-back"; steps]);
+        recording
+            .prompt(&moves.chain(["where"]).collect::<Vec<_>>())
+            .text()
+    };
+    // Into the function that has returned, then over its lines.
+    for steps in 1..4 {
+        let told = back("goto last", steps);
+        assert!(told.contains("part at "), "{steps}: {told}");
+    }
+    let told = back("goto last", 1);
+    assert!(
+        told.contains(&format!("->    {}", line("last") + 1))
+            || told.contains(&format!("->     {}", line("last") + 1)),
+        "{told}"
+    );
+    // Over the gap, into the part before.
+    let told = back("goto last", 6);
+    assert!(told.contains("part at "), "{told}");
 }

@@ -103,6 +103,8 @@ pub(super) struct Writing<'w> {
     controls: std::vec::IntoIter<Control>,
     next: Option<Control>,
     threads: Vec<Thread>,
+    /// The end of the recording.
+    end: u64,
     gathered: usize,
     /// Processes that it has made.
     children: u64,
@@ -162,6 +164,7 @@ impl<'w> Writing<'w> {
             next: controls.next(),
             controls,
             threads,
+            end: 0,
             gathered: 0,
             children: 0,
             failed: None,
@@ -174,6 +177,7 @@ impl<'w> Writing<'w> {
     /// The log cannot be written. That the program cannot be run again is returned as a text.
     pub fn calls(mut self, folder: &Path, end: u64, became: Option<&Became>) -> Result<Written> {
         let functions = self.functions;
+        self.end = end;
         let traced = exact::trace(folder, &functions.entries, &mut |traced| self.add(traced));
         let problem = traced.err().map(|error| error.to_string());
         if let Some(error) = self.failed.take() {
@@ -382,6 +386,7 @@ impl<'w> Writing<'w> {
             return;
         };
         let is_wide = self.functions.wide[function];
+        let last = self.end.saturating_sub(1);
         let Some(thread) = self.thread(tid, position) else {
             return;
         };
@@ -400,8 +405,9 @@ impl<'w> Writing<'w> {
             rdx,
             xmm: is_wide.then_some(xmm),
         };
-        // It has returned with the next instruction.
-        push_leave(&mut thread.records, position + 1, &leave);
+        // It has returned with the next instruction; at the end of the recording, before that is told.
+        let returned = (position + 1).min(last).max(position);
+        push_leave(&mut thread.records, returned, &leave);
         self.gathered += RECORD_LEN;
     }
 

@@ -164,7 +164,7 @@ impl Walker<'_> {
     }
 
     /// The beginning of the line that a frame executed last before a moment. `code` is in its function.
-    fn line_before(
+    pub(super) fn line_before(
         &mut self,
         frame: &Activation,
         code: u64,

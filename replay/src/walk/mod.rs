@@ -195,6 +195,7 @@ impl Timeline {
         let space = self.modules.space(self.instant(position)?.seq);
         let outline = every.outline()?;
         let end = outline.end;
+        let is_in_parts = !outline.gaps.is_empty();
         let gaps = outline.gaps.iter();
         // The gap that ends the recording has no other side.
         let mut gaps = gaps.filter(|gap| gap.nanoseconds.is_some());
@@ -218,8 +219,8 @@ impl Timeline {
             let walked = match (direction, gap) {
                 (Direction::Forward, None) => walker.forward(walk)?,
                 (Direction::Forward, Some(gap)) => walker.forward_to_gap(walk, gap)?,
-                (Direction::Back, None) => walker.back(walk)?,
-                (Direction::Back, Some(gap)) => walker.back_to_gap(walk, gap)?,
+                (Direction::Back, None) if !is_in_parts => walker.back(walk)?,
+                (Direction::Back, gap) => walker.back_to_gap(walk, gap)?,
             };
             Ok(Some((walker.replay.position(), walked)))
         })?;
@@ -267,17 +268,52 @@ impl Walker<'_> {
         Ok(Walked::AtTheEdge)
     }
 
-    /// Goes backwards, no further than to the beginning of this part; from there to the end of the one before, at position `gap`.
-    fn back_to_gap(&mut self, walk: Walk, gap: u64) -> exact::Result<Walked> {
-        let begins = gap + 1;
-        if self.replay.position() == begins {
+    /// Goes backwards, no further than to the beginning of this part; from there to the end of the one before, at position `gap`,
+    /// if there is one.
+    fn back_to_gap(&mut self, walk: Walk, gap: Option<u64>) -> exact::Result<Walked> {
+        let (here, begins) = (self.replay.position(), gap.map_or(0, |gap| gap + 1));
+        if let Some(gap) = gap
+            && here == begins
+        {
             return self.over_gap(gap);
         }
-        self.back(walk)?;
+        let walked = self.back(walk)?;
+        if walked == Walked::AtTheEdge {
+            return self.back_from_outer_frame(walk, here, begins);
+        }
         if self.replay.position() < begins {
             self.replay.goto(begins)?;
         }
-        Ok(Walked::Done)
+        Ok(walked)
+    }
+
+    /// Goes backwards where the line of the frame, or the frame, began before this part: what has run in it are calls.
+    fn back_from_outer_frame(
+        &mut self,
+        walk: Walk,
+        here: u64,
+        begins: u64,
+    ) -> exact::Result<Walked> {
+        let last = self.instruction_back().filter(|last| *last >= begins);
+        let Some(last) = last else {
+            return self.stays(here);
+        };
+        let mut goal = begins;
+        if walk == Walk::Line {
+            // Into the function that has returned last.
+            self.replay.goto(last)?;
+            let frame = self.activation();
+            let line = match &frame {
+                Some(frame) => self.line_before(frame, self.rip(), last + 1)?,
+                None => None,
+            };
+            goal = line.filter(|line| *line >= begins).unwrap_or(last);
+        }
+        self.replay.goto(goal)?;
+        match self.thread() {
+            Some(_) if goal < here => Ok(Walked::Done),
+            _ => self.stays(here),
+        }
     }
 
     /// Goes to the other side of a gap, if the thread is there.
