@@ -12,6 +12,8 @@ use debuginfo::scope::{
 use debuginfo::value::Value;
 use debuginfo::{Diagnostic, Frame, Mapped};
 
+/// Names of so many characters are not looked for in libraries of the system.
+const SHORT: usize = 2;
 /// Inlined copies of a function whose variables are listed, at most: all have those of the function.
 const MOST_COPIES: usize = 16;
 
@@ -189,7 +191,12 @@ impl Evaluator<'_> {
         let has = |m: &&&Mapped| {
             !globals_of(m, self.site, plain).is_empty() || entry_in(&[m], plain).is_some()
         };
+        // A letter or two hardly mean something of the system's: a variable is not in scope.
+        let is_short = plain.chars().count() <= SHORT;
         let found = foreign.iter().find(has)?;
+        if is_short && found.is_system {
+            return None;
+        }
         let message = format!("no \"{name}\" here, but one in {}", found.file_name());
         let hint = format!("if that is meant, write {}", found.with_name(plain));
         Some(Diagnostic::new(message).with_hint(hint))

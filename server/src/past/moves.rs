@@ -177,7 +177,9 @@ impl Past {
                 .walk(here.instant(), here.tid, walk, direction);
             let (instant, walked) = walked.map_err(|e| of_replay(&e))?;
             let is_at_edge = walked == Walked::AtTheEdge;
-            if is_at_edge && instant == here.instant() && done == 0 {
+            let position = |instant| self.timeline.position_of(instant).ok();
+            // There may be several events at one position.
+            if is_at_edge && position(instant) == position(here.instant()) && done == 0 {
                 return Err(edge(here.tid, direction));
             }
             let goes_over = !matches!(walk, Walk::Instruction | Walk::Line);

@@ -124,7 +124,9 @@ impl Command for History {
             .and(show::left_out(shortened))
             .and(more);
         let table = match reply.searched.as_ref().filter(|_| asked.skip == 0) {
-            Some(searched) => table.and(Text::line(format!("All writes in {searched}."))),
+            Some(searched) => table.and(Text::line(format!(
+                "All writes in {searched}; what the kernel maps or drops is not among them."
+            ))),
             None => table,
         };
         match &reply.hint {
