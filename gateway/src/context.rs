@@ -249,11 +249,33 @@ impl Context {
         if let Some(named) = self.current.get() {
             return Ok(Some(named.session));
         }
+        if let Some(recording) = self.current.recorder() {
+            if self.gateway.recorders.is_running(&recording) {
+                let message = format!(
+                    "every instruction is still being recorded into {}",
+                    recording.display()
+                );
+                return Err(Failure::new(Code::NotStopped, message)
+                    .hint("wait for the program's end: debug_wait; or end it: debug_session {\"action\": \"stop\"} with this recording"));
+            }
+            let name = recording.to_string_lossy().into_owned();
+            return self.session(&Whose::either(None, Some(name)));
+        }
         // Without a daemon, the verb says that there is no session.
         let status = self.ask::<server::verbs::Status>(None, &Nothing {});
         let sessions = status.map(|status| status.sessions).unwrap_or_default();
         only_one(&sessions, &std::env::current_dir().unwrap_or_default())?;
         Ok(None)
+    }
+
+    /// Makes the recording of a recorder that still runs what calls mean that name no session.
+    pub fn records(&self, recording: &Path) {
+        self.current.set_recorder(recording);
+    }
+
+    /// Returns the recording of the recorder that calls mean which name no session.
+    pub fn recorder(&self) -> Option<PathBuf> {
+        self.current.recorder()
     }
 
     /// Makes a session that this call has begun that of calls that name none.

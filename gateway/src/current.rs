@@ -10,7 +10,19 @@ use crate::context::lock;
 
 /// The session of calls that name none, for one client.
 #[derive(Default)]
-pub(crate) struct Current(Mutex<Option<Named>>);
+pub(crate) struct Current(Mutex<Chosen>);
+
+/// What the last call has begun or named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// Nothing yet.
+    #[default]
+    None,
+    /// A session.
+    Session(Named),
+    /// The recording of a recorder that may still run.
+    Recorder(PathBuf),
+}
 
 /// A session, and where it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,15 +36,31 @@ pub(crate) struct Named {
 impl Current {
     /// Makes this the session of calls that name none.
     pub fn set(&self, session: u32, recording: &Path) {
-        *lock(&self.0) = Some(Named {
+        *lock(&self.0) = Chosen::Session(Named {
             session,
             recording: recording.to_owned(),
         });
     }
 
+    /// Makes the recording of a recorder that still runs what calls mean that name no session.
+    pub fn set_recorder(&self, recording: &Path) {
+        *lock(&self.0) = Chosen::Recorder(recording.to_owned());
+    }
+
     /// Returns the session of calls that name none, if an earlier call has begun or named one.
     pub fn get(&self) -> Option<Named> {
-        lock(&self.0).clone()
+        match &*lock(&self.0) {
+            Chosen::Session(named) => Some(named.clone()),
+            Chosen::None | Chosen::Recorder(_) => None,
+        }
+    }
+
+    /// Returns the recording that a recorder makes which the last call has begun.
+    pub fn recorder(&self) -> Option<PathBuf> {
+        match &*lock(&self.0) {
+            Chosen::Recorder(recording) => Some(recording.clone()),
+            Chosen::None | Chosen::Session(_) => None,
+        }
     }
 }
 
@@ -97,5 +125,12 @@ mod tests {
         current.set(1, Path::new("/a"));
         current.set(2, Path::new("/b"));
         assert_eq!(current.get().map(|named| named.session), Some(2));
+        current.set_recorder(Path::new("/c"));
+        assert_eq!(
+            (current.get(), current.recorder()),
+            (None, Some("/c".into()))
+        );
+        current.set(3, Path::new("/c"));
+        assert_eq!(current.recorder(), None);
     }
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -79,11 +79,7 @@ impl Recorders {
     /// # Errors
     /// It ended without a recording.
     pub fn stop(&self, recording: &Path, cancel: &Cancel) -> Result<Option<Value>, Failure> {
-        let found = lock(&self.running)
-            .iter()
-            .find(|running| running.recording == recording)
-            .map(Arc::clone);
-        let Some(running) = found else {
+        let Some(running) = self.of(recording) else {
             return Ok(None);
         };
         if let Some(group) = running.group {
@@ -91,6 +87,38 @@ impl Recorders {
             let _ = kill_process_group(group, Signal::INT);
         }
         self.wait(&running, cancel, PATIENCE)
+    }
+
+    /// Waits for the end of the recorder of a recording. `Ok(None)`: it still runs after `patience`, or there is none.
+    ///
+    /// # Errors
+    /// It ended without a recording.
+    pub fn wait_for(
+        &self,
+        recording: &Path,
+        cancel: &Cancel,
+        patience: Duration,
+    ) -> Result<Option<Value>, Failure> {
+        match self.of(recording) {
+            Some(running) => self.wait(&running, cancel, patience),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns whether the recorder of a recording runs.
+    pub fn is_running(&self, recording: &Path) -> bool {
+        let running = self.of(recording);
+        running.is_some_and(|running| match running.over.try_lock() {
+            Ok(over) => matches!(over.try_recv(), Err(TryRecvError::Empty)),
+            // Another call waits for its end.
+            Err(_) => true,
+        })
+    }
+
+    fn of(&self, recording: &Path) -> Option<Arc<Running>> {
+        let all = lock(&self.running);
+        let mut own = all.iter().filter(|running| running.recording == recording);
+        own.next().map(Arc::clone)
     }
 
     fn wait(

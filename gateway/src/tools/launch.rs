@@ -236,6 +236,7 @@ pub(super) fn of_recorder(
     told: Option<&Value>,
 ) -> Result<Answer, Failure> {
     let Some(told) = told else {
+        context.records(recording);
         let stop = json!({ "action": "stop", "recording": recording });
         return Ok(Answer::Object(object([
             ("status", json!("running")),
@@ -243,7 +244,7 @@ pub(super) fn of_recorder(
             (
                 "next",
                 json!(format!(
-                    "the recording can be asked when the program has ended; end it with debug_session {stop}"
+                    "the recording can be asked when the program has ended: debug_wait; end it with debug_session {stop}"
                 )),
             ),
         ])));

@@ -1,10 +1,13 @@
 //! `debug_wait`: waits for the next stop or the end of a program.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use server::protocol::Failure;
 use server::verbs::{Await, AwaitArgs};
 
+use super::launch::of_recorder;
 use super::target::seconds;
 use crate::answer::Answer;
 use crate::context::{Context, SessionId, Whose};
@@ -26,7 +29,7 @@ pub struct Args {
 
 impl Tool for Wait {
     const NAME: &'static str = "debug_wait";
-    const DOC: &'static str = "Wait for the next stop or the end of a live program. Returns status paused, exited, or after timeoutMs running; it changes nothing.";
+    const DOC: &'static str = "Wait for the next stop or the end of a live program, or for the end of one of which every instruction is recorded. Returns status paused, exited, or after timeoutMs running; it changes nothing.";
     const READ_ONLY: bool = true;
     type Args = Args;
 
@@ -35,6 +38,15 @@ impl Tool for Wait {
             after: None,
             timeout_secs: Some(seconds(args.timeout_ms)),
         };
+        if args.session_id.is_none()
+            && let Some(recording) = context.recorder()
+            && context.gateway.recorders.is_running(&recording)
+        {
+            let patience = Duration::from_secs_f64(seconds(args.timeout_ms));
+            let recorders = &context.gateway.recorders;
+            let told = recorders.wait_for(&recording, context.cancel(), patience)?;
+            return of_recorder(context, &recording, told.as_ref());
+        }
         let session = context.session(&Whose::either(args.session_id, None))?;
         let report = context.ask::<Await>(session, &wait)?;
         Ok(Answer::Object(shape::motion(context, &report)?))
