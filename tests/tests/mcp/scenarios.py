@@ -424,6 +424,17 @@ async def launched(tools, program, source):
     last = await tools("debug_goto", to="last", recording="slept")
     assert "SIGINT" in last["event"], last
 
+    # Meanwhile calls without a name mean this program, and no earlier one; waiting for it is a call like any other.
+    short = await tools("debug_launch", program="/bin/sleep", args=["4"], full=True, recording="short", timeoutMs=500)
+    assert short["status"] == "running", short
+    error = await tools.refused("debug_overview")
+    assert error["code"] == "NOT_STOPPED" and "short" in error["message"] and "debug_wait" in error["hint"], error
+    still = await tools("debug_wait", timeoutMs=500)
+    assert still["status"] == "running" and still["recording"] == short["recording"], still
+    waited = await tools("debug_wait", timeoutMs=60_000)
+    assert waited["status"] == "recorded" and waited["recording"] == short["recording"], waited
+    assert "sleep" in await tools.text("debug_overview")
+
     for wrong, code in (({"watch": ["total"]}, "BAD_REQUEST"), ({"program": "./nowhere"}, "NOT_STARTED")):
         error = await tools.refused("debug_launch", **{"program": program, "full": True, **wrong})
         assert error["code"] == code, error
