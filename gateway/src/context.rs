@@ -14,7 +14,7 @@ use server::client::{Client, Wait};
 use server::os_text::OsText;
 use server::paths::Paths;
 use server::protocol::{Code, Failure};
-use server::session::SessionReport;
+use server::session::{MotionReport, SessionReport};
 use server::verbs::{
     Close, Command as Written, Does, Goto, GotoArgs, Needs, Nothing, Open, OpenArgs, Verb,
 };
@@ -266,6 +266,11 @@ impl Context {
         let sessions = status.map(|status| status.sessions).unwrap_or_default();
         only_one(&sessions, &std::env::current_dir().unwrap_or_default())?;
         Ok(None)
+    }
+
+    /// Makes the session to which a wait has turned that of calls that name none.
+    pub fn turned(&self, report: &MotionReport) {
+        self.current.set(report.session, &report.recording);
     }
 
     /// Makes the recording of a recorder that still runs what calls mean that name no session.

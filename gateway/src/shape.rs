@@ -70,6 +70,12 @@ pub fn motion(context: &Context, report: &MotionReport) -> Result<Map<String, Va
     if report.more_stops > 0 {
         fields.insert("morePausedThreads".to_owned(), json!(report.more_stops));
     }
+    if let Some(followed) = &report.followed {
+        // Calls that name no session mean the one that goes on.
+        context.turned(report);
+        fields.insert("program".to_owned(), json!(followed.program));
+        fields.insert("recording".to_owned(), json!(report.recording));
+    }
     if report.status == StateWord::Ended {
         fields.insert("recording".to_owned(), json!(report.recording));
     }

@@ -60,6 +60,13 @@ fn a_suspicious_value_is_investigated_live() {
 }
 
 #[test]
+fn calls_go_on_with_the_program_that_a_launcher_executes() {
+    let live = Live::new("mcp-executed");
+    let (program, _) = tuner();
+    scenario(&live, "executed", &[program.to_str().unwrap()]);
+}
+
+#[test]
 fn a_negative_value_is_investigated_in_a_recording() {
     let live = Live::new("mcp-recorded");
     let recording = recorded(&live);

@@ -442,8 +442,20 @@ async def launched(tools, program, source):
     assert error["code"] == "NOT_RUNNING", error
 
 
+async def executed(tools, program):
+    """A launcher becomes the program: calls that name no session go on with that."""
+    script = f"echo begun; exec {program} tables"
+    launched = await tools("debug_launch", program="/bin/sh", args=["-c", script], stopOnEntry=True)
+    assert launched["status"] == "paused", launched
+    ended = await tools("debug_continue")
+    assert ended["status"] == "exited" and ended["sessionId"] != launched["sessionId"], ended
+    assert ended["program"] == program and ended["recording"] != launched["recording"], ended
+    rows = (await tools("debug_sql", sql="select count(*) as n from calls where function = 'main'"))["rows"]
+    assert rows == [{"n": 1}], rows
+
+
 if __name__ == "__main__":
-    scenarios = (live, recorded, filters, mistakes, waiting, progress, last, logged, traced, compared, offered, full, launched)
+    scenarios = (live, recorded, filters, mistakes, waiting, progress, last, logged, traced, compared, offered, full, launched, executed)
     scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")
