@@ -423,7 +423,7 @@ fn it_is_a_recording_for_every_command() {
     assert!(dumped.text(&["info", dumped.core()]).contains("by SIGSEGV"));
     let (_, errors) = dumped.prompt(&dumped.core, &["call fall(0, 1)", "next"]);
     assert!(
-        errors.contains("eval needs a program that runs"),
+        errors.contains("fall cannot be called: this is a core file"),
         "{errors}"
     );
     assert!(errors.contains("no later event"), "{errors}");

@@ -41,6 +41,12 @@ impl Caller for RecordedThread<'_> {
         let returned = match called {
             Some(Called::Returned(returned)) => returned,
             Some(other) => return Err(unfinished(name, &other)),
+            None if self.moment.state.timeline().is_core() => {
+                let what =
+                    format!("{name} cannot be called: this is a core file, and nothing runs");
+                let start = "call it in the program: hindsight start PROGRAM";
+                return Err(Diagnostic::new(what).with_hint(start));
+            }
             None => {
                 let what = format!(
                     "{name} cannot be called: this recording has calls, not every instruction"
