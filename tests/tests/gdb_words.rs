@@ -661,7 +661,7 @@ int main(void) { return whole.c; }
     );
     assert!(unfolded.contains("\n    } named[2];\n"), "{unfolded}");
     assert!(unfolded.ends_with("\n} *\n"), "{unfolded}");
-    let odd = "    int (*(*fpp)(void))(int, int);\n    int (*(*tab[2])(int))(void);\n    char name[16];\n    const char *const text;\n    int (*call)(int);\n";
+    let odd = "    int (*(*fpp)(void))(int, int);\n    int (*(*tab[2])(int))(void);\n    char name[16];\n    const char * const text;\n    int (*call)(int);\n";
     let said = said("ptype odd");
     assert!(said.contains(odd), "{said}");
 }
