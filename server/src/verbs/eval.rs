@@ -83,6 +83,10 @@ fn now(
 
 /// Evaluates at a recorded moment. Functions are called in a copy of the program.
 fn then(call: &Call<'_>, past: &Past, args: &EvalArgs) -> Result<ValueReport, Failure> {
+    if past.is_of_a_session() {
+        // The program is there, and it is the one that can be changed.
+        return Err(past.needs_the_program("eval"));
+    }
     if let Some((target, _)) = inspect::as_assignment(&args.expression)
         && inspect::kept_name(&target).is_none()
     {
