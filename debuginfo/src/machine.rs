@@ -269,6 +269,11 @@ pub trait Machine {
         }
     }
 
+    /// Returns rdi where the call that has just returned began, if that was recorded.
+    fn first_argument(&self) -> Option<u64> {
+        self.behind()?.first_argument()
+    }
+
     /// Returns a general register, [`Register::RIP`], [`Register::RFLAGS`] or a segment base.
     ///
     /// # Errors

@@ -279,6 +279,15 @@ impl Machine for StateMachine<'_> {
         every.extended(position, self.state.tid).ok()?
     }
 
+    fn first_argument(&self) -> Option<u64> {
+        let Event::Leave(call) = self.state.event().ok()? else {
+            return None;
+        };
+        let is_own =
+            call.tid == Some(self.state.tid) && self.returned.is_none() && self.state.steps == 0;
+        is_own.then(|| Some(self.state.timeline.call(call).ok()?.args[0]))?
+    }
+
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
         // A call that is on the stack has its return address in its slot all the time.
         if self.trust == Trust::KnownOnly

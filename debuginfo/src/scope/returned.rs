@@ -56,8 +56,11 @@ pub fn returned(
     Ok(Some(Value::read(ty, place, machine)))
 }
 
-/// Returns the address of a result in memory.
+/// Returns the address of a result in memory, which the caller passed in rdi.
 fn hidden(space: &AddressSpace, machine: &dyn Machine, ty: &Type) -> Result<u64, Unknown> {
+    if let Some(address) = machine.first_argument() {
+        return Ok(address);
+    }
     let (back, _) = machine.register(Register::RIP)?;
     match hidden_result(space, machine, back) {
         Some(address) => Ok(address),
