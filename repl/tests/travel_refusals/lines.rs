@@ -42,9 +42,10 @@ fn what_would_change_the_program_is_refused() {
               at --cmd 2: set sold 3 (exit code 1)
             error: set needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 3: set order->pieces 3 (exit code 1)
-            error: eval needs a program that runs: this is a recording, and what it recorded does not change
+            error: eval sold = ... needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 4: eval sold = 3 (exit code 1)
-            error: eval needs a program that runs: this is a recording, and what it recorded does not change
+            error: settle cannot be called: this recording has calls, not every instruction
+            help: record every instruction, and call it there: hindsight rerun RECORDING --full
               at --cmd 5: eval settle(order) (exit code 1)
             error: memory of a recording cannot be written: what it recorded does not change
               at --cmd 6: memory write &sold 00 (exit code 1)
