@@ -61,7 +61,6 @@ end program
     let command = ["gfortran", "-g", "-O0", "-o", "app", "app.f90"];
     let app = made(&live, "app.f90", source, &command);
     live.start(&["--break", "app.f90:20"], &app, &[]);
-    live.moved(&["continue"]);
     prints(
         &live,
         &[
@@ -100,7 +99,6 @@ end App;
     let command = ["gnatmake", "-q", "-g", "-O0", "app.adb"];
     let app = made(&live, "app.adb", source, &command);
     live.start(&["--break", "app.adb:12"], &app, &[]);
-    live.moved(&["continue"]);
     prints(
         &live,
         &[
@@ -124,7 +122,6 @@ int main() { return app::look() - 30; }
 "#;
     let app = compiled(&live.scratch, "app.cc", source, &["-g", "-O0"]);
     live.start(&["--break", "app::look"], &app, &[]);
-    live.moved(&["continue"]);
     prints(
         &live,
         &[
@@ -153,7 +150,6 @@ int main(void) {
 "#;
     let app = compiled(&live.scratch, "app.c", source, &["-g", "-O0"]);
     live.start(&["--break", "app.c:10"], &app, &[]);
-    live.moved(&["continue"]);
     prints(
         &live,
         &[
@@ -209,8 +205,7 @@ fn main() {
     let app = made(&live, "app.rs", source, &command);
     live.start(&["--break", "app::make"], &app, &[]);
     for k in 1..4 {
-        live.moved(&["continue"]);
-        let came = live.ask(&["finish"]);
+            let came = live.ask(&["finish"]);
         let value = came["returned"]["value"].as_str();
         let expected = format!(
             "Rec {{ a: {k}, b: {}, c: {}, name: \"n{k}\" }}",
@@ -233,7 +228,6 @@ int main(void) {
 "#;
     let app = compiled(&live.scratch, "app.c", source, &["-g", "-O0"]);
     live.start(&["--break", "main"], &app, &[]);
-    live.moved(&["continue"]);
     for _ in 0..12 {
         if live.print("$st0").starts_with("3.14") {
             break;
