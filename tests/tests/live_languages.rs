@@ -205,7 +205,10 @@ fn main() {
     let app = made(&live, "app.rs", source, &command);
     live.start(&["--break", "app::make"], &app, &[]);
     for k in 1..4 {
-            let came = live.ask(&["finish"]);
+        if k > 1 {
+            live.moved(&["continue"]);
+        }
+        let came = live.ask(&["finish"]);
         let value = came["returned"]["value"].as_str();
         let expected = format!(
             "Rec {{ a: {k}, b: {}, c: {}, name: \"n{k}\" }}",
