@@ -252,3 +252,21 @@ int main(void) {
         "{registers:#}"
     );
 }
+
+/// They are returned in st0, and complex ones in st0 and st1.
+#[test]
+fn results_on_the_x87_stack_are_found() {
+    let live = Live::new("languages-x87");
+    let source = r#"
+long double half(long double x) { return x / 2; }
+_Complex long double turned(long double x) { return x * 1.0iL + 2; }
+int main(void) { return half(5) + __imag__ turned(3) == 5.5L; }
+"#;
+    let app = compiled(&live.scratch, "app.c", source, &["-g", "-O0"]);
+    live.start(&["--break", "half", "--break", "turned"], &app, &[]);
+    let came = live.ask(&["finish"]);
+    assert_eq!(came["returned"]["value"], "2.5", "{came:#}");
+    live.moved(&["continue"]);
+    let came = live.ask(&["finish"]);
+    assert_eq!(came["returned"]["value"], "2 + 3i", "{came:#}");
+}

@@ -7,6 +7,7 @@ use gimli::constants as dw;
 use super::functions::function_at;
 use super::hidden_result::hidden_result;
 use crate::address_space::AddressSpace;
+use crate::extended::Extended;
 use crate::location::{Piece, ValuePlace};
 use crate::machine::{Machine, Register, Unknown};
 use crate::model::{RetPlace, RetReg, Svma};
@@ -48,12 +49,26 @@ pub fn returned(
             ])
         }
         RetPlace::Hidden => ValuePlace::Memory(hidden(space, machine, &ty)?),
-        RetPlace::X87 => return Err(Unknown::because("it is on the x87 stack")),
+        RetPlace::X87 => ValuePlace::Implicit(on_x87_stack(machine, size)?),
         RetPlace::Unknown => {
             return Err(Unknown::because("nothing tells how it is returned"));
         }
     };
     Ok(Some(Value::read(ty, place, machine)))
+}
+
+/// Reads a `long double` of st0, or a complex one of st0 and st1 (System V ABI, 3.2.3), with the padding that it has in memory.
+fn on_x87_stack(machine: &dyn Machine, size: u64) -> Result<Vec<u8>, Unknown> {
+    let area = machine.extended();
+    let area = area.ok_or_else(|| Unknown::because("it is on the x87 stack"))?;
+    let mut bytes = Vec::new();
+    for number in 0..usize::from(size > 16) + 1 {
+        let part = Extended::X87(number).read(&area);
+        let part = part.ok_or_else(|| Unknown::because("it is on the x87 stack"))?;
+        bytes.extend(part);
+        bytes.resize((number + 1) * 16, 0);
+    }
+    Ok(bytes)
 }
 
 /// Returns the address of a result in memory, which the caller passed in rdi.

@@ -132,6 +132,7 @@ fn histories_tell_every_change() {
         &[
             "goto 9",
             "history $rbx",
+            "history $rbx --limit 1 --full",
             "last-write $rbx",
             "history nobody",
             "history",

@@ -139,7 +139,7 @@ pub struct Word {
 pub enum Form {
     /// All words up to the end, at least one, joined to one text.
     Rest,
-    /// As [`Form::Rest`]. Options of the command come before it; everything after belongs to it.
+    /// As [`Form::Rest`]. Options of the command come before it or at its end; anything else after belongs to it.
     Expression,
     /// As [`Form::Rest`]. It may begin with a negative number.
     Operand,
@@ -197,6 +197,15 @@ impl Word {
     #[must_use]
     pub const fn named(self, name: &'static str) -> Word {
         Word { name, ..self }
+    }
+
+    /// Returns the long name of an option, without the dashes.
+    #[must_use]
+    pub const fn long(&self) -> &'static str {
+        match self.name.is_empty() {
+            true => self.field,
+            false => self.name,
+        }
     }
 
     /// Makes the word optional.

@@ -153,12 +153,16 @@ fn recorded(past: &Past, args: ProbeArgs<WatchAdd>) -> Result<WatchReply, Failur
                 && add.hit_count == 0
                 && !add.all_threads
                 && add.access == WatchAccess::Write;
+            if !is_plain && past.is_of_a_session() {
+                return Err(past.needs_the_program("watch with a condition or an option"));
+            }
             if !is_plain {
-                return Err(past.needs_the_program(match add.access {
-                    WatchAccess::Read => "watch --read",
-                    WatchAccess::Both => "watch --access",
-                    WatchAccess::Write => "watch with options",
-                }));
+                let message = "a watch of a recording stops where the value changes, and takes no condition or option";
+                let hint = format!(
+                    "watch it: watch {0}; or see all changes: history {0}",
+                    add.expression
+                );
+                return Err(Failure::new(Code::NotAllowed, message).hint(hint));
             }
             WatchReply::Added(past.add_watch(&add.expression)?)
         }

@@ -76,10 +76,7 @@ fn argument(word: &'static Word) -> Arg {
     let value = |arg: Arg| arg.value_name(word.value);
     let operand = || value(arg.clone()).required(!word.is_optional);
     let list = || operand().num_args(1..).action(ArgAction::Append);
-    let name = match word.name {
-        "" => word.field,
-        name => name,
-    };
+    let name = word.long();
     let option = || value(arg.clone()).long(name);
     match word.form {
         Form::Rest | Form::Words => list(),
@@ -118,14 +115,52 @@ pub fn run(name: &str, matches: &ArgMatches, link: &Link) -> Option<Result<u8, E
     };
     let mut args = Map::new();
     for word in words {
-        if let Some(value) = value(word, matches, &mut common) {
+        if let Some(value) = value(word, matches) {
             args.insert(word.field.to_owned(), value);
+        }
+    }
+    if let Some(word) = words.iter().find(|word| word.form == Form::Expression) {
+        let texts = matches.get_many::<String>(word.field).into_iter().flatten();
+        let mut texts: Vec<String> = texts.cloned().collect();
+        common.json |= take_options(words, &mut texts, &mut args);
+        if !texts.is_empty() {
+            args.insert(word.field.to_owned(), texts.join(" ").into());
         }
     }
     visit_command(verb.name, Run { common, args, link })
 }
 
-fn value(word: &Word, matches: &ArgMatches, common: &mut Common) -> Option<Value> {
+/// Takes the options that follow an expression. In no expression is `--` before a name. Returns whether `--json` is one.
+fn take_options(words: &[Word], texts: &mut Vec<String>, args: &mut Map<String, Value>) -> bool {
+    let mut is_json = false;
+    let option = |text: &str| {
+        let name = text.strip_prefix("--")?;
+        words.iter().find(|word| word.long() == name)
+    };
+    let flag = |text: &str| option(text).filter(|word| matches!(word.form, Form::Flag(_)));
+    loop {
+        let (field, value, taken) = match texts.as_slice() {
+            [_, .., last] if last == "--json" => {
+                is_json = true;
+                texts.pop();
+                continue;
+            }
+            [_, .., last] if let Some(word) = flag(last) => (word.field, true.into(), 1),
+            [_, .., name, number]
+                if let Some(word) = option(name)
+                    && word.form == Form::NumberOption
+                    && let Ok(number) = number.parse::<u64>() =>
+            {
+                (word.field, number.into(), 2)
+            }
+            _ => return is_json,
+        };
+        args.insert(field.to_owned(), value);
+        texts.truncate(texts.len() - taken);
+    }
+}
+
+fn value(word: &Word, matches: &ArgMatches) -> Option<Value> {
     let texts = || -> Option<Vec<String>> {
         Some(matches.get_many::<String>(word.field)?.cloned().collect())
     };
@@ -133,15 +168,8 @@ fn value(word: &Word, matches: &ArgMatches, common: &mut Common) -> Option<Value
     match word.form {
         Form::Rest => Some(texts()?.join(" ").into()),
         Form::Operand => Some(texts()?.join(" ").trim_start().into()),
-        Form::Expression => {
-            let mut words = texts()?;
-            // The option may come after the expression too.
-            if words.len() > 1 && words.last().is_some_and(|last| last == "--json") {
-                common.json = true;
-                words.pop();
-            }
-            Some(words.join(" ").into())
-        }
+        // With the options that may follow it.
+        Form::Expression => None,
         Form::Words => Some(texts().unwrap_or_default().into()),
         Form::Numbers => {
             let numbers = matches.get_many::<u32>(word.field).into_iter().flatten();
