@@ -123,3 +123,45 @@ fn moves_over_calls_stop_at_breakpoints_in_them() {
     let (values, text) = prompt(&[&last, "goto first", "continue", "next-back", "print all"]);
     assert_eq!(values, ["6"], "without breakpoints, over the call: {text}");
 }
+
+/// As `finish` does in a program that runs.
+#[test]
+fn finish_tells_what_a_recorded_call_returned() {
+    let scratch = Scratch::new("full_over-result");
+    let source = r#"
+struct wide { long a, b, c; };
+long sum(long a, long b) { return a + b; }
+double half(double x) { return x / 2; }
+struct wide made(long a) { struct wide w = {a, a * 2, a * 3}; return w; }
+void nothing(void) {}
+long double large(void) { return 0.5L; }
+int main(void) {
+  nothing();
+  return sum(3, 4) + half(9) + made(5).c + large() == 26.5 + 1 ? 1 : 0;
+}
+"#;
+    let app = compiled(&scratch, "app.c", source, &["-g", "-O0"]);
+    let program = Program::new(&app, scratch.path());
+    let recorded =
+        |name: &str, options: &[&str]| Hindsight::recorded(&scratch, name, options, &program);
+    let (calls, full) = (recorded("calls", &[]), recorded("full", &["--full"]));
+    let told = |recording: &Recording, function: &str| {
+        let entry = format!("SELECT start_seq FROM calls WHERE function = '{function}'");
+        let goto = format!("goto {}", recording.rows(&entry)[0]["start_seq"]);
+        let ended = recording.prompt(&[&goto, "finish"]);
+        assert!(ended.text().contains("return from"), "{ended:?}");
+        let text = ended.text();
+        let line = text.lines().find(|line| line.contains(" returned "));
+        line.map(str::to_owned)
+    };
+    for recording in [&calls, &full] {
+        let told = |function: &str| told(recording, function);
+        assert_eq!(told("sum").as_deref(), Some("sum returned (long) 7"));
+        assert_eq!(told("half").as_deref(), Some("half returned (double) 4.5"));
+        assert_eq!(told("nothing"), None);
+    }
+    let made = "made returned (struct wide) {a = 5, b = 10, c = 15}";
+    assert_eq!(told(&full, "made").as_deref(), Some(made));
+    let large = "large returned (long double) 0.5";
+    assert_eq!(told(&full, "large").as_deref(), Some(large));
+}

@@ -1,12 +1,13 @@
 //! Moves through time, and what a recording holds along the way: calls, notes, output.
 
 use replay::moves::{Direction, Note};
-use replay::{CallHead, Instant, NotRecorded, Walk, Walked};
+use replay::{CallHead, Event, Instant, NotRecorded, Walk, Walked};
 use serde::{Deserialize, Serialize};
 use values::quantity::duration;
 
 use super::describe::ended;
 use super::{Past, Position, of_replay};
+use crate::inspect::ReturnedReport;
 use crate::protocol::{Code, Failure};
 use crate::session::{ExitReport, MotionReport, SessionReport, StateWord};
 use crate::verbs::{CallsReply, NoteLine, NotesReply, StepArgs};
@@ -232,6 +233,18 @@ impl Past {
 
     /// Moves to the end or the beginning of the current call.
     pub(crate) fn finish(&self, direction: Direction) -> Result<MotionReport, Failure> {
+        let start = self.position();
+        let motion = self.left(direction)?;
+        Ok(match direction {
+            Direction::Forward => MotionReport {
+                returned: self.returned_since(start)?,
+                ..motion
+            },
+            Direction::Back => motion,
+        })
+    }
+
+    fn left(&self, direction: Direction) -> Result<MotionReport, Failure> {
         if self.timeline.has_every_instruction() {
             return self.walk(Walk::Call, None, direction);
         }
@@ -242,6 +255,28 @@ impl Past {
         };
         self.go_to(found.map_err(|e| of_replay(&e))?)?;
         self.motion()
+    }
+
+    /// Returns the result of the call that returns here and was open at `start`.
+    fn returned_since(&self, start: Position) -> Result<Option<ReturnedReport>, Failure> {
+        let here = self.position();
+        let event = self.timeline.event(here.seq);
+        let Event::Leave(call) = event.map_err(|error| of_replay(&error))? else {
+            return Ok(None);
+        };
+        let is_meant = here.steps == 0
+            && call.tid == Some(start.tid)
+            && call.returned()
+            && call.is_open_at(start.seq);
+        let entry = self.timeline.entry_of(call.function, here.seq);
+        let Some(entry) = entry.filter(|_| is_meant) else {
+            return Ok(None);
+        };
+        let name = Some(self.timeline.name(&call));
+        self.look(FRAMES, |looked| {
+            let space = &looked.moment.space;
+            Ok(ReturnedReport::read(space, &looked.machine, name, entry))
+        })
     }
 
     /// Returns the calls around the moment, and up to `limit` calls inside the innermost of them.
