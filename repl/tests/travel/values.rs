@@ -103,9 +103,11 @@ fn mistakes_about_watches_are_answered() {
             error: no register "nothing"
             help: known are rax to r15, rip, rflags, xmm0 to xmm15, ymm, zmm, k0 to k7, st0 to st7, mxcsr, fctrl, fs_base and gs_base
               at --cmd 4: watch $nothing (exit code 1)
-            error: watch --read needs a program that runs: this is a recording, and what it recorded does not change
+            error: a watch of a recording stops where the value changes, and takes no condition or option
+            help: watch it: watch $rbx; or see all changes: history $rbx
               at --cmd 5: watch $rbx --read (exit code 1)
-            error: watch with options needs a program that runs: this is a recording, and what it recorded does not change
+            error: a watch of a recording stops where the value changes, and takes no condition or option
+            help: watch it: watch $rbx; or see all changes: history $rbx
               at --cmd 6: watch $rbx --condition=1 (exit code 1)
             error: there is no watch 7
             help: list them with: watch
@@ -151,6 +153,10 @@ fn histories_tell_every_change() {
             -------+--------+-------+-------
                  6 |   4242 | 4101  | 
                 22 |   4243 | 4101  | 
+             Event | Thread | Value | Place
+            -------+--------+-------+-------
+                 6 |   4242 | 4101  | 
+            (1 more: --skip 1, or --limit 0 for all)
             $rbx is 4101 since it was first seen, at event 6.
              seq |  tid | old  | new
             -----+------+------+------
@@ -158,24 +164,24 @@ fn histories_tell_every_change() {
               22 | 4243 | NULL | 4101
             --- stderr
             error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory)
-              at --cmd 5: history nobody (exit code 1)
+              at --cmd 6: history nobody (exit code 1)
             error: the following required arguments were not provided: <EXPRESSION>...
             help: write: history <EXPRESSION>...
-              at --cmd 6: history (exit code 2)
+              at --cmd 7: history (exit code 2)
             error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory)
             help: name the function too for one of its variables: history('count', 'line')
-              at --cmd 8: select * from history('nobody') (exit code 2)
+              at --cmd 9: select * from history('nobody') (exit code 2)
             error: no recorded function is called nothing
             help: SELECT name FROM functions lists them
-              at --cmd 9: select * from history('count', 'nothing') (exit code 2)
+              at --cmd 10: select * from history('count', 'nothing') (exit code 2)
             error: cannot compute the answer: nothing is known of price: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory
-              at --cmd 10: select * from history('count', 'price') (exit code 1)
+              at --cmd 11: select * from history('count', 'price') (exit code 1)
             error: the expression "1 +": expected an expression at position 3
-              at --cmd 11: select * from history('1 +') (exit code 2)
+              at --cmd 12: select * from history('1 +') (exit code 2)
             error: history takes an expression, and the function whose variables it is about: history('total') or history('count', 'line')
-              at --cmd 12: select * from history(1) (exit code 2)
+              at --cmd 13: select * from history(1) (exit code 2)
             error: history takes an expression, and the function whose variables it is about: history('total') or history('count', 'line')
-              at --cmd 13: select * from history('a', 'b', 'c') (exit code 2)
+              at --cmd 14: select * from history('a', 'b', 'c') (exit code 2)
             --- exit code 2
         "#]],
     );

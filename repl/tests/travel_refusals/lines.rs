@@ -77,9 +77,11 @@ fn what_would_change_the_program_is_refused() {
               at --cmd 17: attach 1 (exit code 1)
             error: status needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 18: status (exit code 1)
-            error: watch --read needs a program that runs: this is a recording, and what it recorded does not change
+            error: a watch of a recording stops where the value changes, and takes no condition or option
+            help: watch it: watch sold; or see all changes: history sold
               at --cmd 19: watch sold --read (exit code 1)
-            error: watch --access needs a program that runs: this is a recording, and what it recorded does not change
+            error: a watch of a recording stops where the value changes, and takes no condition or option
+            help: watch it: watch sold; or see all changes: history sold
               at --cmd 20: watch sold --access (exit code 1)
             error: single instructions were not recorded
             help: step goes from event to event; hindsight record --full -- PROGRAM records every instruction
