@@ -156,7 +156,7 @@ int main(void) {
     };
     for recording in [&calls, &full] {
         let told = |function: &str| told(recording, function);
-        assert_eq!(told("sum").as_deref(), Some("sum returned (long) 7"));
+        assert_eq!(told("sum").as_deref(), Some("sum returned (long int) 7"));
         assert_eq!(told("half").as_deref(), Some("half returned (double) 4.5"));
         assert_eq!(told("nothing"), None);
     }
