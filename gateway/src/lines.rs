@@ -1,10 +1,9 @@
-//! Standard input and output as lines of JSON. A line that is no JSON is answered with an error, as JSON-RPC 2.0 wants
-//! (section 5.1, -32700): a client would wait for ever for its answer.
+//! Standard input and output as lines of JSON. A line that is no JSON, or no message, is answered with an error, as JSON-RPC 2.0 wants
+//! (section 5.1, -32700 and -32600): a client would wait for ever for its answer.
 
 use std::sync::Arc;
 
-use serde::de::IgnoredAny;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{
     self, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, duplex,
 };
@@ -64,7 +63,31 @@ async fn write(output: &Mutex<impl AsyncWrite + Unpin>, line: &[u8]) -> io::Resu
     output.flush().await
 }
 
-/// Passes on the lines that are JSON.
+/// Returns the answer to a line that is no message. The protocol would pass over it in silence.
+fn refused(line: &[u8]) -> Option<Value> {
+    if line.trim_ascii().is_empty() {
+        return None;
+    }
+    let error = |code: i32, id: Value, message: String| {
+        Some(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}))
+    };
+    let mut message = match serde_json::from_slice::<Value>(line) {
+        Ok(message) => message,
+        Err(why) => {
+            let message = format!("Parse error: a message is one line of JSON; {why}");
+            return error(-32700, Value::Null, message);
+        }
+    };
+    let is_answer = message.get("result").or(message.get("error")).is_some();
+    if message["method"].is_string() || is_answer {
+        return None;
+    }
+    let id = message.get_mut("id").map(Value::take).unwrap_or_default();
+    let message = "Invalid Request: a message is an object with a method, a result or an error";
+    error(-32600, id, message.to_owned())
+}
+
+/// Passes on the lines that are messages.
 async fn check(
     input: impl AsyncRead + Unpin,
     mut to_protocol: DuplexStream,
@@ -77,13 +100,8 @@ async fn check(
         .await
         .is_ok_and(|read| read > 0)
     {
-        let is_empty = line.trim_ascii().is_empty();
-        match serde_json::from_slice::<IgnoredAny>(&line) {
-            Err(error) if !is_empty => {
-                let answer = json!({"jsonrpc": "2.0", "id": null, "error": {
-                    "code": -32700,
-                    "message": format!("Parse error: a message is one line of JSON; {error}"),
-                }});
+        match refused(&line) {
+            Some(answer) => {
                 if write(&output, format!("{answer}\n").as_bytes())
                     .await
                     .is_err()
@@ -91,7 +109,7 @@ async fn check(
                     break;
                 }
             }
-            _ => {
+            None => {
                 if to_protocol.write_all(&line).await.is_err() {
                     break;
                 }
@@ -107,7 +125,7 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     #[tokio::test]
-    async fn what_is_no_json_is_answered_and_not_passed_on() {
+    async fn what_is_no_message_is_answered_and_not_passed_on() {
         let (mut client, input) = duplex(ROOM);
         let (output, mut shown) = duplex(ROOM);
         let Lines {
@@ -115,24 +133,34 @@ mod tests {
             answers,
             written,
         } = between(input, output);
-        client
-            .write_all(b"{\"id\":1}\nnot json\n{\"cut\n\n[2]\n")
-            .await
-            .unwrap();
+        let deep = [vec![b'['; 200], vec![b']'; 200]].concat();
+        let mut sent =
+            b"{\"id\":1,\"method\":\"ping\"}\nnot json\n{\"cut\n\n[2]\n{\"id\":7}\n".to_vec();
+        sent.extend(deep);
+        sent.extend(b"\n{\"id\":2,\"result\":{}}\n");
+        client.write_all(&sent).await.unwrap();
         drop(client);
         let mut passed = String::new();
         requests.read_to_string(&mut passed).await.unwrap();
-        assert_eq!(passed, "{\"id\":1}\n\n[2]\n");
+        let expected = "{\"id\":1,\"method\":\"ping\"}\n\n{\"id\":2,\"result\":{}}\n";
+        assert_eq!(passed, expected);
         drop(answers);
         written.await.unwrap();
         let mut text = String::new();
         shown.read_to_string(&mut text).await.unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 2, "{text}");
-        for line in lines {
-            let answer: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert_eq!(answer["error"]["code"], -32700);
-            assert!(answer["id"].is_null());
-        }
+        let answers = text.lines().map(|line| {
+            let answer: Value = serde_json::from_str(line).unwrap();
+            (answer["error"]["code"].clone(), answer["id"].clone())
+        });
+        let answers: Vec<(Value, Value)> = answers.collect();
+        let null = Value::Null;
+        let expected = [
+            (json!(-32700), null.clone()),
+            (json!(-32700), null.clone()),
+            (json!(-32600), null.clone()),
+            (json!(-32600), json!(7)),
+            (json!(-32700), null),
+        ];
+        assert_eq!(answers, expected, "{text}");
     }
 }
