@@ -143,13 +143,14 @@ struct s { unsigned pad : 5; enum perm e : 4; enum state st : 3; signed char f :
 struct s g = {31, P_R | P_W, RUN, -1, 0x3ffff};
 long double a = 3.14159265358979323846L, h = 1e4000L, most = 18446744073709551615.0L;
 __float128 third;
+int grid[2][3] = {{1, 2, 3}, {4, 5, 6}}, *flat = grid[0];
 int main(void) {
   third = (__float128)1 / 3;
   return g.e == 3 ? 0 : 1;
 }
 "#;
     let app = compiled(&live.scratch, "app.c", source, &["-g", "-O0"]);
-    live.start(&["--break", "app.c:10"], &app, &[]);
+    live.start(&["--break", "app.c:11"], &app, &[]);
     prints(
         &live,
         &[
@@ -167,6 +168,11 @@ int main(void) {
             ("third * 3", "1"),
             ("sizeof(a * 2)", "16"),
             ("-a", "-3.1415926535897932385"),
+            ("*(int(*)[3])flat", "{1, 2, 3}"),
+            ("((int (*)[3])flat)[1]", "{4, 5, 6}"),
+            ("*(int (*)[2][3])flat", "{{1, 2, 3}, {4, 5, 6}}"),
+            ("(*(int (*)[2][3])flat)[1][0]", "4"),
+            ("sizeof(int[2][3][4])", "96"),
         ],
     );
 }

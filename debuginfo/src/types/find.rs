@@ -38,7 +38,7 @@ impl Near<'_> {
 }
 
 /// Finds the type that `text` names, as in a cast: `struct foo *`, `unsigned long`, `ns::Map<int, ns::A>`, `u32`,
-/// `*const u8`, `char[16]`.
+/// `*const u8`, `char[16]`, `int (*)[4]`.
 #[must_use]
 pub fn find_type(space: &AddressSpace, near: Option<Near<'_>>, text: &str) -> Option<Type> {
     find(space, near, text.trim(), MAX_SIGNS)
@@ -62,10 +62,18 @@ fn find(space: &AddressSpace, context: Option<Near<'_>>, text: &str, signs: usiz
         let count = count.trim().parse().ok()?;
         return Some(find(space, context, element, signs)?.array(count));
     }
-    if let Some(rest) = text.strip_suffix(']') {
-        let (element, count) = rest.rsplit_once('[')?;
+    if let Some((target, stars)) = pointer_to_array(text) {
+        let target = find(space, context, &target, signs)?;
+        return Some((0..stars).fold(target, |ty, _| ty.pointer()));
+    }
+    if text.ends_with(']') {
+        // The first dimension is the outermost: `int[2][3]` are two arrays of three.
+        let before = text.trim_end_matches(|c: char| c.is_ascii_digit() || "[] ".contains(c));
+        let dimensions = text[before.len()..].find('[')? + before.len();
+        let (count, inner) = text[dimensions + 1..].split_once(']')?;
         let count = count.trim().parse().ok()?;
-        return Some(find(space, context, element, signs)?.array(count));
+        let element = format!("{}{inner}", &text[..dimensions]);
+        return Some(find(space, context, &element, signs)?.array(count));
     }
     for word in ["const", "volatile"] {
         let before = text.strip_prefix(word).filter(|r| r.starts_with(' '));
@@ -80,6 +88,16 @@ fn find(space: &AddressSpace, context: Option<Near<'_>>, text: &str, signs: usiz
         }
     }
     named(space, context, text)
+}
+
+/// Splits `int (*)[4]` into the array's type and the number of stars.
+fn pointer_to_array(text: &str) -> Option<(String, usize)> {
+    let (of, behind) = text.split_once("(*")?;
+    let (stars, dimensions) = behind.split_once(")[")?;
+    let is_pointer = text.ends_with(']')
+        && stars.bytes().all(|byte| byte == b'*')
+        && of.matches('<').count() == of.matches('>').count();
+    is_pointer.then(|| (format!("{of}[{dimensions}"), stars.len() + 1))
 }
 
 fn named(space: &AddressSpace, context: Option<Near<'_>>, name: &str) -> Option<Type> {

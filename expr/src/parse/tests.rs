@@ -127,6 +127,8 @@ fn conversions_are_told_from_parentheses() {
         ("(a[3])", "a[3]"),
         ("(a&b)", "(a & b)"),
         ("(void (*)(int, char*))p", "((void (*)(int, char*))p)"),
+        ("*(int(*)[4])p", "(*((int (*)[4])p))"),
+        ("(T (**)[2][3])p", "((T (**)[2][3])p)"),
         ("(*const u8)p", "((*const u8)p)"),
         ("(&str)p", "((&str)p)"),
         ("(&x)", "(&x)"),

@@ -168,7 +168,7 @@ impl Parser<'_> {
         loop {
             if self.looking_at("(") {
                 let mark = self.pos;
-                if !self.pointer_to_function(text) {
+                if !self.pointer_in_parentheses(text) {
                     self.pos = mark;
                     return Some(certain);
                 }
@@ -194,18 +194,38 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `(*)(int, char)`. The appended text remains only if the whole type was parsed.
-    fn pointer_to_function(&mut self, text: &mut String) -> bool {
-        if !(self.eat("(") && self.eat("*") && self.eat(")") && self.eat("(")) {
+    /// Parses `(*)(int, char)` or `(*)[4]`. The appended text remains only if the whole type was parsed.
+    fn pointer_in_parentheses(&mut self, text: &mut String) -> bool {
+        if !self.eat("(") {
             return false;
         }
-        match self.type_list(")") {
-            Some((list, _)) => {
+        let mut stars = String::new();
+        while self.eat("*") {
+            stars.push('*');
+        }
+        if stars.is_empty() || !self.eat(")") {
+            return false;
+        }
+        if stars == "*" && self.eat("(") {
+            let list = self.type_list(")");
+            return list.is_some_and(|(list, _)| {
                 text.push_str(&format!(" (*)({})", list.join(", ")));
                 true
-            }
-            None => false,
+            });
         }
+        let mut dimensions = String::new();
+        while self.eat("[") {
+            let count = self.digits().unwrap_or_default();
+            if !self.eat("]") {
+                return false;
+            }
+            dimensions.push_str(&format!("[{count}]"));
+        }
+        if dimensions.is_empty() {
+            return false;
+        }
+        text.push_str(&format!(" ({stars}){dimensions}"));
+        true
     }
 }
 
