@@ -118,9 +118,9 @@ impl Words {
         } else if takes == Takes::Location {
             [&self.functions[..], &self.files[..]].concat()
         } else if takes == Takes::Expression
-            && let Some(object) = object_before(&before[..start])
+            && ["->", "."].iter().any(|dot| before[..start].ends_with(dot))
         {
-            (self.members)(object)
+            object_before(&before[..start]).map_or_else(Vec::new, |object| (self.members)(object))
         } else if takes == Takes::Expression {
             let mut names = (self.locals)();
             if !typed.is_empty() {

@@ -70,7 +70,7 @@ fn every_verb_says_that_there_is_no_session() {
         "memory" => Some(json!({"at": "0x10"})),
         "names" => Some(json!({"of": "functions"})),
         "ptype" | "why" | "whatis" | "printf" => Some(json!({"of": "x"})),
-        "x" | "info_symbol" | "jump" => Some(json!({"at": "0x10"})),
+        "x" | "info_symbol" | "jump" | "advance" => Some(json!({"at": "0x10"})),
         "condition" => Some(json!({"id": 1})),
         "ignore" => Some(json!({"id": 1, "count": 1})),
         "handle" => Some(json!({"signal": "SIGINT"})),
