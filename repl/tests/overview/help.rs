@@ -69,7 +69,8 @@ fn each_command_explains_itself() {
               step              Go to the next line, into calls; in a recording, to the next event [also s]
               finish            Run until the current function has returned [also out]
               until             Run until a place, or without one a later line, is reached in the selected frame
-                                or one further out [also advance]
+                                or one further out
+              advance           Run until a place is reached, in callees too, or the selected frame returns
               pause             Stop all threads
               goto              Go to a place in time
               next-back         Go to the event of this thread before, over calls [also reverse-next, rn]
