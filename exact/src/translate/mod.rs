@@ -7,6 +7,7 @@ mod blocks;
 mod caches;
 mod emit;
 pub mod hooks;
+mod instructions;
 pub mod layout;
 pub mod notes;
 mod places;
@@ -15,7 +16,7 @@ mod table;
 use iced_x86::InstructionInfoFactory;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub(crate) use block::saves_state;
+pub(crate) use instructions::saves_state;
 pub use places::Place;
 
 use blocks::Blocks;

@@ -20,6 +20,7 @@ mod chunk;
 mod compress;
 mod delta;
 mod dictionary;
+mod event_access;
 mod events;
 mod page;
 mod read;
@@ -33,8 +34,7 @@ mod tests;
 mod whole;
 
 pub use access::{
-    CallEntry, CallPage, CallSpine, CallsFile, EntryColumn, EventHead, EventsFile, PageBounds,
-    SPINE_COLUMNS, Shown, StatesFile,
+    CallEntry, CallPage, CallSpine, CallsFile, EntryColumn, PageBounds, SPINE_COLUMNS,
 };
 pub use call::{CALL_COLUMNS, CallColumn, CallEnd, CallStart};
 pub use calls::{CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS};
@@ -42,6 +42,7 @@ pub use capture_access::{CapturePage, CapturesFile};
 pub use captures::{
     CAPTURE_PAGE_ROWS, CAPTURE_REGISTERS, CaptureRow, CapturesWriter, captures_schema,
 };
+pub use event_access::{EventHead, EventsFile, Shown, StatesFile};
 pub use events::{EventKind, EventRow, EventsWriter, events_schema};
 pub use read::{ReadCall, ReadEvent, ReadState};
 pub(crate) use sealed_file::Summing;

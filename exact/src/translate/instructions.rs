@@ -1,0 +1,159 @@
+//! What instructions are: which end a block, depend on chance, load flags, or cannot be translated.
+
+use iced_x86::{
+    Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
+};
+
+/// All six flags of arithmetic.
+const ARITHMETIC: u32 = iced_x86::RflagsBits::OF
+    | iced_x86::RflagsBits::SF
+    | iced_x86::RflagsBits::ZF
+    | iced_x86::RflagsBits::AF
+    | iced_x86::RflagsBits::CF
+    | iced_x86::RflagsBits::PF;
+
+/// Decodes a block at `pc`: at most `most` instructions, and none at which another block `begins`.
+pub(super) fn decode(
+    bytes: &[u8],
+    pc: u64,
+    most: usize,
+    begins: impl Fn(u64) -> bool,
+) -> Vec<Instruction> {
+    let mut decoder = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
+    let mut found = Vec::new();
+    while found.len() < most && decoder.can_decode() {
+        if !found.is_empty() && begins(decoder.ip()) {
+            break;
+        }
+        let instruction = decoder.decode();
+        if instruction.is_invalid() {
+            // Cut off by the end of what was read, unless it is the first: that one faults as it does in the program.
+            if found.is_empty() && bytes.len() >= 15 {
+                found.push(instruction);
+            }
+            break;
+        }
+        found.push(instruction);
+        if ends_block(&instruction) {
+            break;
+        }
+    }
+    found
+}
+
+/// Instructions whose results another run would not see again.
+pub(super) fn is_chance(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Rdtsc
+            | Mnemonic::Rdtscp
+            | Mnemonic::Cpuid
+            | Mnemonic::Rdrand
+            | Mnemonic::Rdseed
+            | Mnemonic::Rdpid
+            | Mnemonic::Rdpmc
+            | Mnemonic::Xgetbv
+    ) || saves_state(instruction)
+}
+
+/// Instructions that save state of the processor in memory. Which parts of it are in use depends on what the kernel did meanwhile.
+pub(crate) fn saves_state(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Fnstenv
+            | Mnemonic::Fnsave
+            | Mnemonic::Fxsave
+            | Mnemonic::Fxsave64
+            | Mnemonic::Xsave
+            | Mnemonic::Xsave64
+            | Mnemonic::Xsaveopt
+            | Mnemonic::Xsaveopt64
+            | Mnemonic::Xsavec
+            | Mnemonic::Xsavec64
+    )
+}
+
+pub(super) fn loads_flags(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Popf | Mnemonic::Popfd | Mnemonic::Popfq
+    )
+}
+
+/// What would see or change that gs is ours, or leaves 64-bit mode.
+pub(super) fn is_unsupported(instruction: &Instruction) -> bool {
+    let uses_gs = instruction.segment_prefix() == Register::GS
+        || (0..instruction.op_count()).any(|op| {
+            instruction.op_kind(op) == OpKind::Register
+                && instruction.op_register(op) == Register::GS
+        });
+    uses_gs
+        || matches!(
+            instruction.mnemonic(),
+            Mnemonic::Rdgsbase
+                | Mnemonic::Wrgsbase
+                | Mnemonic::Sysenter
+                | Mnemonic::Iretq
+                | Mnemonic::Iretd
+                | Mnemonic::Retf
+        )
+        || matches!(instruction.code(), Opcode::Int_imm8)
+        || instruction.is_jmp_far_indirect()
+        || instruction.is_call_far_indirect()
+}
+
+pub(super) fn ends_block(instruction: &Instruction) -> bool {
+    instruction.is_invalid()
+        || instruction.flow_control() != FlowControl::Next
+        || is_chance(instruction)
+        || is_unsupported(instruction)
+}
+
+/// The flags that an instruction writes whatever its operands are. Those that are undefined after it may be as they were.
+fn surely_written(instruction: &Instruction) -> u32 {
+    let may_do_nothing = instruction.has_rep_prefix()
+        || instruction.has_repne_prefix()
+        || (0..instruction.op_count()).any(|op| {
+            instruction.op_kind(op) == OpKind::Register
+                && instruction.op_register(op) == Register::CL
+        }) && matches!(
+            instruction.mnemonic(),
+            Mnemonic::Shl
+                | Mnemonic::Sal
+                | Mnemonic::Shr
+                | Mnemonic::Sar
+                | Mnemonic::Rol
+                | Mnemonic::Ror
+                | Mnemonic::Rcl
+                | Mnemonic::Rcr
+                | Mnemonic::Shld
+                | Mnemonic::Shrd
+        );
+    if may_do_nothing {
+        return 0;
+    }
+    let written =
+        instruction.rflags_written() | instruction.rflags_cleared() | instruction.rflags_set();
+    match instruction.mnemonic() {
+        // All processors clear AF, which no manual promises.
+        Mnemonic::And | Mnemonic::Or | Mnemonic::Xor | Mnemonic::Test => {
+            written | iced_x86::RflagsBits::AF
+        }
+        _ => written,
+    }
+}
+
+/// Whether the flags at the start of the block are written by it before anything reads them.
+pub(super) fn flags_are_dead(instructions: &[Instruction]) -> bool {
+    let mut live = ARITHMETIC;
+    for instruction in instructions {
+        if instruction.rflags_read() & live != 0 || ends_block(instruction) {
+            return false;
+        }
+        live &= !surely_written(instruction);
+        if live == 0 {
+            return true;
+        }
+    }
+    false
+}
