@@ -15,7 +15,7 @@ pub struct Mapped {
     pub number: u32,
     /// The difference from an [`Svma`] to the address in the process, modulo 2^64.
     pub bias: u64,
-    /// The addresses from the first to the last mapped byte.
+    /// The addresses from the first to the last byte, `.bss` included: see [`Module::extent`].
     pub range: Range<u64>,
     /// The module belongs to the system, not to the program. Stepping does not stop in it, even if it has line tables.
     pub is_system: bool,

@@ -1,6 +1,7 @@
 //! The files of a module, and what their headers state about it. Other parts of the crate share these files to read
 //! symbols and debug information.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -9,6 +10,8 @@ use crate::error::Warning;
 use crate::model::{CodeRange, Segment, Svma};
 use crate::module::Module;
 use crate::separate::hex;
+
+const PAGE: u64 = 4096;
 
 /// The program or library, and the files that hold its debug information.
 #[derive(Debug)]
@@ -196,6 +199,17 @@ impl Module {
     #[must_use]
     pub fn load_segments(&self) -> &[Segment] {
         self.files.main.segments()
+    }
+
+    /// Returns all addresses of the module, of which `mapped` are those that are mapped from its file, from its first page on:
+    /// the zeros at the end of its last segment (`.bss`) are in memory that no file backs.
+    #[must_use]
+    pub fn extent(&self, mapped: Range<u64>) -> Range<u64> {
+        let segments = self.load_segments().iter();
+        let first = segments.clone().map(|segment| segment.vaddr.0).min();
+        let last = segments.map(|segment| segment.vaddr.0.saturating_add(segment.memsz));
+        let len = last.max().unwrap_or(0) - (first.unwrap_or(0) & !(PAGE - 1));
+        mapped.start..mapped.end.max(mapped.start.saturating_add(len))
     }
 
     /// Returns the file's `len` bytes at `svma`, before relocation, or `None` if the file does not have all of them.

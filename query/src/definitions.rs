@@ -24,7 +24,7 @@ pub struct Module {
     pub build_id: Option<String>,
     /// Where it is mapped.
     pub addr: u64,
-    /// Bytes from the first to the last mapped one.
+    /// Bytes from the first to the last one, `.bss` included.
     pub size: u64,
     /// True for libraries of the system.
     pub system: bool,

@@ -237,7 +237,7 @@ impl Loaded {
             number: self.number,
             // The first mapped page holds the first segment's first byte.
             bias: self.addr.wrapping_sub(first & !(PAGE - 1)),
-            range: self.range(),
+            range: module.extent(self.range()),
             is_system: self.is_system,
             module,
         }

@@ -60,7 +60,7 @@ pub enum Control {
         build_id: Option<String>,
         /// Where it is mapped in the process.
         addr: u64,
-        /// Bytes from the first to the last mapped one.
+        /// Bytes from the first to the last one, `.bss` included.
         size: u64,
         /// True for libraries of the system.
         system: bool,

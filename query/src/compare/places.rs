@@ -109,11 +109,14 @@ impl Places {
             })
             .collect();
         let range = |module: &crate::definitions::Module| {
+            // Older recordings count only what is mapped from the file.
+            let mapped = space.modules().iter().find(|m| m.number == module.id);
+            let recorded = module.addr.saturating_add(module.size);
             let key = module_key(Some(module));
             let (build, is_other_readable) = twins.get(&key).copied().unwrap_or_default();
             Placed {
                 start: module.addr,
-                end: module.addr.saturating_add(module.size),
+                end: mapped.map_or(recorded, |mapped| recorded.max(mapped.range.end)),
                 key: hash::of_bytes(key.as_bytes()),
                 is_other_build: build.is_none() || build != module.build_id.as_deref(),
                 is_readable: is_other_readable && is_there(&space, module.id),

@@ -1,6 +1,7 @@
 //! Tracks the modules mapped in the target, and how file addresses map to process addresses.
 
 use std::{
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -171,6 +172,15 @@ impl LoadedModule {
             bias,
             elf,
             problem,
+        }
+    }
+
+    /// Its addresses, with the zeros that its file does not hold.
+    pub fn extent(&self) -> Range<u64> {
+        let mapped = self.file.range.clone();
+        match &self.elf {
+            Some(elf) => elf.extent(mapped),
+            None => mapped,
         }
     }
 

@@ -51,6 +51,15 @@ impl FoundModule {
         svma.wrapping_add(self.bias())
     }
 
+    /// Its addresses, with the zeros that its file does not hold.
+    fn extent(&self) -> Range<u64> {
+        let range = self.range.clone();
+        match &self.file {
+            Some(file) => file.extent(range),
+            None => range,
+        }
+    }
+
     fn bias(&self) -> u64 {
         let segments = self.file.iter().flat_map(|file| file.load_segments());
         let first = segments.map(|segment| segment.vaddr.0).min().unwrap_or(0);
@@ -131,7 +140,7 @@ pub(super) fn controls(modules: &[FoundModule]) -> Vec<Control> {
                 .as_ref()
                 .and_then(|file| file.build_id().map(str::to_owned)),
             addr: module.range.start,
-            size: module.range.end - module.range.start,
+            size: module.extent().end - module.range.start,
             system: module.is_system,
         });
         if let Some(ticks) = module.until {
@@ -163,7 +172,7 @@ fn as_mapped(module: &FoundModule, number: u32) -> Option<Mapped> {
     Some(Mapped {
         number,
         bias: module.bias(),
-        range: module.range.clone(),
+        range: module.extent(),
         is_system: module.is_system,
         module: Arc::clone(file),
     })

@@ -57,7 +57,7 @@ impl Session {
                     .and_then(|elf| elf.build_id())
                     .map(str::to_owned),
                 addr: module.file.range.start,
-                size: module.file.range.end - module.file.range.start,
+                size: module.extent().end - module.file.range.start,
                 system: module.is_system,
             };
             self.writing.log.append_control(&load)?;

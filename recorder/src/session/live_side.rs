@@ -136,7 +136,7 @@ pub(crate) fn space_of(modules: &Modules) -> AddressSpace {
             module: Arc::clone(module.elf.as_ref()?),
             number: module.number,
             bias: module.bias,
-            range: module.file.range.clone(),
+            range: module.extent(),
             is_system: module.is_system,
         })
     });

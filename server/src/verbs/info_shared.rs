@@ -20,7 +20,7 @@ pub struct InfoSharedReply {
 pub struct ModuleLine {
     /// The first mapped address, in hexadecimal.
     pub from: String,
-    /// The address after the last mapped byte, in hexadecimal.
+    /// The address after the last byte, in hexadecimal.
     pub to: String,
     /// It has debug information, or its debug file was found.
     pub has_debug_information: bool,

@@ -270,3 +270,46 @@ fn the_order_in_which_a_random_table_frees_is_no_difference() {
         ends_with(&ended, 0);
     }
 }
+
+const ZEROS: &str = r#"#include <stdio.h>
+long first[1000], second[1000];
+long pad[PAD];
+long counter __attribute__((section(".bss.z")));
+__attribute__((noinline)) void bump(long *p) { ++*p; }
+int main(int c, char **v) { for (int i = 0; i < 5; i++) bump(HOW); printf("done\n"); return 0; }
+"#;
+
+#[test]
+fn pointers_into_zeros_behind_the_file_are_compared_by_their_variables() {
+    let scratch = Scratch::new("compare-zeros");
+    let made = |name: &str, how: &str, pad: &str| {
+        let source = ZEROS.replace("HOW", how).replace("PAD", pad);
+        made(&scratch, name, "gcc -O0 -g -o app app.c", &source, &[]);
+    };
+    made("first", "c > 9 ? 0 : &first[900]", "1");
+    made("second", "c > 9 ? 0 : &second[900]", "1");
+    let ended = compare(&scratch, &["first", "second", "--no-code"]);
+    let told = "main called bump with other arguments";
+    assert!(ended.text().contains(told), "{}", ended.text());
+    ends_with(&ended, 1);
+    // In one build it is told by its offset.
+    let app = |name: &str, arg: &str| {
+        record(
+            &scratch,
+            name,
+            &[],
+            &Program::new(scratch.join("chosen/app"), scratch.path()).args([arg]),
+        );
+    };
+    made("chosen", "v[1] ? &first[900] : &second[900]", "1");
+    app("with", "x");
+    let ended = compare(&scratch, &["chosen", "with"]);
+    assert!(ended.text().contains(told), "{}", ended.text());
+    ends_with(&ended, 1);
+    // The same variable before and behind the last page of the file.
+    made("near", "&counter", "1");
+    made("far", "&counter", "9000");
+    let ended = compare(&scratch, &["near", "far"]);
+    assert!(ended.text().contains("the same"), "{}", ended.text());
+    ends_with(&ended, 0);
+}
