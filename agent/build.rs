@@ -8,12 +8,13 @@ use std::{
 };
 
 /// The files of both.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "runtime.c",
     "allowed.c",
     "ask.c",
     "capture.c",
     "interpose.c",
+    "last.c",
     "limits.c",
     "logpoint.c",
     "readable.c",
@@ -21,8 +22,6 @@ const FILES: [&str; 11] = [
     "traps.c",
     "thunks.S",
 ];
-/// Only in the one that a dynamic linker loads.
-const LINKED_FILES: [&str; 1] = ["last.c"];
 /// Only in the self-contained one, which uses no library and finds its thread by fs and gs.
 const OWN_FILES: [&str; 2] = ["begin.c", "own_image.c"];
 const OWN_OPTIONS: [&str; 5] = [
@@ -39,8 +38,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     println!("cargo:rerun-if-changed=runtime");
     println!("cargo:rerun-if-env-changed=CC");
-    let files = [&FILES[..], &LINKED_FILES].concat();
-    compile(&source, &files, &[], &out.join("runtime.so"));
+    compile(&source, &FILES, &[], &out.join("runtime.so"));
     let files = [&FILES[..], &OWN_FILES].concat();
     compile(
         &source,

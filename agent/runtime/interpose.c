@@ -26,7 +26,6 @@ ORIGINAL (int, fexecve, int, char * const *, char * const *);
 ORIGINAL (_Unwind_Reason_Code, _Unwind_Backtrace, _Unwind_Trace_Fn, void *);
 ORIGINAL (void, _dl_debug_state, void);
 ORIGINAL (int, pthread_setname_np, uintptr_t, const char *);
-#ifndef HS_SELF_CONTAINED
 /* last.c */
 extern int (* hs_original___libc_sigaction) (int, const struct sigaction *, struct sigaction *);
 extern int (* hs_original_sigaltstack) (const stack_t *, stack_t *);
@@ -35,7 +34,7 @@ extern void (* hs_original_abort) (void);
 void hs_abort (void);
 int hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old);
 int hs_sigaltstack (const stack_t * new, stack_t * old);
-#else
+#ifdef HS_SELF_CONTAINED
 /* own_image.c */
 extern void * hs_original_dl_iterate_phdr, * hs_original__dl_find_object, * hs_original___stdio_write;
 void hs_dl_iterate_phdr (void), hs_dl_find_object (void), hs_stdio_write (void);
@@ -60,12 +59,33 @@ struct output_call
 #ifndef HS_SELF_CONTAINED
 static __thread struct output_call output_call __attribute__ ((tls_model ("initial-exec")));
 
+static struct output_call *
+own_output_call (void)
+{
+  return &output_call;
+}
+#else
+static struct output_call output_calls[HS_RINGS];
+
+/* The thread's; NULL: it has no place of its own yet. */
+static struct output_call *
+own_output_call (void)
+{
+  const struct hs_local * local = hs_own_local ();
+  return local != NULL ? &output_calls[local - hs_locals_begin] : NULL;
+}
+#endif
+
 /* Returns the call that a handler's interrupts. */
 static struct output_call
 begin_output (int fd, const void * argument, uint64_t count, uint32_t is_vector)
 {
-  struct output_call outer = output_call;
-  output_call = (struct output_call) { (uint64_t) fd, (uint64_t) argument, count, is_vector };
+  struct output_call * own = own_output_call ();
+  struct output_call outer = { 0, 0, 0, 0 };
+  if (own == NULL)
+    return outer;
+  outer = *own;
+  *own = (struct output_call) { (uint64_t) fd, (uint64_t) argument, count, is_vector };
   __atomic_signal_fence (__ATOMIC_SEQ_CST);
   return outer;
 }
@@ -73,23 +93,11 @@ begin_output (int fd, const void * argument, uint64_t count, uint32_t is_vector)
 static void
 end_output (struct output_call outer)
 {
+  struct output_call * own = own_output_call ();
   __atomic_signal_fence (__ATOMIC_SEQ_CST);
-  output_call = outer;
+  if (own != NULL)
+    *own = outer;
 }
-#else
-/* There, our handler does not ask. */
-static struct output_call
-begin_output (int fd, const void * argument, uint64_t count, uint32_t is_vector)
-{
-  return (struct output_call) { (uint64_t) fd, (uint64_t) argument, count, is_vector };
-}
-
-static void
-end_output (struct output_call outer)
-{
-  (void) outer;
-}
-#endif
 
 static void
 record_parts (int fd, const struct iovec * parts, int count, ssize_t left)
@@ -131,25 +139,24 @@ hs_writev (int fd, const struct iovec * parts, int count)
   return result;
 }
 
-#ifndef HS_SELF_CONTAINED
 /* A signal ends the program at the end of a system call, so an output call
  * does not return: records what it has written. */
 void
 hs_record_interrupted_output (uint64_t rip, uint64_t result, uint64_t rdi, uint64_t rsi, uint64_t rdx)
 {
-  struct output_call call = output_call;
+  struct output_call * own = own_output_call ();
+  struct output_call call = own != NULL ? *own : (struct output_call) { 0, 0, 0, 0 };
   const uint8_t * instruction = (const uint8_t *) rip - 2;
   if (call.argument == 0 || (uint32_t) call.fd != (uint32_t) rdi || call.argument != rsi
       || call.count != rdx || (int64_t) result <= 0
       || instruction[0] != 0x0f || instruction[1] != 0x05) /* syscall */
     return;
-  output_call.argument = 0;
+  own->argument = 0;
   if (call.is_vector)
     record_parts ((int) rdi, (const struct iovec *) rsi, (int) rdx, (ssize_t) result);
   else
     hs_record_output ((int) rdi, (const char *) rsi, result);
 }
-#endif
 
 pid_t
 hs_fork (void)
@@ -283,9 +290,7 @@ void
 hs_dl_debug_state (void)
 {
   hs_modules_changed ();
-#ifndef HS_SELF_CONTAINED
   hs_look_for_signals ();
-#endif
   hs_original__dl_debug_state ();
 }
 
@@ -322,6 +327,9 @@ void hs_setrlimit (void), hs_getrlimit (void), hs_prlimit (void);
 
 #define REPLACED(name, by) { #name, (void *) by, (void **) &hs_original_##name }
 
+/* Rows with the same original: the first function that a module has counts. */
+#define OR_REPLACED(name, as, by) { #name, (void *) by, (void **) &hs_original_##as }
+
 /* No functions have these names: code around `syscall` instructions jumps
  * here. */
 static void * hs_original_hs_before_syscall, * hs_original_hs_after_syscall;
@@ -348,12 +356,14 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (syscall, hs_syscall),
   REPLACED (_Unwind_Backtrace, hs_unwind_backtrace),
   REPLACED (_Unwind_GetIP, NULL),
-#ifndef HS_SELF_CONTAINED
-  REPLACED (_exit, hs_exit),
   REPLACED (abort, hs_abort),
   REPLACED (__libc_sigaction, hs_sigaction),
   REPLACED (sigaltstack, hs_sigaltstack),
+#ifndef HS_SELF_CONTAINED
+  REPLACED (_exit, hs_exit),
 #else
+  OR_REPLACED (_Exit, _exit, hs_exit), /* in musl's, _exit calls it */
+  OR_REPLACED (sigaction, __libc_sigaction, hs_sigaction), /* musl's library names only this one */
   REPLACED (__errno_location, NULL),
   REPLACED (dl_iterate_phdr, hs_dl_iterate_phdr),
   REPLACED (_dl_find_object, hs_dl_find_object),

@@ -7,6 +7,9 @@
  * not exist, and the signal is raised again, with the default action, at the
  * thread's original place: status, core dump and registers are the same.
  *
+ * The self-contained runtime is told by the recorder whether the program can
+ * ask about signals in ways that are not answered; then nothing is wanted.
+ *
  * Rules of this file: as in runtime.c. It has a signal handler, and errno is
  * the program's.
  */
@@ -17,7 +20,6 @@
 #include <errno.h>
 #include <linux/prctl.h>
 #include <signal.h>
-#include <string.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -40,9 +42,6 @@ struct kernel_sigaction
 void hs_trap_return (void);
 void hs_first_instruction (void);
 void hs_on_fatal (int signal, siginfo_t * info, void * context);
-
-extern __thread struct hs_local hs_local __attribute__ ((tls_model ("initial-exec")));
-extern volatile uint64_t hs_alive;
 
 int (* hs_original___libc_sigaction) (int, const struct sigaction *, struct sigaction *);
 int (* hs_original_sigaltstack) (const stack_t *, stack_t *);
@@ -79,13 +78,15 @@ is_fatal (int signal)
 static uint32_t
 own_tid (void)
 {
+  const struct hs_local * local;
   uint32_t tid;
-  if (hs_alive != HS_MAGIC || hs_local.vfork || sandboxed || hs_recording_ended ())
+  if (hs_alive != HS_MAGIC || hs_is_in_vfork () || sandboxed || hs_recording_ended ())
     return 0;
+  local = hs_own_local ();
   if (hs_is_sandboxed ())
-    return hs_local.tid;
+    return local != NULL ? local->tid : 0;
   tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
-  if (hs_local.tid == tid
+  if ((local != NULL && local->tid == tid)
       || (uint32_t) system_call (SYS_getpid, 0, 0, 0, 0) == hs_runtime.control->main_tid)
     return tid;
   return 0;
@@ -175,9 +176,10 @@ answer_time (ucontext_t * interrupted)
   return 1;
 }
 
+/* The runtime has touched memory of the program that is not there. */
+#ifndef HS_SELF_CONTAINED
 extern const uint8_t hs_readable_load[], hs_readable_fault[];
 
-/* The runtime has touched memory of the program that is not there. */
 static int
 answer_touch (ucontext_t * interrupted)
 {
@@ -187,6 +189,15 @@ answer_touch (ucontext_t * interrupted)
   registers[REG_RIP] = (greg_t) (uint64_t) hs_readable_fault;
   return 1;
 }
+#else
+/* It never does. */
+static int
+answer_touch (ucontext_t * interrupted)
+{
+  (void) interrupted;
+  return 0;
+}
+#endif
 
 void
 hs_on_fatal (int signal, siginfo_t * info, void * context)
@@ -298,12 +309,39 @@ hs_exit (int status)
   __builtin_unreachable ();
 }
 
+/* Where the calling thread's signal stack of ours is noted; NULL: it has none. */
+#ifndef HS_SELF_CONTAINED
+static uint64_t *
+own_signal_stack (void)
+{
+  struct hs_local * local = hs_own_local ();
+  return local != NULL ? &local->signal_stack : NULL;
+}
+#else
+/* The main thread has one before it has a place of its own. */
+static uint64_t stack_of_main;
+
+static uint64_t *
+own_signal_stack (void)
+{
+  struct hs_local * local = hs_own_local ();
+  uint32_t tid = 0;
+  if (local != NULL)
+    tid = local->tid;
+  else if (!hs_is_sandboxed ())
+    tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
+  if (tid == hs_runtime.control->main_tid)
+    return &stack_of_main;
+  return local != NULL ? &local->signal_stack : NULL;
+}
+#endif
+
 static void
-set_stack (uint64_t at)
+set_stack (uint64_t at, uint64_t * noted)
 {
   stack_t ours = { .ss_sp = (void *) at, .ss_flags = 0, .ss_size = STACK_BYTES };
   if (system_call (SYS_sigaltstack, (long) &ours, 0, 0, 0) == 0)
-    hs_local.signal_stack = at;
+    *noted = at;
 }
 
 /* A thread that has used up its stack has no room for a handler: gives it a
@@ -312,6 +350,7 @@ void
 hs_give_signal_stack (unsigned index)
 {
   stack_t there = { .ss_flags = 0 };
+  uint64_t * noted;
   if (catching != 1 || hs_in_sandbox
       || system_call (SYS_sigaltstack, 0, (long) &there, 0, 0) != 0
       || !(there.ss_flags & SS_DISABLE))
@@ -324,7 +363,9 @@ hs_give_signal_stack (unsigned index)
       return;
     stacks[index] = (uint64_t) at;
   }
-  set_stack (stacks[index]);
+  noted = own_signal_stack ();
+  if (noted != NULL)
+    set_stack (stacks[index], noted);
 }
 
 static void
@@ -336,13 +377,23 @@ ours_into (struct kernel_sigaction * action)
   action->mask = ~0UL;
 }
 
+static int
+can_be_hidden (void)
+{
+#ifndef HS_SELF_CONTAINED
+  return hs_original___libc_sigaction != NULL && hs_original_sigaltstack != NULL;
+#else
+  return 1; /* what a static program does not contain it does not call */
+#endif
+}
+
 /* Handles the signals that would end the program, if that is wanted and can be
  * hidden from it. Once. */
 void
 hs_catch_signals (void)
 {
-  if (catching != 0 || hs_in_sandbox || !(hs_runtime.control->last_wanted & HS_LAST_SIGNALS)
-      || hs_original___libc_sigaction == NULL || hs_original_sigaltstack == NULL)
+  if (catching != 0 || hs_in_sandbox || !can_be_hidden ()
+      || !(hs_runtime.control->last_wanted & HS_LAST_SIGNALS))
     return;
   catching = 1;
   for (unsigned n = 0; n != sizeof fatal; n++)
@@ -382,6 +433,13 @@ hs_look_for_signals (void)
     stop_catching ();
 }
 
+/* No call of memset: a static program may have none. */
+static void
+fill (void * to, uint8_t byte, size_t bytes)
+{
+  __asm__ volatile ("rep stosb" : "+D" (to), "+c" (bytes) : "a" (byte) : "memory");
+}
+
 /* Puts the program's action into the argument for the kernel. */
 static void
 translate_new (int signal, struct sigaction * action)
@@ -391,7 +449,7 @@ translate_new (int signal, struct sigaction * action)
     default_flags[signal] = action->sa_flags;
     action->sa_sigaction = hs_on_fatal;
     action->sa_flags = SA_SIGINFO | SA_ONSTACK;
-    memset (&action->sa_mask, 0xff, 8);
+    fill (&action->sa_mask, 0xff, 8);
     return;
   }
   if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN
@@ -426,7 +484,7 @@ hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old)
   {
     found.sa_handler = SIG_DFL;
     found.sa_flags = flags;
-    memset (&found.sa_mask, 0, sizeof found.sa_mask);
+    fill (&found.sa_mask, 0, sizeof found.sa_mask);
   }
   else if (had_no_stack)
     found.sa_flags |= SA_ONSTACK;
@@ -456,7 +514,8 @@ allow_stack (void)
 int
 hs_sigaltstack (const stack_t * new, stack_t * old)
 {
-  uint64_t ours = hs_local.signal_stack;
+  uint64_t * noted = catching != 0 ? own_signal_stack () : NULL;
+  uint64_t ours = noted != NULL ? *noted : 0;
   int disables = new != NULL && (new->ss_flags & SS_DISABLE);
   int result = hs_original_sigaltstack (new, old);
   if (result != 0 || ours == 0)
@@ -468,7 +527,7 @@ hs_sigaltstack (const stack_t * new, stack_t * old)
     old->ss_flags = SS_DISABLE;
   }
   if (disables && catching == 1)
-    set_stack (ours);
+    set_stack (ours, noted);
   else if (new != NULL && catching == 1)
     allow_stack ();
   return result;

@@ -67,8 +67,8 @@ __asm__ (".text\n"
          ".size hs_touch_each_page, . - hs_touch_each_page\n");
 #endif
 
-/* Is it unknown whether the program allows this system call? Static programs have
- * no handler of ours: there it is made, in the hope that a sandbox allows it. */
+/* Is it unknown whether the program allows this system call? Static programs may
+ * have no handler of ours: there it is made, in the hope that a sandbox allows it. */
 static int
 may_be_forbidden (void)
 {

@@ -674,6 +674,7 @@ register_thread (uint64_t here)
   local->nested_at = 0;
   local->nested_busy = local->nested_deep = 0;
   local->tid = newcomer.tid;
+  local->signal_stack = 0;
   local->thread = thread != 0 ? thread : NO_THREAD_BLOCK;
   local->stack = hs_runtime.stacks + (uint64_t) (index + 1) * HS_GO_STACK_BYTES;
   __asm__ volatile ("wrgsbase %0" : : "r" (local) : "memory");

@@ -174,6 +174,8 @@ extern struct hs_runtime hs_runtime;
 extern volatile uint64_t hs_alive;
 #ifndef HS_SELF_CONTAINED
 extern __thread struct hs_local hs_local __attribute__ ((tls_model ("initial-exec")));
+#else
+extern struct hs_local * hs_locals_begin; /* one for each ring */
 #endif
 extern volatile uint32_t hs_in_sandbox;
 extern struct hs_exports hs_exports;
@@ -237,16 +239,10 @@ void hs_after_syscall (void);
 void hs_record_words (uint64_t word1, const volatile uint64_t * words,
                       uint64_t count);
 
-/* last.c is not in the self-contained runtime, which leaves signals alone. */
-#ifndef HS_SELF_CONTAINED
+/* last.c */
 void hs_catch_signals (void);
 void hs_signals_are_left_alone (void);
 void hs_give_signal_stack (unsigned index);
 void hs_exit (int status);
-#else
-static inline void hs_catch_signals (void) {}
-static inline void hs_signals_are_left_alone (void) {}
-static inline void hs_give_signal_stack (unsigned index) { (void) index; }
-#endif
 
 #endif

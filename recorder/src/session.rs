@@ -411,7 +411,9 @@ impl Session {
         self.announce_to_guardian(&plan)?;
         let parked = self.target.parked.take().map(Arc::new);
         let plan = Arc::new(plan);
+        // A copy of a recorded program waits in the middle of its code.
         let first = self.runtime.code.first_instruction;
+        let first = first.filter(|_| self.target.spawned);
         let start = match self.target.spawned {
             true => SnapshotReason::Start,
             false => SnapshotReason::Attached,

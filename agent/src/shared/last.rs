@@ -34,9 +34,10 @@ impl Shared {
         self.control().last_wanted.store(what, Release);
     }
 
-    /// Lets signals end the program without a wait.
-    pub fn pass_signals(&self) {
-        self.control().last_wanted.fetch_and(!LAST_SIGNALS, AcqRel);
+    /// Lets signals end the program without a wait. Returns whether threads were to wait.
+    pub fn pass_signals(&self) -> bool {
+        let wanted = self.control().last_wanted.fetch_and(!LAST_SIGNALS, AcqRel);
+        wanted & LAST_SIGNALS != 0
     }
 
     /// Returns the thread that waits at the program's end: once.

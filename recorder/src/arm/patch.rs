@@ -309,6 +309,10 @@ impl Armer {
             else {
                 continue;
             };
+            // Of several names for one original, the first that the module has counts.
+            if prepared.has_original(replacement) {
+                continue;
+            }
             if replacement.by == 0 {
                 prepared
                     .addresses
@@ -553,6 +557,11 @@ impl Prepared {
             let stub = candidate.def.linkage.strip_suffix("@plt");
             stub.is_none_or(|target| !recorded.contains(target))
         });
+    }
+
+    fn has_original(&self, replacement: &Replacement) -> bool {
+        let mut all = self.replacements.iter();
+        all.any(|(other, ..)| other.original == replacement.original)
     }
 
     /// Returns whether a function of that name is replaced.

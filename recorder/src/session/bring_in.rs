@@ -10,7 +10,7 @@ use agent::{
 use debuginfo::Diagnostic;
 
 use super::{
-    lay_out,
+    last, lay_out,
     program::{Running, about_target, read_maps},
     reserve, sandbox,
 };
@@ -179,6 +179,12 @@ impl BringIn<'_> {
         }
         sandbox::watch_replaced(self.shared, &prepared);
         plan.warnings = self.unseen(&prepared, entries_only);
+        if !last::hides_handlers(&modules.loaded, &prepared) && self.shared.pass_signals() {
+            plan.warnings.push(
+                "if a signal ends the program, its last moment is not recorded: its symbols do not tell how it handles signals"
+                    .to_owned(),
+            );
+        }
         for prepared in &mut prepared {
             let base = reserve(prepared, pid, |address, bytes| {
                 loader.reserve(address, bytes)

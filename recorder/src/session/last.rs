@@ -13,6 +13,7 @@ use store::control::{
 };
 
 use super::{STOP_PATIENCE, Session, entering::Entering, space_of};
+use crate::arm::{LoadedModule, patch::Prepared};
 use crate::{
     Death, Exit, SnapshotTimes, clock,
     drain::Drain,
@@ -38,6 +39,25 @@ const VECTORS_AT: u64 = 160;
 const INFO_LEN: usize = 24;
 /// Sent by the kernel, which does not know the address (asm-generic/siginfo.h).
 const SI_KERNEL: i32 = 0x80;
+
+/// A function that every C library calls at a program's end: a static program without it has no symbols.
+const ALWAYS_THERE: &str = "_Exit";
+/// Functions by which a program without glibc's dynamic linker asks about signals, each with its names.
+const ASKS: [&[&str]; 2] = [&["__libc_sigaction", "sigaction"], &["sigaltstack"]];
+
+/// Returns whether a program without glibc's dynamic linker does not notice a handler of ours: each function that could tell it
+/// is replaced, or is known not to be there.
+pub(super) fn hides_handlers(modules: &[LoadedModule], prepared: &[Prepared]) -> bool {
+    let is_replaced = |name: &&str| prepared.iter().any(|prepared| prepared.replaces(name));
+    let exists = |name: &&str| {
+        let mut files = modules.iter().filter_map(|module| module.elf.as_ref());
+        files.any(|file| file.address_of(name).is_some())
+    };
+    is_replaced(&ALWAYS_THERE)
+        && ASKS
+            .iter()
+            .all(|names| names.iter().any(is_replaced) || !names.iter().any(exists))
+}
 
 /// The captured state of a thread.
 struct Seen {
