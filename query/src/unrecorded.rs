@@ -2,10 +2,13 @@
 
 use store::manifest::EVERY_INSTRUCTION;
 
+/// How the manifest names that capture.
+const SYSTEM_CALLS: &str = "system calls";
+
 /// What must be captured for a table, as the manifest names it, the option that does, and what it records.
 const NEEDS: [(&str, &str, &str, &str); 4] = [
-    ("syscalls", "system calls", "--syscalls", "system call"),
-    ("files", "system calls", "--syscalls", "system call"),
+    ("syscalls", SYSTEM_CALLS, "--syscalls", "system call"),
+    ("files", SYSTEM_CALLS, "--syscalls", "system call"),
     ("allocations", "memory", "--memory", "allocation"),
     ("locks", "locks", "--locks", "lock"),
 ];
@@ -15,14 +18,23 @@ pub fn notes(sql: &str, captures: &[String]) -> Vec<String> {
     let read = tables(sql);
     let mut notes: Vec<String> = Vec::new();
     for (table, capture, option, what) in NEEDS {
-        let is_all = |own: &String| capture == "system calls" && own == EVERY_INSTRUCTION;
-        let is_captured = captures.iter().any(|own| own == capture || is_all(own));
+        let is_captured = is_captured(captures, capture);
         let note = format!("no {what} was recorded: hindsight record {option}");
         if !is_captured && read.iter().any(|own| own == table) && !notes.contains(&note) {
             notes.push(note);
         }
     }
     notes
+}
+
+fn is_captured(captures: &[String], capture: &str) -> bool {
+    let is_all = |own: &String| capture == SYSTEM_CALLS && own == EVERY_INSTRUCTION;
+    captures.iter().any(|own| own == capture || is_all(own))
+}
+
+/// Returns whether a recording with these captures has its program's system calls.
+pub fn has_syscalls(captures: &[String]) -> bool {
+    is_captured(captures, SYSTEM_CALLS)
 }
 
 /// Returns a note for each such table that a question reads of several recordings, each with its captures.

@@ -404,3 +404,75 @@ fn the_end_of_a_program_that_runs_is_now() {
     let waited = waiting.and_then(|f| f["self_ns"].as_u64());
     assert!(waited > Some(800_000_000), "{json:#}");
 }
+
+#[test]
+fn functions_that_fail_often_and_the_errors_of_the_kernel_are_told() {
+    let scratch = Scratch::new("overview-often");
+    let source = "#include <fcntl.h>\n#include <stdlib.h>\n\
+         int read_block(int i) { return i % 3 == 0 ? i + 1 : -1; }\n\
+         int order(const void *a, const void *b) { int x = *(const int *)a, y = *(const int *)b; return x < y ? -1 : x > y; }\n\
+         int op(const char *path) { if (open(path, O_RDONLY) < 0) return -1; return 0; }\n\
+         int main(void) { int a[40]; for (int i = 0; i < 100; i++) read_block(i);\n\
+         for (int i = 0; i < 40; i++) a[i] = i * 7 % 41;\n\
+         qsort(a, 40, sizeof *a, order); op(\"/no/such\"); return 0; }\n";
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-g"]);
+    let recorded = Recorded::of_program(scratch, &program, &[], &["--syscalls"]);
+    let text = recorded.text();
+    assert!(
+        text.contains("read_block returned -1: 66 of 100 calls"),
+        "{text}"
+    );
+    assert!(
+        text.contains("op returned -1 (openat failed with ENOENT): its only call"),
+        "{text}"
+    );
+    assert!(!text.contains("order returned"), "{text}");
+    let json = recorded.json();
+    let told = json["failures"]["told"].as_array().expect("a list");
+    let named: Vec<&str> = told.iter().filter_map(|f| f["function"].as_str()).collect();
+    assert_eq!(named, ["op", "read_block"], "{json:#}");
+    let inside = &told[0]["values"][0]["failed_syscall"];
+    let seq =
+        recorded.number("select seq from syscalls where errno = 'ENOENT' and call is not null");
+    assert_eq!(
+        (&inside["errno"], &inside["seq"]),
+        (&"ENOENT".into(), &seq.into())
+    );
+}
+
+#[test]
+fn the_last_calls_are_told_with_the_lines_that_made_them() {
+    let scratch = Scratch::new("overview-lasts");
+    let source = "int last(int fd, const char *name) { if (fd == 4) *(volatile int *)8 = fd; return fd; }\n\
+         int main(int argc, char **argv) {\n\
+         last(1, \"a\");\n\
+         last(2, \"b\");\n\
+         last(3, \"c\");\n\
+         return argc > 1 ? 101 : last(4, \"d\"); }\n";
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-g"]);
+    let died = Recorded::of_program(scratch, &program, &[], &[]);
+    let text = died.text();
+    assert!(text.contains("  last(fd=4"), "{text}");
+    let before: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("  before that: "))
+        .collect();
+    assert_eq!(before.len(), 3, "{text}");
+    for (line, number) in before.iter().zip([3, 2, 1]) {
+        assert!(line.starts_with(&format!("last(fd={number}, ")), "{text}");
+        let result = format!(
+            " returned {number}, called at program.c:{}, seq ",
+            number + 2
+        );
+        assert!(line.contains(&result), "{text}");
+    }
+    let scratch = Scratch::new("overview-lasts-101");
+    let failed = Recorded::of_program(scratch, &program, &["x"], &[]);
+    let text = failed.text();
+    assert!(text.contains("Last calls of the main thread"), "{text}");
+    assert!(text.contains(", defined at program.c:2, seq "), "{text}");
+    for (number, line) in [(3, 5), (2, 4)] {
+        let made = format!(" returned {number}, called at program.c:{line}, seq ");
+        assert!(text.contains(&made), "{text}");
+    }
+}

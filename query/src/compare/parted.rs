@@ -20,7 +20,7 @@ use super::rows::Row;
 use super::side::{Side, entry_of, word_of};
 use crate::error::Result;
 use crate::functions::args;
-use crate::overview::{CallLine, told};
+use crate::overview::{CallLine, Site, line_of_call, told};
 
 /// Most calls around a difference that are looked at.
 const MOST_OPEN: usize = 4096;
@@ -155,21 +155,10 @@ fn frames(side: &Side<'_>, start: u64) -> Result<Vec<Frame>> {
     Ok(found)
 }
 
-/// Returns the line of the statement that made a call: the program's own if it called through code of a library that is inlined
-/// there.
+/// Returns the line of the statement that made a call.
 fn call_site(side: &Side<'_>, call: &ReadCall) -> Option<SourceLine> {
     let timeline = side.source.timeline()?;
-    let space = timeline.modules().space(call.start_seq);
-    let address = call.ret_addr.checked_sub(1)?;
-    let innermost = space.line_at(address)?;
-    let inlined = space.calls_at(address).into_iter().rev();
-    let mut around = inlined.filter_map(|call| call.call);
-    let own = match innermost.is_of_a_library() {
-        true => around.find(|line| !line.is_of_a_library()),
-        false => None,
-    };
-    let line = own.unwrap_or(innermost);
-    let (file, line) = (line.file.to_string(), line.line);
+    let Site { file, line } = line_of_call(timeline, call.start_seq, call.ret_addr)?;
     Some(SourceLine {
         text: text_of(side, &file, line),
         file,

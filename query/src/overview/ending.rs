@@ -272,8 +272,13 @@ fn of_main(source: &Source<'_>, seq: u64) -> Result<Vec<CallLine>> {
     let last = told(timeline.last_own())?.min(seq.saturating_sub(1));
     let open = source.around(main.tid, last)?;
     let ended = source.ended_before(main.tid, last + 1, BEFORE)?;
-    let last = open.iter().take(BEFORE).chain(&ended).take(BEFORE);
-    last.map(|call| source.described(call)).collect()
+    let mut last: Vec<CallHead> = open.into_iter().chain(ended).take(BEFORE).collect();
+    // A function that returned the exit code says little: its own last calls follow.
+    if let Some((outer, end)) = last.last().and_then(|call| Some((*call, call.end?))) {
+        let inside = source.ended_before(main.tid, end, BEFORE - last.len())?;
+        last.extend(inside.iter().filter(|call| call.start > outer.start));
+    }
+    last.iter().map(|call| source.described(call)).collect()
 }
 
 fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {

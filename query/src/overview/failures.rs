@@ -2,16 +2,18 @@
 //! results other than zero of functions that return zero otherwise.
 //!
 //! Only the program knows what a result means. A function is reported if such a result is unusual for it, or if its
-//! other results are all zero.
+//! other results are all zero; and last, if it often returns negative results of a known type and orders nothing.
 
 use replay::{CallHead, Event};
 use serde::Serialize;
-use store::control::ValueKind;
+use store::control::{Param, ValueKind};
 use values::errno_name;
 
 use super::source::{CallLine, Source, told};
 use super::tally::Tally;
 use crate::error::Result;
+use crate::rows::Row;
+use crate::unrecorded::has_syscalls;
 
 /// Most functions that are reported.
 const FUNCTIONS: usize = 8;
@@ -23,6 +25,8 @@ const VALUES: usize = 3;
 const FEW: u64 = 3;
 /// A function whose nonzero results are reported has at least this many results of zero.
 const USUAL: u64 = 10;
+/// Of functions that order things, more than one result in this many is positive, and as many are negative.
+const OFTEN: u64 = 5;
 /// Most events after a call that are examined to decide whether its thread continued.
 const EVENTS_AFTER: usize = 64;
 
@@ -70,6 +74,20 @@ pub struct Value {
     pub first_seq: u64,
     /// The name of the error, if the result is a negated error number other than -1, which is ambiguous.
     pub errno: Option<&'static str>,
+    /// If there is no such name: the last system call that failed in that first call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_syscall: Option<FailedSyscall>,
+}
+
+/// A system call that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailedSyscall {
+    /// Its event.
+    pub seq: u64,
+    /// Its name.
+    pub name: String,
+    /// The name of the error.
+    pub errno: String,
 }
 
 /// A function that is worth a look.
@@ -79,6 +97,8 @@ struct Candidate<'t> {
     failed: u64,
     first: u64,
     guessed: bool,
+    /// So many calls returned such a result that it may be an ordinary one.
+    is_often: bool,
 }
 
 /// Finds such functions. Returns those to report, and how many more there are.
@@ -99,11 +119,20 @@ pub fn failures(
         candidates.extend(innermost(source, tallies)?);
     }
     // The cause of a failure is rare and comes late. Among the rest, results with a description come first, then rare ones, then
-    // earlier ones.
+    // earlier ones. Results that may be ordinary ones come last.
     let is_usual = |c: &Candidate<'_>| {
         !has_failed || c.first < late || c.failed.saturating_mul(USUAL) > c.tally.calls.max(USUAL)
     };
-    candidates.sort_by_key(|c| (c.guessed, is_usual(c), c.kind, c.failed, c.first));
+    candidates.sort_by_key(|c| {
+        (
+            c.is_often,
+            c.guessed,
+            is_usual(c),
+            c.kind,
+            c.failed,
+            c.first,
+        )
+    });
     let mut kept = Vec::new();
     let mut more = 0;
     for (at, candidate) in candidates.iter().enumerate() {
@@ -161,8 +190,10 @@ fn call(source: &Source<'_>, seq: u64) -> Result<Option<CallHead>> {
 fn candidates_of<'t>(source: &Source<'_>, tally: &'t Tally) -> Vec<Candidate<'t>> {
     let definition = source.function(tally.function);
     let kind = definition.map_or(&ValueKind::Unknown, |function| &function.ret);
-    let compares = definition
-        .is_some_and(|function| is_comparison(&function.name) || is_option_reader(&function.name));
+    let orders = definition.is_some_and(|function| {
+        let is_named = is_comparison(&function.name) || is_option_reader(&function.name);
+        is_named || compares(&function.params, tally)
+    });
     let (is_number, guessed) = match kind {
         ValueKind::Int { signed, .. } | ValueKind::Enum { signed, .. } => (*signed, false),
         ValueKind::Pointer => (true, false),
@@ -176,14 +207,18 @@ fn candidates_of<'t>(source: &Source<'_>, tally: &'t Tally) -> Vec<Candidate<'t>
             failed,
             first: first?,
             guessed,
+            is_often: false,
         })
     };
     let mut found = Vec::new();
     let returned = tally.returned;
-    let is_rare_one = is_rare(tally.negative.0, returned);
-    let is_unusual = is_rare_one || !guessed && is_status(tally);
-    if is_number && !compares && is_unusual {
-        found.extend(candidate(FailureKind::Negative, tally.negative, guessed));
+    let is_unusual = is_rare(tally.negative.0, returned) || !guessed && is_status(tally);
+    if is_number && !orders && (is_unusual || !guessed) {
+        let negative = candidate(FailureKind::Negative, tally.negative, guessed);
+        found.extend(negative.map(|negative| Candidate {
+            is_often: !is_unusual,
+            ..negative
+        }));
     }
     if *kind == ValueKind::Pointer && is_rare(tally.zero.0, returned) {
         found.extend(candidate(FailureKind::Null, tally.zero, false));
@@ -236,6 +271,7 @@ fn innermost<'t>(source: &Source<'_>, tallies: &'t [Tally]) -> Result<Vec<Candid
                 failed: tally.returned - tally.zero.0,
                 first,
                 guessed: false,
+                is_often: false,
             };
             told.push((candidate, end, result));
         }
@@ -260,6 +296,19 @@ fn is_comparison(name: &str) -> bool {
     ["cmp", "compar", "collate", "operator<", "coll("]
         .iter()
         .any(|part| name.contains(part))
+}
+
+/// A function of two pointers that returns results of both signs, neither of them rarely, orders what they point to: `qsort` and
+/// `bsearch` call such functions.
+fn compares(params: &[Param], tally: &Tally) -> bool {
+    let are_pointers = |two: &[Param]| two.iter().all(|param| param.kind == ValueKind::Pointer);
+    let positive = tally.returned - tally.zero.0 - tally.negative.0;
+    let is_often = |count: u64| count.saturating_mul(OFTEN) > tally.returned;
+    matches!(params.len(), 2 | 3)
+        && are_pointers(&params[..2])
+        && is_often(positive)
+        && is_often(tally.negative.0)
+        && !is_rare(tally.negative.0, tally.returned)
 }
 
 /// `getopt` and its kin return -1 once all options are read.
@@ -355,26 +404,71 @@ fn values(source: &Source<'_>, candidates: &[&Candidate<'_>]) -> Result<Vec<(u32
         asked.join(" or ")
     );
     let rows = source.ask(&sql)?;
-    let value = rows.iter().filter_map(|row| {
-        // A value without sign extension is a number of 32 bits.
-        let value = match row.number(1)? {
-            wide @ 4_294_963_201..=4_294_967_295 => i64::from(wide as u32 as i32),
-            value => value,
+    let mut found = Vec::new();
+    for row in &rows {
+        let Some((function, mut value)) = value_of(row) else {
+            continue;
         };
-        let value = Value {
-            value,
-            count: row.count(2)?,
-            first_seq: row.count(3)?,
-            // -1 is what functions return for any error.
-            errno: value.checked_neg().filter(|n| *n != 1).and_then(errno_name),
-        };
-        Some((u32::try_from(row.number(0)?).ok()?, value))
-    });
-    Ok(value.collect())
+        if value.value < 0 && value.errno.is_none() {
+            value.failed_syscall = failed_syscall(source, value.first_seq)?;
+        }
+        found.push((function, value));
+    }
+    Ok(found)
+}
+
+/// A row of a function's id, a result, how often it was returned, and by which call first.
+fn value_of(row: &Row) -> Option<(u32, Value)> {
+    // A value without sign extension is a number of 32 bits.
+    let value = match row.number(1)? {
+        wide @ 4_294_963_201..=4_294_967_295 => i64::from(wide as u32 as i32),
+        value => value,
+    };
+    let value = Value {
+        value,
+        count: row.count(2)?,
+        first_seq: row.count(3)?,
+        // -1 is what functions return for any error.
+        errno: value.checked_neg().filter(|n| *n != 1).and_then(errno_name),
+        failed_syscall: None,
+    };
+    Some((u32::try_from(row.number(0)?).ok()?, value))
+}
+
+/// Returns the last system call that failed while a call ran: `errno` has its error when the call returns.
+fn failed_syscall(source: &Source<'_>, seq: u64) -> Result<Option<FailedSyscall>> {
+    let manifest = source.session().reader().recording().manifest();
+    let has_syscalls = has_syscalls(&manifest.settings.captures);
+    let Some(call) = call(source, seq)?.filter(|_| has_syscalls) else {
+        return Ok(None);
+    };
+    let (Some(tid), Some(end)) = (call.tid, call.end) else {
+        return Ok(None);
+    };
+    let sql = format!(
+        "select size from events where kind = 'syscall_end' and tid = {tid} and seq > {seq} and seq < {end} \
+         and value between -4095 and -1 order by seq desc limit 1"
+    );
+    let rows = source.ask(&sql)?;
+    let Some(began) = rows.first().and_then(|row| row.count(0)) else {
+        return Ok(None);
+    };
+    let rows = source.ask(&format!(
+        "select name, errno from syscalls where seq = {began}"
+    ))?;
+    Ok(rows.first().and_then(|row| {
+        Some(FailedSyscall {
+            seq: began,
+            name: row.text(0)?.to_owned(),
+            errno: row.text(1)?.to_owned(),
+        })
+    }))
 }
 
 #[cfg(test)]
 mod tests {
+    use store::control::ParameterPlace;
+
     use super::*;
 
     fn tally(returned: u64, negative: u64, zero: u64) -> Tally {
@@ -393,7 +487,7 @@ mod tests {
             (100, 0, 100, false),
             (100, 3, 0, true),
             (100, 60, 40, true),
-            // It orders things.
+            // Positive results are as usual: it is told last.
             (100, 45, 10, false),
             (1, 1, 0, true),
             (500, 500, 0, true),
@@ -406,5 +500,28 @@ mod tests {
         assert!(!is_comparison("open_config"));
         assert!(is_option_reader("getopt_long@plt") && is_option_reader("__getopt"));
         assert!(!is_option_reader("get_options"));
+    }
+
+    #[test]
+    fn functions_of_two_pointers_with_results_of_both_signs_order_things() {
+        let param = |kind| Param::in_one_place("p", kind, ParameterPlace::Int(0));
+        let pointers = [param(ValueKind::Pointer), param(ValueKind::Pointer)];
+        let int = ValueKind::Int {
+            bytes: 4,
+            signed: true,
+        };
+        let mixed = [param(ValueKind::Pointer), param(int)];
+        for (params, negative, zero, expected) in [
+            (&pointers[..], 45, 10, true),
+            (&pointers[..1], 45, 10, false),
+            (&mixed[..], 45, 10, false),
+            // Nearly all calls, or few of them, did not find what they looked for.
+            (&pointers[..], 90, 0, false),
+            (&pointers[..], 20, 0, false),
+            (&pointers[..], 60, 40, false),
+        ] {
+            let tally = tally(100, negative, zero);
+            assert_eq!(compares(params, &tally), expected, "{negative} {zero}");
+        }
     }
 }

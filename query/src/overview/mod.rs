@@ -7,9 +7,9 @@
 mod ending;
 mod errors;
 mod failures;
+mod lines;
 mod program;
 mod questions;
-
 mod source;
 mod stops;
 mod tally;
@@ -22,11 +22,11 @@ use serde::Serialize;
 
 pub use ending::{Crash, Ending, How, LAST_EXEC, Place, Seen, goes_on_after};
 pub use errors::{ErrorLine, Errors};
-pub use failures::{FailureKind, Failures, Value};
+pub use failures::{FailedSyscall, FailureKind, Failures, Value};
 pub use program::Program;
 pub use questions::Question;
-pub use source::{By, CallLine};
-pub(crate) use source::{Source, told};
+pub use source::{By, CallLine, Site};
+pub(crate) use source::{Source, line_of_call, told};
 pub(crate) use stops::now_ns;
 pub use text::within;
 pub use threads::{Thread, ThreadEnd, Threads};

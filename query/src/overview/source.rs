@@ -34,6 +34,17 @@ pub struct CallLine {
     pub file: Option<String>,
     /// The line of its function.
     pub line: Option<u32>,
+    /// The line that called it, if that is known.
+    pub made_at: Option<Site>,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Site {
+    /// The file.
+    pub file: String,
+    /// The line.
+    pub line: u32,
 }
 
 /// The function of the program's own code that was running, and its call.
@@ -185,8 +196,32 @@ impl<'s> Source<'s> {
             unwound: call.unwound,
             file: definition.and_then(|function| function.file.clone()),
             line: definition.and_then(|function| function.line),
+            made_at: match told(timeline.return_address(call))? {
+                // A tail call has the return address of the call that it replaced: its own line is not known.
+                Some(address) if !call.tail => line_of_call(timeline, call.start, address),
+                _ => None,
+            },
         })
     }
+}
+
+/// Returns the line of the statement that made the call that began at event `seq`, from its return address: the program's own
+/// line if it called through code of a library that is inlined there.
+pub(crate) fn line_of_call(timeline: &Timeline, seq: u64, return_address: u64) -> Option<Site> {
+    let space = timeline.modules().space(seq);
+    let address = return_address.checked_sub(1)?;
+    let innermost = space.line_at(address)?;
+    let inlined = space.calls_at(address).into_iter().rev();
+    let mut around = inlined.filter_map(|call| call.call);
+    let own = match innermost.is_of_a_library() {
+        true => around.find(|line| !line.is_of_a_library()),
+        false => None,
+    };
+    let line = own.unwrap_or(innermost);
+    Some(Site {
+        file: line.file.to_string(),
+        line: line.line,
+    })
 }
 
 /// Passes on an error of `replay`.

@@ -9,13 +9,9 @@ use debuginfo::short_name;
 use values::one_line::{escaped, fitted, width};
 use values::quantity::{count, duration, grouped};
 
-use super::ending::{Crash, How, Place, Seen};
-use super::errors::ErrorLine;
-use super::failures::{FailureKind, Failures};
-use super::source::CallLine;
-use super::threads::{Thread, ThreadEnd};
-use super::time::FunctionTime;
-use super::unusual::Unusual;
+use super::ending::How;
+use super::lines::{before, call, error_line, exception, failure, frame, function_time};
+use super::lines::{thread, unusual};
 use super::{Overview, Question};
 
 /// Columns of a line. Only commands may be longer: they would not work if they were cut.
@@ -333,7 +329,7 @@ fn push(text: &mut String, line: &str, is_whole: bool) {
     text.push('\n');
 }
 
-fn thread_name(tid: u32, name: Option<&str>) -> String {
+pub(super) fn thread_name(tid: u32, name: Option<&str>) -> String {
     match name.filter(|name| !name.is_empty()) {
         Some(name) => format!("{tid} ({name})"),
         None => tid.to_string(),
@@ -341,7 +337,7 @@ fn thread_name(tid: u32, name: Option<&str>) -> String {
 }
 
 /// A place in the source: the last component of the file's path, and the line.
-fn source(file: Option<&str>, line: Option<u32>) -> String {
+pub(super) fn source(file: Option<&str>, line: Option<u32>) -> String {
     match (file.and_then(|file| file.rsplit('/').next()), line) {
         (Some(file), Some(line)) => format!(" at {file}:{line}"),
         _ => String::new(),
@@ -349,7 +345,7 @@ fn source(file: Option<&str>, line: Option<u32>) -> String {
 }
 
 /// A name that may be long: those of templates are.
-fn short(name: &str) -> String {
+pub(super) fn short(name: &str) -> String {
     within(name, NAME)
 }
 
@@ -398,212 +394,24 @@ fn without_arguments(name: &str) -> String {
 }
 
 /// Parts of a line; the middle one is shortened.
-fn joined(before: &str, middle: &str, after: &str) -> String {
+pub(super) fn joined(before: &str, middle: &str, after: &str) -> String {
     let (before, after) = (escaped(before), escaped(after));
     let room = COLUMNS.saturating_sub(width(&before) + width(&after));
     format!("{before}{}{after}", fitted(&escaped(middle), room))
 }
 
 /// A name between two texts. It is shortened to fit, and never longer than [`NAME`].
-fn named(before: &str, name: &str, after: &str) -> String {
+pub(super) fn named(before: &str, name: &str, after: &str) -> String {
     let room = COLUMNS.saturating_sub(width(before) + width(after));
     format!("{before}{}{after}", within(name, room.min(NAME)))
 }
 
 /// Appends arguments in parentheses, if there is room for some of them.
-fn with_args(line: String, args: &str) -> String {
+pub(super) fn with_args(line: String, args: &str) -> String {
     let room = COLUMNS.saturating_sub(width(&line) + 3);
     match args.is_empty() || room < LEAST_ARGS {
         true => line,
         false => format!("{line} ({})", fitted(&escaped(args), room)),
-    }
-}
-
-fn frame(place: &Place) -> String {
-    let mut source = source(place.file.as_deref(), place.line);
-    if let (true, Some(module)) = (source.is_empty(), &place.module) {
-        source = format!(" in {module}");
-    }
-    match (place.seq, &place.args) {
-        (Some(seq), args) => {
-            let args = args.as_deref().unwrap_or_default();
-            joined(
-                &format!("  {}(", short(&place.function)),
-                args,
-                &format!("){source}, seq {seq}"),
-            )
-        }
-        (None, _) => format!("  {}{source}, not recorded", short(&place.function)),
-    }
-}
-
-/// What the thread had done before.
-fn before(crash: &Crash) -> Option<String> {
-    let last = crash.ended.first()?;
-    Some(format!("  before that: {}", call(last).trim_start()))
-}
-
-fn call(call: &CallLine) -> String {
-    let result = match (&call.result, call.end_seq) {
-        (_, None) => " had not ended".to_owned(),
-        (_, Some(_)) if call.unwound => " was left without a return".to_owned(),
-        (Some(result), Some(_)) => format!(" returned {}", fitted(&escaped(result), 40)),
-        (None, Some(_)) => " returned".to_owned(),
-    };
-    joined(
-        &format!("  {}(", short(&call.function)),
-        &call.args,
-        &format!("){result}, seq {}", call.seq),
-    )
-}
-
-fn exception(seen: &Seen) -> String {
-    let message = seen.message.as_ref().map(|text| format!(": {text}"));
-    let unhandled = if seen.unhandled { ", unhandled" } else { "" };
-    let tid = seen.tid.map(|tid| format!(" in thread {tid}"));
-    joined(
-        &format!("  {}", short(&seen.what)),
-        &message.unwrap_or_default(),
-        &format!("{unhandled}{}, seq {}", tid.unwrap_or_default(), seen.seq),
-    )
-}
-
-/// A line of standard error and who printed it. A long text is not shortened for that: it gets its own line.
-fn error_line(line: &ErrorLine) -> Vec<String> {
-    let by = match &line.by {
-        Some(by) => format!(
-            "  by {} (seq {}), seq {}",
-            short(&by.function),
-            by.seq,
-            line.seq
-        ),
-        None => format!("  outside recorded calls, seq {}", line.seq),
-    };
-    match width(&escaped(&line.text)) + width(&escaped(&by)) + 2 <= COLUMNS {
-        true => vec![joined("  ", &line.text, &by)],
-        false => vec![joined("  ", &line.text, ""), format!("  {}", escaped(&by))],
-    }
-}
-
-fn failure(failure: &Failures) -> String {
-    let Failures {
-        function,
-        failed,
-        calls,
-        first,
-        ..
-    } = failure;
-    let value = |value: &super::Value| match value.errno {
-        Some(name) if failure.kind == FailureKind::Negative => {
-            format!("{} (as errno: {name})", value.value)
-        }
-        _ => value.value.to_string(),
-    };
-    let values: Vec<String> = failure.values.iter().map(value).collect();
-    let what = match failure.kind {
-        FailureKind::Negative if failure.guessed => {
-            format!("left {} in rax (its type is not known)", values.join(", "))
-        }
-        FailureKind::Negative => format!("returned {}", values.join(", ")),
-        FailureKind::NonZero => format!("returned {} and otherwise 0", values.join(", ")),
-        FailureKind::Null => "returned null".to_owned(),
-        FailureKind::Unwound => "was left by an exception or longjmp".to_owned(),
-    };
-    let of = match (failed, calls) {
-        (1, 1) => "its only call".to_owned(),
-        (failed, calls) if failed == calls => format!("all {} calls", grouped(*calls)),
-        (failed, calls) => format!("{} of {}", grouped(*failed), count(*calls, "call")),
-    };
-    let line = named(
-        "  ",
-        function,
-        &format!(" {what}: {of}, first seq {}", first.seq),
-    );
-    with_args(line, &first.args)
-}
-
-fn thread(thread: &Thread) -> String {
-    let end = match &thread.end {
-        ThreadEnd::Died { end_seq } => format!("died at seq {end_seq}"),
-        ThreadEnd::Ended { end_seq } => format!("ended at seq {end_seq}"),
-        ThreadEnd::In {
-            function,
-            in_seq,
-            for_ns,
-            last_seq,
-        } => format!(
-            "in {} (seq {in_seq}) at the end, for {} after its last event, seq {last_seq}",
-            short(function),
-            duration(*for_ns)
-        ),
-        ThreadEnd::Outside { last_seq } => {
-            format!("in no recorded call at the end, last event seq {last_seq}")
-        }
-    };
-    format!(
-        "  {}: {} from seq {}, {end}",
-        thread_name(thread.tid, thread.name.as_deref()),
-        count(thread.calls, "call"),
-        thread.first_seq
-    )
-}
-
-fn function_time(time: &FunctionTime) -> String {
-    let longest = match (time.calls, time.longest_ns) {
-        (1, _) if time.is_open => format!("not ended, seq {}", time.seq),
-        (1, _) => format!("seq {}", time.seq),
-        (_, ns) if time.is_open => {
-            format!("longest {}, not ended, seq {}", duration(ns), time.seq)
-        }
-        (_, ns) => format!("longest {}, seq {}", duration(ns), time.seq),
-    };
-    named(
-        &format!(
-            "  {:>5.1} % {:>11}  ",
-            time.share * 100.0,
-            duration(time.self_ns)
-        ),
-        &time.function,
-        &format!(", {}, {longest}", count(time.calls, "call")),
-    )
-}
-
-fn unusual(unusual: &Unusual) -> String {
-    match unusual {
-        Unusual::SlowCall {
-            seq,
-            function,
-            self_ns,
-            others_ns,
-            calls,
-            ..
-        } => named(
-            "  a call of ",
-            function,
-            &format!(
-                " took {}; the other {} took {} each on average; seq {seq}",
-                duration(*self_ns),
-                grouped(calls - 1),
-                duration(*others_ns)
-            ),
-        ),
-        Unusual::OnceLate { seq, function } => named(
-            "  ",
-            function,
-            &format!(" was called once, and late, seq {seq}"),
-        ),
-        Unusual::LongStay {
-            seq,
-            tid,
-            function,
-            self_ns,
-        } => {
-            let how = format!(
-                "  thread {tid} waited or computed for {} in one call of ",
-                duration(*self_ns)
-            );
-            named(&how, function, &format!(", seq {seq}"))
-        }
     }
 }
 

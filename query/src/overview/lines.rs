@@ -1,0 +1,219 @@
+//! The lines of an overview's sections, one function for each kind of fact. `text.rs` chooses which of them are shown.
+
+use values::one_line::{escaped, fitted, width};
+use values::quantity::{count, duration, grouped};
+
+use super::ending::{Crash, Place, Seen};
+use super::errors::ErrorLine;
+use super::failures::{FailedSyscall, FailureKind, Failures, Value};
+use super::source::CallLine;
+use super::text::{COLUMNS, joined, named, short, source, thread_name, with_args};
+use super::threads::{Thread, ThreadEnd};
+use super::time::FunctionTime;
+use super::unusual::Unusual;
+
+pub fn frame(place: &Place) -> String {
+    let mut source = source(place.file.as_deref(), place.line);
+    if let (true, Some(module)) = (source.is_empty(), &place.module) {
+        source = format!(" in {module}");
+    }
+    match (place.seq, &place.args) {
+        (Some(seq), args) => {
+            let args = args.as_deref().unwrap_or_default();
+            joined(
+                &format!("  {}(", short(&place.function)),
+                args,
+                &format!("){source}, seq {seq}"),
+            )
+        }
+        (None, _) => format!("  {}{source}, not recorded", short(&place.function)),
+    }
+}
+
+/// What the thread had done before, the last call first.
+pub fn before(crash: &Crash) -> impl Iterator<Item = String> {
+    let ended = crash.ended.iter();
+    ended.map(|last| call_after("  before that: ", last))
+}
+
+/// A call, and where it was made or, if that has no line, where its function is.
+pub fn call(call: &CallLine) -> String {
+    call_after("  ", call)
+}
+
+fn call_after(before: &str, call: &CallLine) -> String {
+    let result = match (&call.result, call.end_seq) {
+        (_, None) => " had not ended".to_owned(),
+        (_, Some(_)) if call.unwound => " was left without a return".to_owned(),
+        (Some(result), Some(_)) => format!(" returned {}", fitted(&escaped(result), 40)),
+        (None, Some(_)) => " returned".to_owned(),
+    };
+    let place = match &call.made_at {
+        Some(site) => (", called", source(Some(&site.file), Some(site.line))),
+        None => (", defined", source(call.file.as_deref(), call.line)),
+    };
+    let place = match place {
+        (_, at) if at.is_empty() => at,
+        (what, at) => format!("{what}{at}"),
+    };
+    joined(
+        &format!("{before}{}(", short(&call.function)),
+        &call.args,
+        &format!("){result}{place}, seq {}", call.seq),
+    )
+}
+
+pub fn exception(seen: &Seen) -> String {
+    let message = seen.message.as_ref().map(|text| format!(": {text}"));
+    let unhandled = if seen.unhandled { ", unhandled" } else { "" };
+    let tid = seen.tid.map(|tid| format!(" in thread {tid}"));
+    joined(
+        &format!("  {}", short(&seen.what)),
+        &message.unwrap_or_default(),
+        &format!("{unhandled}{}, seq {}", tid.unwrap_or_default(), seen.seq),
+    )
+}
+
+/// A line of standard error and who printed it. A long text is not shortened for that: it gets its own line.
+pub fn error_line(line: &ErrorLine) -> Vec<String> {
+    let by = match &line.by {
+        Some(by) => format!(
+            "  by {} (seq {}), seq {}",
+            short(&by.function),
+            by.seq,
+            line.seq
+        ),
+        None => format!("  outside recorded calls, seq {}", line.seq),
+    };
+    match width(&escaped(&line.text)) + width(&escaped(&by)) + 2 <= COLUMNS {
+        true => vec![joined("  ", &line.text, &by)],
+        false => vec![joined("  ", &line.text, ""), format!("  {}", escaped(&by))],
+    }
+}
+
+pub fn failure(failure: &Failures) -> String {
+    let Failures {
+        function,
+        failed,
+        calls,
+        first,
+        ..
+    } = failure;
+    let value = |value: &Value| match (value.errno, &value.failed_syscall) {
+        (Some(name), _) if failure.kind == FailureKind::Negative => {
+            format!("{} (as errno: {name})", value.value)
+        }
+        (None, Some(inside)) => {
+            let which = if value.count > 1 { "at first: " } else { "" };
+            let FailedSyscall { name, errno, .. } = inside;
+            format!("{} ({which}{name} failed with {errno})", value.value)
+        }
+        _ => value.value.to_string(),
+    };
+    let values: Vec<String> = failure.values.iter().map(value).collect();
+    let what = match failure.kind {
+        FailureKind::Negative if failure.guessed => {
+            format!("left {} in rax (its type is not known)", values.join(", "))
+        }
+        FailureKind::Negative => format!("returned {}", values.join(", ")),
+        FailureKind::NonZero => format!("returned {} and otherwise 0", values.join(", ")),
+        FailureKind::Null => "returned null".to_owned(),
+        FailureKind::Unwound => "was left by an exception or longjmp".to_owned(),
+    };
+    let of = match (failed, calls) {
+        (1, 1) => "its only call".to_owned(),
+        (failed, calls) if failed == calls => format!("all {} calls", grouped(*calls)),
+        (failed, calls) => format!("{} of {}", grouped(*failed), count(*calls, "call")),
+    };
+    let line = named(
+        "  ",
+        function,
+        &format!(" {what}: {of}, first seq {}", first.seq),
+    );
+    with_args(line, &first.args)
+}
+
+pub fn thread(thread: &Thread) -> String {
+    let end = match &thread.end {
+        ThreadEnd::Died { end_seq } => format!("died at seq {end_seq}"),
+        ThreadEnd::Ended { end_seq } => format!("ended at seq {end_seq}"),
+        ThreadEnd::In {
+            function,
+            in_seq,
+            for_ns,
+            last_seq,
+        } => format!(
+            "in {} (seq {in_seq}) at the end, for {} after its last event, seq {last_seq}",
+            short(function),
+            duration(*for_ns)
+        ),
+        ThreadEnd::Outside { last_seq } => {
+            format!("in no recorded call at the end, last event seq {last_seq}")
+        }
+    };
+    format!(
+        "  {}: {} from seq {}, {end}",
+        thread_name(thread.tid, thread.name.as_deref()),
+        count(thread.calls, "call"),
+        thread.first_seq
+    )
+}
+
+pub fn function_time(time: &FunctionTime) -> String {
+    let longest = match (time.calls, time.longest_ns) {
+        (1, _) if time.is_open => format!("not ended, seq {}", time.seq),
+        (1, _) => format!("seq {}", time.seq),
+        (_, ns) if time.is_open => {
+            format!("longest {}, not ended, seq {}", duration(ns), time.seq)
+        }
+        (_, ns) => format!("longest {}, seq {}", duration(ns), time.seq),
+    };
+    named(
+        &format!(
+            "  {:>5.1} % {:>11}  ",
+            time.share * 100.0,
+            duration(time.self_ns)
+        ),
+        &time.function,
+        &format!(", {}, {longest}", count(time.calls, "call")),
+    )
+}
+
+pub fn unusual(unusual: &Unusual) -> String {
+    match unusual {
+        Unusual::SlowCall {
+            seq,
+            function,
+            self_ns,
+            others_ns,
+            calls,
+            ..
+        } => named(
+            "  a call of ",
+            function,
+            &format!(
+                " took {}; the other {} took {} each on average; seq {seq}",
+                duration(*self_ns),
+                grouped(calls - 1),
+                duration(*others_ns)
+            ),
+        ),
+        Unusual::OnceLate { seq, function } => named(
+            "  ",
+            function,
+            &format!(" was called once, and late, seq {seq}"),
+        ),
+        Unusual::LongStay {
+            seq,
+            tid,
+            function,
+            self_ns,
+        } => {
+            let how = format!(
+                "  thread {tid} waited or computed for {} in one call of ",
+                duration(*self_ns)
+            );
+            named(&how, function, &format!(", seq {seq}"))
+        }
+    }
+}
