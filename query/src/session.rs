@@ -17,7 +17,7 @@ use crate::question::suggest;
 use crate::report;
 use crate::state::States;
 use crate::tables::{processes_beside, providers};
-use crate::unrecorded;
+use crate::{short_names, unrecorded};
 
 /// A recording that can be queried. It shows the content at its opening.
 pub struct Session {
@@ -102,11 +102,18 @@ impl Session {
         self.extent
     }
 
-    /// Returns a note for each table that a question reads and that is empty because nobody asked for what is in it.
+    /// Returns a note for each table that a question reads and that is empty because nobody asked for what is in it, and for each
+    /// short name that it compares a column of full names with.
     #[must_use]
     pub fn not_recorded(&self, sql: &str) -> Vec<String> {
         let manifest = self.reader().recording().manifest();
-        unrecorded::notes(sql, &manifest.settings.captures)
+        let mut notes = unrecorded::notes(sql, &manifest.settings.captures);
+        let names = || {
+            let functions = self.definitions().functions();
+            functions.map(|function| function.name.as_str())
+        };
+        notes.extend(short_names::notes(sql, names));
+        notes
     }
 
     /// Runs one query and waits until its answer has columns; rows come as the answer is read.

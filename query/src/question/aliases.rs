@@ -11,6 +11,11 @@ pub fn table_of(sql: &str, alias: &str) -> Option<String> {
         .into_iter()
         .filter(|token| !matches!(token, Token::Whitespace(_)))
         .collect();
+    table_among(&tokens, alias)
+}
+
+/// The same among the tokens of a query, without white space.
+pub fn table_among(tokens: &[Token], alias: &str) -> Option<String> {
     let word = |token: &Token| match token {
         Token::Word(word) => Some(word.value.to_lowercase()),
         _ => None,

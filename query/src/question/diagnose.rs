@@ -6,6 +6,7 @@ use debuginfo::Diagnostic;
 
 use super::aliases;
 use super::place::{self, Excerpt};
+use super::subqueries::{self, Subqueries};
 use super::suggest::suggest;
 use crate::error::{Error, SqlError};
 use crate::tables::TABLES;
@@ -71,7 +72,7 @@ fn find(sql: &str, error: &DataFusionError, names: &Names) -> Finding {
         },
         other => {
             let message = other.strip_backtrace();
-            let what = ours(other).or_else(|| of_subquery(&message));
+            let what = ours(other).or_else(|| subqueries::of_message(sql, &message));
             let what = what.unwrap_or_else(|| plain(&message).into());
             Finding {
                 place: spanned.or_else(|| quoted(sql, &what.message)),
@@ -159,15 +160,14 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Findin
             valid_fields,
         } => {
             if let Some(table) = unknown_qualifier(field, valid_fields) {
+                // A name of the plan's own: no plan exists for the subquery.
+                if table.starts_with("__") && !sql.contains(table) {
+                    return without_plan(sql);
+                }
                 // A subquery may name a table of the outer query, whose columns are not among these.
                 if let Some(known) = aliases::table_of(sql, table) {
                     if columns_of(&known).any(|column| column == field.name) {
-                        return Finding {
-                            message: format!("{table}.{} {TOO_FAR_OUT}", field.name),
-                            place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
-                            suggestions: Vec::new(),
-                            hint: Some("write the inner subquery as a join".to_owned()),
-                        };
+                        return of_another_level(sql, table, field);
                     }
                     return Finding {
                         message: format!("there is no column \"{}\" in {table}", field.name),
@@ -189,12 +189,7 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Findin
             let known = valid_fields.iter().map(|field| field.name.as_str());
             // The unknown column is our own, not the query's: no plan exists for the subquery that names the latter.
             if spanned.is_none() && place::of_word(sql, &field.name, 0).is_none() {
-                return Finding {
-                    message: BY_EQUALITY.to_owned(),
-                    place: None,
-                    suggestions: Vec::new(),
-                    hint: Some(INSTEAD.to_owned()),
-                };
+                return without_plan(sql);
             }
             // Most languages write a text in double quotes.
             let quoted = format!("\"{}\"", field.name);
@@ -229,6 +224,30 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Findin
             suggestions: Vec::new(),
             hint: None,
         },
+    }
+}
+
+/// A subquery of the query has no plan.
+fn without_plan(sql: &str) -> Finding {
+    let what = subqueries::no_plan(sql);
+    Finding {
+        message: what.message,
+        place: None,
+        suggestions: Vec::new(),
+        hint: what.hint,
+    }
+}
+
+/// A subquery mentions a column of a table that is further out.
+fn of_another_level(sql: &str, table: &str, field: &Column) -> Finding {
+    match Subqueries::of(sql).too_far_in(table, &field.name) {
+        Some(place) => Finding {
+            message: format!("{table}.{} {TOO_FAR_OUT}", field.name),
+            place: Some(place),
+            suggestions: Vec::new(),
+            hint: Some("write the inner subquery as a join".to_owned()),
+        },
+        None => without_plan(sql),
     }
 }
 
@@ -273,7 +292,7 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Excerpt>, names: &Names) ->
     }
     let short = wrong_arguments(message)
         .or_else(|| same_names(message))
-        .or_else(|| of_subquery(message));
+        .or_else(|| subqueries::of_message(sql, message));
     let what = short.unwrap_or_else(|| plain(message).into());
     Finding {
         place: spanned.or_else(|| quoted(sql, message)),
@@ -283,45 +302,9 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Excerpt>, names: &Names) ->
     }
 }
 
-/// The rule for correlated subqueries.
-const BY_EQUALITY: &str = "a subquery that compares with the question around it stands in SELECT or WHERE, does so by = alone, and has no LIMIT";
-/// The replacement for one that breaks the rule.
-const INSTEAD: &str = "for LIMIT 1 write an aggregate: first_value(x order by y); \
-     for <, > and others a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq";
 /// Follows the name of a column that only the query two levels out has.
 const TOO_FAR_OUT: &str =
     "is of the question two levels out: a subquery can compare only with the one right around it";
-
-/// Explains how to rewrite a query whose subquery has no plan.
-fn of_subquery(message: &str) -> Option<Diagnostic> {
-    let advised = |message: &str, hint: &str| Some(Diagnostic::new(message).with_hint(hint));
-    if message.contains("scalar subquery must be aggregated") {
-        return advised(
-            "a subquery that compares with the question around it must have one row, which only an aggregate ensures",
-            "write max(x) for x, or a join: select a.start_seq, p.function from calls a left join calls p on p.start_seq = a.parent",
-        );
-    }
-    if message.contains("scalar subquery can only be used in Projection") {
-        return advised(
-            "a subquery that compares with the question around it stands in SELECT or WHERE",
-            "to sort by it, name it in SELECT and write that name: \
-             select a.seq, (select count(*) from B b where b.x = a.x) n from A a order by n",
-        );
-    }
-    let (_, what) = message.split_once("Physical plan does not support logical expression ")?;
-    let starts = |names: &[&str]| names.iter().any(|name| what.starts_with(name));
-    if starts(&["ScalarSubquery", "OuterReferenceColumn"]) {
-        return advised(BY_EQUALITY, INSTEAD);
-    }
-    match starts(&["Exists", "InSubquery"]) {
-        true => advised(
-            "EXISTS and IN with a subquery stand in WHERE",
-            "to have the answer as a column, join with the subquery and ask whether its column is null: \
-             select a.seq, b.x is not null from A a left join (select distinct x from B) b on b.x = a.x",
-        ),
-        false => None,
-    }
-}
 
 /// Returns the place of the first name or text that a message quotes.
 fn quoted(sql: &str, message: &str) -> Option<Excerpt> {

@@ -6,6 +6,7 @@ mod headings;
 mod place;
 mod positions;
 mod read_only;
+mod subqueries;
 mod suggest;
 
 pub use diagnose::{Names, diagnose, hint_of, memory_message, message_of, second_question};

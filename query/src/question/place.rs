@@ -39,7 +39,10 @@ pub fn of_word(sql: &str, name: &str, occurrence: usize) -> Option<Excerpt> {
         _ => false,
     };
     let tokens = tokens(sql)?.into_iter();
-    tokens.filter(named).nth(occurrence).map(of_token)
+    tokens
+        .filter(named)
+        .nth(occurrence)
+        .map(|token| of_token(&token))
 }
 
 /// Returns the place where a second statement begins.
@@ -48,7 +51,7 @@ pub fn of_second_statement(sql: &str) -> Option<Excerpt> {
     tokens
         .skip_while(|token| token.token != Token::SemiColon)
         .find(|token| !matches!(token.token, Token::SemiColon | Token::Whitespace(_)))
-        .map(of_token)
+        .map(|token| of_token(&token))
 }
 
 fn tokens(sql: &str) -> Option<Vec<TokenWithSpan>> {
@@ -57,7 +60,8 @@ fn tokens(sql: &str) -> Option<Vec<TokenWithSpan>> {
         .ok()
 }
 
-fn of_token(token: TokenWithSpan) -> Excerpt {
+/// Returns the place of a token.
+pub fn of_token(token: &TokenWithSpan) -> Excerpt {
     let (start, end) = (token.span.start, token.span.end);
     Excerpt {
         line: start.line as usize,

@@ -27,6 +27,9 @@ const MAX_LEN: i64 = 1 << 20;
 /// Most rows that are examined to suggest an existing member for a misspelt one.
 const MOST_HINTS: usize = 256;
 
+/// Ends the message about a member of a value that is no structure.
+const NO_MEMBERS: &str = " has no members";
+
 /// The kind of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Action {
@@ -315,7 +318,8 @@ impl<'a> Batch<'a> {
         let missing = format!("no member {member}");
         rows.take(MOST_HINTS).find_map(|seq| {
             let why = moment::why_meaningless(self.timeline, seq, expression).ok()??;
-            why.message.contains(&missing).then_some(why)
+            let is_it = why.message.contains(&missing) || why.message.ends_with(NO_MEMBERS);
+            is_it.then_some(why)
         })
     }
 }
@@ -365,18 +369,36 @@ fn read(text: &str) -> Result<Expr> {
     })
 }
 
+/// Returns whether a qualified name begins with something that no module mentions and that is no module either.
+fn has_unknown_scope(timeline: &Timeline, name: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || c == '_';
+    let Some((first, _)) = name.trim_start_matches("::").split_once("::") else {
+        return false;
+    };
+    if !first.chars().all(is_plain) || first.is_empty() {
+        return false;
+    }
+    let modules = timeline.modules().all_usable();
+    let is_module = |own: &debuginfo::Mapped| {
+        let name = own.module.path().file_name();
+        name.is_some_and(|name| name.to_string_lossy().starts_with(first))
+    };
+    !timeline.modules().mention(first) && !modules.iter().any(is_module)
+}
+
 /// Parses an expression. A name that does not exist in the recording is always wrong; for a member, `hint` suggests
 /// existing ones.
 fn parse(
     timeline: &Timeline,
     text: &str,
-    hint: impl FnOnce(&Expr, &str) -> Option<Diagnostic>,
+    hint: impl Fn(&Expr, &str) -> Option<Diagnostic>,
 ) -> Result<Expr> {
     let parsed = read(text)?;
     let is_misspelt = |name: &str| {
         let last = name.rsplit("::").next().unwrap_or(name);
         let is_plain = last.chars().all(|c| c.is_alphanumeric() || c == '_');
-        is_plain && !expr::is_word(last) && !timeline.modules().mention(last)
+        let is_last = is_plain && !expr::is_word(last) && !timeline.modules().mention(last);
+        is_last || has_unknown_scope(timeline, name)
     };
     if let Some(name) = expr::names(&parsed).iter().find(|name| is_misspelt(name)) {
         return plan_err!(
@@ -384,8 +406,18 @@ fn parse(
         );
     }
     let members = expr::members(&parsed);
-    let Some(name) = members.into_iter().find(|name| is_misspelt(name)) else {
-        return Ok(parsed);
+    let Some(name) = members.iter().find(|name| is_misspelt(name)) else {
+        // A variable that is named with its function has one type, at whichever event.
+        let names = expr::names(&parsed);
+        let is_qualified = !names.is_empty() && names.iter().all(|name| name.contains("::"));
+        let mut wrong = members.iter().filter(|_| is_qualified);
+        let why = wrong.find_map(|name| hint(&parsed, name));
+        return match why {
+            None => Ok(parsed),
+            Some(why) => Err(told(
+                why.map(|why| format!("the expression \"{text}\": {why}")),
+            )),
+        };
     };
     let why = hint(&parsed, name).unwrap_or_else(|| {
         Diagnostic::new(format!("nothing in the recording has a member \"{name}\""))

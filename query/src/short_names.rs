@@ -1,0 +1,81 @@
+//! Short names of functions in a question: `function = 'Vec<i32>::push'` finds nothing, because the column has full names.
+
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use debuginfo::short_name;
+
+/// Columns with full names of functions.
+const COLUMNS: [&str; 2] = ["function", "caller"];
+
+/// Returns a note for each short name that a question compares such a column with. `names` lists the full names.
+pub fn notes<'n, Names: Iterator<Item = &'n str>>(
+    sql: &str,
+    names: impl Fn() -> Names,
+) -> Vec<String> {
+    let asked = compared(sql);
+    let asked = asked
+        .into_iter()
+        .filter(|(_, text)| names().all(|name| name != text));
+    asked
+        .filter_map(|(column, text)| {
+            let mut full: Vec<&str> = names().filter(|name| short_name(name) == text).collect();
+            full.sort_unstable();
+            full.dedup();
+            let (first, others) = full.split_first()?;
+            let more = match others.len() {
+                0 => String::new(),
+                more => format!("; {more} more functions are called so"),
+            };
+            let first = first.replace('\'', "''");
+            Some(format!(
+                "{column} has full names, and '{text}' is a short one: {column} = '{first}'{more}"
+            ))
+        })
+        .collect()
+}
+
+/// The columns that are compared with a text by `=` or `<>`, and the texts.
+fn compared(sql: &str) -> Vec<(String, String)> {
+    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize();
+    let mut tokens = tokens.unwrap_or_default();
+    tokens.retain(|token| !matches!(token, Token::Whitespace(_)));
+    let column = |token: &Token| match token {
+        Token::Word(word) => Some(word.value.to_lowercase()),
+        _ => None,
+    };
+    let mut found = Vec::new();
+    for three in tokens.windows(3) {
+        let (Some(column), Token::Eq | Token::Neq) = (column(&three[0]), &three[1]) else {
+            continue;
+        };
+        if let Token::SingleQuotedString(text) = &three[2]
+            && COLUMNS.contains(&column.as_str())
+        {
+            found.push((column, text.clone()));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_are_told_with_the_full_ones() {
+        let names = ["alloc::vec::Vec<i32, alloc::alloc::Global>::push", "main"];
+        let names = || names.iter().copied();
+        for (sql, expected) in [
+            (
+                "select count(*) from calls c where c.Function = 'Vec<i32>::push'",
+                "function has full names, and 'Vec<i32>::push' is a short one: \
+                 function = 'alloc::vec::Vec<i32, alloc::alloc::Global>::push'",
+            ),
+            ("select * from calls where function = 'main'", ""),
+            ("select * from calls where function = 'nothing'", ""),
+            ("select * from calls where name = 'Vec<i32>::push'", ""),
+        ] {
+            assert_eq!(notes(sql, names).join("; "), expected, "{sql}");
+        }
+    }
+}
