@@ -226,6 +226,9 @@ pub fn check(path: &Path, mut progress: impl FnMut(u64)) -> Result<Report> {
     if let Ok(recording) = &opened {
         memory::check(recording, &mut report, &mut progress)?;
         beside::check(recording, &mut report, &mut progress)?;
+        if report.is_whole() && recording.state() == RecordingState::Closed {
+            beside::check_foreign(&dir, &mut report)?;
+        }
     }
     match opened.map(|recording| recording.state()) {
         Ok(RecordingState::Live) => {

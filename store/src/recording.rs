@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use create::{Created, OnTaken, OpenRecording, may_be_created};
-pub use remove::{Removed, remove};
+pub use remove::{Removed, foreign, remove};
 
 use crate::clock::Clock;
 use crate::document;

@@ -257,6 +257,40 @@ fn a_sealed_recording_has_no_findings_with_and_without_its_log() {
 }
 
 #[test]
+fn files_that_are_not_of_the_recording_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = small().record(&dir.path().join("run")).unwrap();
+    seal(&recording, false);
+    let own = recording.dir();
+    fs::create_dir_all(own.join("memory")).unwrap();
+    for path in ["zz", "columns/zzz", "memory/000009.mem", "memory/more"] {
+        fs::write(own.join(path), "").unwrap();
+    }
+    fs::create_dir(own.join("folder")).unwrap();
+    let report = check(own, |_| {}).unwrap();
+    assert!(report.is_whole());
+    let what = "it is not of this recording, and is not read";
+    let expected = [
+        "columns/zzz",
+        "folder",
+        "memory/000009.mem",
+        "memory/more",
+        "zz",
+    ];
+    let expected = expected.map(|path| format!("note: RUN/{path}: {what}"));
+    assert_eq!(tell(&report, own), expected.join("\n"));
+    for number in 0..9 {
+        fs::write(own.join(format!("x{number}")), "").unwrap();
+    }
+    let told = tell(&check(own, |_| {}).unwrap(), own);
+    assert_eq!(told.lines().count(), 9);
+    assert!(
+        told.ends_with("note: RUN: 6 more files are not of this recording"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_changed_or_missing_file_of_the_columns_is_damage() {
     let dir = tempfile::tempdir().unwrap();
     let recording = small().record(&dir.path().join("run")).unwrap();

@@ -17,6 +17,22 @@ const DRAFT_SUFFIX: &str = ".draft";
 /// The folder with the index of older versions.
 const OLD_CATALOG_DIR: &str = "catalog";
 
+/// The folders of a recording, and the names of their files.
+const PARTS: [(&str, fn(&str) -> bool); 4] = [
+    (LOG_DIR, is_segment),
+    (COLUMNS_DIR, is_column),
+    (MEMORY_DIR, is_snapshot),
+    (INSTRUCTIONS_DIR, |name| name == INSTRUCTIONS_FILE),
+];
+/// The files beside them, the manifest last.
+const BESIDE: [&str; 5] = [
+    NOTES_FILE,
+    LABELS_FILE,
+    PACKED_FILE,
+    INCOMPLETE_FILE,
+    MANIFEST_FILE,
+];
+
 /// What was deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
@@ -41,12 +57,7 @@ pub fn remove(recording: &Recording) -> Result<Removed> {
     }
     let dir = recording.dir();
     let mut removed = Removed::default();
-    for (part, is_own) in [
-        (LOG_DIR, is_segment as fn(&str) -> bool),
-        (COLUMNS_DIR, is_column),
-        (MEMORY_DIR, is_snapshot),
-        (INSTRUCTIONS_DIR, |name| name == INSTRUCTIONS_FILE),
-    ] {
+    for (part, is_own) in PARTS {
         removed.folder(&dir.join(part), is_own)?;
     }
     let modules = dir.join(MODULES_DIR);
@@ -57,20 +68,39 @@ pub fn remove(recording: &Recording) -> Result<Removed> {
     }
     removed.folder(&modules, |name| is_document(name, MODULES_INDEX_FILE))?;
     removed.whole(&dir.join(OLD_CATALOG_DIR))?;
-    let beside = [
-        NOTES_FILE,
-        LABELS_FILE,
-        PACKED_FILE,
-        INCOMPLETE_FILE,
-        MANIFEST_FILE,
-    ];
-    for file in beside {
+    for file in BESIDE {
         for file in [format!("{file}{DRAFT_SUFFIX}"), file.to_owned()] {
             removed.file(&dir.join(file))?;
         }
     }
     removed.folder(dir, |_| false)?;
     Ok(removed)
+}
+
+/// Returns the files and folders in a recording's folder that belong to no recording, by their names: those that [`remove`] leaves.
+///
+/// # Errors
+/// [`Error::Io`] with the first folder that cannot be read.
+pub fn foreign(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut foreign = Vec::new();
+    for path in entries(dir)? {
+        let found = path.symlink_metadata();
+        let is_dir = found.as_ref().is_ok_and(fs::Metadata::is_dir);
+        let own = name(&path);
+        let part = PARTS.iter().find(|(part, _)| *part == own && is_dir);
+        let is_own = match is_dir {
+            true => own == MODULES_DIR || own == OLD_CATALOG_DIR,
+            false => BESIDE.iter().any(|document| is_document(&own, document)),
+        };
+        if let Some((_, is_own)) = part {
+            let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|f| f.is_file());
+            let inside = entries(&path)?.into_iter();
+            foreign.extend(inside.filter(|path| !(is_file(path) && is_own(&name(path)))));
+        } else if !is_own {
+            foreign.push(path);
+        }
+    }
+    Ok(foreign)
 }
 
 impl Removed {
@@ -191,6 +221,7 @@ mod tests {
         let copies = recording.dir().join("modules/000000");
         fs::create_dir_all(&copies).unwrap();
         fs::write(copies.join("libx.so"), "12345").unwrap();
+        assert_eq!(foreign(recording.dir()).unwrap(), Vec::<PathBuf>::new());
         let removed = remove(&recording).unwrap();
         assert!(removed.len_bytes > 100);
         assert_eq!(removed.left, Vec::<PathBuf>::new());
@@ -206,6 +237,7 @@ mod tests {
         let mine = recording.dir().join("columns/thesis.txt");
         let link = recording.dir().join("log/000009.seg");
         fs::write(&mine, "mine").unwrap();
+        assert_eq!(foreign(recording.dir()).unwrap(), [mine.clone()]);
         std::os::unix::fs::symlink(&outside, &link).unwrap();
         let removed = remove(&recording).unwrap();
         assert_eq!(removed.left, [link.clone(), mine.clone()]);
