@@ -66,6 +66,7 @@ fn an_error_is_followed_down_to_where_it_came_up_and_up_to_where_it_changed() {
             "called by load_all(orders=20)",
             "called by main(argc=1, ",
             "no call inside check_price",
+            "hindsight rerun rec --full, then in that recording: next through the lines of check_price",
         ],
     );
 }

@@ -1,6 +1,7 @@
 //! Commands that would tell more of a value in a second run of a recording's program.
 
 use recorder::live::MAX_LOGGED_LEN;
+use replay::CallHead;
 use replay::history::HistoryScope;
 use store::shell::word;
 
@@ -34,6 +35,26 @@ impl Past {
         })
     }
 
+    /// Returns how every line of a call can be seen: in a second run, or here if every instruction is recorded; `None` for a core
+    /// file.
+    pub(super) fn each_line_of(&self, call: &CallHead) -> Option<String> {
+        let function = self.timeline.short_name(call);
+        if self.timeline.is_core() {
+            return None;
+        }
+        if self.timeline.has_every_instruction() {
+            let name = self.name_for_shell();
+            return Some(format!(
+                "hindsight repl {name}, then: goto {}, and next through the lines of {function}",
+                call.start
+            ));
+        }
+        Some(format!(
+            "{}, then in that recording: next through the lines of {function}",
+            self.again_with("--full")
+        ))
+    }
+
     /// Returns the command that runs the program again with an option.
     fn again_with(&self, option: &str) -> String {
         let manifest = self.timeline.recording().manifest();
@@ -41,12 +62,17 @@ impl Past {
             let argv: Vec<String> = manifest.argv.iter().map(|part| word(part)).collect();
             return format!("hindsight record {option} {}", argv.join(" "));
         }
+        format!("hindsight rerun {} {option}", self.name_for_shell())
+    }
+
+    /// Returns the recording's name for a command line.
+    fn name_for_shell(&self) -> String {
         let name = self.path();
         let name = name
             .strip_prefix(&self.folder)
             .unwrap_or(&name)
             .with_extension("");
-        format!("hindsight rerun {} {option}", word(&name.to_string_lossy()))
+        word(&name.to_string_lossy())
     }
 
     /// Whether an expression is a global variable that watchpoints have room for.

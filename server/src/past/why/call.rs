@@ -105,7 +105,7 @@ impl Past {
                         inner.start
                     ),
                 };
-                reply.end(searched, None);
+                reply.end(searched, self.each_line_of(&inner));
                 break;
             };
             let text = format!(
@@ -209,7 +209,10 @@ impl Past {
                 }
                 _ if word.is_raw => {}
                 _ => {
-                    let option = word.is_address.then(|| RECORD_ALLOCATIONS.to_owned());
+                    let option = match word.is_address {
+                        true => Some(RECORD_ALLOCATIONS.to_owned()),
+                        false => callers.first().and_then(|caller| self.each_line_of(caller)),
+                    };
                     let why = format!(
                         "no recorded call returned {name}={text} before event {}",
                         call.start
