@@ -226,6 +226,11 @@ impl<'a> Renderer<'a> {
         self.limit().is_some()
     }
 
+    /// Returns whether the text has a budget: nobody asked for all of the value.
+    fn is_short(&self) -> bool {
+        self.options.max_chars.is_some()
+    }
+
     fn value(&mut self, value: &Value, depth: usize) {
         self.values += 1;
         if self.is_full() {
@@ -243,8 +248,10 @@ impl<'a> Renderer<'a> {
         {
             match self.line(printer, value, depth) {
                 Some(Ok(line)) => return self.out.append(line),
-                // One of many damaged ones: its members would only be noise.
-                Some(Err(why)) if self.containers > 0 => return self.push(&unknown(why)),
+                // One of many damaged ones, or a short text, perhaps before construction: members would only be noise.
+                Some(Err(why)) if self.containers > 0 || self.is_short() => {
+                    return self.push(&unknown(why));
+                }
                 Some(Err(why)) => {
                     self.push(&format!("{} ", unknown(why)));
                     return self.members(value, &ty, depth);
@@ -254,6 +261,7 @@ impl<'a> Renderer<'a> {
             let limit = self.options.max_elements.max(self.options.max_string);
             match printer.present(value, &self.look, limit) {
                 Ok(presented) => return self.presented(presented, depth),
+                Err(why) if self.is_short() => return self.push(&unknown(why)),
                 Err(why) => self.push(&format!("{} ", unknown(why))),
             }
         }
