@@ -112,7 +112,7 @@ fn what_a_library_calls_so_is_not_meant() {
 #[test]
 fn a_misspelt_name_is_an_error_where_it_can_never_be_right() {
     let live = started("inlined_O2");
-    for condition in ["tokn > 3", "page.id > nosuch"] {
+    for condition in ["tokn > 3", "page.id > nosuch", "token > \"a\""] {
         let refused = live.refused(&["break", "visit", "--condition", condition]);
         assert_eq!(refused["code"], "INVALID_CONDITION", "{refused:#}");
     }
@@ -136,10 +136,12 @@ fn a_misspelt_name_is_an_error_where_it_can_never_be_right() {
             "page.nosuch",
             "Page has no member nosuch\nhelp: it has id, kind, mode",
         ),
+        ("page.id.nosuch", "int has no members"),
         (
-            "page.id.nosuch",
-            "nothing in the recording has a member \"nosuch\"",
+            "nosuchmod::id",
+            "nothing in the recording is called \"nosuchmod::id\"",
         ),
+        ("visit::page.id.mode", "int has no members"),
     ] {
         for function in ["value", "explain_value"] {
             let sql = format!("SELECT {function}({at}, '{expression}')");

@@ -26,8 +26,9 @@ use std::fmt;
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
 use crate::eval::members::component;
+use crate::eval::strings::not_number_and_text;
 use crate::kept::Kept;
-use crate::number::Number;
+use crate::number::{Number, compares};
 use debuginfo::location::{FrameContext, ValuePlace, at_frame};
 use debuginfo::scope::{scope_at, unit_at};
 use debuginfo::types::{self, Near, Type, TypeKind};
@@ -395,6 +396,9 @@ impl Evaluator<'_> {
             }
             ExprKind::Binary(op, left, right) => {
                 let (a, b) = self.both(left, right)?;
+                if compares(*op) {
+                    not_number_and_text((left, &a), (right, &b), at)?;
+                }
                 self.binary(*op, (&a, left.at), (&b, right.at), at)
             }
             ExprKind::Conditional {

@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use crate::ast::Span;
+use crate::ast::{Expr, ExprKind, Literal, Span};
 use crate::eval::{Answer, EvalError, Evaluator};
-use debuginfo::Unknown;
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::trail::Trail;
 use debuginfo::value::{Look, Value};
+use debuginfo::{Diagnostic, Unknown};
 use values::{Children, Presented, printer_for, text_at};
 
 /// Bytes of a string that are compared, at most.
@@ -29,6 +29,34 @@ struct Found {
     bytes: Vec<u8>,
     /// The type is a string type, so comparisons apply to the content.
     is_certain: bool,
+}
+
+/// Refuses to compare a number with a text that is written out: C would compare it with the address of the text.
+///
+/// # Errors
+/// If they are a number and a text, whatever the number is.
+pub(super) fn not_number_and_text(
+    (left, a): (&Expr, &Value),
+    (right, b): (&Expr, &Value),
+    at: Span,
+) -> Answer<()> {
+    let is_text = |expr: &Expr| matches!(expr.kind, ExprKind::Literal(Literal::Text(_)));
+    let number = match (is_text(left), is_text(right)) {
+        (true, false) => b,
+        (false, true) => a,
+        _ => return Ok(()),
+    };
+    let ty = number.ty.strip();
+    let is_number = matches!(
+        ty.kind(),
+        TypeKind::Integer { .. } | TypeKind::Bool | TypeKind::Char { .. } | TypeKind::Float
+    );
+    if !is_number {
+        return Ok(());
+    }
+    let message = format!("{} cannot be compared with a text", ty.name());
+    let what = Diagnostic::new(message).with_hint("a character is in single quotes: 'a'");
+    Err(EvalError::meaningless(at, what))
 }
 
 impl Evaluator<'_> {
