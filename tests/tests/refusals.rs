@@ -357,3 +357,23 @@ fn an_option_that_record_does_not_have_is_no_program() {
     assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
     assert_eq!(ended.text(), "--functions -o\n");
 }
+
+#[test]
+fn a_misspelt_variable_of_a_function_that_calls_nothing_is_named() {
+    let scratch = Scratch::new("refusals-watch");
+    let source = "int limit = 3;\nint look(int key) { int found = key + limit; return found; }\n\
+         int main(void) { return look(-3); }\n";
+    let program = e2e::compiled(&scratch, "program.c", source, &["-O0", "-g"]);
+    let program = program.to_str().expect("its name is text");
+    for (watch, told) in [
+        (
+            "look::fuond",
+            "no variable \"fuond\" here\nhelp: did you mean \"found\"?",
+        ),
+        ("look::found", "the function calls no other"),
+    ] {
+        let ended = Hindsight::command(&scratch, &["record", "--watch", watch, program]).run();
+        assert_ne!(ended.status, Status::Code(0), "{watch}");
+        assert!(ended.errors().contains(told), "{watch}: {}", ended.errors());
+    }
+}

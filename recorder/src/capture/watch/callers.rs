@@ -7,7 +7,9 @@
 
 use std::ops;
 
-use debuginfo::{AddressSpace, InlinedCopy, return_addresses};
+use debuginfo::scope::variables_of;
+use debuginfo::{AddressSpace, Diagnostic, InlinedCopy, return_addresses};
+use expr::nearest;
 
 use super::pointer_path::{Reads, Sites, When, program};
 use super::trace::{Problem, Standing, ways, ways_in_copy};
@@ -23,8 +25,33 @@ const COPIES_CALL_NOTHING: &str = "no call is made where ";
 /// If the expression has no value at any site: the reason why it can have none, or else the reason at the first site.
 pub(super) fn at_calls(text: &str, space: &AddressSpace, entry: u64) -> Result<Vec<u64>, Problem> {
     let of_site = |standing: Standing<'_>| Some(ways(text, space, standing));
-    let none = Problem::Wrong(CALLS_NOTHING.into());
-    at_sites(space, entry, of_site).unwrap_or(Err(none))
+    at_sites(space, entry, of_site).unwrap_or_else(|| {
+        let why = misspelt(text, space, entry).unwrap_or_else(|| CALLS_NOTHING.into());
+        Err(Problem::Wrong(why))
+    })
+}
+
+/// Says that an expression begins with a name that neither the function nor any module has: no call would change that.
+fn misspelt(text: &str, space: &AddressSpace, entry: u64) -> Option<Diagnostic> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let name = text.trim_start_matches(|c| !is_word(c));
+    let name = name.split(|c| !is_word(c)).next()?;
+    let known = variables_of(space, entry);
+    let is_known = known.iter().any(|variable| variable.name == name);
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || is_known {
+        return None;
+    }
+    if !matches!(
+        ways(name, space, Standing::Anywhere),
+        Err(Problem::NotThere(_))
+    ) {
+        return None;
+    }
+    let near = nearest(name, known.iter().map(|variable| variable.name.as_str()));
+    Some(Diagnostic {
+        message: format!("no variable \"{name}\" here"),
+        hint: near.map(|near| format!("did you mean \"{near}\"?")),
+    })
 }
 
 /// The same for an expression over variables of `function`, named with it as in `function::variable`, at the calls made
