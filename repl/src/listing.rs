@@ -267,12 +267,48 @@ pub fn short(path: &Path) -> String {
         .to_string()
 }
 
+/// The default number of rows in a text.
+const ROWS: usize = 50;
+
+/// How a list is printed.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct Listing {
+    /// At most the newest N, 0 for all [default: 50, and all as JSON]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The newest rows are the last ones.
+    #[arg(skip)]
+    pub is_newest_last: bool,
+}
+
+impl Listing {
+    /// Returns the rows that are shown, and how many are left out.
+    fn page<'r, T>(&self, rows: &'r [T]) -> (&'r [T], usize) {
+        let most = match self.limit {
+            Some(0) => rows.len(),
+            Some(limit) => limit,
+            None if self.json => rows.len(),
+            None => ROWS,
+        };
+        let left_out = rows.len().saturating_sub(most);
+        match self.is_newest_last {
+            true => (&rows[left_out..], left_out),
+            false => (&rows[..rows.len() - left_out], left_out),
+        }
+    }
+}
+
 /// Prints rows as a table, or as JSON.
 ///
 /// # Errors
 /// When stdout cannot be written to.
-pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Error> {
+pub fn print(rows: &[Row], list: &Listing, terminal: &Terminal) -> Result<(), Error> {
     let mut text = Vec::new();
+    let (rows, left_out) = list.page(rows);
+    let as_json = list.json;
     if as_json {
         let rows: Vec<Value> = rows.iter().map(Row::as_json).collect();
         writeln!(text, "{:#}", answer(Value::from(rows)))
@@ -299,26 +335,7 @@ pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Err
         });
         let mut table = Table::new(columns.collect());
         for row in rows {
-            let totals = row.totals.as_ref();
-            let lasted = totals.and_then(|totals| u64::try_from(totals.duration_ns).ok());
-            let processes = row.members.as_ref().map_or(1, |members| members.processes);
-            let mut cells = vec![
-                Some(short(&row.path)),
-                Some(date(row.start_unix_ns)),
-                Some(lasted.map_or_else(unknown, duration)),
-                Some(row.ended()),
-                Some(totals.map_or_else(unknown, |totals| grouped(totals.calls))),
-                Some(match row.is_gone() {
-                    true => unknown(),
-                    false => bytes(row.size()),
-                }),
-                Some(row.argv.join(" ")),
-                Some(labels(&row.labels)),
-            ];
-            if has_sets {
-                cells.insert(1, Some(grouped(processes as u64)));
-            }
-            table.push(cells);
+            table.push(cells(row, has_sets));
         }
         let (layout, colour) = match terminal.stdout {
             true => (Layout::Fit(Terminal::size().0), terminal.stdout_colour),
@@ -327,6 +344,12 @@ pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Err
         table
             .flush(&mut text, layout, colour)
             .expect("memory takes what is written to it");
+        if left_out > 0 {
+            let which = if list.is_newest_last { "older" } else { "more" };
+            let left_out = grouped(left_out as u64);
+            writeln!(text, "({left_out} {which}: --limit 0 for all)")
+                .expect("memory takes what is written to it");
+        }
     }
     let lines = match terminal.stdout {
         true => Terminal::size().1,
@@ -335,7 +358,56 @@ pub fn print(rows: &[Row], as_json: bool, terminal: &Terminal) -> Result<(), Err
     output::show(&text, lines).map_err(to_stdout)
 }
 
+/// Returns the cells of a row; `has_sets`: with its number of processes.
+fn cells(row: &Row, has_sets: bool) -> Vec<Option<String>> {
+    let totals = row.totals.as_ref();
+    let lasted = totals.and_then(|totals| u64::try_from(totals.duration_ns).ok());
+    let processes = row.members.as_ref().map_or(1, |members| members.processes);
+    let mut cells = vec![
+        Some(short(&row.path)),
+        Some(date(row.start_unix_ns)),
+        Some(lasted.map_or_else(unknown, duration)),
+        Some(row.ended()),
+        Some(totals.map_or_else(unknown, |totals| grouped(totals.calls))),
+        Some(match row.is_gone() {
+            true => unknown(),
+            false => bytes(row.size()),
+        }),
+        Some(row.argv.join(" ")),
+        Some(labels(&row.labels)),
+    ];
+    if has_sets {
+        cells.insert(1, Some(grouped(processes as u64)));
+    }
+    cells
+}
+
 /// What replaces an unknown fact.
 fn unknown() -> String {
     "-".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_shows_the_newest_rows_and_json_all() {
+        let rows: Vec<usize> = (0..60).collect();
+        let page = |limit, json, is_newest_last| {
+            let listing = Listing {
+                limit,
+                json,
+                is_newest_last,
+            };
+            let (shown, left_out) = listing.page(&rows);
+            (shown[0], shown.len(), left_out)
+        };
+        assert_eq!(page(None, false, false), (0, 50, 10));
+        assert_eq!(page(None, false, true), (10, 50, 10));
+        assert_eq!(page(None, true, true), (0, 60, 0));
+        assert_eq!(page(Some(0), false, true), (0, 60, 0));
+        assert_eq!(page(Some(7), true, true), (53, 7, 53));
+        assert_eq!(page(Some(70), false, false), (0, 60, 0));
+    }
 }

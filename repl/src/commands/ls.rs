@@ -8,7 +8,7 @@ use store::Summary;
 
 use crate::error::Error;
 use crate::exit;
-use crate::listing::{self, Row};
+use crate::listing::{self, Listing, Row};
 use crate::render::{Paint, Terminal, escaped};
 use crate::sets::{self, Whole};
 
@@ -29,9 +29,8 @@ pub struct Args {
     /// Folders, recordings or patterns [default: this folder]
     #[arg(value_name = "FOLDER")]
     folders: Vec<PathBuf>,
-    /// Print the list as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    listing: Listing,
 }
 
 /// Runs the command and returns the exit code.
@@ -54,7 +53,11 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     }
     let mut rows = listed.rows;
     rows.sort_by(|a, b| (a.start_unix_ns, &a.path).cmp(&(b.start_unix_ns, &b.path)));
-    listing::print(&rows, args.json, terminal)?;
+    let listing = Listing {
+        is_newest_last: true,
+        ..args.listing
+    };
+    listing::print(&rows, &listing, terminal)?;
     Ok(exit::DONE)
 }
 

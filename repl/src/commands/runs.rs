@@ -17,7 +17,7 @@ use crate::commands::deleting::{counted, delete_whole, is_wanted};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
-use crate::listing::{self, Row};
+use crate::listing::{self, Listing, Row};
 use crate::render::{Paint, Terminal, escaped};
 use crate::report::report;
 use crate::sets::{self, Whole};
@@ -99,9 +99,8 @@ struct List {
     /// Also those whose recording is gone
     #[arg(long)]
     all: bool,
-    /// Print the list as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    listing: Listing,
 }
 
 /// What is deleted.
@@ -133,14 +132,14 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     match args.action.unwrap_or(Action::List(args.list)) {
         Action::List(list) => {
             let all = catalog.rows()?;
-            if all.is_empty() && !list.json {
+            if all.is_empty() && !list.listing.json {
                 let word = terminal.stderr_colour.paint(Paint::Warning, "note:");
                 eprintln!(
                     "hindsight: {word} the catalog knows no runs; add those that you have: hindsight runs scan FOLDER"
                 );
             }
             let rows: Vec<Row> = all.into_iter().filter(|row| list.has(row)).collect();
-            listing::print(&rows, list.json, terminal)?;
+            listing::print(&rows, &list.listing, terminal)?;
         }
         Action::Show { run } => {
             let row = catalog.find(&run)?;
