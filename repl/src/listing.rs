@@ -275,7 +275,7 @@ const ROWS: usize = 50;
 pub struct Listing {
     /// At most the newest N, 0 for all [default: 50, and all as JSON]
     #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    pub limit: Option<usize>,
     /// Print the list as JSON
     #[arg(long)]
     pub json: bool,

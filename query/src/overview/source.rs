@@ -198,11 +198,19 @@ impl<'s> Source<'s> {
             line: definition.and_then(|function| function.line),
             made_at: match told(timeline.return_address(call))? {
                 // A tail call has the return address of the call that it replaced: its own line is not known.
-                Some(address) if !call.tail => line_of_call(timeline, call.start, address),
+                Some(address) if !call.tail && !is_of_system(timeline, call.start, address) => {
+                    line_of_call(timeline, call.start, address)
+                }
                 _ => None,
             },
         })
     }
+}
+
+/// Returns whether an address is in a library of the system: its lines tell nothing of the program.
+fn is_of_system(timeline: &Timeline, seq: u64, address: u64) -> bool {
+    let space = timeline.modules().space(seq);
+    space.at(address).is_some_and(|mapped| mapped.is_system)
 }
 
 /// Returns the line of the statement that made the call that began at event `seq`, from its return address: the program's own
