@@ -72,9 +72,9 @@ fn united(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     all
 }
 
-/// One of them.
+/// What was captured with an event.
 #[derive(Clone, Debug)]
-pub(crate) struct Capture {
+pub struct Capture {
     shown: Arc<Shown>,
     row: usize,
 }
@@ -187,6 +187,14 @@ impl Captures {
 }
 
 impl Timeline {
+    /// Returns what was captured with event `seq` itself, if anything was.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn captured_with(&self, seq: u64) -> Result<Option<Capture>> {
+        self.captures.at(seq)
+    }
+
     /// Returns the capture at the moment of event `seq`. Calls that end by a tail call all end with one return:
     /// its capture is stored with the outermost of them.
     pub(crate) fn captured_at(&self, seq: u64) -> Result<Option<Capture>> {
@@ -234,7 +242,7 @@ impl Capture {
     }
 
     /// Returns the memory: addresses and bytes.
-    pub(crate) fn sections(&self) -> impl Iterator<Item = store::wire::Section<'_>> {
+    pub fn sections(&self) -> impl Iterator<Item = store::wire::Section<'_>> {
         self.shown.page.sections(self.row)
     }
 }

@@ -46,6 +46,7 @@ mod walk;
 pub use backtrace::Trace;
 pub use blocks::{Block, Blocks};
 pub use calls::CallHead;
+pub use captures::Capture;
 pub use core_file::{CoreOptions, import as import_core, locate};
 pub use error::{Error, Result};
 pub use event::{Event, Kind};

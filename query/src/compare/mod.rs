@@ -36,6 +36,7 @@ mod steps;
 mod stop;
 mod suspects;
 mod table;
+mod targets;
 mod text;
 mod threads;
 mod twins;

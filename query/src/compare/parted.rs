@@ -21,6 +21,7 @@ use super::side::{Side, entry_of, word_of};
 use crate::error::Result;
 use crate::functions::args;
 use crate::overview::{CallLine, Site, line_of_call, told};
+use crate::state::CallTexts;
 
 /// Most calls around a difference that are looked at.
 const MOST_OPEN: usize = 4096;
@@ -279,7 +280,30 @@ pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall), is_exact: bo
             found.push(Values { name, a, b });
         }
     }
+    found.extend(texts(a, b));
     found
+}
+
+/// Returns the texts to which the arguments of two calls of a function point, where they differ.
+fn texts(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
+    let (own, other) = (a.0.texts(a.1), b.0.texts(b.1));
+    let pairs = own.iter().zip(&other);
+    let differing = pairs.filter(|(own, other)| own.1 != other.1);
+    let function = a.0.source.function(a.1.function_id);
+    let value = |((number, _), _): (&(usize, u64), &(usize, u64))| {
+        let name = &function?.params.get(*number)?.name;
+        let text = |(side, call): (&Side<'_>, &ReadCall)| {
+            let states = side.source.session().states();
+            let text = CallTexts::new(states).parameter(call.start_seq, name);
+            text.unwrap_or_else(|| "another text".to_owned())
+        };
+        Some(Values {
+            name: name.clone(),
+            a: text(a),
+            b: text(b),
+        })
+    };
+    differing.filter_map(value).collect()
 }
 
 /// Adds to a value from which call it comes.

@@ -13,6 +13,7 @@ use super::hashing::Hashing;
 use super::origins::Seen;
 use super::places::Places;
 use super::read::Batch;
+use super::targets::Targets;
 
 /// A call, as it is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,8 @@ pub struct RowMaker<'r> {
     pub pointers: &'r [Word],
     /// What addresses point into.
     pub places: &'r Places,
+    /// The texts to which arguments point.
+    pub targets: &'r Targets<'r>,
     /// Where threads worked on hash tables with random keys: no call there is compared.
     pub hashing: &'r Hashing,
 }
@@ -144,7 +147,10 @@ impl RowMaker<'_> {
         Some(Row {
             function,
             inside,
-            args: form.args_hash(word, seen(start), self.places),
+            args: {
+                let args = form.args_hash(word, seen(start), self.places);
+                self.targets.with(args, id, word, start)
+            },
             result,
             start,
             end: end.unwrap_or(u64::MAX),

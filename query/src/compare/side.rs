@@ -27,6 +27,7 @@ use super::read::{CallFiles, Position};
 use super::report::UnreadFile;
 use super::rows::RowMaker;
 use super::stop::Stop;
+use super::targets::{Targets, has_texts};
 use super::variables::{self, Variables};
 use super::walk::Rows;
 use crate::definitions::Definitions;
@@ -109,6 +110,7 @@ pub struct Side<'s> {
     forms: Vec<Form>,
     pointers: Vec<Word>,
     places: Places,
+    targets: Targets<'s>,
 }
 
 impl<'s> Side<'s> {
@@ -135,6 +137,8 @@ impl<'s> Side<'s> {
         let other_space = last_space(&Source::new(other)?);
         let mut forms = Vec::with_capacity(numbers.len());
         let mut known = numbers.clone();
+        let has_texts = has_texts(session) && has_texts(other);
+        let mut targets = Targets::new(source.timeline(), &common.numbers);
         for (id, number) in numbers.iter_mut().enumerate() {
             let function = definitions.function(id);
             let is_left_out = |function: &FunctionDef| {
@@ -171,7 +175,14 @@ impl<'s> Side<'s> {
                 limit(&mut form, (function, &space), others);
                 form
             };
-            forms.push(function.map(form).unwrap_or_default());
+            let form = function.map(form).unwrap_or_default();
+            match function.zip(twin).filter(|_| has_texts) {
+                Some((function, twin)) => {
+                    targets.add(&form, (function, &space), (twin, &other_space));
+                }
+                None => targets.add_none(),
+            }
+            forms.push(form);
         }
         let compared = forms
             .iter()
@@ -202,6 +213,7 @@ impl<'s> Side<'s> {
             has_random_keys: is_random,
             forms,
             pointers,
+            targets,
         })
     }
 
@@ -230,6 +242,7 @@ impl<'s> Side<'s> {
             forms: &self.forms,
             pointers: &self.pointers,
             places: &self.places,
+            targets: &self.targets,
             hashing: &self.hashing,
         }
     }
@@ -298,6 +311,12 @@ impl<'s> Side<'s> {
         &self.places
     }
 
+    /// Returns the numbers of the parameters of a call with texts that are compared, and the hashes of these.
+    pub fn texts(&self, call: &ReadCall) -> Vec<(usize, u64)> {
+        let word = |word| word_of(call, word);
+        self.targets.of_call(call.function_id, word, call.start_seq)
+    }
+
     /// Returns the files of recorded modules that cannot be read any more.
     pub fn unread(&self) -> Vec<UnreadFile> {
         let Some(timeline) = self.source.timeline() else {
@@ -316,7 +335,10 @@ impl<'s> Side<'s> {
     pub fn args_hash(&self, call: &ReadCall) -> Formed {
         match self.compared(call.function_id) {
             Some((_, form)) => {
-                form.args_hash(|word| word_of(call, word), entry_of(call), &self.places)
+                let word = |word| word_of(call, word);
+                let args = form.args_hash(word, entry_of(call), &self.places);
+                let id = call.function_id as usize;
+                self.targets.with(args, id, word, call.start_seq)
             }
             None => Formed::default(),
         }
@@ -345,7 +367,7 @@ fn limit(
 }
 
 /// Returns the type of a function, if the file of its module is there.
-fn type_of(function: &FunctionDef, space: &AddressSpace) -> Option<Type> {
+pub fn type_of(function: &FunctionDef, space: &AddressSpace) -> Option<Type> {
     let mut modules = space.modules().iter();
     let mapped = modules.find(|mapped| mapped.number == function.module)?;
     function_type(&mapped.module, Svma(function.svma))

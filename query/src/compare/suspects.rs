@@ -152,6 +152,12 @@ pub fn suspects(
             let start = |last: &Last| of(last, number).map(|(seq, _)| seq);
             add(number, why.to_owned(), start(&in_a), start(&in_b));
         }
+        if sides.0.has_random_keys {
+            for (number, seqs) in ran_later(sessions, sides, &changed)? {
+                let why = "its code differs, and it ran; what differed before may be the order of a table with random keys";
+                add(number, why.to_owned(), seqs.0, seqs.1);
+            }
+        }
     }
     add_own(&mut add);
     if let Some((parting, _)) = own {
@@ -176,6 +182,24 @@ pub fn suspects(
         }
         found.truncate(MOST);
     }
+    Ok(found)
+}
+
+/// Returns the functions to which `changed` gives a number that ran at any time, in the order of their last calls, with these: where
+/// chance makes the first difference, the functions that made others ran later.
+fn ran_later(
+    sessions: (&Session, &Session),
+    sides: (&Side<'_>, &Side<'_>),
+    changed: &dyn Fn(&Side<'_>, u32) -> Option<u32>,
+) -> Result<Vec<(u32, (Option<u64>, Option<u64>))>> {
+    let in_a = last_calls(sessions.0, sides.0, |id| changed(sides.0, id), u64::MAX)?;
+    let in_b = last_calls(sessions.1, sides.1, |id| changed(sides.1, id), u64::MAX)?;
+    let seq = |last: &Last, number: &u32| last.get(number).map(|(seq, _)| *seq);
+    let numbers = in_a.keys().chain(in_b.keys());
+    let seqs = numbers.map(|number| (*number, (seq(&in_a, number), seq(&in_b, number))));
+    let mut found: Vec<_> = seqs.collect();
+    found.sort_unstable_by_key(|(number, seqs)| (seqs.0.or(seqs.1), *number));
+    found.dedup();
     Ok(found)
 }
 

@@ -141,13 +141,16 @@ impl Comparison {
             page.line(&format!("  {note}"));
         }
         let is_random = self.a.random_addresses || self.b.random_addresses;
-        if self.is_same_build && self.differing > 0 && is_random {
+        if self.is_same_build && self.differing > 0 && is_random && !self.a.random_keys {
             page.line("  if the program hashes or sorts addresses, record it with --no-aslr: they are others in each run");
         }
         if self.a.random_keys {
             page.line(
                 "  hash tables have random keys: calls of hashing and probing were not compared",
             );
+            if self.differing > 0 {
+                page.line("  the order in which they give their elements is another in each run, and may be the difference");
+            }
         }
         for (side, recorded) in [('A', &self.a), ('B', &self.b)] {
             for file in recorded.unread.iter().take(FEW) {

@@ -313,3 +313,89 @@ fn pointers_into_zeros_behind_the_file_are_compared_by_their_variables() {
     assert!(ended.text().contains("the same"), "{}", ended.text());
     ends_with(&ended, 0);
 }
+
+const GREETINGS: &str = r#"#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+__attribute__((noinline)) int greet(const char *name) { return name[0] == 'x'; }
+__attribute__((noinline)) int fill(char *to, int n) { return to == 0 || n == 0; }
+__attribute__((noinline)) int look(char *name) { return name == 0; }
+int main(int c, char **v) {
+  char own[32], other[32], place[64], left[64];
+  strcpy(own, v[1]);
+  strcpy(other, v[2]);
+  sprintf(place, "%p by process %d", (void *)own, getpid());
+  memcpy(left, &v, sizeof v);
+  return greet(own) + look(other) + greet(place) + fill(left, 64);
+}
+"#;
+
+#[test]
+fn texts_that_both_recorded_are_compared() {
+    let scratch = Scratch::new("compare-texts");
+    fs::write(scratch.join("app.c"), GREETINGS).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O0 -g -o app app.c");
+    let record = |name: &str, options: &[&str], args: [&str; 2]| {
+        let app = Program::new(scratch.join("app"), scratch.path()).args(args);
+        record(&scratch, name, options, &app);
+    };
+    record("anna", &["--strings"], ["anna", "here"]);
+    record("again", &["--strings", "--pointees"], ["anna", "here"]);
+    record("bert", &["--strings"], ["bert", "here"]);
+    record("there", &["--strings"], ["anna", "there"]);
+    record("without", &[], ["bert", "here"]);
+    // Addresses, processes, and what is left in a buffer are no difference.
+    let ended = compare(&scratch, &["anna", "again"]);
+    assert!(ended.text().contains("the same"), "{}", ended.text());
+    ends_with(&ended, 0);
+    for (other, told, own) in [
+        ("bert", "main called greet with other arguments", "\"anna\""),
+        ("there", "main called look with other arguments", "\"here\""),
+    ] {
+        let ended = compare(&scratch, &["anna", other]);
+        let text = ended.text();
+        assert!(text.contains(told), "{text}");
+        let values = text.lines().find(|line| line.contains("name: A "));
+        let values = values.unwrap_or_else(|| panic!("no text is told: {text}"));
+        assert!(values.contains(own), "{values}");
+        ends_with(&ended, 1);
+    }
+    // What only one of them has is no difference.
+    ends_with(&compare(&scratch, &["anna", "without"]), 0);
+}
+
+const ORDERS: &str = r#"use std::collections::HashMap;
+#[inline(never)]
+fn visit(key: u32) -> u32 { key ^ 1 }
+#[inline(never)]
+fn cap(n: u32) -> u32 { if n HOW 17 { 17 } else { n } }
+fn main() {
+  let keys: HashMap<u32, u32> = (0..40).map(|n| (n, n)).collect();
+  let mut sum = 0;
+  for key in keys.keys() { sum += visit(*key); }
+  for n in 10..20 { sum += cap(n); }
+  println!("{sum}");
+}
+"#;
+
+#[test]
+fn changed_code_is_suspected_before_the_order_of_a_random_table() {
+    let scratch = Scratch::new("compare-random-order");
+    for (name, how) in [("good", ">"), ("bad", "<")] {
+        let folder = scratch.join(name);
+        fs::create_dir(&folder).expect("the test's folder is writable");
+        let source = ORDERS.replace("HOW", how);
+        fs::write(folder.join("app.rs"), source).expect("the test's folder is writable");
+        build(&folder, "rustc -g -o app app.rs");
+        let app = Program::new(folder.join("app"), scratch.path());
+        record(&scratch, name, &[], &app);
+    }
+    let ended = compare(&scratch, &["good", "bad", "--json"]);
+    let found = ended.result();
+    let first = found["suspects"][0]["function"].as_str();
+    let first = first.expect("a function is suspected");
+    assert!(first.ends_with("cap"), "{:#}", found["suspects"]);
+    let text = compare(&scratch, &["good", "bad"]).text();
+    assert!(text.contains("the order in which they give"), "{text}");
+    assert!(!text.contains("--no-aslr"), "{text}");
+}

@@ -85,30 +85,35 @@ fn python_with_a_fixed_hash_seed_twice_is_the_same() {
 
 #[test]
 fn moved_lines_are_no_difference() {
-    let scratch = Scratch::new("moved");
-    let source = fs::read_to_string(fixture_source("hunts").join("invoices.c")).expect("a source");
-    for (name, text) in [
-        ("old", source.clone()),
-        ("new", format!("// One more line.\n\n\n{source}")),
-        // Also between the statements of a function.
-        ("inside", source.replace(";\n", ";\n\n  // Another line.\n")),
+    for (fixture, file, compiler) in [
+        ("hunts", "invoices.c", "gcc -O0 -g"),
+        ("statements", "shapes.cc", "g++ -std=c++20 -O0 -g"),
+        ("statements", "shapes.cc", "g++ -std=c++20 -O2 -g"),
+        ("statements", "orders.rs", "rustc --edition 2024 -g"),
     ] {
-        let folder = scratch.join(name);
-        fs::create_dir(&folder).expect("the test's folder is writable");
-        fs::write(folder.join("invoices.c"), text).expect("the test's folder is writable");
-        build(&folder, "gcc -O0 -g -o invoices invoices.c");
-        record(
-            &scratch,
-            name,
-            &[],
-            &Program::new(folder.join("invoices"), &folder),
-        );
-    }
-    for other in ["new", "inside"] {
-        let ended = compare(&scratch, &["old", other]);
-        let text = ended.text();
-        assert!(text.contains("different builds"), "{text}");
-        ends_with(&ended, 0);
+        let scratch = Scratch::new("moved");
+        let source = fs::read_to_string(fixture_source(fixture).join(file)).expect("a source");
+        let inside = source.replace(";\n", ";\n\n  // Another line.\n");
+        for (name, text) in [
+            ("old", source.clone()),
+            ("new", format!("// One more line.\n\n\n{source}")),
+            // Also between the statements of a function.
+            ("inside", inside),
+        ] {
+            let folder = scratch.join(name);
+            fs::create_dir(&folder).expect("the test's folder is writable");
+            fs::write(folder.join(file), text).expect("the test's folder is writable");
+            build(&folder, &format!("{compiler} -o program {file}"));
+            let program = Program::new(folder.join("program"), &folder);
+            record(&scratch, name, &[], &program);
+        }
+        for other in ["new", "inside"] {
+            let ended = compare(&scratch, &["old", other]);
+            let text = ended.text();
+            assert!(text.contains("different builds"), "{compiler}: {text}");
+            assert!(text.contains("the same"), "{compiler}: {text}");
+            ends_with(&ended, 0);
+        }
     }
 }
 

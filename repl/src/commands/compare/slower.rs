@@ -19,6 +19,7 @@ const MOST: usize = 20;
 /// The recordings of both builds.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Is it slower?")]
+#[group(id = "slower")]
 pub struct Args {
     /// Recordings of the build that is known, folders of them or patterns: five or more tell of single functions
     #[arg(
