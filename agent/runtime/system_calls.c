@@ -28,12 +28,16 @@
 #define COUNTED(argument, most) (FIXED (argument, most) | RULE_COUNTED)
 #define RESULT(argument, most) (MADE (argument, most) | RULE_RESULT)
 
-#define RULES 3
+#define RULES 4
 /* Of a buffer's bytes. */
 #define SHOWN 32
+/* Of the elements of a vector, and of each text in one. */
+#define VECTOR 32
+#define VECTOR_TEXT 1024
 #define TEXT_PIECE 256
 #define TEXT_MAX 4096
 #define PAGE 4096UL
+#define ERRORS_FROM -4095L
 
 /* Rule 0 means no rule: it would be a text of no bytes. */
 static const uint16_t rules[][RULES] = {
@@ -44,25 +48,32 @@ static const uint16_t rules[][RULES] = {
   [SYS_fstat] = { MADE (1, 144) },
   [SYS_lstat] = { TEXT (0), MADE (1, 144) },
   [SYS_poll] = { FIXED (0, 32), MADE (0, 32) },
+  [SYS_rt_sigaction] = { FIXED (1, 32), MADE (2, 32) },
   [SYS_rt_sigprocmask] = { FIXED (1, 8), MADE (2, 8) },
+  [SYS_ioctl] = { FIXED (2, 4), MADE (2, 8) },
   [SYS_pread64] = { RESULT (1, SHOWN) },
   [SYS_pwrite64] = { COUNTED (1, SHOWN) },
   [SYS_access] = { TEXT (0) },
   [SYS_pipe] = { MADE (0, 8) },
   [SYS_nanosleep] = { FIXED (0, 16) },
+  [SYS_getitimer] = { MADE (1, 32) },
+  [SYS_setitimer] = { FIXED (1, 32), MADE (2, 32) },
   [SYS_connect] = { COUNTED (1, 112) },
-  [SYS_accept] = { MADE (1, 28) },
+  [SYS_accept] = { MADE (1, 28), FIXED (2, 4), MADE (2, 4) },
+  [SYS_sendmsg] = { FIXED (1, 56) },
+  [SYS_recvmsg] = { MADE (1, 56) },
   [SYS_sendto] = { COUNTED (1, SHOWN), COUNTED (4, 112) },
-  [SYS_recvfrom] = { RESULT (1, SHOWN) },
+  [SYS_recvfrom] = { RESULT (1, SHOWN), MADE (4, 28), FIXED (5, 4), MADE (5, 4) },
   [SYS_bind] = { COUNTED (1, 112) },
-  [SYS_getsockname] = { MADE (1, 28) },
-  [SYS_getpeername] = { MADE (1, 28) },
+  [SYS_getsockname] = { MADE (1, 28), FIXED (2, 4), MADE (2, 4) },
+  [SYS_getpeername] = { MADE (1, 28), FIXED (2, 4), MADE (2, 4) },
   [SYS_socketpair] = { MADE (3, 8) },
-  [SYS_setsockopt] = { FIXED (3, 4) },
-  [SYS_getsockopt] = { MADE (3, 4) },
+  [SYS_setsockopt] = { COUNTED (3, SHOWN) },
+  [SYS_getsockopt] = { MADE (3, 4), FIXED (4, 4), MADE (4, 4) },
   [SYS_execve] = { TEXT (0) },
   [SYS_wait4] = { MADE (1, 4) },
-  [SYS_uname] = { MADE (0, 64) },
+  [SYS_uname] = { MADE (0, 132) },
+  [SYS_fcntl] = { FIXED (2, 32), MADE (2, 32) },
   [SYS_getcwd] = { RESULT (0, 1020) },
   [SYS_chdir] = { TEXT (0) },
   [SYS_rename] = { TEXT (0), TEXT (1) },
@@ -76,10 +87,18 @@ static const uint16_t rules[][RULES] = {
   [SYS_chmod] = { TEXT (0) },
   [SYS_chown] = { TEXT (0) },
   [SYS_lchown] = { TEXT (0) },
+  [SYS_gettimeofday] = { MADE (0, 16) },
   [SYS_truncate] = { TEXT (0) },
   [SYS_statfs] = { TEXT (0) },
   [SYS_getrlimit] = { MADE (1, 16) },
+  [SYS_getrusage] = { MADE (1, 32) },
+  [SYS_sysinfo] = { MADE (0, 112) },
+  [SYS_times] = { MADE (0, 32) },
+  [SYS_rt_sigtimedwait] = { FIXED (0, 8), FIXED (2, 16) },
+  [SYS_rt_sigsuspend] = { FIXED (0, 8) },
+  [SYS_sigaltstack] = { FIXED (0, 24), MADE (1, 24) },
   [SYS_setrlimit] = { FIXED (1, 16) },
+  [SYS_prctl] = { TEXT (1), MADE (1, 16) },
   [SYS_chroot] = { TEXT (0) },
   [SYS_mknod] = { TEXT (0) },
   [SYS_getxattr] = { TEXT (0), TEXT (1) },
@@ -87,9 +106,15 @@ static const uint16_t rules[][RULES] = {
   [SYS_fgetxattr] = { TEXT (1) },
   [SYS_setxattr] = { TEXT (0), TEXT (1) },
   [SYS_listxattr] = { TEXT (0) },
+  [SYS_futex] = { FIXED (3, 16) },
   [SYS_clock_gettime] = { MADE (1, 16) },
   [SYS_clock_nanosleep] = { FIXED (2, 16) },
-  [SYS_utimensat] = { TEXT (1) },
+  [SYS_epoll_ctl] = { FIXED (3, 12) },
+  [SYS_signalfd] = { FIXED (1, 8) },
+  [SYS_signalfd4] = { FIXED (1, 8) },
+  [SYS_utimensat] = { TEXT (1), FIXED (2, 32) },
+  [SYS_timerfd_settime] = { FIXED (2, 32), MADE (3, 32) },
+  [SYS_timerfd_gettime] = { MADE (1, 32) },
   [SYS_openat] = { TEXT (1) },
   [SYS_mkdirat] = { TEXT (1) },
   [SYS_mknodat] = { TEXT (1) },
@@ -105,7 +130,7 @@ static const uint16_t rules[][RULES] = {
   [SYS_ppoll] = { FIXED (0, 32), FIXED (2, 16), MADE (0, 32) },
   [SYS_pipe2] = { MADE (0, 8) },
   [SYS_prlimit64] = { FIXED (2, 16), MADE (3, 16) },
-  [SYS_accept4] = { MADE (1, 28) },
+  [SYS_accept4] = { MADE (1, 28), FIXED (2, 4), MADE (2, 4) },
   [SYS_inotify_add_watch] = { TEXT (1) },
   [SYS_renameat2] = { TEXT (1), TEXT (3) },
   [SYS_memfd_create] = { TEXT (0) },
@@ -218,7 +243,7 @@ struct reading
   struct hs_local * local;
   uint64_t stack; /* the stack pointer at the call */
   unsigned count;
-  struct hs_piece piece[RULES];
+  struct hs_piece * piece; /* room for RULES, or for RULES and a vector */
   char text[2][TEXT_PIECE];
 };
 
@@ -256,19 +281,164 @@ read_for (struct reading * reading, uint16_t rule, const uint64_t * arguments, u
   reading->count++;
 }
 
-static void
-read_all (struct reading * reading, const struct hs_saved_call * saved, uint64_t number, int at_return)
+/* One end of a call, as it is recorded. */
+struct call_end
 {
-  const uint64_t arguments[] = { saved->rdi, saved->rsi, saved->rdx, saved->r10, saved->r8, saved->r9, 0, 0 };
-  reading->count = 0;
-  if (number >= sizeof rules / sizeof rules[0] || hs_in_sandbox)
+  uint64_t number;
+  uint64_t arguments[8]; /* the last two are 0 */
+  uint64_t result;
+  int at_return;
+  uint64_t kind;
+  const uint64_t * words;
+  uint64_t word_count;
+};
+
+static void
+read_all (struct reading * reading, const struct call_end * call)
+{
+  if (call->number >= sizeof rules / sizeof rules[0])
     return;
   for (unsigned n = 0; n != RULES; n++)
   {
-    uint16_t rule = rules[number][n];
-    if (!(rule & RULE_AT_RETURN) == !at_return)
-      read_for (reading, rule, arguments, saved->rax);
+    uint16_t rule = rules[call->number][n];
+    if (!(rule & RULE_AT_RETURN) == !call->at_return)
+      read_for (reading, rule, call->arguments, call->result);
   }
+}
+
+/* What an argument's target points to itself. */
+enum
+{
+  NO_VECTOR,
+  TEXTS,   /* addresses of texts, then NULL */
+  BUFFERS, /* addresses and lengths; the next argument is their number */
+  MESSAGE, /* a struct msghdr: an address of a socket, and buffers */
+  EVENTS,  /* events, as many as the result says */
+};
+
+/* Returns which, and in `argument` whose. */
+static int
+vector_of (const struct call_end * call, unsigned * argument)
+{
+  *argument = call->number == SYS_execveat ? 2 : 1;
+  switch (call->number)
+  {
+    case SYS_execve:
+    case SYS_execveat:
+      return call->at_return ? NO_VECTOR : TEXTS;
+    case SYS_writev:
+    case SYS_pwritev:
+    case SYS_pwritev2:
+      return call->at_return ? NO_VECTOR : BUFFERS;
+    case SYS_readv:
+    case SYS_preadv:
+    case SYS_preadv2:
+      return call->at_return ? BUFFERS : NO_VECTOR;
+    case SYS_sendmsg:
+      return call->at_return ? NO_VECTOR : MESSAGE;
+    case SYS_recvmsg:
+      return call->at_return ? MESSAGE : NO_VECTOR;
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+      return call->at_return ? EVENTS : NO_VECTOR;
+    default:
+      return NO_VECTOR;
+  }
+}
+
+static void
+add_piece (struct reading * reading, uint64_t at, uint64_t bytes)
+{
+  struct hs_piece * piece = &reading->piece[reading->count];
+  if (at < PAGE || bytes == 0)
+    return;
+  piece->address = at;
+  piece->bytes = bytes;
+  piece->from = NULL;
+  reading->count++;
+}
+
+static void
+read_texts (struct reading * reading, uint64_t at)
+{
+  uint64_t texts[VECTOR + 1];
+  uint32_t tid = reading->local->tid;
+  uint64_t got = hs_read_memory (tid, texts, at, sizeof texts) / 8, count = 0;
+  while (count != got && texts[count] != 0)
+    count++;
+  add_piece (reading, at, 8 * (count < got ? count + 1 : count));
+  for (uint64_t n = 0; n != count && n != VECTOR; n++)
+  {
+    uint64_t bytes = texts[n] < PAGE ? 0 : far_text_bytes (tid, texts[n], reading->text[1]);
+    add_piece (reading, texts[n], bytes < VECTOR_TEXT ? bytes : VECTOR_TEXT);
+  }
+}
+
+static void
+read_buffers (struct reading * reading, uint64_t at, uint64_t count, uint64_t filled)
+{
+  uint64_t buffers[2 * VECTOR];
+  if (count > VECTOR)
+    count = VECTOR;
+  count = hs_read_memory (reading->local->tid, buffers, at, 16 * count) / 16;
+  add_piece (reading, at, 16 * count);
+  for (uint64_t n = 0; n != count; n++)
+  {
+    uint64_t bytes = buffers[2 * n + 1];
+    if (bytes > filled)
+      bytes = filled;
+    filled -= bytes;
+    add_piece (reading, buffers[2 * n], bytes < SHOWN ? bytes : SHOWN);
+  }
+}
+
+/* Records a call with a vector: apart, because this needs more stack. */
+static __attribute__ ((noinline)) void
+record_vector (struct reading * reading, const struct call_end * call, int vector, unsigned argument)
+{
+  struct hs_piece piece[RULES + 1 + 1 + VECTOR];
+  uint64_t header[7]; /* a struct msghdr */
+  uint64_t at = call->arguments[argument], filled = call->at_return ? call->result : UINT64_MAX;
+  reading->piece = piece;
+  read_all (reading, call);
+  if (at < PAGE)
+    vector = NO_VECTOR;
+  if (vector == TEXTS)
+    read_texts (reading, at);
+  else if (vector == BUFFERS)
+    read_buffers (reading, at, call->arguments[argument + 1], filled);
+  else if (vector == EVENTS)
+    add_piece (reading, at, 12 * (filled < SHOWN ? filled : SHOWN));
+  else if (vector == MESSAGE && hs_read_memory (reading->local->tid, header, at, sizeof header) == sizeof header)
+  {
+    uint64_t bytes = header[1] & UINT32_MAX;
+    add_piece (reading, header[0], bytes < 112 ? bytes : 112);
+    if (header[2] >= PAGE)
+      read_buffers (reading, header[2], header[3], filled);
+  }
+  hs_record_pieces (reading->local, call->kind, call->words, call->word_count, piece, reading->count);
+}
+
+/* Records one end of a call with the memory that its rules choose. */
+static void
+record_end (struct hs_local * local, uint64_t stack, const struct call_end * call)
+{
+  struct reading reading;
+  unsigned argument;
+  reading.local = local;
+  reading.stack = stack;
+  reading.count = 0;
+  /* A call that has failed has written nothing. */
+  int is_read = !hs_in_sandbox && (!call->at_return || call->result < (uint64_t) ERRORS_FROM);
+  int vector = is_read ? vector_of (call, &argument) : NO_VECTOR;
+  if (vector != NO_VECTOR)
+    return record_vector (&reading, call, vector, argument);
+  struct hs_piece piece[RULES];
+  reading.piece = piece;
+  if (is_read)
+    read_all (&reading, call);
+  hs_record_pieces (local, call->kind, call->words, call->word_count, piece, reading.count);
 }
 
 /* Will a child of this call run in the thread's place, with its stack and
@@ -293,8 +463,6 @@ makes_child (uint64_t number)
   return number == SYS_clone || number == SYS_clone3 || number == SYS_fork || number == SYS_vfork;
 }
 
-#define ERRORS_FROM -4095L
-
 __attribute__ ((used)) void
 hs_call_begins (struct hs_saved_call * saved)
 {
@@ -303,19 +471,22 @@ hs_call_begins (struct hs_saved_call * saved)
   uint64_t stack = (uint64_t) saved + HS_SAVED_CALL_BYTES;
   struct hs_local * local = hs_local_or_register ();
   struct open_calls * calls;
-  struct reading reading;
   if (local == NULL || (calls = calls_of (local))->borrowed)
     return;
-  reading.local = local;
-  reading.stack = stack;
-  read_all (&reading, saved, saved->rax, 0);
   const uint64_t words[] = {
     saved->rax, saved->rdi, saved->rsi, saved->rdx, saved->r10, saved->r8, saved->r9,
     saved->return_address, stack,
   };
   calls->borrowed = lends_thread (local, saved);
   open_call (local, calls, stack, saved->rax);
-  hs_record_pieces (local, HS_SYSCALL | HS_SYSCALL_BEGINS << 4, words, sizeof words / 8, reading.piece, reading.count);
+  const struct call_end call = {
+    .number = saved->rax,
+    .arguments = { saved->rdi, saved->rsi, saved->rdx, saved->r10, saved->r8, saved->r9 },
+    .kind = HS_SYSCALL | HS_SYSCALL_BEGINS << 4,
+    .words = words,
+    .word_count = sizeof words / 8,
+  };
+  record_end (local, stack, &call);
 }
 
 __attribute__ ((used)) void
@@ -325,7 +496,6 @@ hs_call_ends (struct hs_saved_call * saved)
     return;
   uint64_t stack = (uint64_t) saved + HS_SAVED_CALL_BYTES;
   struct hs_local * local = hs_own_local ();
-  struct reading reading;
   if (local == NULL || local->off || local->vfork || local->shared == NULL)
     return;
   struct open_calls * calls = calls_of (local);
@@ -343,11 +513,15 @@ hs_call_ends (struct hs_saved_call * saved)
   if (calls->borrowed == 1)
     return;
   calls->count = (uint32_t) found;
-  reading.local = local;
-  reading.stack = stack;
-  reading.count = 0;
-  if (saved->rax < (uint64_t) ERRORS_FROM)
-    read_all (&reading, saved, number, 1);
   const uint64_t words[] = { saved->rax, stack };
-  hs_record_pieces (local, HS_SYSCALL | HS_SYSCALL_ENDS << 4, words, sizeof words / 8, reading.piece, reading.count);
+  const struct call_end call = {
+    .number = number,
+    .arguments = { saved->rdi, saved->rsi, saved->rdx, saved->r10, saved->r8, saved->r9 },
+    .result = saved->rax,
+    .at_return = 1,
+    .kind = HS_SYSCALL | HS_SYSCALL_ENDS << 4,
+    .words = words,
+    .word_count = sizeof words / 8,
+  };
+  record_end (local, stack, &call);
 }

@@ -31,6 +31,7 @@ mod rows;
 mod rules;
 pub mod runs;
 mod session;
+mod shell;
 mod short_names;
 pub mod slower;
 mod state;

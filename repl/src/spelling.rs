@@ -212,6 +212,11 @@ pub fn subject(words: &[String]) -> Option<&String> {
     words.get(options_len(words))
 }
 
+/// Returns the subjects of `info`, for a message.
+pub fn subject_names() -> String {
+    SUBJECTS.map(|(name, _)| name).join(", ")
+}
+
 /// Lists what `info` takes, and which verb each is.
 pub fn subjects() -> String {
     let mut text = "info SUBJECT: what gdb calls by that name\n\n".to_owned();

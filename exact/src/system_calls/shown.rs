@@ -11,6 +11,15 @@ const TEXT_MAX: usize = 4096;
 const PAGE: u64 = 4096;
 /// Bytes of a text that are read at once: they cross no page that the text may not reach.
 const PIECE: u64 = 64;
+/// Of the elements of a vector.
+const VECTOR: usize = 32;
+/// Of a text's bytes in a vector.
+const VECTOR_TEXT: usize = 1024;
+/// Of an address's bytes, at most those of a path.
+const ADDRESS_MAX: u64 = 112;
+/// Of a `struct msghdr`.
+const MESSAGE_WORDS: usize = 7;
+const EVENT_BYTES: u64 = 12;
 
 #[derive(Clone, Copy)]
 enum How {
@@ -71,7 +80,7 @@ pub(crate) fn spans(
 ) -> Vec<(u64, usize)> {
     let wanted = rules(i64::try_from(number).unwrap_or(-1)).iter();
     let wanted = wanted.filter(|rule| rule.at_return == result.is_some());
-    let spans = wanted.filter_map(|rule| {
+    let direct = wanted.filter_map(|rule| {
         let at = arguments[rule.argument];
         let length = match rule.how {
             How::Text => text_bytes(memory, at) as u64,
@@ -81,7 +90,94 @@ pub(crate) fn spans(
         };
         (at >= PAGE && length > 0).then_some((at, length as usize))
     });
-    spans.collect()
+    let mut spans: Vec<_> = direct.collect();
+    spans.extend(vector(number, arguments, result, memory));
+    spans.retain(|(at, length)| *at >= PAGE && *length > 0);
+    spans
+}
+
+/// What the target of an argument points to itself, with the target where it is no rule's.
+fn vector(
+    number: u64,
+    arguments: &[u64; 6],
+    result: Option<i64>,
+    memory: &dyn Memory,
+) -> Vec<(u64, usize)> {
+    let filled = match result {
+        None => u64::MAX,
+        Some(result) => u64::try_from(result).unwrap_or(0),
+    };
+    let is_end = result.is_some();
+    match i64::try_from(number).unwrap_or(-1) {
+        libc::SYS_execve if !is_end => texts(memory, arguments[1]),
+        libc::SYS_execveat if !is_end => texts(memory, arguments[2]),
+        libc::SYS_writev | libc::SYS_pwritev | libc::SYS_pwritev2 if !is_end => {
+            buffers(memory, arguments[1], arguments[2], filled)
+        }
+        libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 if is_end => {
+            buffers(memory, arguments[1], arguments[2], filled)
+        }
+        libc::SYS_sendmsg if !is_end => message(memory, arguments[1], filled),
+        libc::SYS_recvmsg if is_end => message(memory, arguments[1], filled),
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 if is_end => {
+            vec![(arguments[1], (EVENT_BYTES * filled.min(SHOWN)) as usize)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Reads up to `count` words, as many as there are.
+fn words(memory: &dyn Memory, at: u64, count: usize) -> Vec<u64> {
+    let mut bytes = vec![0; 8 * count];
+    let read = match at >= PAGE {
+        true => memory.read(at, &mut bytes),
+        false => 0,
+    };
+    let (words, _) = bytes[..read].as_chunks();
+    words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+/// Addresses of texts up to a null pointer, and the texts.
+fn texts(memory: &dyn Memory, at: u64) -> Vec<(u64, usize)> {
+    let words = words(memory, at, VECTOR + 1);
+    let count = words.iter().position(|word| *word == 0);
+    let texts = &words[..count.unwrap_or(words.len())];
+    let whole = words.len().min(texts.len() + 1);
+    let shown = texts.iter().take(VECTOR).map(|text| {
+        let length = match *text >= PAGE {
+            true => text_bytes(memory, *text),
+            false => 0,
+        };
+        (*text, length.min(VECTOR_TEXT))
+    });
+    std::iter::once((at, 8 * whole)).chain(shown).collect()
+}
+
+/// Addresses and lengths, and the memory there as far as it is filled.
+fn buffers(memory: &dyn Memory, at: u64, count: u64, mut filled: u64) -> Vec<(u64, usize)> {
+    let count = usize::try_from(count).unwrap_or(VECTOR).min(VECTOR);
+    let words = words(memory, at, 2 * count);
+    let (pairs, _) = words.as_chunks();
+    let shown = pairs.iter().map(|[from, length]| {
+        let length = (*length).min(filled);
+        filled -= length;
+        (*from, length.min(SHOWN) as usize)
+    });
+    std::iter::once((at, 16 * pairs.len()))
+        .chain(shown)
+        .collect()
+}
+
+/// The address and the buffers of a message.
+fn message(memory: &dyn Memory, at: u64, filled: u64) -> Vec<(u64, usize)> {
+    let words = words(memory, at, MESSAGE_WORDS);
+    let [name, name_length, from, count, ..] = words[..] else {
+        return Vec::new();
+    };
+    let name_length = (name_length & 0xffff_ffff).min(ADDRESS_MAX) as usize;
+    let mut spans = vec![(name, name_length)];
+    spans.extend(buffers(memory, from, count, filled));
+    spans
 }
 
 /// The length of a text with its NUL, or of what there is of it.
@@ -107,7 +203,8 @@ fn text_bytes(memory: &dyn Memory, at: u64) -> usize {
 
 fn rules(number: i64) -> &'static [Rule] {
     match number {
-        libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom => &const { [result(1, SHOWN)] },
+        libc::SYS_read | libc::SYS_pread64 => &const { [result(1, SHOWN)] },
+        libc::SYS_recvfrom => &const { [result(1, SHOWN), made(4, 28), fixed(5, 4), made(5, 4)] },
         libc::SYS_write | libc::SYS_pwrite64 => &const { [counted(1, SHOWN)] },
         libc::SYS_open
         | libc::SYS_access
@@ -134,14 +231,34 @@ fn rules(number: i64) -> &'static [Rule] {
         libc::SYS_nanosleep => &const { [fixed(0, 16)] },
         libc::SYS_connect | libc::SYS_bind => &const { [counted(1, 112)] },
         libc::SYS_accept | libc::SYS_getsockname | libc::SYS_getpeername | libc::SYS_accept4 => {
-            &const { [made(1, 28)] }
+            &const { [made(1, 28), fixed(2, 4), made(2, 4)] }
         }
         libc::SYS_sendto => &const { [counted(1, SHOWN), counted(4, 112)] },
         libc::SYS_socketpair => &const { [made(3, 8)] },
-        libc::SYS_setsockopt => &const { [fixed(3, 4)] },
-        libc::SYS_getsockopt => &const { [made(3, 4)] },
+        libc::SYS_setsockopt => &const { [counted(3, SHOWN)] },
+        libc::SYS_getsockopt => &const { [made(3, 4), fixed(4, 4), made(4, 4)] },
+        libc::SYS_sendmsg => &const { [fixed(1, 56)] },
+        libc::SYS_recvmsg => &const { [made(1, 56)] },
         libc::SYS_wait4 => &const { [made(1, 4)] },
-        libc::SYS_uname => &const { [made(0, 64)] },
+        libc::SYS_uname => &const { [made(0, 132)] },
+        libc::SYS_sysinfo => &const { [made(0, 112)] },
+        libc::SYS_gettimeofday => &const { [made(0, 16)] },
+        libc::SYS_times => &const { [made(0, 32)] },
+        libc::SYS_getitimer | libc::SYS_getrusage | libc::SYS_timerfd_gettime => {
+            &const { [made(1, 32)] }
+        }
+        libc::SYS_setitimer | libc::SYS_rt_sigaction => &const { [fixed(1, 32), made(2, 32)] },
+        libc::SYS_timerfd_settime => &const { [fixed(2, 32), made(3, 32)] },
+        libc::SYS_signalfd | libc::SYS_signalfd4 => &const { [fixed(1, 8)] },
+        libc::SYS_rt_sigtimedwait => &const { [fixed(0, 8), fixed(2, 16)] },
+        libc::SYS_rt_sigsuspend => &const { [fixed(0, 8)] },
+        libc::SYS_sigaltstack => &const { [fixed(0, 24), made(1, 24)] },
+        libc::SYS_prctl => &const { [text(1), made(1, 16)] },
+        libc::SYS_ioctl => &const { [fixed(2, 4), made(2, 8)] },
+        libc::SYS_fcntl => &const { [fixed(2, 32), made(2, 32)] },
+        libc::SYS_futex => &const { [fixed(3, 16)] },
+        libc::SYS_epoll_ctl => &const { [fixed(3, 12)] },
+        libc::SYS_utimensat => &const { [text(1), fixed(2, 32)] },
         libc::SYS_getcwd => &const { [result(0, 1020)] },
         libc::SYS_rename
         | libc::SYS_link
@@ -153,7 +270,6 @@ fn rules(number: i64) -> &'static [Rule] {
         libc::SYS_getrlimit | libc::SYS_clock_gettime => &const { [made(1, 16)] },
         libc::SYS_setrlimit => &const { [fixed(1, 16)] },
         libc::SYS_fgetxattr
-        | libc::SYS_utimensat
         | libc::SYS_openat
         | libc::SYS_mkdirat
         | libc::SYS_mknodat
@@ -208,6 +324,30 @@ mod tests {
         assert_eq!(of(0x1_0030 + 101), [(0x1_0030 + 101, 1)]);
         assert_eq!(of(0x2_0000), []);
         assert_eq!(of(7), []);
+    }
+
+    #[test]
+    fn vectors_are_shown_with_what_they_point_to() {
+        let words = |words: &[u64]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        };
+        // Two texts at 0x1018, their addresses before them.
+        let mut bytes = words(&[0x1018, 0x101b, 0]);
+        bytes.extend(b"ab\0c\0");
+        let memory = Bytes(0x1000, bytes);
+        let execve = libc::SYS_execve as u64;
+        let args = [0, 0x1000, 0, 0, 0, 0];
+        let found = spans(execve, &args, None, &memory);
+        assert_eq!(found, [(0x1000, 24), (0x1018, 3), (0x101b, 2)]);
+        assert_eq!(spans(execve, &args, Some(0), &memory), []);
+        let memory = Bytes(0x1000, words(&[0x2000, 100, 0x3000, 10]));
+        let (writev, readv) = (libc::SYS_writev as u64, libc::SYS_readv as u64);
+        let args = [1, 0x1000, 2, 0, 0, 0];
+        let found = spans(writev, &args, None, &memory);
+        assert_eq!(found, [(0x1000, 32), (0x2000, 32), (0x3000, 10)]);
+        let found = spans(readv, &args, Some(104), &memory);
+        assert_eq!(found, [(0x1000, 32), (0x2000, 32), (0x3000, 4)]);
+        assert_eq!(spans(readv, &[1, 7, 2, 0, 0, 0], Some(104), &memory), []);
     }
 
     #[test]

@@ -206,30 +206,6 @@ pub const MEMFD: &Names = &[
     ("MFD_HUGETLB", 0x4),
 ];
 
-/// Commands of fcntl.
-pub const FCNTL: &Names = &[
-    ("F_DUPFD", 0x0),
-    ("F_GETFD", 0x1),
-    ("F_SETFD", 0x2),
-    ("F_GETFL", 0x3),
-    ("F_SETFL", 0x4),
-    ("F_GETLK", 0x5),
-    ("F_SETLK", 0x6),
-    ("F_SETLKW", 0x7),
-    ("F_SETOWN", 0x8),
-    ("F_GETOWN", 0x9),
-    ("F_SETSIG", 0xa),
-    ("F_GETSIG", 0xb),
-    ("F_DUPFD_CLOEXEC", 0x406),
-    ("F_SETPIPE_SZ", 0x407),
-    ("F_GETPIPE_SZ", 0x408),
-    ("F_ADD_SEALS", 0x409),
-    ("F_GET_SEALS", 0x40a),
-    ("F_OFD_GETLK", 0x24),
-    ("F_OFD_SETLK", 0x25),
-    ("F_OFD_SETLKW", 0x26),
-];
-
 /// Clocks.
 pub const CLOCK: &Names = &[
     ("CLOCK_REALTIME", 0x0),
@@ -314,45 +290,12 @@ pub const RESOURCE: &Names = &[
     ("RLIMIT_RTTIME", 0xf),
 ];
 
-/// Options of prctl.
-pub const PRCTL: &Names = &[
-    ("PR_SET_PDEATHSIG", 0x1),
-    ("PR_GET_PDEATHSIG", 0x2),
-    ("PR_GET_DUMPABLE", 0x3),
-    ("PR_SET_DUMPABLE", 0x4),
-    ("PR_SET_NAME", 0xf),
-    ("PR_GET_NAME", 0x10),
-    ("PR_SET_SECCOMP", 0x16),
-    ("PR_CAPBSET_READ", 0x17),
-    ("PR_SET_NO_NEW_PRIVS", 0x26),
-    ("PR_SET_CHILD_SUBREAPER", 0x24),
-    ("PR_SET_VMA", 0x53564d41),
-];
-
 /// What arch_prctl sets.
 pub const ARCH: &Names = &[
     ("ARCH_SET_GS", 0x1001),
     ("ARCH_SET_FS", 0x1002),
     ("ARCH_GET_FS", 0x1003),
     ("ARCH_GET_GS", 0x1004),
-];
-
-/// Requests of ioctl.
-pub const IOCTL: &Names = &[
-    ("TCGETS", 0x5401),
-    ("TCSETS", 0x5402),
-    ("TCSETSW", 0x5403),
-    ("TCSETSF", 0x5404),
-    ("TIOCGPGRP", 0x540f),
-    ("TIOCSPGRP", 0x5410),
-    ("TIOCGWINSZ", 0x5413),
-    ("TIOCSWINSZ", 0x5414),
-    ("FIONREAD", 0x541b),
-    ("FIONBIO", 0x5421),
-    ("FIOCLEX", 0x5451),
-    ("FICLONE", 0x40049409),
-    ("TIOCSCTTY", 0x540e),
-    ("TIOCGSID", 0x5429),
 ];
 
 /// Types of files.
@@ -375,3 +318,177 @@ pub const FADVICE: &Names = &[
     ("POSIX_FADV_DONTNEED", 0x4),
     ("POSIX_FADV_NOREUSE", 0x5),
 ];
+
+/// What shutdown ends.
+pub const SHUT: &Names = &[("SHUT_RD", 0x0), ("SHUT_WR", 0x1), ("SHUT_RDWR", 0x2)];
+
+/// Timers of setitimer.
+pub const ITIMER: &Names = &[
+    ("ITIMER_REAL", 0x0),
+    ("ITIMER_VIRTUAL", 0x1),
+    ("ITIMER_PROF", 0x2),
+];
+
+/// Operations of flock.
+pub const FLOCK: &Names = &[
+    ("LOCK_SH", 0x1),
+    ("LOCK_EX", 0x2),
+    ("LOCK_NB", 0x4),
+    ("LOCK_UN", 0x8),
+];
+
+/// Whose usage getrusage tells.
+pub const USAGE: &Names = &[
+    ("RUSAGE_SELF", 0x0),
+    ("RUSAGE_CHILDREN", 0xffffffff),
+    ("RUSAGE_THREAD", 0x1),
+];
+
+/// Whose priority it is.
+pub const PRIORITY: &Names = &[
+    ("PRIO_PROCESS", 0x0),
+    ("PRIO_PGRP", 0x1),
+    ("PRIO_USER", 0x2),
+];
+
+/// Flags of clock_nanosleep and timerfd_settime.
+pub const TIMER: &Names = &[("TIMER_ABSTIME", 0x1)];
+
+/// Flags of timerfd_settime.
+pub const TIMERFD_SET: &Names = &[("TFD_TIMER_ABSTIME", 0x1), ("TFD_TIMER_CANCEL_ON_SET", 0x2)];
+
+/// Flags of timerfd_create.
+pub const TIMERFD: &Names = &[("TFD_CLOEXEC", 0x80000), ("TFD_NONBLOCK", 0x800)];
+
+/// Flags of signalfd4.
+pub const SIGNALFD: &Names = &[("SFD_CLOEXEC", 0x80000), ("SFD_NONBLOCK", 0x800)];
+
+/// Flags of epoll_create1.
+pub const EPOLL_CREATE: &Names = &[("EPOLL_CLOEXEC", 0x80000)];
+
+/// Events of epoll.
+pub const EPOLL_EVENTS: &Names = &[
+    ("EPOLLIN", 0x1),
+    ("EPOLLPRI", 0x2),
+    ("EPOLLOUT", 0x4),
+    ("EPOLLERR", 0x8),
+    ("EPOLLHUP", 0x10),
+    ("EPOLLRDNORM", 0x40),
+    ("EPOLLRDBAND", 0x80),
+    ("EPOLLWRNORM", 0x100),
+    ("EPOLLWRBAND", 0x200),
+    ("EPOLLMSG", 0x400),
+    ("EPOLLRDHUP", 0x2000),
+    ("EPOLLEXCLUSIVE", 0x10000000),
+    ("EPOLLWAKEUP", 0x20000000),
+    ("EPOLLONESHOT", 0x40000000),
+    ("EPOLLET", 0x80000000),
+];
+
+/// Flags of inotify_init1.
+pub const INOTIFY_INIT: &Names = &[("IN_CLOEXEC", 0x80000), ("IN_NONBLOCK", 0x800)];
+
+/// Events of inotify.
+pub const INOTIFY: &Names = &[
+    ("IN_ACCESS", 0x1),
+    ("IN_MODIFY", 0x2),
+    ("IN_ATTRIB", 0x4),
+    ("IN_CLOSE_WRITE", 0x8),
+    ("IN_CLOSE_NOWRITE", 0x10),
+    ("IN_OPEN", 0x20),
+    ("IN_MOVED_FROM", 0x40),
+    ("IN_MOVED_TO", 0x80),
+    ("IN_CREATE", 0x100),
+    ("IN_DELETE", 0x200),
+    ("IN_DELETE_SELF", 0x400),
+    ("IN_MOVE_SELF", 0x800),
+    ("IN_ONLYDIR", 0x1000000),
+    ("IN_DONT_FOLLOW", 0x2000000),
+    ("IN_EXCL_UNLINK", 0x4000000),
+    ("IN_MASK_CREATE", 0x10000000),
+    ("IN_MASK_ADD", 0x20000000),
+    ("IN_ISDIR", 0x40000000),
+    ("IN_ONESHOT", 0x80000000),
+];
+
+/// Flags of mremap.
+pub const MREMAP: &Names = &[
+    ("MREMAP_MAYMOVE", 0x1),
+    ("MREMAP_FIXED", 0x2),
+    ("MREMAP_DONTUNMAP", 0x4),
+];
+
+/// Flags of msync.
+pub const MSYNC: &Names = &[("MS_ASYNC", 0x1), ("MS_INVALIDATE", 0x2), ("MS_SYNC", 0x4)];
+
+/// Flags of close_range.
+pub const CLOSE_RANGE: &Names = &[("CLOSE_RANGE_UNSHARE", 0x2), ("CLOSE_RANGE_CLOEXEC", 0x4)];
+
+/// Kinds of numbers that waitid waits for.
+pub const ID_TYPE: &Names = &[
+    ("P_ALL", 0x0),
+    ("P_PID", 0x1),
+    ("P_PGID", 0x2),
+    ("P_PIDFD", 0x3),
+];
+
+/// Options of waitid.
+pub const WAITID: &Names = &[
+    ("WNOHANG", 0x1),
+    ("WSTOPPED", 0x2),
+    ("WEXITED", 0x4),
+    ("WCONTINUED", 0x8),
+    ("WNOWAIT", 0x1000000),
+];
+
+/// Operations of seccomp.
+pub const SECCOMP: &Names = &[
+    ("SECCOMP_SET_MODE_STRICT", 0x0),
+    ("SECCOMP_SET_MODE_FILTER", 0x1),
+    ("SECCOMP_GET_ACTION_AVAIL", 0x2),
+    ("SECCOMP_GET_NOTIF_SIZES", 0x3),
+];
+
+/// Flags of splice.
+pub const SPLICE: &Names = &[
+    ("SPLICE_F_MOVE", 0x1),
+    ("SPLICE_F_NONBLOCK", 0x2),
+    ("SPLICE_F_MORE", 0x4),
+    ("SPLICE_F_GIFT", 0x8),
+];
+
+/// Flags of rt_sigaction.
+pub const SIGNAL_ACTION: &Names = &[
+    ("SA_RESTORER", 0x4000000),
+    ("SA_ONSTACK", 0x8000000),
+    ("SA_RESTART", 0x10000000),
+    ("SA_NODEFER", 0x40000000),
+    ("SA_RESETHAND", 0x80000000),
+    ("SA_SIGINFO", 0x4),
+    ("SA_NOCLDSTOP", 0x1),
+    ("SA_NOCLDWAIT", 0x2),
+];
+
+/// Flags of sigaltstack.
+pub const SIGNAL_STACK: &Names = &[
+    ("SS_ONSTACK", 0x1),
+    ("SS_DISABLE", 0x2),
+    ("SS_AUTODISARM", 0x80000000),
+];
+
+/// Types of locks of files.
+pub const LOCK_TYPE: &Names = &[("F_RDLCK", 0x0), ("F_WRLCK", 0x1), ("F_UNLCK", 0x2)];
+
+/// Seals of a file.
+pub const SEALS: &Names = &[
+    ("F_SEAL_SEAL", 0x1),
+    ("F_SEAL_SHRINK", 0x2),
+    ("F_SEAL_GROW", 0x4),
+    ("F_SEAL_WRITE", 0x8),
+];
+
+/// Whether a process may be dumped.
+pub const DUMPABLE: &Names = &[("SUID_DUMP_DISABLE", 0x0), ("SUID_DUMP_USER", 0x1)];
+
+/// Modes of seccomp.
+pub const SECCOMP_MODE: &Names = &[("SECCOMP_MODE_STRICT", 0x1), ("SECCOMP_MODE_FILTER", 0x2)];

@@ -1,12 +1,15 @@
 //! System calls as text: names, arguments with texts and flags, errors. It decodes what a recording has of a call, and knows
 //! nothing of tables.
 
+mod commands;
 mod errors;
 pub mod files;
 mod flags;
 pub mod processes;
 mod show;
 mod signatures;
+mod sockets;
+pub mod structures;
 pub mod values;
 
 pub use debuginfo::syscalls::name;

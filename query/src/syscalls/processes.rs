@@ -4,7 +4,9 @@
 //! What a process does is not in the recording of its parent.
 
 use super::files::{At, Made};
+use super::structures::{text_of, texts};
 use super::{name, values};
+use crate::shell::words;
 
 /// System calls that make processes.
 const MAKING: [&str; 4] = ["fork", "vfork", "clone", "clone3"];
@@ -113,8 +115,10 @@ pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> V
                 // A program that executes a second one was not replaced by the first, whatever was recorded between.
                 forget_execution(&mut found, own);
                 let pid = own.unwrap_or_default();
+                let by = executor(calls, event.tid, event.at.seq);
                 found.push(Process {
                     tid: event.tid,
+                    arguments: by.and_then(arguments),
                     ..process(pid, program.parent, "execve", event.at, path)
                 });
             }
@@ -191,6 +195,40 @@ fn maker<'c, 'a>(calls: &'c [Made<'a>], child: i64, seq: u64) -> Option<&'c Made
         is_one && made.call.result == Some(child) && made.began.seq < seq
     });
     made.max_by_key(|made| made.began.seq)
+}
+
+/// Returns the system call that executed the program whose event is `seq`: the thread's next one that did not fail, or the last one
+/// before, where the event is that of its end.
+fn executor<'c, 'a>(calls: &'c [Made<'a>], tid: Option<u32>, seq: u64) -> Option<&'c Made<'a>> {
+    let made = |made: &&Made<'_>| {
+        let is_one = matches!(name(made.call.number), Some("execve" | "execveat"));
+        is_one && made.tid == tid && made.call.result.is_none_or(|result| result >= 0)
+    };
+    let executing = || calls.iter().filter(made);
+    let after = executing().filter(|made| made.began.seq > seq);
+    after.min_by_key(|made| made.began.seq).or_else(|| {
+        let before = executing().filter(|made| made.began.seq < seq);
+        before.max_by_key(|made| made.began.seq)
+    })
+}
+
+/// Returns the arguments that a program was executed with, if all are recorded as far as a record has room: dots stand for the rest.
+fn arguments(made: &Made<'_>) -> Option<String> {
+    let index = match name(made.call.number) {
+        Some("execveat") => 2,
+        _ => 1,
+    };
+    let (all, is_cut) = texts(&made.call, index)?;
+    let own = all.into_iter().skip(1).map(|(_, bytes)| {
+        let (bytes, is_cut) = text_of(bytes?);
+        let dots = if is_cut { "..." } else { "" };
+        Some(String::from_utf8_lossy(bytes).into_owned() + dots)
+    });
+    let mut own: Vec<String> = own.collect::<Option<_>>()?;
+    if is_cut {
+        own.push("...".to_owned());
+    }
+    Some(words(&own))
 }
 
 /// How a process ended: exit code, or the signal that ended it.

@@ -9,12 +9,15 @@ use super::flags::{
 };
 use super::name;
 use super::signatures::signature;
+use super::structures::{self, End};
 use super::values::{self, add, bits, named, number, open_flags, quoted};
+use super::{commands, sockets};
 
 /// Bytes of its six arguments.
 const ARGUMENTS: usize = 6 * 8;
 /// The most bytes of a text that a record has.
 const TEXT_MAX: usize = 4096;
+const MREMAP_FIXED: u64 = 2;
 const O_CREAT: u64 = 0x40;
 const O_TMPFILE: u64 = 0x41_0000;
 const AT_FDCWD: i32 = -100;
@@ -40,13 +43,22 @@ impl<'a> Call<'a> {
 
     /// Returns the memory that argument `index` points to, as of the beginning of the call.
     pub fn given(&self, index: usize) -> Option<&'a [u8]> {
-        let memory = self.begun.get(ARGUMENTS..)?;
-        at(sections(memory), self.argument(index))
+        self.given_at(self.argument(index))
+    }
+
+    /// Returns the memory at `addr` as of the beginning of the call.
+    pub fn given_at(&self, addr: u64) -> Option<&'a [u8]> {
+        at(sections(self.begun.get(ARGUMENTS..)?), addr)
     }
 
     /// Returns the memory that argument `index` points to, as of the return of the call.
     pub fn made(&self, index: usize) -> Option<&'a [u8]> {
-        at(sections(self.written), self.argument(index))
+        self.made_at(self.argument(index))
+    }
+
+    /// Returns the memory at `addr` as of the return of the call.
+    pub fn made_at(&self, addr: u64) -> Option<&'a [u8]> {
+        at(sections(self.written), addr)
     }
 
     /// Returns the text that argument `index` points to.
@@ -63,9 +75,10 @@ impl<'a> Call<'a> {
     }
 }
 
-fn at<'a>(mut sections: impl Iterator<Item = Section<'a>>, addr: u64) -> Option<&'a [u8]> {
-    let found = sections.find(|section| section.addr == addr)?;
-    Some(found.bytes)
+/// The longest section at `addr`: two buffers of a vector may begin at the same place.
+fn at<'a>(sections: impl Iterator<Item = Section<'a>>, addr: u64) -> Option<&'a [u8]> {
+    let found = sections.filter(|section| section.addr == addr);
+    Some(found.max_by_key(|section| section.bytes.len())?.bytes)
 }
 
 /// Returns the arguments of a call, with commas between them.
@@ -73,19 +86,14 @@ pub fn arguments(call: &Call<'_>) -> String {
     let mut text = String::new();
     let known = name(call.number).and_then(signature);
     let words = known.unwrap_or("hex hex hex hex hex hex");
-    for (index, word) in words.split_whitespace().enumerate() {
-        let word = match word {
-            "futex" if index == 1 => "operation",
-            "futex" => match futex_words(call.argument(1)).get(index - 2).copied() {
-                Some(word) => word,
-                None => break,
-            },
-            word => word,
-        };
+    for (index, word) in kinds(call, words).into_iter().enumerate() {
         if word == "-" {
             continue;
         }
         if word == "create" && !makes_file(call.argument(index - 1)) {
+            break;
+        }
+        if word == "remapped" && call.argument(index - 1) & MREMAP_FIXED == 0 {
             break;
         }
         if index != 0 {
@@ -94,6 +102,30 @@ pub fn arguments(call: &Call<'_>) -> String {
         argument(&mut text, call, index, word);
     }
     text
+}
+
+/// Returns the kinds of the arguments: what a command has follows it.
+fn kinds(call: &Call<'_>, words: &'static str) -> Vec<&'static str> {
+    let mut kinds = Vec::new();
+    for (index, word) in words.split_whitespace().enumerate() {
+        if word == "futex" {
+            kinds.push("operation");
+            kinds.extend(futex_words(call.argument(1)));
+            break;
+        }
+        kinds.push(word);
+        if let Some(commands) = commands::commands(word) {
+            let found = commands::command(commands, call.argument(index));
+            let rest = match (found, word) {
+                (Some((_, _, rest)), _) => *rest,
+                (None, "prctl") => &["hex", "hex", "hex", "hex"],
+                (None, _) => &["hex"],
+            };
+            kinds.extend(rest);
+            break;
+        }
+    }
+    kinds
 }
 
 /// Returns the names of the arguments after the operation of `futex`. They depend on the operation; `-` is an unused one.
@@ -131,6 +163,9 @@ fn argument(text: &mut String, call: &Call<'_>, index: usize, word: &str) {
         "dirfd" if value as i32 == AT_FDCWD => text.push_str("AT_FDCWD"),
         "dirfd" => add(text, format_args!("{}", value as i32)),
         "signal" => values::signal(text, value & 0xffff_ffff),
+        "protocol" => sockets::protocol(text, call.argument(0), value & 0xffff_ffff),
+        "sockets" => sockets::level(text, value & 0xffff_ffff),
+        "option" => sockets::option(text, call.argument(1), value & 0xffff_ffff),
         _ if flag(text, call, word, value) => {}
         _ => {
             let len = text.len();
@@ -169,6 +204,9 @@ fn flag(text: &mut String, call: &Call<'_>, word: &str, value: u64) -> bool {
     let value = value & 0xffff_ffff;
     match word {
         "open" => open_flags(text, value),
+        "timer" if name(call.number) == Some("timerfd_settime") => {
+            bits(text, value, flags::TIMERFD_SET, "0");
+        }
         "prot" => bits(text, value, flags::PROTECTION, "PROT_NONE"),
         "map" => bits(text, value, flags::MAP, "MAP_FILE"),
         "access" => bits(text, value, flags::ACCESS, "F_OK"),
@@ -203,25 +241,44 @@ fn flag(text: &mut String, call: &Call<'_>, word: &str, value: u64) -> bool {
                 text.push_str("|FUTEX_CLOCK_REALTIME");
             }
         }
-        "fcntlarg" => match call.argument(1) {
-            1 | 3 => text.truncate(text.len() - ", ".len()),
-            2 => bits(text, value, &[("FD_CLOEXEC", 1)], "0"),
-            4 => open_flags(text, value),
-            _ => values::hex(text, value),
-        },
-        _ => match names(word) {
-            Some(names) => named(text, value, names),
-            None => return false,
+        "fdcloexec" => bits(text, value, &[("FD_CLOEXEC", 1)], "0"),
+        _ => match (names(word), set(word), commands::commands(word)) {
+            (Some(names), ..) => named(text, value, names),
+            (_, Some(names), _) => bits(text, value, names, "0"),
+            (_, _, Some(of)) => match commands::command(of, value) {
+                Some((name, ..)) => text.push_str(name),
+                None => add(text, format_args!("{value:#x}")),
+            },
+            _ => return false,
         },
     }
     true
+}
+
+/// Names of bits that an argument consists of.
+fn set(word: &str) -> Option<&'static flags::Names> {
+    Some(match word {
+        "flock" => flags::FLOCK,
+        "timer" => flags::TIMER,
+        "timerfd" => flags::TIMERFD,
+        "signalfd" => flags::SIGNALFD,
+        "epollflags" => flags::EPOLL_CREATE,
+        "inotifyflags" => flags::INOTIFY_INIT,
+        "inotify" => flags::INOTIFY,
+        "mremap" => flags::MREMAP,
+        "msync" => flags::MSYNC,
+        "closerange" => flags::CLOSE_RANGE,
+        "waitid" => flags::WAITID,
+        "splice" => flags::SPLICE,
+        "seals" => flags::SEALS,
+        _ => return None,
+    })
 }
 
 /// Names of values, one of which an argument has.
 fn names(word: &str) -> Option<&'static flags::Names> {
     Some(match word {
         "whence" => flags::WHENCE,
-        "fcntl" => flags::FCNTL,
         "clock" => flags::CLOCK,
         "domain" => flags::DOMAIN,
         "mask" => flags::MASK,
@@ -229,9 +286,16 @@ fn names(word: &str) -> Option<&'static flags::Names> {
         "fadvice" => flags::FADVICE,
         "epoll" => flags::EPOLL,
         "resource" => flags::RESOURCE,
-        "prctl" => flags::PRCTL,
         "arch" => flags::ARCH,
-        "ioctl" => flags::IOCTL,
+        "shut" => flags::SHUT,
+        "itimer" => flags::ITIMER,
+        "usage" => flags::USAGE,
+        "priority" => flags::PRIORITY,
+        "idtype" => flags::ID_TYPE,
+        "seccomp" => flags::SECCOMP,
+        "seccompmode" => flags::SECCOMP_MODE,
+        "locktype" => flags::LOCK_TYPE,
+        "dumpable" => flags::DUMPABLE,
         _ => return None,
     })
 }
@@ -276,7 +340,19 @@ fn memory(text: &mut String, call: &Call<'_>, index: usize, word: &str) -> Optio
         "limit" => values::limit(text, given?)?,
         "outlimit" => values::limit(text, made?)?,
         "addr" | "addr4" => values::address(text, given?)?,
-        "outaddr" => values::address(text, made?)?,
+        "outaddr" => {
+            // The kernel tells how much of it is the address.
+            let len = number(call.made(index + 1)?, 0, 4)? as usize;
+            values::address(text, &made?[..made?.len().min(len)])?;
+        }
+        "inoutint" => {
+            let now = number(made.or(given)?, 0, 4)? as i32;
+            match number(given?, 0, 4)? as i32 {
+                before if before == now => add(text, format_args!("[{now}]")),
+                before => add(text, format_args!("[{before} => {now}]")),
+            }
+        }
+        "outtext" => quoted(text, structures::text_of(made?).0, false),
         "status" => values::status(text, made.filter(|_| call.result != Some(0))?)?,
         "set" => values::signals(text, number(given?, 0, 8)?),
         "outset" => values::signals(text, number(made?, 0, 8)?),
@@ -287,19 +363,73 @@ fn memory(text: &mut String, call: &Call<'_>, index: usize, word: &str) -> Optio
             add(text, format_args!("[{one}, {other}]"));
         }
         "poll" => polled(text, call, given?),
-        "clone3" => {
-            text.push_str("{flags=");
-            bits(text, number(given?, 0, 8)?, flags::CLONE, "0");
-            text.push_str(", ...}");
-        }
+        "clone3" => structures::clone(text, given?, call.result)?,
+        "optionvalue" | "outoption" => option_value(text, call, index, word)?,
         "how" => {
             text.push_str("{flags=");
             open_flags(text, number(given?, 0, 8)?);
             text.push_str(", ...}");
         }
-        _ => return None,
+        _ => return structure(text, call, index, word),
     }
     Some(())
+}
+
+/// Appends the structure that an argument points to; `None` if that is not in the recording.
+fn structure(text: &mut String, call: &Call<'_>, index: usize, word: &str) -> Option<()> {
+    let (given, made) = (call.given(index), call.made(index));
+    let buffers = |text: &mut String, end| {
+        structures::buffers(
+            text,
+            call,
+            call.argument(index),
+            call.argument(index + 1),
+            end,
+        )
+    };
+    match word {
+        "texts" => structures::vector(text, call, index),
+        "iovec" => buffers(text, End::Begin),
+        "outiovec" => buffers(text, End::Return),
+        "message" => structures::message(text, call, index, End::Begin),
+        "outmessage" => structures::message(text, call, index, End::Return),
+        "action" => structures::action(text, given?),
+        "outaction" => structures::action(text, made?),
+        "stack" => structures::stack(text, given?),
+        "outstack" => structures::stack(text, made?),
+        "itimerval" => structures::interval(text, given?, structures::micros),
+        "outitimerval" => structures::interval(text, made?, structures::micros),
+        "itimerspec" => structures::interval(text, given?, values::time),
+        "outitimerspec" => structures::interval(text, made?, values::time),
+        "times" => structures::file_times(text, given?),
+        "event" => structures::event(text, given?),
+        "outevents" => {
+            let count = u64::try_from(call.result?).ok()?;
+            structures::events(text, if count == 0 { &[] } else { made? }, count)
+        }
+        "lock" => structures::lock(text, given?, false),
+        "outlock" => structures::lock(text, made?, true),
+        "outwindow" => structures::window(text, made?),
+        "outtimeval" => structures::micros(text, made?),
+        "outuname" => structures::system(text, made?),
+        "outusage" => structures::usage(text, made?),
+        "outtimes" => structures::times(text, made?),
+        "outsysinfo" => structures::memory_of_system(text, made?),
+        _ => None,
+    }
+}
+
+/// Appends the value of a socket's option; one that is returned is known only if it is a number.
+fn option_value(text: &mut String, call: &Call<'_>, index: usize, word: &str) -> Option<()> {
+    const NUMBER: u64 = 4;
+    let (bytes, len) = match word {
+        "outoption" => (call.made(index)?, number(call.made(index + 1)?, 0, 4)?),
+        _ => (call.given(index)?, call.argument(index + 1) & 0xffff_ffff),
+    };
+    if word == "outoption" && len != NUMBER {
+        return None;
+    }
+    sockets::value(text, call.argument(1), call.argument(2), bytes, len)
 }
 
 /// Appends the available bytes of `len` bytes.

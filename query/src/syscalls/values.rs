@@ -121,6 +121,7 @@ fn signal_name(number: u64) -> String {
     let index = number.checked_sub(1).and_then(|n| usize::try_from(n).ok());
     match index.and_then(|index| SIGNALS.get(index)) {
         Some(name) => (*name).to_owned(),
+        None if number == 32 => "RTMIN".to_owned(),
         None => format!("RT_{}", number.wrapping_sub(32)),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use store::Recording;
 use store::set::{self, PROCESSES_FILE};
 
-use super::runs::words;
+use crate::shell::words;
 use crate::syscalls::processes::Process;
 use crate::syscalls::values;
 

@@ -16,8 +16,8 @@ use store::manifest::Manifest;
 
 use super::doc::TableDoc;
 use super::folded::Folded;
-use super::runs::words;
 use super::sources::Sources;
+use crate::shell::words;
 use crate::syscalls::Call;
 use crate::syscalls::files::{At, Made};
 use crate::syscalls::processes::{Event, Own, Process, Told, processes};

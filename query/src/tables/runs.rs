@@ -14,6 +14,7 @@ use store::{Recording, Summary};
 use super::Provider;
 use super::computed::Computed;
 use super::doc::TableDoc;
+use crate::shell::words;
 
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
@@ -143,36 +144,10 @@ fn state(run: &Summary) -> &'static str {
     }
 }
 
-/// Joins words, with quotes around those that a shell would interpret.
-pub fn words(words: &[String]) -> String {
-    let is_plain = |word: &str| {
-        !word.is_empty()
-            && word
-                .chars()
-                .all(|c| c.is_alphanumeric() || "_-./:=,+@%".contains(c))
-    };
-    let word = |word: &String| match is_plain(word) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    words.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
 fn builds(builds: &[BuildId]) -> String {
     let build = |build: &BuildId| {
         let name = build.path.rsplit('/').next().unwrap_or(&build.path);
         format!("{name} {}", build.build_id)
     };
     builds.iter().map(build).collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_are_quoted_where_a_shell_needs_it() {
-        let given = ["-x", "a b", "it's", "", "k=v"].map(str::to_owned);
-        assert_eq!(words(&given), r"-x 'a b' 'it'\''s' '' k=v");
-    }
 }

@@ -1,27 +1,20 @@
 //! Commands of gdb that have another name here, for hints. `spelling.rs` handles those that differ only in spelling.
 
 /// Commands of gdb by their shortest abbreviation, and their names here.
-const COMMANDS: [(&str, &str); 7] = [
-    ("run", "continue"),
-    ("r", "continue"),
+const COMMANDS: [(&str, &str); 6] = [
+    ("run", "continue, or restart to begin again"),
+    ("r", "continue, or restart to begin again"),
     ("kill", "stop"),
     ("k", "stop"),
     ("u", "until LOCATION, or next"),
     ("dprintf", "logpoint LOCATION \"x={x}\""),
-    (
-        "i",
-        "locals, args, registers, threads, info-breakpoints, info-signals, info-line, info-symbol, info-functions, info-variables, info-types or info-shared",
-    ),
 ];
 
 /// Returns the name here of the gdb command that a line begins with.
 pub fn ours(words: &[String]) -> Option<&'static str> {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     let first = words.first_mut()?;
-    *first = match first.split('/').next()? {
-        "info" => "i",
-        command => command,
-    };
+    *first = first.split('/').next()?;
     let line = words.join(" ");
     let begins = |command: &str| {
         line.strip_prefix(command)
@@ -43,7 +36,7 @@ mod tests {
     #[test]
     fn commands_of_gdb_are_known() {
         assert_eq!(of("kill"), Some("stop"));
-        assert_eq!(of("info os"), of("i"));
+        assert_eq!(of("run"), of("r"));
         assert_eq!(of("dprintf f"), Some("logpoint LOCATION \"x={x}\""));
         assert_eq!(of("running"), None);
         assert_eq!(of("frobnicate"), None);

@@ -413,6 +413,12 @@ impl Session {
     /// Makes the error for a line that does not begin with a verb.
     fn unknown(&self, words: &[String]) -> Error {
         let verb = &words[0];
+        if let ("info" | "inf" | "i", Some(subject)) = (verb.as_str(), words.get(1)) {
+            return Error::usage(
+                format!("info does not know \"{subject}\""),
+                Some(format!("info takes: {}", spelling::subject_names())),
+            );
+        }
         let mut names = words::written(&commands());
         names.extend(self.aliases.names().map(str::to_owned));
         let near = suggest::nearest(verb, names.iter().map(String::as_str));

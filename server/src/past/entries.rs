@@ -255,16 +255,6 @@ impl Past {
             stopped.breaks.extend(here);
         }
     }
-
-    /// Tells whether one of these breakpoints is set with more than a location, or has lines to run.
-    pub(super) fn has_options(&self, ids: &[u32]) -> bool {
-        if ids.iter().any(|id| !self.at_stops().of(*id).is_empty()) {
-            return true;
-        }
-        let breaks = self.breaks();
-        let mut named = breaks.iter().filter(|known| ids.contains(&known.id));
-        named.any(|known| !is_plain(known) || known.once || known.caught.is_some())
-    }
 }
 
 /// Where a run may stop.

@@ -168,9 +168,7 @@ impl Past {
         }
         self.go_to(seq)?;
         self.with_plain(&mut told, seq)?;
-        let mut hit = told.stopped.as_ref().map(|stopped| stopped.breaks.clone());
-        hit = hit.filter(|ids| self.has_options(ids));
-        self.hit(&told);
+        let hit = self.hit(&told);
         self.tell_failed(&told);
         for watch in self.watches().iter_mut() {
             let is_hit = changes.iter().any(|change| change.watch == watch.id);
@@ -183,7 +181,7 @@ impl Past {
             } = &mut stop.reason
         {
             *changed = changes;
-            *breaks = hit.unwrap_or_default();
+            *breaks = hit;
         }
         Ok(report)
     }

@@ -2,11 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Column, Command, Does, Needs, Nothing, Text, Verb};
+use super::pattern::Pattern;
+use super::{Call, Column, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
 
 /// The `info_shared` verb.
 pub struct InfoShared;
+
+/// The arguments of `info_shared`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InfoSharedArgs {
+    /// A regular expression for the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+}
 
 /// The reply of `info_shared`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,14 +42,15 @@ pub struct ModuleLine {
 
 impl Verb for InfoShared {
     const NAME: &'static str = "info_shared";
-    const DOC: &'static str = "List the program's modules with their addresses\n\nThe program itself is the first. In SQL, the table modules has all that were ever loaded.";
+    const DOC: &'static str = "List the program's modules with their addresses\n\n  info sharedlibrary     info sharedlibrary libc\nThe program itself is the first. In SQL, the table modules has all that were ever loaded.";
     const ALIASES: &'static [&'static str] = &["info_sharedlibrary", "info_dll"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
-    type Args = Nothing;
+    type Args = InfoSharedArgs;
     type Reply = InfoSharedReply;
 
-    fn run(call: &Call<'_>, _: Nothing) -> Result<InfoSharedReply, Failure> {
+    fn run(call: &Call<'_>, args: InfoSharedArgs) -> Result<InfoSharedReply, Failure> {
+        let pattern = Pattern::read(args.pattern.as_deref())?;
         call.look(1, |view| {
             let modules = view.space.modules().iter();
             let line = |mapped: &debuginfo::Mapped| ModuleLine {
@@ -49,15 +60,27 @@ impl Verb for InfoShared {
                 is_system: mapped.is_system,
                 file: mapped.module.path().display().to_string(),
             };
+            let modules = modules.map(line);
             Ok(InfoSharedReply {
-                modules: modules.map(line).collect(),
+                modules: modules.filter(|line| pattern.fits(&line.file)).collect(),
             })
         })
     }
 }
 
 impl Command for InfoShared {
-    fn text(reply: &InfoSharedReply, _: &Nothing) -> Text {
+    const WORDS: &'static [Word] = &[Word::new(
+        "pattern",
+        "REGEX",
+        Form::Text,
+        "Only modules whose file has a match",
+    )
+    .optional()];
+
+    fn text(reply: &InfoSharedReply, asked: &InfoSharedArgs) -> Text {
+        if reply.modules.is_empty() && asked.pattern.is_some() {
+            return Text::line("No module fits.");
+        }
         let row = |module: &ModuleLine| {
             let has = if module.has_debug_information {
                 "yes"

@@ -224,12 +224,14 @@ pub(super) fn listed_breaks(breaks: &[Break]) -> Text {
             vec![
                 known.id.to_string(),
                 short_name(&known.location),
+                known.hits.to_string(),
                 known.functions.len().to_string(),
             ]
         };
         let columns = [
             Column::number("ID"),
             Column::text("Location"),
+            Column::number("Hits"),
             Column::number("Functions"),
         ];
         return Text::table(&columns, breaks.iter().map(row).collect());

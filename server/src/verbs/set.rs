@@ -67,10 +67,23 @@ impl Verb for Set {
                 results: vec![written],
             });
         }
-        let session = call.live()?;
+        let setting = gdb_setting(&args.target);
+        let session = match (call.live(), setting) {
+            (Err(_), Some(setting)) => return Err(no_setting(setting)),
+            (session, _) => session?,
+        };
         session.must_run()?;
+        let written = assign(&session, &args.target, &args.value);
+        let written = written.map_err(|failure| match (&failure.expression, setting) {
+            // A variable of the program may have the same name.
+            (Some(ExpressionFault::Missing(Missing::Name)), Some(setting)) => no_setting(setting),
+            _ if failure.code == Code::NotStopped && setting.is_some() => {
+                setting.map_or(failure, no_setting)
+            }
+            _ => failure,
+        });
         Ok(SetReply {
-            results: vec![assign(&session, &args.target, &args.value)?],
+            results: vec![written?],
         })
     }
 }
@@ -91,6 +104,35 @@ impl Command for Set {
         };
         Text::lines(reply.results.iter().map(line))
     }
+}
+
+/// Settings of gdb, and what there is here in their place.
+const SETTINGS: [(&str, &str); 14] = [
+    ("args", "restart keeps the arguments; start, or record, a program with others"),
+    ("confirm", "nothing asks here"),
+    ("cwd", "the program begins in the folder in which it is started"),
+    ("debuginfod", "hindsight symbols fetch downloads debug information"),
+    ("disassembly-flavor", "disassemble writes as Intel does"),
+    ("environment", "the program has the environment in which it is started"),
+    ("height", "long answers go on with --from or --limit"),
+    ("history", "the prompt keeps its lines"),
+    ("listsize", "list takes the lines to show: list 10,30"),
+    ("logging", "write answers to a file: hindsight VERB > FILE"),
+    ("pagination", "answers are written at once"),
+    ("print", "print has options: --format, --limit"),
+    ("scheduler-locking", "a step is made by one thread, unless it waits for others"),
+    ("width", "lines are as long as the terminal is wide"),
+];
+
+/// Returns the setting of gdb that a target begins with.
+fn gdb_setting(target: &str) -> Option<&'static (&'static str, &'static str)> {
+    let first = target.split_whitespace().next()?;
+    SETTINGS.iter().find(|(name, _)| *name == first)
+}
+
+fn no_setting((name, instead): &(&str, &str)) -> Failure {
+    let message = format!("{name} is a setting of gdb, which is not needed here");
+    Failure::new(Code::NotAllowed, message).hint(*instead)
 }
 
 /// gdb's settings for new processes.
