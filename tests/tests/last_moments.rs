@@ -130,6 +130,20 @@ fn the_frame_that_failed_is_told_without_symbols_too() {
     assert!(overview.contains("was ended by SIGFPE after"), "{overview}");
 }
 
+#[test]
+fn the_last_moment_of_a_static_program_is_told() {
+    let scratch = Scratch::new("static-end");
+    for options in [["-g", "-static"], ["-g", "-static-pie"]] {
+        let program = built(&scratch, ZERO, "zero", &options);
+        let name = options[1].trim_start_matches('-');
+        let recording = recorded(&scratch, name, &[], &program);
+        let addr = "select count(*) from exceptions where type = 'SIGFPE' and addr is not null";
+        assert_eq!(recording.number(addr), 1, "{name}");
+        let pause = "select count(*) from events where kind = 'pause' and text like '%in divide at%'";
+        assert_eq!(recording.number(pause), 1, "{name}");
+    }
+}
+
 /// The recorder copies registers and memory when a signal has ended the program, and needs longer than the program.
 #[test]
 fn the_time_of_a_call_ends_with_the_signal() {
