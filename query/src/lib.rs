@@ -33,6 +33,7 @@ pub mod runs;
 mod session;
 pub mod slower;
 mod state;
+mod stoppable;
 mod syscalls;
 mod table_functions;
 mod tables;
