@@ -19,40 +19,128 @@ const RESERVE: usize = 40;
 /// Texts of this many characters or fewer are never cut.
 const SHORTEST: usize = 60;
 
-/// Estimates the tokens of a text from above.
+/// How far the caller has read an answer: entries or lines, and characters of the line after them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// Entries or lines.
+    pub entries: usize,
+    /// Characters of the next line.
+    pub inside: usize,
+}
+
+impl From<usize> for Cursor {
+    fn from(entries: usize) -> Cursor {
+        Cursor { entries, inside: 0 }
+    }
+}
+
+impl Cursor {
+    /// Reads a cursor as answers give it: `12`, or `12+900` inside a line.
+    pub fn read(text: &str) -> Option<Cursor> {
+        let (entries, inside) = text.split_once('+').unwrap_or((text, "0"));
+        Some(Cursor {
+            entries: entries.parse().ok()?,
+            inside: inside.parse().ok()?,
+        })
+    }
+}
+
+/// Estimates the tokens of a text from above. No tokenizer makes more tokens than a text has bytes; letters, digits and blanks are put
+/// together. The figures were compared with o200k on source code, prose, random letters of several kinds, base64 and hexadecimal.
 pub fn tokens(text: &str) -> usize {
     let mut count = 0;
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
         let mut length: usize = 1;
-        let mut run = |belongs: fn(&char) -> bool| {
-            while chars.next_if(belongs).is_some() {
-                length += 1;
-            }
-            length
-        };
         count += match char {
             'a'..='z' | 'A'..='Z' => {
                 // A word begins at a capital letter, as in tokenizers.
-                run(char::is_ascii_lowercase).div_ceil(4)
+                let mut word = Word::begin(char);
+                while let Some(next) = chars.next_if(char::is_ascii_lowercase) {
+                    word.add(next);
+                }
+                word.tokens()
             }
-            '0'..='9' => run(char::is_ascii_digit).div_ceil(3),
-            // One blank belongs to the word that follows.
-            ' ' => usize::from(run(|char| *char == ' ') > 1),
-            '\n' => 1,
-            _ if char.is_ascii() => 1,
-            _ => 2,
+            '0'..='9' => {
+                while chars.next_if(char::is_ascii_digit).is_some() {
+                    length += 1;
+                }
+                length.div_ceil(3)
+            }
+            ' ' => {
+                while chars.next_if_eq(&' ').is_some() {
+                    length += 1;
+                }
+                // One blank belongs to the word that follows.
+                let is_of_word = chars.peek().is_some_and(|next| {
+                    next.is_ascii_graphic() && !next.is_ascii_digit()
+                });
+                match length == 1 && is_of_word {
+                    true => 0,
+                    false => 1 + length / 16,
+                }
+            }
+            other => other.len_utf8(),
         };
     }
     count
 }
 
+/// A word, as far as it has been read, and its cost in quarters of tokens. Four letters of a usual word are a token. What no usual word
+/// has costs more: consonants without a vowel beside them, rare letters, three vowels in a row.
+struct Word {
+    quarters: usize,
+    /// The last letter is a vowel; so is the one before it.
+    vowels: (bool, bool),
+    /// The last letter is a consonant after another one: it costs more if no vowel follows.
+    is_alone: bool,
+}
+
+impl Word {
+    const ALONE: usize = 3;
+    const RARE: usize = 3;
+
+    fn begin(letter: char) -> Word {
+        let mut word = Word {
+            quarters: 0,
+            vowels: (false, false),
+            is_alone: false,
+        };
+        word.add(letter);
+        word
+    }
+
+    fn add(&mut self, letter: char) {
+        let letter = letter.to_ascii_lowercase();
+        let is_vowel = matches!(letter, 'a' | 'e' | 'i' | 'o' | 'u' | 'y');
+        self.quarters += 1;
+        if self.is_alone && !is_vowel {
+            self.quarters += Self::ALONE;
+        }
+        self.is_alone = !is_vowel && !self.vowels.0;
+        let is_third = is_vowel && self.vowels == (true, true);
+        self.quarters += match letter {
+            _ if is_third => Self::RARE,
+            'j' | 'q' | 'x' | 'z' => Self::RARE,
+            'k' | 'v' | 'w' => 1,
+            _ => 0,
+        };
+        self.vowels = (is_vowel, self.vowels.0);
+    }
+
+    fn tokens(&self) -> usize {
+        let last = if self.is_alone { Self::ALONE } else { 0 };
+        (self.quarters + last).div_ceil(4)
+    }
+}
+
 /// Writes an answer within `budget` tokens. Skips `cursor` entries or lines: the caller has seen them.
-pub fn fit(answer: Answer, budget: usize, cursor: usize) -> String {
+pub fn fit(answer: Answer, budget: usize, cursor: impl Into<Cursor>) -> String {
+    let cursor = cursor.into();
     let budget = budget.clamp(LEAST, LIMIT);
     match answer {
         Answer::Object(fields) => shortened(Value::Object(fields), budget).to_string(),
-        Answer::List(list) => fit_list(list, budget, cursor),
+        Answer::List(list) => fit_list(list, budget, cursor.entries),
         Answer::Text(text) => fit_text(&text, budget, cursor),
     }
 }
@@ -68,6 +156,9 @@ fn fit_list(list: List, budget: usize, cursor: usize) -> String {
     let seen = cursor.saturating_sub(first).min(items.len());
     let had = items.len();
     let room = budget.saturating_sub(RESERVE);
+    if let Value::Object(short) = shortened(Value::Object(head.clone()), room / 2) {
+        head = short;
+    }
     let mut left = room.saturating_sub(tokens(&Value::Object(head.clone()).to_string()));
     let mut shown = Vec::new();
     for item in items.into_iter().skip(seen) {
@@ -98,33 +189,61 @@ fn fit_list(list: List, budget: usize, cursor: usize) -> String {
     Value::Object(head).to_string()
 }
 
-fn fit_text(text: &str, budget: usize, cursor: usize) -> String {
-    let lines: Vec<&str> = text.lines().skip(cursor).collect();
+fn fit_text(text: &str, budget: usize, cursor: Cursor) -> String {
+    let mut lines: Vec<&str> = text.lines().skip(cursor.entries).collect();
+    if let Some(first) = lines.first_mut() {
+        *first = &first[at_char(first, cursor.inside)..];
+    }
     let room = budget.saturating_sub(RESERVE);
     let mut left = room;
     let mut shown = String::new();
-    let mut count = 0;
-    for line in &lines {
+    for (count, line) in lines.iter().enumerate() {
         let size = tokens(line) + 1;
-        if size > left {
-            if count == 0 {
-                shown = cut(line, room * 2);
-                count = 1;
-            }
-            break;
+        if size <= left {
+            left -= size;
+            shown.push_str(line);
+            shown.push('\n');
+            continue;
         }
-        left -= size;
-        shown.push_str(line);
-        shown.push('\n');
-        count += 1;
-    }
-    let rest = lines.len() - count;
-    if rest > 0 {
-        let next = cursor + count;
-        let end = format!("({rest} more lines: call again with cursor \"{next}\")\n");
+        let next = cursor.entries + count;
+        let rest = lines.len() - count;
+        let end = match count {
+            0 => {
+                let kept = prefix(line, room);
+                shown.push_str(kept);
+                let more = line[kept.len()..].chars().count();
+                let inside = kept.chars().count() + cursor.inside;
+                format!("\n({more} more characters of this line, {} more lines: call again with cursor \"{next}+{inside}\")\n", rest - 1)
+            }
+            _ => format!("({rest} more lines: call again with cursor \"{next}\")\n"),
+        };
         shown.push_str(&end);
+        break;
     }
     shown
+}
+
+/// Returns the index of a character of a text, or the end of the text.
+fn at_char(text: &str, number: usize) -> usize {
+    text.char_indices()
+        .nth(number)
+        .map_or(text.len(), |(at, _)| at)
+}
+
+/// Returns the beginning of a text that has at most `room` tokens, and at least one character.
+fn prefix(text: &str, room: usize) -> &str {
+    let (mut fits, mut exceeds) = (0, text.len() + 1);
+    while exceeds - fits > 1 {
+        let middle = text.floor_char_boundary(fits.midpoint(exceeds));
+        if middle <= fits {
+            break;
+        }
+        match tokens(&text[..middle]) <= room {
+            true => fits = middle,
+            false => exceeds = middle,
+        }
+    }
+    &text[..fits.max(at_char(text, 1))]
 }
 
 /// Cuts the longest texts of a value until it fits.
@@ -170,6 +289,25 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
+    /// Texts that tokenizers cannot shorten, and how many tokens they have.
+    const NASTY: &[(&str, usize)] = &[
+        ("eszycidpyopumzgdpamntyyawoixzhsdkaaauramvgnxaqhyoprhlhvhyoja", 30),
+        ("vxhegbqk mowi fdbcbjpbdujz lzlhgigfki xklbcgfmuog aommlvlptt", 33),
+        ("gxwvrqmwtgfpfhlghlvdzrdvwblhjcpdjklnbjzwcdxcmjhpxwkqjsbccrft", 33),
+        ("vqkwxvjwwwwvkwvxzxjvzwzwzxxzjkzvzzvqqqkwqvqxzwvvxkvwjzvqqqwv", 38),
+        ("yeayauiiuuoiiyooaaayyueaeeouyiuyiuueeayeeoyouyyuayeeyyioyuoo", 31),
+        ("oqewiqexuvakuxaqequwokijijexakajakikijezizazewawakijizokaquv", 28),
+        ("VmSTcijhadzrdAYYdAMNOvnJcXnMidTBQUWYIbGtVAkzBojUYEuTYCzXnyKb", 36),
+        ("ksEhTcht5rosU2Pk0GNiAiFwkpzZiWpEqHp66EHQ8Pish3lSIhZ8wykHPenh", 36),
+        ("d51e1c488ab632a79a13257dd71cf5e8d238fdb02d7e4e4861e6ea25e317", 37),
+        ("hHYo|VTwhVoz+_XX)C1B1G|4QyGFF\"-<4IG?#h5~f[$*Vn!9arM;HG<o!n:L", 47),
+        ("#:,&\\>:,.}/()$*){&|]%;`?);\"*%&!(&?^(}#.?>&^[:&.}[$,(-~/+\"(<.", 40),
+        ("\u{1f413}\u{1f4f7}\u{1f8bd}\u{1fa5c}\u{1f72b}\u{1f3f1}\u{1fac1}\u{1fafa}\u{1fa38}\u{1f5b1}\u{1f5bc}\u{1f552}\u{1fa7f}\u{1fa8f}\u{1f732}\u{1f459}\u{1f32c}\u{1f996}\u{1f6cf}\u{1f482}\u{1f8c9}\u{1f7ae}\u{1f8a6}\u{1f565}\u{1f9b2}\u{1f426}\u{1f382}\u{1fa6c}\u{1fa38}\u{1fad2}\u{1f64f}\u{1f83e}\u{1fabf}\u{1f897}\u{1f6e2}\u{1f65c}\u{1f776}\u{1f395}\u{1f84d}\u{1f72d}\u{1f4f0}\u{1f5c1}\u{1f9a8}\u{1f7ae}\u{1f365}\u{1f41e}\u{1f4af}\u{1f3a5}\u{1f720}\u{1f748}\u{1f933}\u{1f9e8}\u{1fac4}\u{1f3b1}\u{1f37c}\u{1f71d}\u{1f636}\u{1fa43}\u{1fabb}\u{1f985}", 159),
+        ("\u{1308}\u{12321}\u{133e}\u{a413}\u{12f2}\u{a3a2}\u{134d}\u{a39c}\u{129e}\u{12a2}\u{1335}\u{12ba}\u{121ef}\u{12065}\u{12a0}\u{a45e}\u{a288}\u{a27c}\u{a1d1}\u{1262}\u{a3bf}\u{1208b}\u{121e1}\u{120d4}\u{1324}\u{1312}\u{a381}\u{12c1}\u{1271}\u{1354}\u{128b}\u{123b1}\u{1251}\u{12205}\u{1203}\u{1267}\u{12ba}\u{121ec}\u{a13e}\u{1219e}\u{127d}\u{12067}\u{a326}\u{120ea}\u{1218b}\u{126d}\u{1357}\u{123be}\u{123d}\u{a3fe}\u{1376}\u{12051}\u{1305}\u{a43d}\u{12d2}\u{a09d}\u{a0f9}\u{123a}\u{12244}\u{a21f}", 168),
+        ("\u{7e43}\u{885b}\u{5ad7}\u{4fcc}\u{5bd4}\u{78d1}\u{51a9}\u{51f2}\u{6466}\u{7e99}\u{8928}\u{94a0}\u{8a00}\u{8a9d}\u{90a1}\u{6ff1}\u{75d5}\u{9aa0}\u{628e}\u{5504}\u{7551}\u{8d36}\u{793a}\u{6325}\u{5c88}\u{96cf}\u{562b}\u{5d8e}\u{9f69}\u{9c3e}\u{9375}\u{8d88}\u{9bd1}\u{6c5e}\u{5b28}\u{56dd}\u{9664}\u{9265}\u{8cf0}\u{9344}\u{8d40}\u{4ee5}\u{7ac5}\u{4f6c}\u{510b}\u{5c95}\u{767c}\u{6c2f}\u{5f3c}\u{7c75}\u{9d5f}\u{715b}\u{5bda}\u{7a78}\u{5809}\u{9a42}\u{57ee}\u{662b}\u{84d0}\u{8177}", 116),
+        ("9 0 8 7 5 0 0 9 6 6 9 5 0 3 2 4 0 5 2 8 9 9 9 2 0 6 8 5 9 5 ", 60),
+    ];
+
     fn numbered(count: usize) -> Answer {
         let items = (0..count).map(|n| json!({"seq": n, "function": "cache::get"}));
         Answer::List(List::whole("events", items.collect()).with("sessionId", 1))
@@ -209,11 +347,42 @@ mod tests {
         assert!(tokens(&page) <= 300);
     }
 
+    #[test]
+    fn the_cursor_leads_through_a_long_line() {
+        let line: String = (0..9_000_u32)
+            .filter_map(|n| char::from_u32(0x1f300 + n % 700))
+            .collect();
+        let text = format!("first\n{line}\nlast\n");
+        let (mut cursor, mut seen) = (Cursor::default(), String::new());
+        loop {
+            let page = fit(Answer::Text(text.clone()), 500, cursor);
+            assert!(tokens(&page) <= 500, "{page}");
+            let Some((shown, end)) = page.rsplit_once('(') else {
+                seen.push_str(&page);
+                break;
+            };
+            let (_, next) = end.split_once("cursor \"").unwrap();
+            let is_inside = next.contains('+');
+            // The newline before the remark is not the text's if a line was cut.
+            seen.push_str(shown.strip_suffix('\n').filter(|_| is_inside).unwrap_or(shown));
+            cursor = Cursor::read(next.trim_end_matches("\")\n")).unwrap();
+        }
+        assert_eq!(seen, text);
+    }
+
+    /// The counts are those of o200k, the tokenizer with the smallest ones among those of today's models.
+    #[test]
+    fn tokens_are_estimated_from_above() {
+        for (text, real) in NASTY {
+            assert!(tokens(text) >= *real, "{} of {real}: {text}", tokens(text));
+        }
+    }
+
     proptest! {
         #[test]
         fn no_text_exceeds_its_budget(text in "(\\PC{0,200}\n){0,60}", budget in LEAST..3_000_usize) {
             let shown = fit(Answer::Text(text), budget, 0);
-            prop_assert!(tokens(&shown) <= budget * 2, "{} of {budget}", tokens(&shown));
+            prop_assert!(tokens(&shown) <= budget, "{} of {budget}", tokens(&shown));
         }
 
         #[test]

@@ -40,6 +40,8 @@ pub struct Gateway {
     pub(crate) patterns: Mutex<Vec<String>>,
     calls: Mutex<HashMap<u64, Arc<Cancel>>>,
     next_call: AtomicU64,
+    /// The only client sends nothing more.
+    is_left: AtomicBool,
 }
 
 impl Gateway {
@@ -55,6 +57,7 @@ impl Gateway {
             patterns: Mutex::default(),
             calls: Mutex::default(),
             next_call: AtomicU64::new(0),
+            is_left: AtomicBool::new(false),
         }
     }
 
@@ -74,6 +77,16 @@ impl Gateway {
             current,
             cursor: 0,
             _end: Arc::new(End(Arc::clone(self), number)),
+        }
+    }
+
+    /// Ends the calls that wait for a program: the only client has closed its end. Others may still be answered.
+    pub(crate) fn end_waits(&self) {
+        self.is_left.store(true, Ordering::SeqCst);
+        for cancel in lock(&self.calls).values() {
+            if cancel.waits.load(Ordering::SeqCst) {
+                cancel.set();
+            }
         }
     }
 
@@ -109,6 +122,8 @@ impl Drop for End {
 #[derive(Default)]
 pub(crate) struct Cancel {
     is_set: AtomicBool,
+    /// The call waits for a program, which may take for ever.
+    waits: AtomicBool,
     action: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
 
@@ -162,6 +177,14 @@ impl Context {
         let mut command = Command::new(&self.gateway.executable);
         command.arg(word);
         command
+    }
+
+    /// Notes that this call waits for a program from now on: it ends when its client does.
+    pub(crate) fn waits(&self) {
+        self.cancel.waits.store(true, Ordering::SeqCst);
+        if self.gateway.is_left.load(Ordering::SeqCst) {
+            self.cancel.set();
+        }
     }
 
     /// Returns what ends this call.

@@ -1,4 +1,5 @@
-//! Recordings of every instruction. The recorder is a process of its own: it goes on if the wait for it ends.
+//! Recordings of every instruction. The recorder is a process of its own: it goes on if the wait for it ends, and ends its program and
+//! then itself if this process ends.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -51,26 +52,35 @@ impl Recorders {
         // What the program itself prints there is in the recording.
         let said = tempfile::tempfile().map_err(|error| cannot(&error))?;
         let stderr = said.try_clone().map_err(|error| cannot(&error))?;
-        let mut child = recorder
+        recorder
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(stderr)
-            .process_group(0)
-            .spawn()
-            .map_err(|error| cannot(&error))?;
+            .process_group(0);
+        let (started, start) = mpsc::channel();
         let (ended, over) = mpsc::channel();
+        // For the kernel the recorder's parent is the thread that started it, so that thread stays until the recorder's end.
+        std::thread::spawn(move || {
+            let (told, child) = match recorder.spawn() {
+                Ok(child) => (Ok(child.id()), Some(child)),
+                Err(error) => (Err(error), None),
+            };
+            // There may be no one who waits.
+            let _ = started.send(told);
+            if let Some(mut child) = child {
+                let _ = child.wait();
+            }
+            let _ = ended.send(());
+        });
+        let started = start.recv().map_err(|error| cannot(&error))?;
+        let pid = started.map_err(|error| cannot(&error))?;
         let running = Arc::new(Running {
             recording,
-            group: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
+            group: i32::try_from(pid).ok().and_then(Pid::from_raw),
             said: Mutex::new(said),
             over: Mutex::new(over),
         });
         lock(&self.running).push(Arc::clone(&running));
-        std::thread::spawn(move || {
-            let _ = child.wait();
-            // There may be no one who waits.
-            let _ = ended.send(());
-        });
         self.wait(&running, cancel, patience)
     }
 

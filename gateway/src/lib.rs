@@ -12,6 +12,7 @@ mod current;
 mod full;
 mod http;
 mod lines;
+mod names;
 mod page;
 mod prompts;
 mod recordings;
@@ -62,7 +63,14 @@ async fn stdio(server: McpServer) -> io::Result<()> {
         requests,
         answers,
         written,
+        ended,
     } = lines::checked();
+    let gateway = server.gateway();
+    tokio::spawn(async move {
+        // It is dropped, never sent.
+        _ = ended.await;
+        gateway.end_waits();
+    });
     let service = match server.serve((requests, answers)).await {
         Ok(service) => service,
         // A client that closes standard input before its first message wants nothing.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourcesResult, ListToolsResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ReadResourceRequestParams,
     ReadResourceResponse, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
@@ -42,6 +42,11 @@ impl McpServer {
             gateway,
             current: Arc::default(),
         }
+    }
+
+    /// Returns what all its calls share.
+    pub fn gateway(&self) -> Arc<Gateway> {
+        Arc::clone(&self.gateway)
     }
 
     /// Runs `work` on a thread of its own, and ends it when the client cancels the request or vanishes.
@@ -182,6 +187,15 @@ impl ServerHandler for McpServer {
         Ok(ListPromptsResult::with_all_items(prompts::list()))
     }
 
+    /// The protocol's library passes on here what it cannot read, also requests of known methods.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unreadable(&request))
+    }
+
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
@@ -192,6 +206,37 @@ impl ServerHandler for McpServer {
         let prompt = prompt.map_err(|wrong| ErrorData::invalid_params(wrong, None))?;
         Ok(prompt.into())
     }
+}
+
+/// The methods that take parameters, and what these are.
+const TAKEN: &[(&str, &str)] = &[
+    (
+        "tools/call",
+        "an object with name, a text, and arguments, an object",
+    ),
+    ("resources/read", "an object with uri, a text"),
+    (
+        "prompts/get",
+        "an object with name, a text, and arguments, an object of texts",
+    ),
+    ("tools/list", "an object, or left out"),
+    ("resources/list", "an object, or left out"),
+    ("prompts/list", "an object, or left out"),
+];
+
+/// Says what is wrong with a request that the protocol's library cannot read.
+fn unreadable(request: &CustomRequest) -> ErrorData {
+    let method = &request.method;
+    let Some((_, taken)) = TAKEN.iter().find(|(known, _)| known == method) else {
+        let message = format!("there is no method {method}");
+        return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None);
+    };
+    let arguments = request.params.as_ref().and_then(|params| params.get("arguments"));
+    let wrong = match arguments.filter(|arguments| !arguments.is_object() && !arguments.is_null()) {
+        Some(_) => format!("the arguments of {method} are no object"),
+        None => format!("{method} does not take these parameters"),
+    };
+    ErrorData::invalid_params(format!("{wrong}: its params are {taken}"), None)
 }
 
 fn refused(failure: &Failure) -> CallToolResponse {

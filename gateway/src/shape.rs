@@ -1,6 +1,7 @@
 //! Replies of verbs in the words of the tools: `sessionId`, `threadId`, `paused`.
 
 use serde_json::{Map, Value, json};
+use server::inspect::short_name;
 use server::protocol::Failure;
 use server::session::{
     MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport, WatchChange,
@@ -121,7 +122,7 @@ pub fn place(place: &PlaceReport) -> Map<String, Value> {
     // An unknown place is described in words.
     let is_address = place.address.starts_with("0x");
     object([
-        ("function", json!(place.function)),
+        ("function", json!(short(place))),
         ("file", json!(place.file)),
         ("line", json!(place.line)),
         (
@@ -133,6 +134,12 @@ pub fn place(place: &PlaceReport) -> Map<String, Value> {
             },
         ),
     ])
+}
+
+/// The name of a place's function as people write it; debug_query with verbosity full and the table functions tell the full one.
+fn short(place: &PlaceReport) -> Option<String> {
+    let full = || place.function.as_deref().map(short_name);
+    place.short_name.clone().or_else(full)
 }
 
 fn reason(reason: &ReasonReport) -> Map<String, Value> {
@@ -235,7 +242,7 @@ fn event(
 pub fn probe(report: &ProbeReport) -> Value {
     let mut fields = object([
         ("id", json!(report.id.to_string())),
-        ("location", json!(report.location)),
+        ("location", json!(short_name(&report.location))),
         ("condition", json!(report.condition)),
         ("message", json!(report.template)),
         ("note", json!(report.message)),

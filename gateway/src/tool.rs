@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use server::protocol::Failure;
 
 use crate::answer::Answer;
-use crate::budget;
+use crate::budget::{self, Cursor};
 use crate::context::Context;
 use crate::words;
 
@@ -74,10 +74,10 @@ impl Described {
 
 fn run<T: Tool>(context: &Context, mut args: Map<String, Value>) -> Result<String, Failure> {
     let budget = number(&mut args, "budget")?.unwrap_or(budget::DEFAULT);
-    let cursor = number(&mut args, "cursor")?.unwrap_or(0);
+    let cursor = cursor(&mut args)?;
     let args = serde_path_to_error::deserialize(Value::Object(args))
         .map_err(|error| mistaken(T::NAME, &error))?;
-    let context = context.from(cursor);
+    let context = context.from(cursor.entries);
     let answer = T::run(&context, args).map_err(words::failure)?;
     Ok(budget::fit(answer, budget, cursor))
 }
@@ -118,6 +118,18 @@ fn mistaken(tool: &str, error: &serde_path_to_error::Error<serde_json::Error>) -
         "{tool} does not take these parameters: {name}{told}"
     ))
     .hint("the tool's schema says what each parameter takes")
+}
+
+/// Removes the parameter that says how far an answer has been read.
+fn cursor(args: &mut Map<String, Value>) -> Result<Cursor, Failure> {
+    let text = match args.remove("cursor") {
+        None | Some(Value::Null) => return Ok(Cursor::default()),
+        Some(Value::String(text)) if text.is_empty() => return Ok(Cursor::default()),
+        Some(Value::String(text)) => text,
+        Some(other) => other.to_string(),
+    };
+    let wrong = || Failure::bad_request("cursor is none that a result has given");
+    Cursor::read(&text).ok_or_else(wrong)
 }
 
 /// Removes a parameter that all tools share. Models also write numbers as text.

@@ -175,7 +175,7 @@ const WORDS: &[(&str, &str)] = &[
         "write function, file and line, or address",
     ),
     ("print -- ", "debug_read of "),
-    (", or --full for all", ""),
+    (", or --full for all", " with whole"),
     (", or --limit 0 for all", ""),
     ("more: --skip ", "more: skip "),
     ("more follow: --skip ", "more follow: cursor "),
@@ -265,7 +265,7 @@ mod tests {
             ),
             (
                 "(shortened: print -- text, or --full for all)",
-                "(shortened: debug_read of text)",
+                "(shortened: debug_read of text with whole)",
             ),
             (
                 "(14 more are optimized out: --full lists them)",

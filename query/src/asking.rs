@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::question::{self, Headings, Names, diagnose};
 use crate::reading::Reading;
+use crate::stoppable::stoppable;
 use crate::tables::TABLES;
 
 /// Batches that wait between the computation and the reader of an answer.
@@ -186,7 +187,8 @@ impl Question {
             .verify_plan(&plan)
             .map_err(wrong)?;
         let plan = self.limited(plan).map_err(wrong)?;
-        state.create_physical_plan(&plan).await.map_err(wrong)
+        let plan = state.create_physical_plan(&plan).await.map_err(wrong)?;
+        stoppable(plan).map_err(wrong)
     }
 
     fn headings(&self, columns: usize) -> Headings {

@@ -35,6 +35,7 @@ mod shell;
 mod short_names;
 pub mod slower;
 mod state;
+mod stoppable;
 mod syscalls;
 mod table_functions;
 mod tables;

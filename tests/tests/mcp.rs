@@ -150,6 +150,47 @@ fn more_functions_are_recorded_while_a_program_stands() {
     scenario(&live, "traced", &[program.to_str().unwrap()]);
 }
 
+/// A template whose full name is long.
+const CACHED: &str = r#"
+#include <cstdio>
+#include <string>
+#include <unordered_map>
+int total;
+template<class K, class V> struct Cache {
+  std::unordered_map<K, V> map;
+  V get (const K & key) { return map[key]; }
+};
+void add_one () { total += 1; }
+void add_two () { total += 2; }
+int main () {
+  Cache<int, std::string> cache;
+  for (int i = 0; i != 5; i++)
+    cache.get (i % 3);
+  add_one ();
+  add_two ();
+  std::puts ("done");
+}
+"#;
+
+#[test]
+fn short_names_mean_functions_and_a_call_sets_all_or_nothing() {
+    let live = Live::new("mcp-named");
+    let source = live.scratch.join("cached.cpp");
+    std::fs::write(&source, CACHED).expect("the test's folder is writable");
+    let words = ["-O0", "-g", "-o", "cached", "cached.cpp"];
+    let built = Program::new("g++", live.scratch.path()).args(words).run();
+    assert_eq!(built.status.as_shell_code(), 0, "{}", built.errors());
+    let program = live.scratch.join("cached");
+    let recording = Hindsight::recorded(
+        &live.scratch,
+        "rec",
+        &[],
+        &Program::new(&program, live.scratch.path()),
+    );
+    let names = [recording.path(), &program].map(|path| path.to_str().expect("text").to_owned());
+    scenario(&live, "named", &[&names[0], &names[1]]);
+}
+
 /// Builds `invoices` in a separate folder, changed or not, and records it under a name.
 fn record_invoices(live: &Live, name: &str, change: Option<(&str, &str)>) {
     let source = fixture_source("hunts").join("invoices.c");
@@ -393,12 +434,71 @@ fn a_client_that_vanishes_while_it_waits_leaves_the_program_running() {
     let mut raw = Raw::new(&live);
     raw.call(1, "debug_wait", &json!({"timeoutMs": 600_000}));
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let (_, code) = raw.leave();
+    let (said, code) = raw.leave();
     assert_eq!(code, 0);
+    // The wait has ended with the client, and not been given up later.
+    assert!(said.contains(r#""id":1"#), "{said}");
     assert_eq!(live.session()["status"], "running");
     live.ask(&["set", "tempo", "1"]);
     let ended = live.ask(&["await"]);
     assert_eq!(ended["exit"]["code"], 0, "{ended:#}");
+}
+
+#[test]
+fn a_program_of_which_every_instruction_is_recorded_ends_with_the_server() {
+    let live = Live::new("mcp-full-vanishes");
+    for (name, is_killed) in [("closed", false), ("killed", true)] {
+        let mut raw = Raw::new(&live);
+        let asked = json!({"program": "/bin/sleep", "args": ["1000"], "full": true,
+            "recording": name, "timeoutMs": 600_000});
+        raw.call(1, "debug_launch", &asked);
+        let folder = live.scratch.join(&format!("{name}.hindsight"));
+        let recorder = wait_until("the recorder to run sleep", || {
+            let children = children_of(raw.child.id());
+            let recorder = *children.first()?;
+            (folder.is_dir() && !children_of(recorder).is_empty()).then_some(recorder)
+        });
+        match is_killed {
+            true => {
+                raw.child.kill().expect("it runs");
+                raw.child.wait().expect("it ends");
+            }
+            false => assert_eq!(raw.leave().1, 0),
+        }
+        wait_until("the recorder to end", || {
+            (!Path::new(&format!("/proc/{recorder}/maps")).exists()).then_some(())
+        });
+        let told = live.command(&["info", "--json", name]).run();
+        assert_eq!(told.status.as_shell_code(), 0, "{}", told.errors());
+        let told = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(told.contains("\"state\":\"complete\"") || told.contains("SIGTERM"), "{told}");
+    }
+}
+
+/// The processes that a process has started.
+fn children_of(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    let children = tasks.flatten().filter_map(|task| {
+        std::fs::read_to_string(task.path().join("children")).ok()
+    });
+    let children: Vec<String> = children.collect();
+    let numbers = children.iter().flat_map(|children| children.split_whitespace());
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
+#[test]
+fn arguments_that_are_no_object_are_wrong_parameters() {
+    let live = Live::new("mcp-arguments");
+    let mut raw = Raw::new(&live);
+    for (id, wrong) in [json!([1]), json!("x"), json!(7)].iter().enumerate() {
+        raw.call(id as u32 + 1, "debug_sql", wrong);
+    }
+    let (said, code) = raw.leave();
+    assert_eq!(code, 0);
+    let refused = said.lines().filter(|line| {
+        line.contains("-32602") && line.contains("the arguments of tools/call are no object")
+    });
+    assert_eq!(refused.count(), 3, "{said}");
 }
 
 #[test]

@@ -65,11 +65,13 @@ impl Tool for Breakpoint {
         let session = context.session(&Whose::either(args.session_id, args.recording))?;
         let removed = ids(&args.remove)?;
         let mut shown = Vec::new();
-        for add in args.add {
-            shown.extend(added(context, session, add)?);
+        let add = |add: Add| added(context, session, add);
+        let remove = |id: u32| removed_one(context, session, id);
+        for one in args.add {
+            shown.extend(all_or_none(&shown, add(one), remove)?);
         }
         for id in removed {
-            removed_one(context, session, id)?;
+            all_or_none(&shown, remove(id), remove)?;
         }
         if shown.is_empty() {
             shown = listed(context, session)?;
@@ -128,6 +130,23 @@ fn listed(context: &Context, session: Option<u32>) -> Result<Vec<Value>, Failure
     let mut all = breaks(&context.ask::<Break>(session, &ProbeArgs::List)?);
     all.extend(watches(&context.ask::<Watch>(session, &ProbeArgs::List)?));
     Ok(all)
+}
+
+/// Takes back what a call has set so far, if its next step has failed: nobody would know its ids.
+pub fn all_or_none<T>(
+    set: &[Value],
+    step: Result<T, Failure>,
+    remove: impl Fn(u32) -> Result<(), Failure>,
+) -> Result<T, Failure> {
+    if step.is_err() {
+        let ids = set.iter().filter_map(|probe| match &probe["id"] {
+            Value::String(id) => id.parse().ok(),
+            id => id.as_u64().and_then(|id| u32::try_from(id).ok()),
+        });
+        // The program may have ended, and with it what was set. The failure of the step says why.
+        ids.for_each(|id| _ = remove(id));
+    }
+    step
 }
 
 /// Removes a breakpoint, or the watchpoint of this number.

@@ -75,6 +75,7 @@ impl Tool for Continue {
             };
             context.ask::<Thread>(session, &thread)?;
         }
+        context.waits();
         let report = match moved(context, session, &args) {
             // It already runs: an earlier call resumed it, and this call waits for its stop.
             Err(failure) if failure.code == Code::NotStopped && args.action != Action::Pause => {

@@ -173,6 +173,9 @@ impl Tool for Launch {
             pending: false,
             timeout_secs: Some(seconds(args.timeout_ms)),
         };
+        if !start.breaks.is_empty() {
+            context.waits();
+        }
         let report = context.ask::<Start>(None, &start)?;
         context.begun(&report);
         Ok(Answer::Object(shape::session(&report)))
@@ -210,7 +213,8 @@ fn in_full(
     };
     let mut recorder = context.command("record");
     recorder
-        .args(["--full", "--json"])
+        .args(["--full", "--json", "--with-parent"])
+        .arg(std::process::id().to_string())
         .arg("-o")
         .arg(&recording);
     for (option, patterns) in [("-f", &args.functions), ("-x", &args.exclude)] {
@@ -225,6 +229,7 @@ fn in_full(
     recorder.current_dir(cwd).env_clear().envs(env);
     let patience = Duration::from_secs_f64(seconds(args.timeout_ms));
     let recorders = &context.gateway.recorders;
+    context.waits();
     let told = recorders.record(recorder, recording.clone(), context.cancel(), patience)?;
     of_recorder(context, &recording, told.as_ref())
 }

@@ -7,7 +7,7 @@ use server::past::{LogLine, LogLines};
 use server::protocol::Failure;
 use server::verbs::{self, Chosen, LogpointAdd, LogpointReply, Nothing, Position, ProbeArgs, When};
 
-use super::breakpoint::reports;
+use super::breakpoint::{all_or_none, reports};
 use super::target::{ids, target};
 use crate::answer::{Answer, List, object};
 use crate::context::{Context, SessionId, Whose};
@@ -65,7 +65,12 @@ impl Tool for Logpoint {
         // Only a recording prints lines, page by page.
         let at = context.ask::<Position>(session, &Nothing {})?;
         let is_recorded = at.when != When::Now;
-        for add in args.add {
+        let remove = |ids: Vec<u32>| {
+            let chosen = Chosen { ids, all: false };
+            let reply = context.ask::<verbs::Logpoint>(session, &ProbeArgs::Remove(chosen));
+            reply.map(drop)
+        };
+        let add = |add: Add| {
             let add = LogpointAdd {
                 at: target(add.function, add.file, add.line, None)?,
                 message: add.message,
@@ -75,7 +80,10 @@ impl Tool for Logpoint {
                 limit: is_recorded.then_some(MOST),
                 skip: if is_recorded { context.cursor } else { 0 },
             };
-            match context.ask::<verbs::Logpoint>(session, &ProbeArgs::Add(add))? {
+            context.ask::<verbs::Logpoint>(session, &ProbeArgs::Add(add))
+        };
+        for one in args.add {
+            match all_or_none(&shown, add(one), |id| remove(vec![id]))? {
                 LogpointReply::Probes(reply) => shown.extend(reports(&reply.probes)),
                 LogpointReply::Recorded(lines) if is_alone => return Ok(printed(context, &lines)),
                 LogpointReply::Recorded(_) => {
@@ -86,11 +94,7 @@ impl Tool for Logpoint {
             }
         }
         if !removed.is_empty() {
-            let chosen = Chosen {
-                ids: removed,
-                all: false,
-            };
-            context.ask::<verbs::Logpoint>(session, &ProbeArgs::Remove(chosen))?;
+            all_or_none(&shown, remove(removed), |id| remove(vec![id]))?;
         }
         if shown.is_empty() {
             let reply = context.ask::<verbs::Logpoint>(session, &ProbeArgs::List)?;

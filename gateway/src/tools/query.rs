@@ -1,7 +1,5 @@
 //! `debug_query`: events by filters, without SQL.
 
-use std::fmt::Write;
-
 use query::Session;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,8 +8,9 @@ use server::protocol::Failure;
 use store::columns::EventKind;
 
 use crate::answer::{Answer, List, object};
-use crate::context::{Context, SessionId, Whose};
-use crate::recordings;
+use crate::context::{Cancel, Context, SessionId, Whose};
+use crate::names::{self, quoted};
+use crate::recordings::{self, Rows};
 use crate::tool::Tool;
 
 /// The tool.
@@ -107,6 +106,13 @@ enum Verbosity {
     Full,
 }
 
+/// The events, and as events the notes that were added to the recording later.
+const EVENTS_AND_NOTES: &str = "(\
+    select seq, kind, tid, ts_ns, function, function_id, file, line, module, call, parent, depth, args, ret, ret_text, unwound, text, \
+    addr, size, value, aux, probe from events \
+    union all select seq, 'note', null, null, null, null, null, null, null, null, null, null, null, null, null, null, text, \
+    null, null, null, null, null from notes where added_unix_ns is not null)";
+
 const LIMIT: usize = 50;
 const MOST: usize = 1_000;
 
@@ -117,16 +123,26 @@ impl Tool for Query {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let question = Question::of(&args)?;
+        let mut question = Question::of(&args)?;
         let whose = Whose::either(args.session_id, args.recording.clone());
         let session = context
             .gateway
             .recordings
             .open(&context.recording(&whose)?)?;
         let limit = args.limit.unwrap_or(LIMIT).min(MOST);
+        let mut is_known = true;
+        if let Some(filter) = &args.function {
+            let found = names::matching(&session, context.cancel(), &filter.of_functions())?;
+            is_known = !found.is_empty();
+            question.conditions.push(match question.table {
+                "writes" => found.by_name(),
+                _ => found.by_id(),
+            });
+        }
         let first = args.offset.unwrap_or(0) + context.cursor;
-        let sql = question.rows(first, limit);
-        let answer = recordings::rows(&session, context.cancel(), &sql, limit)?;
+        let mut answer = question.ask(&session, context.cancel(), first, limit)?;
+        let is_full = args.verbosity == Verbosity::Full;
+        names::shorten(&session, context.cancel(), &mut answer.rows, is_full)?;
         let mut total = first + answer.rows.len();
         if answer.rows.len() == limit {
             let counted = recordings::rows(&session, context.cancel(), &question.count(), 1)?;
@@ -134,7 +150,7 @@ impl Tool for Query {
             total = count.map_or(total, |count| count as usize);
         }
         let hint = match total {
-            0 => no_such_function(&session, args.function.as_ref()),
+            0 if !is_known => no_such_function(&session, args.function.as_ref()),
             _ => Value::Null,
         };
         Ok(Answer::List(List {
@@ -166,7 +182,7 @@ fn no_such_function(session: &Session, filter: Option<&TextFilter>) -> Value {
 struct Question {
     columns: String,
     table: &'static str,
-    conditions: String,
+    conditions: Vec<String>,
     order: &'static str,
 }
 
@@ -205,17 +221,59 @@ impl Question {
         }
     }
 
-    fn rows(&self, first: usize, limit: usize) -> String {
+    /// Asks for a page of rows. Texts of arguments and results take long, and a sorted question would compute them for all rows: so the
+    /// rows are chosen first.
+    fn ask(
+        &self,
+        session: &Session,
+        cancel: &Cancel,
+        first: usize,
+        limit: usize,
+    ) -> Result<Rows, Failure> {
+        let Some(key) = self.key() else {
+            let sql = self.rows(&self.columns, first, limit);
+            return recordings::rows(session, cancel, &sql, limit);
+        };
+        let chosen = self.rows(&format!("{key} as seq"), first, limit);
+        let chosen = recordings::rows(session, cancel, &chosen, limit)?;
+        let seqs = chosen.rows.iter().filter_map(|row| row.get("seq")?.as_u64());
+        let seqs: Vec<String> = seqs.map(|seq| seq.to_string()).collect();
+        if seqs.is_empty() {
+            return Ok(chosen);
+        }
+        let sql = format!(
+            "select {} from {} where {key} in ({}) order by {}",
+            self.columns,
+            self.table,
+            seqs.join(", "),
+            self.order
+        );
+        recordings::rows(session, cancel, &sql, limit)
+    }
+
+    /// The column that numbers the rows of the table, each once.
+    fn key(&self) -> Option<&'static str> {
+        match self.table {
+            "calls" => Some("start_seq"),
+            "events" => Some("seq"),
+            _ => None,
+        }
+    }
+
+    fn rows(&self, columns: &str, first: usize, limit: usize) -> String {
         format!(
-            "select {} from {} where {} order by {} limit {limit} offset {first}",
-            self.columns, self.table, self.conditions, self.order
+            "select {columns} from {} where {} order by {} limit {limit} offset {first}",
+            self.table,
+            all(&self.conditions),
+            self.order
         )
     }
 
     fn count(&self) -> String {
         format!(
             "select count(*) as n from {} where {}",
-            self.table, self.conditions
+            self.table,
+            all(&self.conditions)
         )
     }
 }
@@ -230,18 +288,18 @@ fn calls(args: &Args) -> Result<Question, Failure> {
         conditions.push(format!("dur_ns >= {least}"));
     }
     let columns = match args.verbosity {
-        Verbosity::Summary => r#"start_seq as seq, function, ret_text as "returnValue""#,
+        Verbosity::Summary => r#"start_seq as seq, function, function_id, ret_text as "returnValue""#,
         Verbosity::Standard => {
-            r#"start_seq as seq, tid as "threadId", function, args, ret_text as "returnValue", nullif(dur_ns, -1) as "durationNs", parent"#
+            r#"start_seq as seq, tid as "threadId", function, function_id, args, ret_text as "returnValue", nullif(dur_ns, -1) as "durationNs", parent"#
         }
         Verbosity::Full => {
-            r#"start_seq as seq, end_seq as "endSeq", tid as "threadId", function, file, line, module, args, outs, ret_text as "returnValue", ret, unwound, nullif(dur_ns, -1) as "durationNs", nullif(self_ns, -1) as "selfNs", ts_ns as "timeNs", depth, parent"#
+            r#"start_seq as seq, end_seq as "endSeq", tid as "threadId", function, function_id, file, line, module, args, outs, ret_text as "returnValue", ret, unwound, nullif(dur_ns, -1) as "durationNs", nullif(self_ns, -1) as "selfNs", ts_ns as "timeNs", depth, parent"#
         }
     };
     Ok(Question {
         columns: columns.to_owned(),
         table: "calls",
-        conditions: all(conditions),
+        conditions,
         order: match args.order {
             Order::Asc => "start_seq",
             Order::Desc => "start_seq desc",
@@ -286,7 +344,7 @@ fn writes(args: &Args) -> Question {
     Question {
         columns: columns.to_owned(),
         table: "writes",
-        conditions: all(conditions),
+        conditions,
         order: match args.order {
             Order::Desc => "seq desc",
             Order::Asc | Order::Duration => "seq",
@@ -305,22 +363,29 @@ fn events(args: &Args) -> Result<Question, Failure> {
         let kinds: Vec<String> = args.event_type.iter().map(|kind| quoted(kind)).collect();
         conditions.push(format!("kind in ({})", kinds.join(", ")));
     }
+    let about_notes = match args.event_type.as_slice() {
+        [] => args.text.is_some(),
+        kinds => kinds.iter().any(|kind| kind == "note"),
+    };
     if let Some(text) = &args.text {
         text.add("text", &mut conditions);
     }
     let columns = match args.verbosity {
-        Verbosity::Summary => "seq, kind, coalesce(function, text) as what",
+        Verbosity::Summary => "seq, kind, coalesce(function, text) as what, function_id",
         Verbosity::Standard => {
-            r#"seq, kind, tid as "threadId", function, args, ret_text as "returnValue", text"#
+            r#"seq, kind, tid as "threadId", function, function_id, args, ret_text as "returnValue", text"#
         }
         Verbosity::Full => {
-            r#"seq, kind, tid as "threadId", ts_ns as "timeNs", function, file, line, module, call, parent, depth, args, ret, ret_text as "returnValue", unwound, text, hex(addr) as address, size, value, aux, probe"#
+            r#"seq, kind, tid as "threadId", ts_ns as "timeNs", function, function_id, file, line, module, call, parent, depth, args, ret, ret_text as "returnValue", unwound, text, hex(addr) as address, size, value, aux, probe"#
         }
     };
     Ok(Question {
         columns: columns.to_owned(),
-        table: "events",
-        conditions: all(conditions),
+        table: match about_notes {
+            true => EVENTS_AND_NOTES,
+            false => "events",
+        },
+        conditions,
         order: match args.order {
             Order::Desc => "seq desc",
             Order::Asc | Order::Duration => "seq",
@@ -332,7 +397,6 @@ fn events(args: &Args) -> Result<Question, Failure> {
 fn common(args: &Args, seq: &str) -> Vec<String> {
     let mut conditions = Vec::new();
     let texts = [
-        ("function", &args.function),
         ("file", &args.source_file),
         ("args", &args.args),
     ];
@@ -363,7 +427,7 @@ fn common(args: &Args, seq: &str) -> Vec<String> {
     conditions
 }
 
-fn all(conditions: Vec<String>) -> String {
+fn all(conditions: &[String]) -> String {
     match conditions.is_empty() {
         true => "true".to_owned(),
         false => conditions.join(" and "),
@@ -371,6 +435,16 @@ fn all(conditions: Vec<String>) -> String {
 }
 
 impl TextFilter {
+    /// The condition on the table of functions: the name is the full one or the short one.
+    fn of_functions(&self) -> String {
+        let of = |column| {
+            let mut conditions = Vec::new();
+            self.add(column, &mut conditions);
+            all(&conditions)
+        };
+        format!("(({}) or ({}))", of("name"), of("short_name"))
+    }
+
     fn add(&self, column: &str, conditions: &mut Vec<String>) {
         if let Some(text) = &self.equals {
             conditions.push(format!("{column} = {}", quoted(text)));
@@ -406,35 +480,40 @@ impl ReturnFilter {
     }
 }
 
-/// A text of SQL.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    // Writing to a String cannot fail.
-    _ = write!(out, "'{}'", text.replace('\'', "''"));
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn sql(args: serde_json::Value) -> Result<String, Failure> {
         let args: Args = serde_json::from_value(args).unwrap();
-        Question::of(&args).map(|question| question.rows(0, 50))
+        Question::of(&args).map(|question| question.rows(&question.columns, 0, 50))
     }
 
     #[test]
     fn quotes_and_patterns_cannot_leave_their_text() {
         let asked = sql(serde_json::json!({
-            "function": {"equals": "it's", "contains": "50%"},
+            "args": {"equals": "it's", "contains": "50%"},
             "verbosity": "summary",
         }));
         assert_eq!(
             asked.unwrap(),
-            "select start_seq as seq, function, ret_text as \"returnValue\" from calls \
-             where function = 'it''s' and strpos(function, '50%') > 0 \
+            "select start_seq as seq, function, function_id, ret_text as \"returnValue\" from calls \
+             where args = 'it''s' and strpos(args, '50%') > 0 \
              order by start_seq limit 50 offset 0"
         );
+    }
+
+    #[test]
+    fn calls_and_events_are_chosen_before_their_texts_are_made() {
+        for asked in [
+            serde_json::json!({"eventType": ["call"], "order": "desc"}),
+            serde_json::json!({"order": "desc"}),
+        ] {
+            let question = Question::of(&serde_json::from_value(asked).unwrap()).unwrap();
+            let key = question.key().expect("rows have a number");
+            let chosen = question.rows(key, 0, 1);
+            assert!(!chosen.contains("ret_text") && chosen.contains("desc"), "{chosen}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use server::inspect::ValueFormat;
+use server::inspect::{ValueFormat, ValueReport};
 use server::protocol::{Code, Failure};
 use server::verbs::{Memory, MemoryArgs, Print, PrintArgs};
 
@@ -27,6 +27,9 @@ pub struct Args {
     /// Numbers in base 16
     #[serde(default)]
     hex: bool,
+    /// All of long texts and arrays [default: their beginning]; what exceeds the budget is counted
+    #[serde(default)]
+    whole: bool,
 }
 
 /// One thing to read: a variable, or an address with a type or a size.
@@ -44,6 +47,13 @@ pub struct Target {
     size: Option<usize>,
 }
 
+/// How values are written, and how much of them.
+#[derive(Clone, Copy)]
+struct Manner {
+    format: ValueFormat,
+    whole: bool,
+}
+
 impl Tool for Read {
     const NAME: &'static str = "debug_read";
     const DOC: &'static str = "Read variables, expressions, registers or memory at the current moment of a session. Globals can be read while the program runs.";
@@ -55,12 +65,15 @@ impl Tool for Read {
         if args.targets.is_empty() {
             return Err(Failure::bad_request("there are no targets to read"));
         }
-        let format = match args.hex {
-            true => ValueFormat::Hex,
-            false => ValueFormat::Natural,
+        let manner = Manner {
+            format: match args.hex {
+                true => ValueFormat::Hex,
+                false => ValueFormat::Natural,
+            },
+            whole: args.whole,
         };
         let several = args.targets.len() > 1;
-        let read = |target: &Target| match read(context, session, target, format) {
+        let read = |target: &Target| match read(context, session, target, manner) {
             // One that cannot be read does not hide the others.
             Err(failure) if several && failure.code != Code::NoSession => Ok(json!({
                 "variable": target.variable,
@@ -79,7 +92,7 @@ fn read(
     context: &Context,
     session: Option<u32>,
     target: &Target,
-    format: ValueFormat,
+    manner: Manner,
 ) -> Result<Value, Failure> {
     let expression = match target {
         Target {
@@ -113,9 +126,9 @@ fn read(
     };
     let print = PrintArgs {
         expression,
-        format,
+        format: manner.format,
         with_type: false,
-        full: false,
+        full: manner.whole,
     };
     let report = context.ask::<Print>(session, &print)?;
     Ok(Value::Object(object([
@@ -126,7 +139,19 @@ fn read(
         ("staleSince", json!(report.shown.stale_since)),
         ("address", json!(report.shown.address)),
         ("note", json!(report.note)),
+        ("shortened", shortened(&report)),
     ])))
+}
+
+/// Says how to see what a value leaves out; null if it leaves out nothing.
+fn shortened(report: &ValueReport) -> Value {
+    match report.shown.left_out.as_deref() {
+        None => Value::Null,
+        Some(part) if part.is_empty() || part == report.expression => {
+            "whole: true shows all; a later part is shown by e.g. p+200 of a pointer, v[200] of an array".into()
+        }
+        Some(part) => format!("whole: true shows all; or read {part}").into(),
+    }
 }
 
 fn bytes(

@@ -38,6 +38,7 @@ impl Tool for Wait {
             after: None,
             timeout_secs: Some(seconds(args.timeout_ms)),
         };
+        context.waits();
         if args.session_id.is_none()
             && let Some(recording) = context.recorder()
             && context.gateway.recorders.is_running(&recording)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use recorder::{FullOptions, FullOutcome, FullPart, OnFull, Surroundings};
+use rustix::process::{self, Signal};
 use serde_json::{Value, json};
 use server::quantity::{count, duration, grouped};
 
@@ -20,6 +21,9 @@ use crate::render::{Terminal, bytes, escaped};
 /// When nothing could be recorded.
 pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
     let progress = Progress::new(terminal);
+    if let Some(parent) = args.with_parent {
+        end_with(parent)?;
+    }
     let (json, portable, with_report) = (args.json, args.kept.portable, args.report);
     let options = FullOptions {
         part: part(&args.full)?,
@@ -60,6 +64,18 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
         code: exit::of_program(last.exit),
         recording: last.recording.clone(),
     })
+}
+
+/// Has the kernel send SIGTERM, which the program gets, when the process that started this one ends.
+fn end_with(parent: u32) -> Result<(), Error> {
+    let failed = |source: rustix::io::Errno| Error::io("follow the parent's end", source.into());
+    process::set_parent_process_death_signal(Some(Signal::TERM)).map_err(failed)?;
+    let now = process::getppid().map(|pid| pid.as_raw_nonzero().get());
+    // It may have ended before.
+    match now.and_then(|pid| u32::try_from(pid).ok()) == Some(parent) {
+        true => Ok(()),
+        false => Err(failed(rustix::io::Errno::SRCH)),
+    }
 }
 
 /// The recordings of a process, in the order of its programs.

@@ -12,7 +12,7 @@ Examples:
   claude mcp add hindsight -- hindsight mcp
   hindsight mcp --http 127.0.0.1:8017
 
-Clients that are configured by a file:
+Clients that are configured by a file (VS Code: \"servers\", and in it \"type\": \"stdio\"):
   {\"mcpServers\": {\"hindsight\": {\"command\": \"hindsight\", \"args\": [\"mcp\"]}}}";
 
 /// The variable that sets the token.

@@ -92,6 +92,9 @@ pub struct Args {
     /// Print the summary as JSON (on stderr: stdout is the program's)
     #[arg(long)]
     pub json: bool,
+    /// With --full: end the program when this process, which started the recorder, ends
+    #[arg(long, value_name = "PID", hide = true, requires = "full")]
+    pub with_parent: Option<u32>,
     /// The program and its arguments
     #[arg(
         value_name = "PROGRAM",

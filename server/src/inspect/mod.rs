@@ -28,6 +28,7 @@ pub use returned::ReturnedReport;
 pub use signals::{signal_by_name, signal_name};
 pub(crate) use source::of_line_error;
 pub use source::{SourceReport, function_source, line_source, source_line};
+pub use debuginfo::short_name;
 pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use values::{
     Change, Extent, FrameVariables, Manner, MemoryPlace, Shown, ValueFormat, ValueReport,

@@ -454,8 +454,85 @@ async def executed(tools, program):
     assert rows == [{"n": 1}], rows
 
 
+async def named(tools, recording, program):
+    """Functions have short names, notes are found, and a call sets all of its breakpoints or none."""
+    short = "Cache<int, std::string>::get"
+    of = {"recording": recording}
+    row = (await tools("debug_sql", sql="select name, short_name from functions where name like 'Cache<%get'", **of))["rows"][0]
+    assert row["short_name"] == short != row["name"], row
+    for name in (short, row["name"]):
+        for filter in ("equals", "contains"):
+            asked = await tools("debug_query", function={filter: name}, **of)
+            assert [call["function"] for call in asked["events"]] == [short] * 5, asked
+    asked = await tools("debug_query", function={"matches": "^Cache<int, std::string>"}, verbosity="full", limit=1, **of)
+    call = asked["events"][0]
+    assert (call["function"], call["fullName"]) == (short, row["name"]), call
+    for kinds in ("enter", "leave"):
+        asked = await tools("debug_query", eventType=[kinds], function={"equals": short}, verbosity="summary", **of)
+        assert [event["what"] for event in asked["events"]] == [short] * 5, asked
+        assert "function_id" not in asked["events"][0], asked
+    none = await tools("debug_query", function={"equals": "Cash::get"}, **of)
+    assert none["events"] == [] and "no recorded function" in none["hint"], none
+    # It has calls, but none that is so long: the name is not the mistake.
+    none = await tools("debug_query", function={"equals": short}, minDurationNs=10**15, **of)
+    assert none["events"] == [] and "hint" not in none, none
+
+    await tools("debug_note", at=call["seq"], text="the first look", **of)
+    for asked in ({"eventType": ["note"]}, {"text": {"contains": "first look"}}, {"eventType": ["note"], "verbosity": "full"}):
+        notes = await tools("debug_query", **asked, **of)
+        found = [(note["seq"], note["kind"], note["text"]) for note in notes["events"]]
+        assert found == [(call["seq"], "note", "the first look")], notes
+
+    launched = await tools("debug_launch", program=program, stopOnEntry=True)
+    made = await tools("debug_breakpoint", add=[{"function": row["name"]}])
+    assert made["breakpoints"][0]["function"] == short and made["breakpoints"][0]["location"] == short, made
+    refused = await tools.refused("debug_breakpoint", add=[{"function": "main"}, {"watch": "total"}, {"function": "nope"}])
+    assert refused["code"] == "INVALID_FUNCTION", refused
+    listed = await tools("debug_breakpoint")
+    assert [at["id"] for at in listed["breakpoints"]] == [made["breakpoints"][0]["id"]], listed
+    refused = await tools.refused("debug_breakpoint", add=[{"function": "main"}], remove=["77"])
+    listed = await tools("debug_breakpoint")
+    assert len(listed["breakpoints"]) == 1, listed
+    refused = await tools.refused(
+        "debug_logpoint", add=[{"function": "main", "message": "begun"}, {"function": "nope", "message": ""}]
+    )
+    assert refused["code"] == "INVALID_FUNCTION", refused
+    assert (await tools("debug_logpoint"))["logpoints"] == [], "none is left"
+    stop = await tools("debug_continue")
+    assert stop["reason"] == "breakpoint" and stop["function"] == short, stop
+
+    # Tools and parameters that no other scenario uses.
+    stop = await tools("debug_continue", action="step-out")
+    assert stop["function"] == "main", stop
+    address = (await tools("debug_read", targets=[{"variable": "&total"}], hex=True))["results"][0]["value"]
+    address = re.search(r"0x[0-9a-f]+", address)[0]
+    written = await tools("debug_write", targets=[{"address": address, "type": "i32", "value": 77}])
+    assert written["results"][0]["newValue"] == "77", written
+    read = await tools("debug_read", targets=[{"variable": "total"}, {"address": address, "type": "i32"}], hex=True)
+    assert [result["value"] for result in read["results"]] == ["0x4d", "0x4d"], read
+    made = await tools("debug_breakpoint", add=[{"function": "add_*"}])
+    places = made["breakpoints"][0]["places"]
+    assert sorted(at["function"] for at in places) == ["add_one", "add_two"], made
+    again = await tools("debug_session", action="restart")
+    assert again["sessionId"] != launched["sessionId"] or again["pid"] != launched["pid"], again
+    await tools("debug_session", action="detach")
+    opened = await tools("debug_session", action="open", recording=recording)
+    assert opened["status"] == "recorded", opened
+    closed = await tools("debug_session", action="close", sessionId=opened["sessionId"])
+    assert closed == {"sessionId": opened["sessionId"]}, closed
+    ran = await tools("debug_sql", sql="select function from calls", file="calls.csv", **of)
+    with open("calls.csv", encoding="utf-8") as file:
+        assert len(file.readlines()) > ran["rows"] > 5, ran
+    listed = await tools.client.list_tools()
+    for tool in listed.tools:
+        waits = tool.input_schema["properties"].get("timeoutMs")
+        assert waits is None or "[default: 20000]" in waits["description"], tool.name
+
+
 if __name__ == "__main__":
-    scenarios = (live, recorded, filters, mistakes, waiting, progress, last, logged, traced, compared, offered, full, launched, executed)
+    scenarios = (
+        live, recorded, filters, mistakes, waiting, progress, last, logged, traced, compared, offered, full, launched, executed, named
+    )
     scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")
