@@ -7,7 +7,8 @@ use rmcp::transport::async_rw::DEFAULT_MAX_LINE_LENGTH;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{
-    self, AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, duplex,
+    self, AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader,
+    DuplexStream, duplex,
 };
 use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinHandle;

@@ -7,9 +7,10 @@ use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
+    ListPromptsResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
@@ -231,7 +232,10 @@ fn unreadable(request: &CustomRequest) -> ErrorData {
         let message = format!("there is no method {method}");
         return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None);
     };
-    let arguments = request.params.as_ref().and_then(|params| params.get("arguments"));
+    let arguments = request
+        .params
+        .as_ref()
+        .and_then(|params| params.get("arguments"));
     let wrong = match arguments.filter(|arguments| !arguments.is_object() && !arguments.is_null()) {
         Some(_) => format!("the arguments of {method} are no object"),
         None => format!("{method} does not take these parameters"),

@@ -139,7 +139,8 @@ fn the_last_moment_of_a_static_program_is_told() {
         let recording = recorded(&scratch, name, &[], &program);
         let addr = "select count(*) from exceptions where type = 'SIGFPE' and addr is not null";
         assert_eq!(recording.number(addr), 1, "{name}");
-        let pause = "select count(*) from events where kind = 'pause' and text like '%in divide at%'";
+        let pause =
+            "select count(*) from events where kind = 'pause' and text like '%in divide at%'";
         assert_eq!(recording.number(pause), 1, "{name}");
     }
 }

@@ -471,18 +471,25 @@ fn a_program_of_which_every_instruction_is_recorded_ends_with_the_server() {
         let told = live.command(&["info", "--json", name]).run();
         assert_eq!(told.status.as_shell_code(), 0, "{}", told.errors());
         let told = String::from_utf8_lossy(&told.stdout).into_owned();
-        assert!(told.contains("\"state\":\"complete\"") || told.contains("SIGTERM"), "{told}");
+        assert!(
+            told.contains("\"state\":\"complete\"") || told.contains("SIGTERM"),
+            "{told}"
+        );
     }
 }
 
 /// The processes that a process has started.
 fn children_of(pid: u32) -> Vec<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
-    let children = tasks.flatten().filter_map(|task| {
-        std::fs::read_to_string(task.path().join("children")).ok()
-    });
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten();
+    let children = tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
     let children: Vec<String> = children.collect();
-    let numbers = children.iter().flat_map(|children| children.split_whitespace());
+    let numbers = children
+        .iter()
+        .flat_map(|children| children.split_whitespace());
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 

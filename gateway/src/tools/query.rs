@@ -236,7 +236,10 @@ impl Question {
         };
         let chosen = self.rows(&format!("{key} as seq"), first, limit);
         let chosen = recordings::rows(session, cancel, &chosen, limit)?;
-        let seqs = chosen.rows.iter().filter_map(|row| row.get("seq")?.as_u64());
+        let seqs = chosen
+            .rows
+            .iter()
+            .filter_map(|row| row.get("seq")?.as_u64());
         let seqs: Vec<String> = seqs.map(|seq| seq.to_string()).collect();
         if seqs.is_empty() {
             return Ok(chosen);
@@ -288,7 +291,9 @@ fn calls(args: &Args) -> Result<Question, Failure> {
         conditions.push(format!("dur_ns >= {least}"));
     }
     let columns = match args.verbosity {
-        Verbosity::Summary => r#"start_seq as seq, function, function_id, ret_text as "returnValue""#,
+        Verbosity::Summary => {
+            r#"start_seq as seq, function, function_id, ret_text as "returnValue""#
+        }
         Verbosity::Standard => {
             r#"start_seq as seq, tid as "threadId", function, function_id, args, ret_text as "returnValue", nullif(dur_ns, -1) as "durationNs", parent"#
         }
@@ -396,10 +401,7 @@ fn events(args: &Args) -> Result<Question, Failure> {
 /// The filters that calls and events share.
 fn common(args: &Args, seq: &str) -> Vec<String> {
     let mut conditions = Vec::new();
-    let texts = [
-        ("file", &args.source_file),
-        ("args", &args.args),
-    ];
+    let texts = [("file", &args.source_file), ("args", &args.args)];
     for (column, filter) in texts {
         if let Some(filter) = filter {
             filter.add(column, &mut conditions);
@@ -512,7 +514,10 @@ mod tests {
             let question = Question::of(&serde_json::from_value(asked).unwrap()).unwrap();
             let key = question.key().expect("rows have a number");
             let chosen = question.rows(key, 0, 1);
-            assert!(!chosen.contains("ret_text") && chosen.contains("desc"), "{chosen}");
+            assert!(
+                !chosen.contains("ret_text") && chosen.contains("desc"),
+                "{chosen}"
+            );
         }
     }
 

@@ -20,7 +20,10 @@ pub const DOC: TableDoc = TableDoc {
         ("path", "path of the file"),
         ("build_id", "GNU build id in hex"),
         ("addr", "where it is mapped"),
-        ("size", "bytes from the first to the last one, .bss included"),
+        (
+            "size",
+            "bytes from the first to the last one, .bss included",
+        ),
         ("system", "true for libraries of the system"),
         ("ts_ns", "when it was mapped, ns since the recording began"),
     ],

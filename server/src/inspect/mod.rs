@@ -20,6 +20,7 @@ use expr::Kept;
 
 pub use code::{CodeReport, InstructionReport, disassemble, disassemble_around};
 pub use conditions::{condition, displayable, message};
+pub use debuginfo::short_name;
 pub use declaration::declaration;
 pub use functions::nearest_functions;
 pub use memory::{MemoryReport, hex_bytes, memory};
@@ -28,7 +29,6 @@ pub use returned::ReturnedReport;
 pub use signals::{signal_by_name, signal_name};
 pub(crate) use source::of_line_error;
 pub use source::{SourceReport, function_source, line_source, source_line};
-pub use debuginfo::short_name;
 pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use values::{
     Change, Extent, FrameVariables, Manner, MemoryPlace, Shown, ValueFormat, ValueReport,

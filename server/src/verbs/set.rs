@@ -108,19 +108,34 @@ impl Command for Set {
 
 /// Settings of gdb, and what there is here in their place.
 const SETTINGS: [(&str, &str); 14] = [
-    ("args", "restart keeps the arguments; start, or record, a program with others"),
+    (
+        "args",
+        "restart keeps the arguments; start, or record, a program with others",
+    ),
     ("confirm", "nothing asks here"),
-    ("cwd", "the program begins in the folder in which it is started"),
-    ("debuginfod", "hindsight symbols fetch downloads debug information"),
+    (
+        "cwd",
+        "the program begins in the folder in which it is started",
+    ),
+    (
+        "debuginfod",
+        "hindsight symbols fetch downloads debug information",
+    ),
     ("disassembly-flavor", "disassemble writes as Intel does"),
-    ("environment", "the program has the environment in which it is started"),
+    (
+        "environment",
+        "the program has the environment in which it is started",
+    ),
     ("height", "long answers go on with --from or --limit"),
     ("history", "the prompt keeps its lines"),
     ("listsize", "list takes the lines to show: list 10,30"),
     ("logging", "write answers to a file: hindsight VERB > FILE"),
     ("pagination", "answers are written at once"),
     ("print", "print has options: --format, --limit"),
-    ("scheduler-locking", "a step is made by one thread, unless it waits for others"),
+    (
+        "scheduler-locking",
+        "a step is made by one thread, unless it waits for others",
+    ),
     ("width", "lines are as long as the terminal is wide"),
 ];
 
