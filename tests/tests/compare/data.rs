@@ -301,9 +301,11 @@ fn pointers_into_zeros_behind_the_file_are_compared_by_their_variables() {
             &Program::new(scratch.join("chosen/app"), scratch.path()).args([arg]),
         );
     };
-    made("chosen", "v[1] ? &first[900] : &second[900]", "1");
-    app("with", "x");
-    let ended = compare(&scratch, &["chosen", "with"]);
+    let how = "c > 1 && v[1][0] == 'x' ? &first[900] : &second[900]";
+    made("chosen", how, "1");
+    app("one", "x");
+    app("two", "y");
+    let ended = compare(&scratch, &["one", "two"]);
     assert!(ended.text().contains(told), "{}", ended.text());
     ends_with(&ended, 1);
     // The same variable before and behind the last page of the file.
