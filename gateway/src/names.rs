@@ -12,6 +12,8 @@ use crate::recordings;
 
 /// As many functions are listed in a question; more are asked for in it.
 const LISTED: usize = 1_000;
+/// As many functions may share the names of an answer.
+const NAMESAKES: usize = 10_000;
 
 /// The functions that a filter selects.
 pub struct Matching {
@@ -87,7 +89,7 @@ pub fn shorten(
             "select function_id, name, short_name from functions where name <> short_name and name in ({})",
             names.join(", ")
         );
-        for row in recordings::rows(session, cancel, &sql, usize::MAX)?.rows {
+        for row in recordings::rows(session, cancel, &sql, NAMESAKES)?.rows {
             if let Some(name) = row["short_name"].as_str() {
                 short.insert(Some(row["function_id"].clone()), name.to_owned());
                 // Where only the name is known, one of its functions stands for all.
