@@ -77,7 +77,7 @@ pub const IOCTL: &[Command] = &[
     ("FIONBIO", 0x5421, &["inint"]),
     ("TIOCGSID", 0x5429, &["outint"]),
     ("FIOCLEX", 0x5451, &[]),
-    ("FICLONE", 0x4004_9409, &["fd"]),
+    ("BTRFS_IOC_CLONE or FICLONE", 0x4004_9409, &["fd"]),
 ];
 
 /// Returns the commands that an argument of this kind has.
