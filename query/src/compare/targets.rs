@@ -152,7 +152,7 @@ impl<'s> Targets<'s> {
                 let found = at(address)?.bytes;
                 let text = found.split(|byte| *byte == 0).next()?;
                 let is_whole = text.len() < found.len();
-                if !is_const && !(is_whole && is_surely_text(text)) {
+                if !(is_const || is_whole && is_surely_text(text)) {
                     return None;
                 }
                 text
