@@ -107,16 +107,12 @@ impl Command for Set {
 }
 
 /// Settings of gdb, and what there is here in their place.
-const SETTINGS: [(&str, &str); 14] = [
+const SETTINGS: [(&str, &str); 12] = [
     (
         "args",
         "restart keeps the arguments; start, or record, a program with others",
     ),
     ("confirm", "nothing asks here"),
-    (
-        "cwd",
-        "the program begins in the folder in which it is started",
-    ),
     (
         "debuginfod",
         "hindsight symbols fetch downloads debug information",
@@ -126,16 +122,12 @@ const SETTINGS: [(&str, &str); 14] = [
         "environment",
         "the program has the environment in which it is started",
     ),
-    ("height", "long answers go on with --from or --limit"),
+    ("height", "answers are written at once"),
     ("history", "the prompt keeps its lines"),
     ("listsize", "list takes the lines to show: list 10,30"),
     ("logging", "write answers to a file: hindsight VERB > FILE"),
     ("pagination", "answers are written at once"),
-    ("print", "print has options: --format, --limit"),
-    (
-        "scheduler-locking",
-        "a step is made by one thread, unless it waits for others",
-    ),
+    ("print", "help print tells the options of print"),
     ("width", "lines are as long as the terminal is wide"),
 ];
 

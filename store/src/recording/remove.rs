@@ -237,7 +237,10 @@ mod tests {
         let mine = recording.dir().join("columns/thesis.txt");
         let link = recording.dir().join("log/000009.seg");
         fs::write(&mine, "mine").unwrap();
-        assert_eq!(foreign(recording.dir()).unwrap(), [mine.clone()]);
+        assert_eq!(
+            foreign(recording.dir()).unwrap(),
+            std::slice::from_ref(&mine)
+        );
         std::os::unix::fs::symlink(&outside, &link).unwrap();
         let removed = remove(&recording).unwrap();
         assert_eq!(removed.left, [link.clone(), mine.clone()]);

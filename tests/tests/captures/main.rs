@@ -3,7 +3,7 @@
 
 mod copies;
 
-use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, fixture_artifact};
+use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
 
 fn recorded(artifact: &str, options: &[&str]) -> Comparison {
     let scratch = Scratch::new(artifact);
