@@ -512,7 +512,7 @@ async def named(tools, recording, program):
     assert [result["value"] for result in read["results"]] == ["0x4d", "0x4d"], read
     made = await tools("debug_breakpoint", add=[{"function": "add_*"}])
     places = made["breakpoints"][0]["places"]
-    assert sorted(at["function"] for at in places) == ["add_one", "add_two"], made
+    assert sorted(at["function"] for at in places if at["file"].endswith("cached.cpp")) == ["add_one", "add_two"], made
     again = await tools("debug_session", action="restart")
     assert again["sessionId"] != launched["sessionId"] or again["pid"] != launched["pid"], again
     await tools("debug_session", action="detach")
