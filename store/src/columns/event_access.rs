@@ -36,7 +36,7 @@ impl EventsFile {
     /// Opens the file and reads its page index.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Columns`].
+    /// [`Error::Io`](crate::Error::Io), [`Error::Columns`](crate::Error::Columns).
     pub fn open(sealed: &SealedFile) -> Result<Self> {
         let file = Indexed::open(sealed, &events_schema(), EVENT_COLUMNS_OF_VERSION_1)?;
         Ok(Self {
@@ -53,7 +53,7 @@ impl EventsFile {
     /// Passes the heads of a page's events to `each`, in order.
     ///
     /// # Errors
-    /// [`Error::Columns`] or [`Error::Arrow`].
+    /// [`Error::Columns`](crate::Error::Columns) or [`Error::Arrow`](crate::Error::Arrow).
     ///
     /// # Panics
     /// When there is no such page.
@@ -80,7 +80,7 @@ impl EventsFile {
     /// Reads the event `seq`, if it is in this file.
     ///
     /// # Errors
-    /// [`Error::Columns`] or [`Error::Arrow`].
+    /// [`Error::Columns`](crate::Error::Columns) or [`Error::Arrow`](crate::Error::Arrow).
     pub fn event(&self, seq: u64) -> Result<Option<ReadEvent>> {
         let Some((group, row)) = self.file.by_seq(&self.pages, seq)? else {
             return Ok(None);
@@ -92,7 +92,7 @@ impl EventsFile {
     /// Reads those of the events `seqs` that are in a page, in order; reads the page once.
     ///
     /// # Errors
-    /// [`Error::Columns`] or [`Error::Arrow`].
+    /// [`Error::Columns`](crate::Error::Columns) or [`Error::Arrow`](crate::Error::Arrow).
     ///
     /// # Panics
     /// When there is no such page.
@@ -119,7 +119,7 @@ impl StatesFile {
     /// Opens the file and reads its page index.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Columns`].
+    /// [`Error::Io`](crate::Error::Io), [`Error::Columns`](crate::Error::Columns).
     pub fn open(sealed: &SealedFile) -> Result<Self> {
         let columns = states_schema();
         let file = Indexed::open(sealed, &columns, columns.fields().len())?;
@@ -132,7 +132,7 @@ impl StatesFile {
     /// Reads the state of the pause `seq`, if it is in this file.
     ///
     /// # Errors
-    /// [`Error::Columns`] or [`Error::Arrow`].
+    /// [`Error::Columns`](crate::Error::Columns) or [`Error::Arrow`](crate::Error::Arrow).
     pub fn state(&self, seq: u64) -> Result<Option<ReadState>> {
         let Some((group, row)) = self.file.by_seq(&self.pages, seq)? else {
             return Ok(None);
@@ -144,7 +144,7 @@ impl StatesFile {
     /// Passes the memory that each pause showed to `each`, in order.
     ///
     /// # Errors
-    /// [`Error::Columns`] or [`Error::Arrow`].
+    /// [`Error::Columns`](crate::Error::Columns) or [`Error::Arrow`](crate::Error::Arrow).
     pub fn each_shown(&self, mut each: impl FnMut(Shown<'_>)) -> Result<()> {
         for page in &self.pages {
             let rows = page.first_row..page.first_row + page.rows;
