@@ -10,7 +10,7 @@ use crate::asking::{Asking, execution};
 use crate::compare::Folders;
 use crate::context::context;
 use crate::definitions::Definitions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::open::{Extent, sources};
 use crate::options::Options;
 use crate::question::suggest;
@@ -95,6 +95,19 @@ impl Session {
     /// Returns what reports are made of.
     pub(crate) fn report_source(&self) -> &report::Source {
         &self.report
+    }
+
+    /// Refuses a question about how calls ended where only entries are recorded.
+    pub(crate) fn check_ends(&self, name: &str) -> Result<()> {
+        match self.report.only_entries {
+            false => Ok(()),
+            true => Err(Error::NotComparable {
+                message: format!(
+                    "{name} has only entries of functions: times and results are not known"
+                ),
+                hint: Some("calls by function: hindsight report".to_owned()),
+            }),
+        }
     }
 
     /// Returns the part of the recording that this session sees.

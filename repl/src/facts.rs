@@ -87,7 +87,7 @@ impl Facts {
             end: end(asker)?,
             tables,
             unfinished: asker
-                .number("select count(*) from calls where end_seq is null")?
+                .number("select count(*) from calls where end_seq is null and dur_ns is not null")?
                 .unsigned_abs(),
             lost: asker
                 .number("select sum(lost) from gaps where reason <> 'memory not copied'")?

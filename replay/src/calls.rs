@@ -36,8 +36,10 @@ pub(crate) struct CallRef {
 pub struct CallHead {
     /// Seq of the enter event.
     pub start: u64,
-    /// Seq of the leave event; `None` if the recording ends before.
+    /// Seq of the leave event; `None` if the recording ends before, or only the entry is recorded.
     pub end: Option<u64>,
+    /// Only its entry is recorded: when it ended, and what it called, is not known.
+    pub only_entered: bool,
     /// The function's id.
     pub function: u32,
     /// The thread.
@@ -58,10 +60,20 @@ pub struct CallHead {
 }
 
 impl CallHead {
-    /// Returns whether the call had begun and not ended just after event `seq`.
+    /// Returns whether the call had begun and not ended just after event `seq`. Where only the entry is recorded, that
+    /// is known at the entry alone.
     #[must_use]
     pub fn is_open_at(&self, seq: u64) -> bool {
-        self.start <= seq && self.end.is_none_or(|end| end > seq)
+        match self.only_entered {
+            true => self.start == seq,
+            false => self.start <= seq && self.end.is_none_or(|end| end > seq),
+        }
+    }
+
+    /// Returns the thread's last event that is known of it: its end, or its entry where only that is recorded.
+    #[must_use]
+    pub fn place(&self) -> Option<u64> {
+        self.end.or(self.only_entered.then_some(self.start))
     }
 
     /// Returns whether its frame is certain to have been on the stack all the time: it returned.
@@ -89,7 +101,8 @@ struct Block {
     page: u32,
     /// Smallest and largest `start_seq`.
     starts: (u64, u64),
-    /// Largest `end_seq`; the greatest number where a call is unfinished.
+    /// Largest `end_seq`, or entry of a call of which only that is recorded; the greatest number where a call is
+    /// unfinished.
     last_end: u64,
 }
 
@@ -149,6 +162,8 @@ impl Spine {
 
 /// All calls of a recording.
 pub(crate) struct Calls {
+    /// Only the entries of calls are recorded.
+    only_entries: bool,
     files: Vec<CheckedFile>,
     indexes: Cache<u32, CallsFile>,
     blocks: Vec<Block>,
@@ -163,16 +178,19 @@ impl Calls {
     pub(crate) fn open(parts: &[SealedPart]) -> Result<Self> {
         let mut files = Vec::new();
         let mut blocks = Vec::new();
+        let mut only_entries = false;
         for part in parts.iter().filter(|part| part.part.calls > 0) {
             let file = CheckedFile::open(&part.calls)?;
             let number = files.len() as u32;
             let finished = part.part.calls - part.part.unfinished;
             let index = CallsFile::open(file.clone())?;
+            only_entries |= index.only_entries();
             blocks.extend(file_blocks(&index, number, finished));
             files.push(file);
         }
         let least = blocks.iter().map(|block| block.starts.0).collect();
         Ok(Self {
+            only_entries,
             files,
             indexes: Cache::new(INDEXES),
             least: MinTree::new(least),
@@ -211,6 +229,7 @@ impl Calls {
         CallHead {
             start: calls.start_seq(row),
             end: calls.end_seq(row),
+            only_entered: calls.only_entered(row),
             function: calls.function_id(row),
             tid: calls.tid(row),
             depth: calls.depth(row),
@@ -275,8 +294,20 @@ impl Calls {
         }
     }
 
-    /// Finds the innermost call of a thread that was open just after event `seq`.
+    /// Returns whether only the entries of calls are recorded: when they end, and what they call, is not known.
+    pub(crate) fn only_entries(&self) -> bool {
+        self.only_entries
+    }
+
+    /// Finds the innermost call of a thread that was open just after event `seq`. Where only entries are recorded, a call
+    /// is known to be open at its entry alone.
     pub(crate) fn innermost(&self, tid: u32, seq: u64) -> Result<Option<CallHead>> {
+        if self.only_entries
+            && let Some(call) = self.entered_at(seq)?
+            && call.only_entered
+        {
+            return Ok(Some(call).filter(|call| call.tid == Some(tid)));
+        }
         let first = self.first_block(seq + 1);
         let mut next = self.least.next(first, seq);
         while let Some(at) = next {
@@ -337,7 +368,8 @@ impl Calls {
         Ok(best)
     }
 
-    /// Finds the last call of a thread to end, at or before event `seq`, and not before `floor`.
+    /// Finds the last call of a thread to end, at or before event `seq`, and not before `floor`. Calls of which only the
+    /// entry is recorded count as if they ended with it.
     pub(crate) fn last_ended(&self, tid: u32, seq: u64, floor: u64) -> Result<Option<CallHead>> {
         let first = self.first_block(seq + 1);
         for at in (0..(first + 1).min(self.blocks.len())).rev() {
@@ -354,31 +386,32 @@ impl Calls {
             let found = rows.find(|row| calls.tid(*row) == Some(tid));
             if let Some(row) = found {
                 let head = self.head(&spine, at, row);
-                return Ok(Some(head).filter(|head| head.end >= Some(floor)));
+                return Ok(Some(head).filter(|head| head.place() >= Some(floor)));
             }
         }
         Ok(None)
     }
 
-    /// Finds the first call of a thread to end, at or after event `seq` and not after `ceiling`.
+    /// Finds the first call of a thread to end, at or after event `seq` and not after `ceiling`. Calls of which only the
+    /// entry is recorded count as if they ended with it.
     pub(crate) fn first_ended(&self, tid: u32, seq: u64, ceiling: u64) -> Result<Option<CallHead>> {
         let first = self.first_block(seq);
         for at in first..self.blocks.len() {
             let spine = self.spine(at)?;
             let calls = &spine.calls;
             let from = calls.first_end_from(seq);
-            if from < calls.rows() && calls.end_seq(from).is_none_or(|end| end > ceiling) {
+            if from < calls.rows() && calls.place(from).is_none_or(|place| place > ceiling) {
                 return Ok(None);
             }
             if !spine.has_thread(tid) {
                 continue;
             }
             let found = (from..calls.rows())
-                .take_while(|row| calls.end_seq(*row).is_some())
+                .take_while(|row| calls.place(*row).is_some())
                 .find(|row| calls.tid(*row) == Some(tid));
             if let Some(row) = found {
                 let head = self.head(&spine, at, row);
-                return Ok(Some(head).filter(|head| head.end <= Some(ceiling)));
+                return Ok(Some(head).filter(|head| head.place() <= Some(ceiling)));
             }
         }
         Ok(None)
@@ -396,6 +429,7 @@ impl Calls {
             for row in 0..calls.rows() {
                 let start = calls.start_seq(row);
                 let fits = calls.end_seq(row).is_none()
+                    && !calls.only_entered(row)
                     && calls.tid(row) == Some(tid)
                     && start >= seq
                     && best.is_none_or(|best| best.start > start);
@@ -553,6 +587,7 @@ fn file_blocks(file: &CallsFile, number: u32, finished: u64) -> Vec<Block> {
         });
         let last_end = match last_end {
             Some(end) if rows_before <= finished => end.range.1,
+            None if file.only_entries() => bounds.range.1,
             _ => u64::MAX,
         };
         blocks.push(Block {

@@ -78,6 +78,7 @@ impl Timeline {
         match self.event(next)? {
             Event::Enter(call) => match call.end {
                 Some(end) => Ok(end),
+                None if call.only_entered => self.end_not_recorded(&call),
                 None => {
                     let what = Diagnostic::new(format!(
                         "the call of {} that begins at event {next} has not ended in this recording",
@@ -119,6 +120,7 @@ impl Timeline {
         };
         match call.end {
             Some(end) => Ok(end),
+            None if call.only_entered => self.end_not_recorded(&call),
             None => {
                 let what = Diagnostic::new(format!(
                     "the call of {} has not ended in this recording",
@@ -127,6 +129,12 @@ impl Timeline {
                 no_move(what.with_hint("its last event: goto last"))
             }
         }
+    }
+
+    fn end_not_recorded(&self, call: &CallHead) -> Result<u64> {
+        let name = self.name(call);
+        let what = format!("of the call of {name} only the entry is recorded, not its end");
+        no_move(Diagnostic::new(what).with_hint("go to the next entry with: step"))
     }
 
     /// Returns the start of the thread's current call; at that event, the start of the enclosing call.
@@ -278,6 +286,9 @@ impl Timeline {
         limit: usize,
     ) -> Result<Vec<CallHead>> {
         let mut found = Vec::new();
+        if call.is_some_and(|call| call.only_entered) {
+            return Ok(found);
+        }
         let until = call.and_then(|call| call.end).unwrap_or(u64::MAX);
         let mut at = from;
         while found.len() < limit
@@ -289,6 +300,7 @@ impl Timeline {
                 found.push(inner);
                 match inner.end {
                     Some(end) => at = end + 1,
+                    None if inner.only_entered => {}
                     None => break,
                 }
             }

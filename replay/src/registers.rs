@@ -425,7 +425,7 @@ fn last_returned(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<
             return Ok(None);
         };
         match (call.unwound, call.end) {
-            (false, _) => return Ok(Some(call)),
+            (false, Some(_)) => return Ok(Some(call)),
             (true, Some(end)) if end > 0 => until = end - 1,
             _ => return Ok(None),
         }

@@ -405,12 +405,21 @@ impl Timeline {
         Ok(self.on_demand.placed.get_or_init(|| found))
     }
 
+    /// Returns whether only the entries of calls are recorded: when they end, and what they call, is not known.
+    #[must_use]
+    pub fn only_entries(&self) -> bool {
+        self.calls.only_entries()
+    }
+
     /// Returns the innermost recorded call of a thread that was open just after event `seq`.
     ///
     /// # Errors
     /// The files cannot be read.
     pub fn innermost(&self, tid: u32, seq: u64) -> Result<Option<CallHead>> {
         let open = self.calls.innermost(tid, seq)?;
+        if self.only_entries() {
+            return Ok(open);
+        }
         let floor = open.map_or(0, |open| open.start);
         // With calls on several stacks, the one that ends next need not be the running one.
         let Some(left) = self.calls.last_ended(tid, seq, floor)? else {
@@ -431,7 +440,7 @@ impl Timeline {
     /// The files cannot be read.
     pub fn last_of_thread(&self, tid: u32, seq: u64, floor: u64) -> Result<Option<u64>> {
         let ended = self.calls.last_ended(tid, seq, floor)?;
-        let mut best = ended.and_then(|call| call.end);
+        let mut best = ended.and_then(|call| call.place());
         let floor = best.unwrap_or(floor);
         if let Some(open) = self.calls.innermost(tid, seq)?
             && open.start >= floor
@@ -457,7 +466,7 @@ impl Timeline {
             .map(|head| head.seq);
         let ceiling = other.unwrap_or(u64::MAX);
         let ended = self.calls.first_ended(tid, seq, ceiling)?;
-        let mut best = ended.and_then(|call| call.end).or(other);
+        let mut best = ended.and_then(|call| call.place()).or(other);
         // The first call to end may have begun after `seq`, and so may its enclosing calls.
         let mut inside = match ended {
             Some(call) => Some(call),

@@ -389,8 +389,8 @@ impl Whole<'_> {
             FunctionPair {
                 function: shared.key.name.clone(),
                 calls: (0, 0),
-                total_ns: (0, 0),
-                self_ns: (0, 0),
+                total_ns: (None, None),
+                self_ns: (None, None),
                 arguments: of(Kind::Arguments),
                 results: of(Kind::Result),
                 inside: of(Kind::Inside),
@@ -418,8 +418,9 @@ impl Whole<'_> {
                 |tallies: &[Tally], id: u32| tallies.get(id as usize).copied().unwrap_or_default();
             let (own, other) = (of(of_a, shared.ids[0]), of(of_b, shared.ids[1]));
             pair.calls = (own.calls, other.calls);
-            pair.total_ns = (own.total_ns, other.total_ns);
-            pair.self_ns = (own.self_ns, other.self_ns);
+            let (in_a, in_b) = (has_times(self.sides.0), has_times(self.sides.1));
+            pair.total_ns = (in_a.then_some(own.total_ns), in_b.then_some(other.total_ns));
+            pair.self_ns = (in_a.then_some(own.self_ns), in_b.then_some(other.self_ns));
             if pair.calls != (0, 0) && self.inlining.uneven.contains(&(number as u32)) {
                 to.lone.uneven.push(pair.function.clone());
             }
@@ -509,6 +510,10 @@ fn environment(a: &Session, b: &Session) -> Vec<String> {
 }
 
 /// Returns where the program begins in its source, or the first line of its executable file.
+fn has_times(side: &Side<'_>) -> bool {
+    !side.source.session().report_source().only_entries
+}
+
 fn main_of(session: &Session) -> Option<(String, u32)> {
     let definitions = session.definitions();
     let program = definitions.modules().find(|module| !module.system)?;

@@ -331,6 +331,7 @@ fn result_of(side: &Side<'_>, line: &CallLine, call: &ReadCall, is_exact: bool) 
 
 fn ended(line: &CallLine) -> String {
     match (&line.result, line.end_seq) {
+        (_, None) if line.only_entered => "its end is not recorded".to_owned(),
         (_, None) => "had not ended".to_owned(),
         _ if line.unwound => "left without a return".to_owned(),
         (Some(result), _) => result.clone(),

@@ -18,6 +18,7 @@ use store::columns::CheckedFile;
 use super::forms::Word;
 use super::stop::Stop;
 use crate::error::{Error, Result};
+use crate::parts::has_only_entries;
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 8192;
@@ -98,6 +99,7 @@ impl CallFiles {
             until: Position::end(),
             tid,
             reader: None,
+            only_entries: false,
         }
     }
 
@@ -146,6 +148,8 @@ pub struct Calls<'f> {
     until: Position,
     tid: Option<u32>,
     reader: Option<(ParquetRecordBatchReader, Range<u64>)>,
+    /// The opened file has only entries of calls.
+    only_entries: bool,
 }
 
 /// Calls that were decoded together.
@@ -163,6 +167,7 @@ pub struct Batch {
     int: [Option<Int64Array>; 6],
     sse: [Option<Int64Array>; 8],
     ends: [Option<Int64Array>; 4],
+    only_entries: bool,
 }
 
 impl Calls<'_> {
@@ -190,7 +195,10 @@ impl Calls<'_> {
                 continue;
             };
             if let Some(batch) = reader.next() {
-                let batch = Batch::of(self.at, &batch.map_err(Error::Arrow)?, self.files);
+                let batch = Batch {
+                    only_entries: self.only_entries,
+                    ..Batch::of(self.at, &batch.map_err(Error::Arrow)?, self.files)
+                };
                 self.at.row += batch.rows() as u64;
                 return Ok(Some(batch));
             }
@@ -209,6 +217,7 @@ impl Calls<'_> {
     fn open(&mut self) -> Result<()> {
         let file = &self.files.parts[self.at.part];
         let metadata = self.files.footer(self.at.part)?;
+        self.only_entries = has_only_entries(metadata.metadata().row_groups().iter());
         let mut first = 0;
         for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
             let rows = first..first + group.num_rows() as u64;
@@ -296,6 +305,7 @@ impl Batch {
             unwound: unwound.expect(there).as_boolean().clone(),
             int: std::array::from_fn(|at| word(Word::Int(at as u8))),
             sse: std::array::from_fn(|at| word(Word::Sse(at as u8))),
+            only_entries: false,
             ends: [Word::Rax, Word::Rdx, Word::RetSse(0), Word::RetSse(1)].map(word),
         }
     }
@@ -318,6 +328,16 @@ impl Batch {
         self.end_seq
             .is_valid(row)
             .then(|| self.end_seq.value(row) as u64)
+    }
+
+    /// Returns the number that orders a call: of its end, or of its entry where only that is recorded; the greatest
+    /// number if it had not ended.
+    pub fn place(&self, row: usize) -> u64 {
+        match self.end(row) {
+            Some(end) => end,
+            None if self.only_entries => self.start(row),
+            None => u64::MAX,
+        }
     }
 
     /// Returns the enter event of a call.

@@ -132,10 +132,11 @@ pub struct FunctionPair {
     pub function: String,
     /// How many calls it had.
     pub calls: (u64, u64),
-    /// Their time with all that they made, in ns; those inside each other counted once.
-    pub total_ns: (u64, u64),
+    /// Their time with all that they made, in ns; those inside each other counted once. `None` where
+    /// only entries are recorded.
+    pub total_ns: (Option<u64>, Option<u64>),
     /// Their time without the recorded calls that they made, in ns.
-    pub self_ns: (u64, u64),
+    pub self_ns: (Option<u64>, Option<u64>),
     /// Calls with other arguments.
     pub arguments: u64,
     /// Calls with the same arguments and another result.

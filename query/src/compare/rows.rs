@@ -28,7 +28,7 @@ pub struct Row {
     pub result: Formed,
     /// Its enter event.
     pub start: u64,
-    /// Its leave event; `u64::MAX` if it had not ended.
+    /// Its leave event, or its enter event where only that is recorded; `u64::MAX` if it had not ended.
     pub end: u64,
 }
 
@@ -153,7 +153,7 @@ impl RowMaker<'_> {
             },
             result,
             start,
-            end: end.unwrap_or(u64::MAX),
+            end: batch.place(at),
         })
     }
 }

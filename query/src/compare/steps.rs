@@ -76,6 +76,7 @@ fn of_call(pair: &CallPair) -> Step {
     let result = |call: &Option<crate::overview::CallLine>| {
         let call = call.as_ref()?;
         Some(match (&call.result, call.end_seq) {
+            (_, None) if call.only_entered => "its end is not recorded".to_owned(),
             (_, None) => "had not ended".to_owned(),
             _ if call.unwound => "left without a return".to_owned(),
             (Some(result), _) => result.clone(),

@@ -436,6 +436,7 @@ fn said(parting: &Parting) -> String {
 
 fn call_text(call: &CallLine) -> String {
     let result = match (&call.result, call.end_seq) {
+        (_, None) if call.only_entered => ", its end not recorded".to_owned(),
         (_, None) => " had not ended".to_owned(),
         _ if call.unwound => " was left without a return".to_owned(),
         (Some(result), _) => format!(" returned {}", fitted(&escaped(result), 40)),
@@ -533,8 +534,10 @@ fn function_line(pair: &FunctionPair) -> String {
     part(pair.only.0, "only in A");
     part(pair.only.1, "only in B");
     let time = match pair.total_ns {
-        (0, 0) => String::new(),
-        (a, b) => format!(", {} and {}", duration(a), duration(b)),
+        (Some(a), Some(b)) if (a, b) != (0, 0) => {
+            format!(", {} and {}", duration(a), duration(b))
+        }
+        _ => String::new(),
     };
     format!(
         "  {}: {}; {} in A, {} in B{time}",

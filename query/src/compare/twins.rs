@@ -156,7 +156,7 @@ impl Twins {
             return Ok(None);
         };
         let (of_a, of_b) = (&pair.digests.0, &pair.digests.1);
-        let (from_a, from_b) = of_a.equal_up_to(of_b, call.end.unwrap_or(u64::MAX));
+        let (from_a, from_b) = of_a.equal_up_to(of_b, call.place().unwrap_or(u64::MAX));
         let mut rows_a = own.rows(pair.tids.0, from_a);
         let mut rows_b = other.rows(pair.tids.1, from_b);
         let mut finder = Finder {

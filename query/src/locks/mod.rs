@@ -76,6 +76,7 @@ pub(crate) fn read(source: &Source, progress: Progress<'_>) -> Result<Locks> {
 /// # Errors
 /// The recording cannot be read.
 pub fn locks(session: &Session, progress: &mut dyn FnMut(u64, u64)) -> Result<LockReport> {
+    session.check_ends("the recording")?;
     let locks = read(session.report_source(), progress)?;
     report::report(&locks, session)
 }

@@ -57,6 +57,7 @@ pub(crate) fn read(source: &Source, progress: Progress<'_>) -> Result<Memory> {
 /// # Errors
 /// The recording cannot be read.
 pub fn memory(session: &Session, progress: &mut dyn FnMut(u64, u64)) -> Result<MemoryReport> {
+    session.check_ends("the recording")?;
     let source = session.report_source();
     let memory = read(source, progress)?;
     report::report(&memory, source)

@@ -223,12 +223,7 @@ fn candidates_of<'t>(source: &Source<'_>, tally: &'t Tally) -> Vec<Candidate<'t>
     if *kind == ValueKind::Pointer && is_rare(tally.zero.0, returned) {
         found.extend(candidate(FailureKind::Null, tally.zero, false));
     }
-    // Of functions of Go only entries are recorded: nothing is known of their ends.
-    let is_go = definition.is_some_and(|function| {
-        let file = function.file.as_deref();
-        file.is_some_and(|file| file.ends_with(".go"))
-    });
-    if !is_go && !never_returns(tally) {
+    if !never_returns(tally) {
         found.extend(candidate(FailureKind::Unwound, tally.unwound, false));
     }
     found

@@ -43,6 +43,7 @@ pub fn call(call: &CallLine) -> String {
 
 fn call_after(before: &str, call: &CallLine) -> String {
     let result = match (&call.result, call.end_seq) {
+        (_, None) if call.only_entered => ", its end is not recorded".to_owned(),
         (_, None) => " had not ended".to_owned(),
         (_, Some(_)) if call.unwound => " was left without a return".to_owned(),
         (Some(result), Some(_)) => format!(" returned {}", fitted(&escaped(result), 40)),

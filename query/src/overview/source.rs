@@ -30,6 +30,8 @@ pub struct CallLine {
     pub result: Option<String>,
     /// It was left without a return.
     pub unwound: bool,
+    /// Only its entry is recorded.
+    pub only_entered: bool,
     /// The source file of its function.
     pub file: Option<String>,
     /// The line of its function.
@@ -194,6 +196,7 @@ impl<'s> Source<'s> {
             args: args::of_call(self.session.definitions(), &whole, &asked),
             result: ret_text::of_call(definition, &whole, self.session.states()),
             unwound: call.unwound,
+            only_entered: call.only_entered,
             file: definition.and_then(|function| function.file.clone()),
             line: definition.and_then(|function| function.line),
             made_at: match told(timeline.return_address(call))? {

@@ -266,6 +266,14 @@ impl Overview {
 
     fn times(&self) -> Option<Section> {
         let time = &self.time;
+        if time.only_entries {
+            let why = "  times of functions are not known: only their entries are recorded";
+            return Some(Section::new(
+                "Time in recorded calls",
+                4,
+                vec![why.to_owned()],
+            ));
+        }
         let heading = format!(
             "Time in recorded calls, {} in all; of each function without the calls that it made",
             duration(time.recorded_ns)

@@ -13,6 +13,8 @@ const FUNCTIONS: usize = 10;
 /// Where the time went.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Time {
+    /// Only the entries of calls are recorded, so no time is known.
+    pub only_entries: bool,
     /// The time that threads spent in recorded calls, in ns.
     pub recorded_ns: u64,
     /// The functions with the most of it.
@@ -66,6 +68,7 @@ pub fn time(source: &Source<'_>, tallies: &[Tally]) -> Time {
         }
     });
     Time {
+        only_entries: source.session().report_source().only_entries,
         recorded_ns,
         functions: functions.collect(),
     }

@@ -7,6 +7,6 @@ mod schema;
 mod table;
 
 pub use file::{OpenedPart, PartFile};
-pub use morsel::id_bounds;
+pub use morsel::{has_only_entries, id_bounds};
 pub use schema::{calls_schema, events_schema, states_schema};
 pub use table::PartsTable;

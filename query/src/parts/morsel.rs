@@ -114,6 +114,20 @@ pub fn id_bounds<'a>(groups: impl Iterator<Item = &'a RowGroupMetaData>) -> Opti
     bounds
 }
 
+/// Returns whether the calls of some groups have entries alone: what was called from them is not known.
+pub fn has_only_entries<'a>(groups: impl Iterator<Item = &'a RowGroupMetaData>) -> bool {
+    let of_group = |group: &'a RowGroupMetaData| {
+        let mut columns = group.columns().iter();
+        columns.find(|column| column.column_descr().name() == "child_ns")
+    };
+    let least = groups
+        .filter_map(of_group)
+        .map(|column| column.statistics());
+    least.flatten().any(|found| {
+        matches!(found, ChunkStatistics::Int64(found) if found.min_opt().is_some_and(|min| *min < 0))
+    })
+}
+
 /// Returns a chunk's statistics, or `None` when they are not exact.
 fn chunk_bounds(chunk: &ChunkStatistics) -> Option<Bounds> {
     let nulls = chunk.null_count_opt()?;

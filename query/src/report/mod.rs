@@ -39,6 +39,8 @@ const ROUGH_PART: f64 = 0.1;
 /// Where the time went.
 #[derive(Debug)]
 pub struct Report {
+    /// Only the entries of calls are recorded: all times are zero, because none is known, and so are callers.
+    pub only_entries: bool,
     /// What recording a call was found to cost.
     pub cost: CostNote,
     /// The functions, that with the most time first.
@@ -296,6 +298,7 @@ impl Source {
             let functions = self.functions(walk, costs);
             let places = functions.iter().enumerate();
             Report {
+                only_entries: self.only_entries,
                 cost: CostNote {
                     inside_ns: costs.inside_ps() as f64 / 1e3,
                     outside_ns: costs.outside_ps() as f64 / 1e3,

@@ -77,12 +77,18 @@ impl Rows {
             let column = batch.column_by_name(name)?;
             column.as_primitive_opt::<Int32Type>().cloned()
         };
+        let (end_seq, start_seq) = (long("end_seq")?, long("start_seq")?);
+        let (dur_ns, child_ns) = (long("dur_ns")?, long("child_ns")?);
+        let (end_seq, dur_ns, child_ns) = match child_ns.values().iter().any(|ns| *ns < 0) {
+            true => without_times(&end_seq, &start_seq, &dur_ns, &child_ns),
+            false => (end_seq, dur_ns, child_ns),
+        };
         Some(Rows {
-            end_seq: long("end_seq")?,
-            start_seq: long("start_seq")?,
+            end_seq,
+            start_seq,
             ts_ns: long("ts_ns")?,
-            dur_ns: long("dur_ns")?,
-            child_ns: long("child_ns")?,
+            dur_ns,
+            child_ns,
             function_id: int("function_id")?,
             tid: int("tid")?,
             depth: int("depth")?,
@@ -123,6 +129,27 @@ impl Rows {
             parent: long(&self.parent_seq),
         }
     }
+}
+
+/// Returns ends and times in which a call of which only the entry is recorded ends with it.
+fn without_times(
+    end_seq: &Int64Array,
+    start_seq: &Int64Array,
+    dur_ns: &Int64Array,
+    child_ns: &Int64Array,
+) -> (Int64Array, Int64Array, Int64Array) {
+    let is_entry = |row: usize| end_seq.is_null(row) && child_ns.value(row) < 0;
+    let rows = 0..end_seq.len();
+    let end = |row| match is_entry(row) {
+        true => Some(start_seq.value(row)),
+        false => end_seq.is_valid(row).then(|| end_seq.value(row)),
+    };
+    let ns = |column: &Int64Array, row| if is_entry(row) { 0 } else { column.value(row) };
+    (
+        rows.clone().map(end).collect(),
+        rows.clone().map(|row| Some(ns(dur_ns, row))).collect(),
+        rows.map(|row| Some(ns(child_ns, row))).collect(),
+    )
 }
 
 /// The row groups of a recording's files of calls, in order.

@@ -11,7 +11,7 @@ use crate::asking::execution;
 use crate::definitions::Definitions;
 use crate::error::Result;
 use crate::overview::now_ns;
-use crate::parts::PartFile;
+use crate::parts::{OpenedPart, PartFile, has_only_entries};
 use crate::state::{States, failed};
 
 /// The sources of a report.
@@ -20,13 +20,20 @@ pub struct Source {
     pub(crate) calls: Vec<Arc<PartFile>>,
     pub(crate) definitions: Arc<Definitions>,
     pub(crate) states: States,
+    /// Only the entries of calls are recorded, so there are no times.
+    pub(crate) only_entries: bool,
 }
 
 impl Source {
     /// Takes the files of calls, in order.
-    pub fn new(calls: Vec<Arc<PartFile>>, definitions: &Arc<Definitions>, states: &States) -> Self {
+    pub fn new(calls: &[OpenedPart], definitions: &Arc<Definitions>, states: &States) -> Self {
+        let groups = || calls.iter().flat_map(|part| part.footer.row_groups());
         Source {
-            calls,
+            only_entries: has_only_entries(groups()),
+            calls: calls
+                .iter()
+                .map(|opened| Arc::clone(&opened.part))
+                .collect(),
             definitions: Arc::clone(definitions),
             states: states.clone(),
         }

@@ -173,6 +173,7 @@ fn check_all(baseline: &[Session], candidate: &[Session]) -> Result<()> {
     for (at, session) in all.iter().enumerate() {
         let name = name(session);
         check_whole(session, &name)?;
+        session.check_ends(&name)?;
         for other in all.iter().skip(at + 1) {
             check_differs((session, &name), (other, &self::name(other)))?;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit, when};
 
 use super::doc::TableDoc;
@@ -14,7 +14,10 @@ pub const DOC: TableDoc = TableDoc {
     doc: "one row per call of a traced function, in order of its end",
     columns: &[
         ("start_seq", "seq of the enter event; the call's id"),
-        ("end_seq", "seq of the leave event; null while unfinished"),
+        (
+            "end_seq",
+            "seq of the leave event; null while unfinished, and where only entries are recorded",
+        ),
         ("function", "name of the function, demangled"),
         ("file", "source file of the function"),
         ("line", "source line of the function"),
@@ -29,10 +32,13 @@ pub const DOC: TableDoc = TableDoc {
             "ts_ns",
             "time of the enter event, ns since the recording began",
         ),
-        ("dur_ns", "ns from enter to leave; -1 while unfinished"),
+        (
+            "dur_ns",
+            "ns from enter to leave; -1 while unfinished, null where only entries are recorded",
+        ),
         (
             "self_ns",
-            "dur_ns without the traced calls made; -1 while unfinished",
+            "dur_ns without the traced calls made; -1 or null as dur_ns",
         ),
         (
             "args",
@@ -100,6 +106,8 @@ pub fn plan(sources: &Sources) -> Result<LogicalPlan> {
     let computed = |name: &str| match name {
         "seq" => Ok(col("start_seq").alias("seq")),
         "parent" => Ok(col("parent_seq").alias("parent")),
+        "dur_ns" if sources.report.only_entries => Ok(known(col("dur_ns"))?.alias("dur_ns")),
+        "self_ns" if sources.report.only_entries => Ok(known(self_ns()?)?.alias("self_ns")),
         "self_ns" => Ok(self_ns()?.alias("self_ns")),
         other => Ok(sources.of_call(other).unwrap_or_else(|| col(other))),
     };
@@ -111,6 +119,12 @@ pub fn plan(sources: &Sources) -> Result<LogicalPlan> {
     LogicalPlanBuilder::scan("calls", Arc::clone(&sources.calls), None)?
         .project(columns)?
         .build()
+}
+
+/// Leaves out the times of calls whose end is not recorded.
+fn known(time: Expr) -> Result<Expr> {
+    let unknown = lit(ScalarValue::Int64(None));
+    when(col("child_ns").lt(lit(0i64)), unknown).otherwise(time)
 }
 
 fn self_ns() -> Result<Expr> {

@@ -9,7 +9,7 @@ use datafusion::common::{DataFusionError, Result};
 use super::computed::Computed;
 use super::doc::TableDoc;
 use super::sources::Sources;
-use crate::report::FunctionTime;
+use crate::report::{FunctionTime, Report};
 
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
@@ -26,7 +26,7 @@ pub const DOC: TableDoc = TableDoc {
         ("calls", "number of its calls"),
         (
             "self_ns",
-            "time of its calls without the traced calls they made, and without what recording cost, ns",
+            "time of its calls without the traced calls they made, and without what recording cost, ns; null where only entries are recorded",
         ),
         (
             "inclusive_ns",
@@ -45,7 +45,7 @@ pub fn table(sources: &Sources) -> Computed {
     Computed::new(Arc::new(schema()), move || {
         let found = report.report(&mut |_, _| ());
         let found = found.map_err(|error| DataFusionError::External(Box::new(error)))?;
-        rows(&found.functions)
+        rows(&found)
     })
 }
 
@@ -57,35 +57,41 @@ fn schema() -> Schema {
             "share" => DataType::Float64,
             _ => DataType::Int64,
         };
-        Field::new(*name, kind, matches!(*name, "file" | "line" | "module"))
+        Field::new(
+            *name,
+            kind,
+            !matches!(*name, "function" | "calls" | "function_id"),
+        )
     };
     Schema::new(DOC.columns.iter().map(field).collect::<Vec<_>>())
 }
 
-fn rows(functions: &[FunctionTime]) -> Result<RecordBatch> {
+fn rows(found: &Report) -> Result<RecordBatch> {
+    let functions = &found.functions;
+    let has_times = !found.only_entries;
     let texts = |text: fn(&FunctionTime) -> Option<&str>| -> ArrayRef {
         Arc::new(functions.iter().map(text).collect::<StringViewArray>())
     };
-    let counts = |count: fn(&FunctionTime) -> u64| -> ArrayRef {
-        let counts = functions.iter().map(|f| i64::try_from(count(f)).ok());
-        Arc::new(counts.collect::<Int64Array>())
+    let counts = |are_known: bool, count: fn(&FunctionTime) -> u64| -> ArrayRef {
+        let count = |f| i64::try_from(count(f)).ok().filter(|_| are_known);
+        Arc::new(functions.iter().map(count).collect::<Int64Array>())
     };
     let small = |number: fn(&FunctionTime) -> Option<u32>| -> ArrayRef {
         let numbers = functions.iter().map(|f| number(f).map(u32::cast_signed));
         Arc::new(numbers.collect::<Int32Array>())
     };
-    let shares = functions.iter().map(|f| Some(f.share));
+    let shares = functions.iter().map(|f| has_times.then_some(f.share));
     let columns = vec![
         texts(|f| Some(&f.function)),
         texts(|f| f.file.as_deref()),
         small(|f| f.line),
         texts(|f| f.module.as_deref()),
-        counts(|f| f.calls),
-        counts(|f| f.self_ns),
-        counts(|f| f.inclusive_ns),
+        counts(true, |f| f.calls),
+        counts(has_times, |f| f.self_ns),
+        counts(has_times, |f| f.inclusive_ns),
         Arc::new(shares.collect::<Float64Array>()),
-        counts(|f| f.raw_self_ns),
-        counts(|f| f.raw_inclusive_ns),
+        counts(has_times, |f| f.raw_self_ns),
+        counts(has_times, |f| f.raw_inclusive_ns),
         small(|f| Some(f.function_id)),
     ];
     Ok(RecordBatch::try_new(Arc::new(schema()), columns)?)

@@ -79,11 +79,7 @@ impl Sources {
         of_states: &States,
     ) -> Self {
         let definitions = Arc::new(definitions);
-        let parts = calls
-            .iter()
-            .map(|opened| Arc::clone(&opened.part))
-            .collect();
-        let report = Arc::new(report::Source::new(parts, &definitions, of_states));
+        let report = Arc::new(report::Source::new(calls, &definitions, of_states));
         let needed = needed_of(&definitions, calls);
         let calls = PartsTable::new(calls_schema(), calls, Some("end_seq"));
         let events = PartsTable::new(events_schema(), events, Some("seq"));

@@ -225,7 +225,7 @@ fn write_report(
     if columns.parts > 0 {
         writeln!(
             out,
-            "  columns  {}, {} ({} unfinished), {}, {}",
+            "  columns  {}, {} ({} without an end), {}, {}",
             count(columns.parts, "part"),
             count(columns.calls, "call"),
             grouped(columns.unfinished),

@@ -1,6 +1,7 @@
 //! `hindsight report`: what was slow, by function, by caller, as a tree of calls, and as files for other programs; also
 //! memory and locks.
 
+mod entries;
 mod locks;
 mod memory;
 mod text;
@@ -114,6 +115,9 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         return of_locks(&path, args, terminal);
     }
     let found = read(&path, terminal)?;
+    if found.only_entries {
+        return entries::run(&found, args, terminal);
+    }
     let name = args.recording.to_string_lossy();
     let mut wrote = false;
     if let Some(file) = &args.flamegraph {
@@ -215,6 +219,10 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<(), Error> {
         json: false,
     };
     let failed = |source| Error::io("write to stderr", source);
+    if found.only_entries {
+        let mut out = std::io::stderr().lock();
+        return entries::functions(&mut out, &found, &args, terminal).map_err(failed);
+    }
     text::functions(&mut std::io::stderr().lock(), &found, &args, terminal).map_err(failed)
 }
 

@@ -34,10 +34,13 @@ pub struct CallLine {
     pub short_name: Option<String>,
     /// How many recorded calls enclose it.
     pub depth: u32,
-    /// Its duration in ns; -1 if it has not ended.
+    /// Its duration in ns; -1 if it has not ended, or that is not recorded.
     pub dur_ns: i64,
     /// It did not return.
     pub unwound: bool,
+    /// Only its entry is recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_entered: bool,
     /// The thread is inside this call.
     pub around: bool,
 }
@@ -335,6 +338,7 @@ impl Past {
             depth: call.depth,
             dur_ns: self.timeline.call(call)?.dur_ns,
             unwound: call.unwound,
+            only_entered: call.only_entered,
             around,
         })
     }

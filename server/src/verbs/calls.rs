@@ -90,10 +90,12 @@ fn line(call: &CallLine) -> String {
     let indent = "  ".repeat(call.depth as usize);
     let end = match call.end_seq {
         Some(end) => format!("..{end}"),
+        None if call.only_entered => String::new(),
         None => "..".to_owned(),
     };
     let time = match u64::try_from(call.dur_ns) {
         Ok(ns) => format!("  {}", duration(ns)),
+        Err(_) if call.only_entered => "  (end not recorded)".to_owned(),
         Err(_) => "  (not ended)".to_owned(),
     };
     let unwound = if call.unwound { "  (unwound)" } else { "" };

@@ -26,7 +26,7 @@ use super::sealed_file::{CheckedFile, SealedFile};
 use crate::error::{Error, Result};
 
 /// The columns of calls for place in time and on the thread's stack, without arguments and results.
-pub const SPINE_COLUMNS: [&str; 10] = [
+const SPINE_COLUMNS: [&str; 11] = [
     "end_seq",
     "start_seq",
     "function_id",
@@ -37,6 +37,8 @@ pub const SPINE_COLUMNS: [&str; 10] = [
     "tail",
     "sp",
     "ret_addr",
+    // Only where it tells that only entries are recorded.
+    "child_ns",
 ];
 
 /// No page that we write has more rows, and no reader should allocate memory for more.
@@ -241,6 +243,17 @@ pub struct CallsFile {
     file: Indexed,
     pages: Vec<PageBounds>,
     ends: Vec<PageBounds>,
+    only_entries: bool,
+}
+
+/// Returns what rows are in order of: `end_seq`, or `start_seq` where only the entry is recorded.
+fn places(end_seq: &Int64Array, start_seq: &Int64Array, child_ns: &Int64Array) -> Int64Array {
+    let place = |row| match (end_seq.is_valid(row), child_ns.value(row) < 0) {
+        (true, _) => Some(end_seq.value(row)),
+        (false, true) => Some(start_seq.value(row)),
+        (false, false) => None,
+    };
+    (0..end_seq.len()).map(place).collect()
 }
 
 /// The columns of calls in arrow's form.
@@ -267,6 +280,10 @@ impl CallsFile {
         Ok(Self {
             pages: file.pages("start_seq")?,
             ends: file.pages("end_seq")?,
+            only_entries: file
+                .pages("child_ns")?
+                .iter()
+                .any(|page| page.range.0.cast_signed() < 0),
             file: file.without_bounds()?,
         })
     }
@@ -282,6 +299,11 @@ impl CallsFile {
         &self.ends
     }
 
+    /// Returns whether only the entries of calls are recorded, of some at least.
+    pub fn only_entries(&self) -> bool {
+        self.only_entries
+    }
+
     /// Reads the place columns of a page's calls.
     ///
     /// # Errors
@@ -290,13 +312,21 @@ impl CallsFile {
     /// # Panics
     /// When there is no such page.
     pub fn spine(&self, page: usize) -> Result<CallSpine> {
-        let batch = self.read(page, Some(&SPINE_COLUMNS))?;
+        let without = usize::from(!self.only_entries);
+        let columns = &SPINE_COLUMNS[..SPINE_COLUMNS.len() - without];
+        let batch = self.read(page, Some(columns))?;
         let column = |name: &str| batch.column_by_name(name).expect("it was asked for");
         let long = |name: &str| column(name).as_primitive().clone();
         let int = |name: &str| column(name).as_primitive().clone();
+        let (end_seq, start_seq) = (long("end_seq"), long("start_seq"));
+        let places = match self.only_entries {
+            true => places(&end_seq, &start_seq, &long("child_ns")),
+            false => end_seq.clone(),
+        };
         Ok(CallSpine {
-            end_seq: long("end_seq"),
-            start_seq: long("start_seq"),
+            places,
+            end_seq,
+            start_seq,
             function_id: int("function_id"),
             tid: int("tid"),
             depth: int("depth"),
@@ -413,6 +443,8 @@ pub struct CallEntry {
 #[derive(Clone, Debug)]
 pub struct CallSpine {
     end_seq: Int64Array,
+    /// What the rows are in order of: `end_seq`, or `start_seq` where only the entry is recorded.
+    places: Int64Array,
     start_seq: Int64Array,
     function_id: Int32Array,
     tid: Int32Array,
@@ -430,17 +462,31 @@ impl CallSpine {
         self.start_seq.len()
     }
 
-    /// Returns the seq of the leave event; `None` for unfinished calls.
+    /// Returns the seq of the leave event; `None` for unfinished calls, and where only the entry is recorded.
     pub fn end_seq(&self, row: usize) -> Option<u64> {
         self.end_seq
             .is_valid(row)
             .then(|| self.end_seq.value(row) as u64)
     }
 
-    /// Returns the first row whose call ends at or after `seq` or is unfinished.
+    /// Returns the number that the rows are in order of: that of the leave event, or of the enter event where only that
+    /// is recorded; `None` for unfinished calls, which come last.
+    pub fn place(&self, row: usize) -> Option<u64> {
+        self.places
+            .is_valid(row)
+            .then(|| self.places.value(row) as u64)
+    }
+
+    /// Returns whether only the call's entry is recorded, and not when it ended.
+    pub fn only_entered(&self, row: usize) -> bool {
+        self.end_seq.is_null(row) && self.places.is_valid(row)
+    }
+
+    /// Returns the first row whose call ends at or after `seq` or is unfinished. Calls of which only the entry is
+    /// recorded count as if they ended with it.
     pub fn first_end_from(&self, seq: u64) -> usize {
-        let finished = self.rows() - self.end_seq.null_count();
-        self.end_seq.values()[..finished].partition_point(|end| (*end as u64) < seq)
+        let finished = self.rows() - self.places.null_count();
+        self.places.values()[..finished].partition_point(|place| (*place as u64) < seq)
     }
 
     /// Returns the seq of the enter event.

@@ -93,6 +93,8 @@ pub enum CallEnd {
     },
     /// It was still open when the recording ended.
     Unfinished,
+    /// Only its entry was recorded: nobody knows when it ended, or how, or what it called.
+    NotRecorded,
 }
 
 /// One column of the file.

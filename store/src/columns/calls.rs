@@ -185,7 +185,11 @@ impl Rows {
                 (seq as i64, ts_ns - start.ts_ns, flags, rax, rdx)
             }
             CallEnd::Unwound { seq, ts_ns } => (seq as i64, ts_ns - start.ts_ns, UNWOUND, 0, 0),
-            CallEnd::Unfinished => (NONE, NONE, 0, 0, 0),
+            CallEnd::Unfinished | CallEnd::NotRecorded => (NONE, NONE, 0, 0, 0),
+        };
+        let child_ns = match end {
+            CallEnd::NotRecorded => NONE,
+            _ => child_ns,
         };
         let values = &mut *self.values;
         values[buffered::END_SEQ][row] = end_seq;

@@ -5,7 +5,8 @@
 //! encodings of the Parquet format. Other events are few and go through the `parquet` crate's Arrow writer.
 //! [`CALL_COLUMNS`], [`events_schema`] and [`states_schema`] list the columns.
 //!
-//! A file of calls is in order of `end_seq`, with unfinished calls at its end. Row groups have 262,144 rows, pages
+//! A file of calls is in order of `end_seq`, with unfinished calls at its end. Calls of which only the
+//! entry is recorded are in the place of that entry. Row groups have 262,144 rows, pages
 //! 8,192; consecutive pages of one value are one page. Every column has a column index and an offset index. The first
 //! page of a chunk decides between DELTA_BINARY_PACKED, RLE_DICTIONARY, PLAIN and BYTE_STREAM_SPLIT, and whether the
 //! chunk's pages are compressed with zstd; flags are RLE. Data pages are version 2.
@@ -33,9 +34,7 @@ mod tests;
 #[cfg(any(test, feature = "testing"))]
 mod whole;
 
-pub use access::{
-    CallEntry, CallPage, CallSpine, CallsFile, EntryColumn, PageBounds, SPINE_COLUMNS,
-};
+pub use access::{CallEntry, CallPage, CallSpine, CallsFile, EntryColumn, PageBounds};
 pub use call::{CALL_COLUMNS, CallColumn, CallEnd, CallStart};
 pub use calls::{CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS};
 pub use capture_access::{CapturePage, CapturesFile};

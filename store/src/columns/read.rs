@@ -11,15 +11,15 @@ use crate::wire::{ENTER_MAX_XMM, INT_ARGS, LEAVE_XMM};
 /// A row of calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadCall {
-    /// Seq of the leave event; `None` for unfinished calls.
+    /// Seq of the leave event; `None` for unfinished calls, and where only entries are recorded.
     pub end_seq: Option<u64>,
     /// Seq of the enter event.
     pub start_seq: u64,
     /// Time of the enter event.
     pub ts_ns: i64,
-    /// Duration, -1 for unfinished calls.
+    /// Duration, -1 for calls without a leave event.
     pub dur_ns: i64,
-    /// Time in direct callees.
+    /// Time in direct callees; -1 where the call's end is not recorded.
     pub child_ns: i64,
     /// Which function.
     pub function_id: u32,

@@ -108,7 +108,7 @@ fn begun(seq: u64, ts_ns: i64, parent: Option<(u64, u32)>, enter: &Enter<'_>) ->
     }
 }
 
-/// Adds an enter whose end and inner calls are unknown: it ends at once, without a return.
+/// Adds an enter whose end and inner calls are not recorded. No event stands for its end.
 #[cold]
 fn entered_only<S: Sink>(
     tid: Option<u32>,
@@ -117,9 +117,7 @@ fn entered_only<S: Sink>(
     out: &mut Numbered<S>,
 ) -> Result<()> {
     let start = begun(out.take_seq(ts_ns), ts_ns, None, enter);
-    let seq = out.take_seq(ts_ns);
-    out.sink
-        .call(tid, &start, 0, &CallEnd::Unwound { seq, ts_ns })
+    out.sink.call(tid, &start, 0, &CallEnd::NotRecorded)
 }
 
 /// Adds a leave.

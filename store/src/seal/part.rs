@@ -38,7 +38,8 @@ pub struct Part {
     pub to_ts_ns: i64,
     /// Rows of calls, including unfinished ones.
     pub calls: u64,
-    /// How many of them were still open when the recording ended.
+    /// How many of them have no leave event: they were still open when the recording ended, or only entries are
+    /// recorded.
     pub unfinished: u64,
     /// Rows of other events.
     pub events: u64,
@@ -144,7 +145,6 @@ impl Parts {
         start: &CallStart,
         child_ns: i64,
     ) -> Result<()> {
-        self.unfinished += 1;
         self.call(tid, start, child_ns, &CallEnd::Unfinished)
     }
 
@@ -258,6 +258,7 @@ impl Sink for Parts {
         child_ns: i64,
         end: &CallEnd,
     ) -> Result<()> {
+        self.unfinished += u64::from(matches!(end, CallEnd::Unfinished | CallEnd::NotRecorded));
         let written = self.current()?.calls.push(tid, start, child_ns, end);
         written.map_err(|source| self.error(false, source))
     }

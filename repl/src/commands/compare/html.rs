@@ -177,10 +177,15 @@ fn sight(name: &str, sight: &Sight) -> Markup {
     }
 }
 
+fn time(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "not recorded".to_owned(), duration)
+}
+
 fn line_of(call: &CallLine) -> Markup {
     html! {
         span.name { (call.function) } "(" (call.args) ")"
         @match (&call.result, call.end_seq) {
+            (_, None) if call.only_entered => { span.note { ", its end not recorded" } }
             (_, None) => { span.note { " had not ended" } }
             _ if call.unwound => { span.note { " was left without a return" } }
             (Some(result), _) => { " = " b { (result) } }
@@ -246,8 +251,8 @@ fn functions(comparison: &Comparison) -> Markup {
                     tr {
                         td { code { (pair.function) } }
                         td { (counted(pair)) }
-                        td { (duration(pair.total_ns.0)) }
-                        td { (duration(pair.total_ns.1)) }
+                        td { (time(pair.total_ns.0)) }
+                        td { (time(pair.total_ns.1)) }
                     }
                 }
             }

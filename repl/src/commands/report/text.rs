@@ -101,7 +101,7 @@ fn table(
 }
 
 /// A function's name, with its place in the source if known, or else its module.
-fn place(function: &FunctionTime) -> String {
+pub(super) fn place(function: &FunctionTime) -> String {
     let name = within(&function.function, NAME_COLUMNS);
     let file = function
         .file

@@ -176,6 +176,7 @@ impl Past {
         let text = self.call_text(call)?;
         let result = self.result(call)?;
         Ok(match (call.end, result) {
+            (None, _) if call.only_entered => format!("{text}: its end is not recorded"),
             (None, _) => format!("{text} had not ended"),
             (Some(_), _) if call.unwound => format!("{text} was left without a return"),
             (Some(_), Some(Word { text: result, .. })) => format!("{text} returned {result}"),
