@@ -105,8 +105,19 @@ fn assert_entries_of_go(artifact: &str) {
     let told =
         "SELECT count(*) FROM probes WHERE state = 'armed' AND reason NOT LIKE 'only entries%'";
     assert_eq!(recording.number(told), 0);
-    let known = "SELECT count(*) FROM calls WHERE NOT unwound OR parent IS NOT NULL OR dur_ns <> 0";
+    let known = "SELECT count(*) FROM calls WHERE unwound OR parent IS NOT NULL OR end_seq IS NOT NULL \
+                 OR dur_ns IS NOT NULL OR self_ns IS NOT NULL OR ret IS NOT NULL";
     assert_eq!(recording.number(known), 0);
+    let ends = "SELECT count(*) FROM events WHERE kind = 'leave'";
+    assert_eq!(recording.number(ends), 0);
+    let times = "SELECT count(*) FROM report WHERE self_ns IS NOT NULL OR inclusive_ns IS NOT NULL";
+    assert_eq!(recording.number(times), 0);
+    let report = recording.command("report", &[]);
+    assert!(
+        report.text().contains("times and callers are not known"),
+        "{}",
+        report.text()
+    );
     let warned = "SELECT count(*) FROM events WHERE kind = 'warning' AND text LIKE 'of Go functions only entries%'";
     assert_eq!(recording.number(warned), 1);
     let runtime = "SELECT count(*) FROM calls WHERE function LIKE 'runtime.%'";

@@ -137,7 +137,10 @@ fn begin_line(call: &ReadCall) -> String {
     let tail = if call.tail { " tail" } else { "" };
     let open = if call.end_seq.is_none() {
         assert_eq!((call.dur_ns, call.rax, call.unwound), (-1, None, false));
-        " unfinished"
+        match call.child_ns {
+            -1 => " end not recorded",
+            _ => " unfinished",
+        }
     } else {
         ""
     };
