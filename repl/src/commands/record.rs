@@ -74,10 +74,10 @@ pub struct Args {
         value_parser = full::parse_part
     )]
     pub full: Vec<full::Part>,
-    /// Logpoints and logged variables may wait for libraries that are loaded later
+    /// Let logpoints and logged variables wait for libraries that are loaded later
     #[arg(long)]
     pub pending: bool,
-    /// Have the program and its libraries at the same addresses in each run
+    /// Load the program and its libraries at the same addresses in each run
     #[arg(long, conflicts_with = "pid")]
     pub no_aslr: bool,
     #[command(flatten)]
@@ -86,7 +86,7 @@ pub struct Args {
     pub attached: Attached,
     #[command(flatten)]
     pub family: Family,
-    /// Say at the end which functions took longest, as hindsight report does (on stderr: stdout is the program's)
+    /// Print a report of the slowest functions at the end, as hindsight report does (on stderr: stdout is the program's)
     #[arg(long, conflicts_with_all = ["children", "parked", "json"])]
     pub report: bool,
     /// Print the summary as JSON (on stderr: stdout is the program's)

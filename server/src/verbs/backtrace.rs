@@ -60,7 +60,7 @@ const LIMIT: usize = 100;
 
 impl Verb for Backtrace {
     const NAME: &'static str = "backtrace";
-    const DOC: &'static str = "Show the calls that led here";
+    const DOC: &'static str = "Show the call stack";
     const ALIASES: &'static [&'static str] = &["bt"];
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Look;
