@@ -27,14 +27,14 @@ fn each_command_explains_itself() {
 
             Usage: hindsight [OPTIONS] <COMMAND>
 
-            Start with these:
+            Begin with these:
               record            Record a program while it runs
               overview          Summarise a recording: how it ended, what failed, where the time went
               report            Show where the time went: functions, callers, call tree, flame graph
               sql               Query one or more recordings in SQL
               repl              Step through a recording or a live program, forwards and backwards
 
-            Work with recordings:
+            Ask and keep recordings:
               rerun             Run a recording's program again and record it
               compare           Show where two recordings of a program differ
               info              Show what a recording holds
@@ -48,38 +48,38 @@ fn each_command_explains_itself() {
               symbols           Show which modules have debug information; fetch what is missing
               test              Run a test command and keep the recordings of failed processes
 
-            Sessions, each a live program or an open recording:
+            Sessions: a live program, or a recording that is open:
               start             Start a program under control
               attach            Take a running process under control
               detach            Leave the program running and close its recording
-              stop              Kill the program and close its recording; ending the last session ends the daemon
-              output            Show what the program printed since the last time, and forget it; of a
-                                recording, up to here
-              restart           Start the program again with the same arguments and breakpoints, in a new recording
+              stop              Kill the program and close its recording; ending the last session ends the
+                                daemon
+              output            Show what the program printed since the last time; in a recording, everything up
+                                to here
+              restart           Start the program again with the same arguments and breakpoints, in a new
+                                recording
               status            Show the sessions
               await             Wait for the next stop; return at once if the program has stopped already
               close             Close an open recording; closing the last session ends the daemon
               open              Open a recording or a core file as a session: goto, step-back, print, history
 
             Run the program, or travel in time:
-              continue          Let the program go on until something stops it; in a recording, go to the next
-                                stop [also c]
+              continue          Continue until something stops the program; in a recording, go to the next stop
+                                [also c]
               next              Go to the next line, over calls; in a recording, to the next event of this
                                 thread [also n]
               step              Go to the next line, into calls; in a recording, to the next event [also s]
               finish            Run until the current function returns [also out]
-              until             Run until a place, or without one a later line, is reached in the selected frame
-                                or one further out
+              until             Run to a location, or to a later line, in the selected frame or an outer one
               advance           Run to a location, also in callees, or until the selected frame returns
               pause             Stop all threads
               goto              Go to a moment: an event, a time, a call
               next-back         Go to this thread's previous event, over calls [also reverse-next, rn]
               reverse-continue  Go back to the last stop or breakpoint [also rc]
-              reverse-finish    Go back to the entry of this call, or from there to its caller's entry
-                                [also rf]
+              reverse-finish    Go back to the entry of this call, or from there to its caller's entry [also rf]
               step-back         Go to the previous event [also reverse-step, rs]
 
-            Inspect the program at a stop or at a moment of a recording:
+            Look: at a stop, or at a moment of a recording:
               where             Show where the program stands: source and variables [also context]
               backtrace         Show the call stack [also bt]
               frame             Select a frame, or show the current one
@@ -109,7 +109,8 @@ fn each_command_explains_itself() {
               info-line         Show which code a source line has, and which line an address has
               info-shared       List the program's modules with their addresses [also info-sharedlibrary,
                                 info-dll]
-              info-signals      Show how signals are handled: info signals, info signals SIGUSR1 [also info-handle]
+              info-signals      Show how signals are handled: info signals, info signals SIGUSR1 [also
+                                info-handle]
               info-symbol       Show which symbol an address belongs to
               info-types        List the types whose names match a regular expression
               info-variables    List the global variables whose names match a regular expression
@@ -122,8 +123,7 @@ fn each_command_explains_itself() {
               logpoint          Log a message each time the program passes a place
               watch             Stop when a value is written or read; in a recording, where it changed
               catch             Stop at exceptions, panics, signals, system calls and new processes
-              display           Show and record the value of an expression at every stop; without one, list what
-                                is displayed
+              display           Show and record an expression at every stop; without one, list the displays
               undisplay         Remove a display: undisplay 2
               eval              Evaluate an expression with its side effects: x = 3, f(1) [also call]
               set               Write a value: set p->len 3
@@ -225,12 +225,12 @@ fn each_command_explains_itself() {
                       Keep this many bytes of the stack at each enter and leave, 8 to 16384
 
                   --strings
-                      Keep the text of string arguments (char*, &str, String, std::string), up
-                      to 256 bytes
+                      Keep the text of string arguments (char*, &str, String, std::string), up to 256 bytes of
+                      each
 
                   --pointees
-                      Keep what arguments lead to that are pointers or references, at each enter and leave: of
-                      each up to 256 bytes
+                      Keep what pointer and reference arguments point to, at each enter and leave, up to 256
+                      bytes of each
 
                   --watch <EXPRESSION>
                       Keep the value of an expression at each enter and leave: over global variables and a
@@ -238,18 +238,18 @@ fn each_command_explains_itself() {
                       and until it is left; may be repeated
 
                   --syscalls
-                      Record system calls too: names, arguments with texts and flags, results and times, for the
-                      tables syscalls and files
+                      Also record system calls, with decoded arguments, results and times, for the tables
+                      syscalls and files
 
                   --no-syscalls
                       Record no system calls (the default); cancels an earlier --syscalls
 
                   --memory
-                      Record the calls that allocate and free memory too, for the table allocations and report
+                      Also record calls that allocate and free memory, for the table allocations and report
                       --memory
 
                   --locks
-                      Record the calls that take and give locks, or wait, too, for the table locks and report
+                      Also record calls that acquire and release locks or wait, for the table locks and report
                       --locks
 
                   --log-writes <EXPRESSION|0xADDRESS[:LENGTH]>
@@ -257,8 +257,8 @@ fn each_command_explains_itself() {
                       value; up to four places of 8 bytes; may be repeated
 
                   --logpoint <LOCATION> <MESSAGE>
-                      Record a message wherever the program passes a place: function, file:line or 0xADDRESS;
-                      {EXPRESSION} in it stands for a value; may be repeated
+                      Record a message each time the program passes a place (function, file:line or 0xADDRESS);
+                      {EXPRESSION} in it is replaced by its value; may be repeated
 
                   --condition <EXPRESSION>
                       Log the preceding --logpoint only if this is true
@@ -286,19 +286,19 @@ fn each_command_explains_itself() {
                       Attach to this running process instead of starting a program
 
                   --for <SECONDS>
-                      With --attach: stop recording after this many seconds (or 500ms, 2m); the process keeps running
+                      With --attach: stop recording after this many seconds (or 500ms, 2m); the process keeps
+                      running
 
                   --children
                       Record all processes that the program starts too, into a folder NAME.children with a
                       recording of each program
 
                   --copies
-                      With --children: record copies that fork makes too, from the fork on; each fork then takes
-                      longer
+                      With --children: also record forked copies, from the fork on; each fork then takes longer
 
                   --report
-                      Say at the end which functions took longest, as hindsight report does (on stderr: stdout
-                      is the program's)
+                      Print a report of the slowest functions at the end, as hindsight report does (on stderr:
+                      stdout is the program's)
 
                   --json
                       Print the summary as JSON (on stderr: stdout is the program's)
@@ -367,8 +367,8 @@ fn each_command_explains_itself() {
                       Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
 
                   --memory <SIZE>
-                      Let sorts, groups and joins hold this much memory, as 512MB or 8GB [default: a quarter of
-                      the machine's]
+                      Memory for sorts, groups and joins, such as 512MB or 8GB [default: a quarter of the
+                      machine's]
 
                   --timing
                       Show how long each query took
