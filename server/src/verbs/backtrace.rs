@@ -130,8 +130,8 @@ impl Command for Backtrace {
         }
         let frames = || reply.threads.iter().flat_map(|thread| &thread.stack.frames);
         let reasonless = frames().find(|frame| {
-            let args = frame.args.iter().flatten();
-            args.into_iter().any(|arg| show::lacks_reason(&arg.shown))
+            let mut args = frame.args.iter().flatten();
+            args.any(|arg| show::lacks_reason(&arg.shown))
         });
         if let Some(frame) = reasonless {
             let why = format!("(why a value is unknown: frame {}, then args)", frame.index);
