@@ -73,7 +73,7 @@ fn each_command_explains_itself() {
               until             Run to a location, or to a later line, in the selected frame or an outer one
               advance           Run to a location, also in callees, or until the selected frame returns
               pause             Stop all threads
-              goto              Go to a moment: an event, a time, a call
+              goto              Go to a moment of the recording
               next-back         Go to this thread's previous event, over calls [also reverse-next, rn]
               reverse-continue  Go back to the last stop or breakpoint [also rc]
               reverse-finish    Go back to the entry of this call, or from there to its caller's entry [also rf]
@@ -96,7 +96,7 @@ fn each_command_explains_itself() {
               registers         Show the registers of the current frame
               calls             Show the recorded calls around here, and those inside the innermost
               history           Show every recorded change of a value
-              last-write        Show when a value was last written, and by whom
+              last-write        Show when a value was last written
               notes             Show all notes
               object            Show which call allocated the heap block at an address, and which freed it
               ptype             Show the type of an expression, or a type, with its members
